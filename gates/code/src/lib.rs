@@ -1,0 +1,38 @@
+//! Finds code knowledge in the knowledge graph: implementations (what to call, and how) and
+//! environments (what it needs to run).
+//!
+//! One tool, `wiki_code_search`. Its reply is that of `search_knowledge` under its own heading, with
+//! longer previews: code needs room. It runs no code, does not look at ideas (`wiki_idea_search` does),
+//! does not read pages whole (`get_wiki_page` does) and does not search the web
+//! (`research_implementation` does); where it finds nothing it names those of them that the caller has.
+
+use gatehouse_sdk::{Gate, knowledge::PageType};
+use gatehouse_wiki::{Focus, FocusedParams, Lookout, View, focused_gate};
+
+static FOCUS: Focus = Focus {
+    gate: "code",
+    summary: "Finds implementations and environments in the knowledge graph.",
+    tool: "wiki_code_search",
+    title: "Search code knowledge",
+    when: "Search the wiki for code: implementations (APIs, signatures, examples) and environments (what \
+           code needs to run). Use it before writing code.",
+    next: "For the ideas behind it, try wiki_idea_search where you have it.",
+    view: View {
+        heading: "Code Search",
+        subject: "implementation knowledge",
+        page_types: &[PageType::Implementation, PageType::Environment],
+        preview_chars: 1000,
+        lookouts: &[
+            Lookout { tool: "search_knowledge", what: "searches pages of every type" },
+            Lookout { tool: "wiki_idea_search", what: "knows principles and heuristics" },
+            Lookout { tool: "research_implementation", what: "searches the web for code" },
+        ],
+    },
+};
+
+/// The gate.
+pub fn gate() -> Gate<FocusedParams> {
+    focused_gate(&FOCUS, env!("CARGO_PKG_VERSION"))
+}
+
+gatehouse_sdk::export!(gate);

@@ -1,0 +1,130 @@
+//! `kg_edit`: changes one page, and the wiki file it came from. A field that is given replaces the
+//! whole field; what is not given stays. Bad input changes nothing.
+//!
+//! Not declared idempotent: with `auto_timestamp` a second call moves the date, and a retry may undo
+//! what somebody else wrote in between.
+
+use gatehouse_sdk::{
+    Call, Effect, Fault, Intent, Reply, Tool,
+    knowledge::{self, Changes, PatchReport},
+};
+use gatehouse_wiki::{code, one_line};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Params,
+    report::{self, UnresolvedData},
+    writing::{self, LinkArg, SourceArg},
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// Type/Title.
+    #[schemars(length(min = 1, max = 1000))]
+    page_id: String,
+    /// At least one; each replaces the whole field.
+    #[schemars(extend("minProperties" = 1))]
+    updates: Updates,
+    /// Wiki folder of the page, where the server cannot tell.
+    wiki_dir: Option<String>,
+    /// Set the page's last-updated to now.
+    #[serde(default = "yes")]
+    auto_timestamp: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Updates {
+    overview: Option<String>,
+    /// Wiki text without heading and header table.
+    content: Option<String>,
+    domains: Option<Vec<String>>,
+    /// URLs, or objects.
+    sources: Option<Vec<SourceArg>>,
+    outgoing_links: Option<Vec<LinkArg>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct EditData {
+    /// The page.
+    id: String,
+    /// Fields whose value is now another one.
+    changed: Vec<String>,
+    /// The file that was rewritten, relative to its wiki folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// The page's date now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_updated: Option<String>,
+    /// Links to pages that do not exist.
+    unresolved_links: Vec<UnresolvedData>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>("kg_edit")
+        .title("Edit a wiki page")
+        .description(|_| {
+            "Change fields of one wiki page and the file it came from. Use it to correct or extend a page; \
+             read it first with get_wiki_page. Returns the fields that changed, the file, and links to \
+             pages that do not exist. For a new page: kg_index with page_data."
+        })
+        .intent(Intent::Modify)
+        .effect(Effect::Mutating)
+        .output::<EditData>()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let id = writing::id("page_id", &args.page_id)?;
+    let changes = changes(args.updates)?;
+    // Many models send "" for what they mean to leave out.
+    let wiki_dir = args.wiki_dir.as_deref().filter(|dir| !dir.trim().is_empty());
+    let report = knowledge::patch(&id, &changes, wiki_dir, args.auto_timestamp)?;
+    Reply::markdown(text(&report)).structured(&data(report))
+}
+
+fn changes(updates: Updates) -> Result<Changes, Fault> {
+    let Updates { overview, content, domains, sources, outgoing_links } = updates;
+    let changes = Changes {
+        overview,
+        content,
+        domains,
+        sources: sources.map(writing::sources),
+        links: outgoing_links.map(writing::links).transpose()?,
+    };
+    let none = Changes { overview: None, content: None, domains: None, sources: None, links: None };
+    if changes == none {
+        return Err(Fault::invalid("updates is empty")
+            .hint("Give at least one of overview, content, domains, sources, outgoing_links."));
+    }
+    Ok(changes)
+}
+
+fn text(report: &PatchReport) -> String {
+    let id = one_line(&report.id, 300);
+    let mut out = if report.changed.is_empty() {
+        format!("# Nothing to change in {id}\n\nThe page already says this.\n")
+    } else {
+        format!("# Edited {id}\n\n**Changed:** {}\n", report.changed.join(", "))
+    };
+    if let Some(file) = &report.file {
+        out += &format!("**File:** {}\n", code(&one_line(file, 300)));
+    } else if !report.changed.is_empty() {
+        out += "**File:** none; the page did not come from a wiki file\n";
+    }
+    if let Some(when) = &report.last_updated {
+        out += &format!("**Last updated:** {when}\n");
+    }
+    out + &report::unresolved(&report.unresolved)
+}
+
+fn data(report: PatchReport) -> EditData {
+    let PatchReport { id, changed, file, last_updated, unresolved } = report;
+    EditData { id, changed, file, last_updated, unresolved_links: report::unresolved_data(unresolved) }
+}

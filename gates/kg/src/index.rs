@@ -1,0 +1,151 @@
+//! `kg_index`: makes the graph equal to a wiki folder, or writes one page.
+//!
+//! With `page_data` the page is written as it is given: no file comes of it. `clear_existing` and
+//! `persist_path` speak about folders; with `page_data` they are refused rather than ignored. Which
+//! folders may be read the host decides.
+
+use gatehouse_sdk::{
+    Call, Effect, Fault, Intent, Reply, Tool,
+    knowledge::{self, Draft, IndexOptions, IndexReport},
+};
+use gatehouse_wiki::{Kind, code, one_line};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Params,
+    report::{self, UnresolvedData},
+    writing::{self, LinkArg, SourceArg},
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// Wiki folder to index. Without it and page_data: the server's own.
+    wiki_dir: Option<String>,
+    /// One page to write instead of a folder.
+    page_data: Option<PageArg>,
+    /// Remove every stored page before the folder is read.
+    #[serde(default)]
+    clear_existing: bool,
+    /// Where to write an index file for the folder.
+    persist_path: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PageArg {
+    #[schemars(length(min = 1, max = 200))]
+    page_title: String,
+    page_type: Kind,
+    overview: String,
+    /// Wiki text without heading and header table.
+    content: String,
+    #[serde(default)]
+    domains: Vec<String>,
+    /// URLs, or objects.
+    #[serde(default)]
+    sources: Vec<SourceArg>,
+    #[serde(default)]
+    outgoing_links: Vec<LinkArg>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct IndexData {
+    /// Pages that are new.
+    added: u32,
+    /// Pages that changed.
+    updated: u32,
+    /// Pages that are as they were.
+    unchanged: u32,
+    /// Pages that are gone.
+    removed: u32,
+    /// Links that these pages declare.
+    links: u32,
+    /// Links to pages that do not exist.
+    unresolved_links: Vec<UnresolvedData>,
+    /// Files left out, each with the reason.
+    skipped: Vec<String>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>("kg_index")
+        .title("Index a wiki")
+        .description(|_| {
+            "Bring the graph up to date with a wiki folder, or write one page (page_data); never both. Use \
+             it after wiki files changed, or to record something new; get_page_structure says what a page \
+             must hold. Indexing twice changes nothing. Returns pages added, updated, unchanged, removed, \
+             and links to pages that do not exist. To change one page: kg_edit."
+        })
+        .intent(Intent::Modify)
+        .effect(Effect::Mutating)
+        .idempotent()
+        .output::<IndexData>()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
+    // Many models send "" for what they mean to leave out.
+    for path in [&mut args.wiki_dir, &mut args.persist_path] {
+        path.take_if(|p| p.trim().is_empty());
+    }
+    let (subject, report) = match args.page_data {
+        Some(_) if args.wiki_dir.is_some() => {
+            return Err(Fault::invalid("wiki_dir and page_data exclude each other")
+                .hint("Index the folder with one call, and write the page with another."));
+        }
+        Some(_) if args.clear_existing || args.persist_path.is_some() => {
+            return Err(Fault::invalid("clear_existing and persist_path do not go with page_data")
+                .hint("They are about a wiki folder; leave them out to write one page."));
+        }
+        Some(page) => {
+            let draft = draft(page)?;
+            let subject = format!("{} \"{}\"", Kind(draft.page_type).name(), one_line(&draft.title, 200));
+            (subject, knowledge::upsert(&[draft])?)
+        }
+        None => {
+            let Args { wiki_dir, clear_existing, persist_path, .. } = args;
+            let subject =
+                wiki_dir.as_deref().map_or("the server's wiki".into(), |dir| code(&one_line(dir, 300)));
+            let options = IndexOptions { clear_existing, persist_path };
+            (subject, knowledge::index(wiki_dir.as_deref(), &options)?)
+        }
+    };
+    Reply::markdown(text(&subject, &report)).structured(&data(report))
+}
+
+fn draft(page: PageArg) -> Result<Draft, Fault> {
+    if page.page_title.trim().is_empty() {
+        return Err(
+            Fault::invalid("page_title is blank").hint("The title names the page and becomes its id.")
+        );
+    }
+    Ok(Draft {
+        title: page.page_title.trim().to_owned(),
+        page_type: page.page_type.0,
+        overview: page.overview,
+        content: page.content,
+        domains: page.domains,
+        sources: writing::sources(page.sources),
+        links: writing::links(page.outgoing_links)?,
+    })
+}
+
+fn text(subject: &str, report: &IndexReport) -> String {
+    let IndexReport { added, updated, unchanged, removed, links, .. } = report;
+    let mut out = format!("# Indexed {subject}\n\n");
+    out += &format!("**Added:** {added} | **Updated:** {updated} | **Unchanged:** {unchanged} | ");
+    out += &format!("**Removed:** {removed} | **Links:** {links}\n");
+    if added + updated + removed == 0 {
+        out += if *unchanged == 0 { "\nThere were no pages to index.\n" } else { "\nNothing changed.\n" };
+    }
+    out += &report::unresolved(&report.unresolved);
+    let skipped = report.skipped.iter().map(|reason| one_line(reason, 600));
+    out + &report::section("Skipped files", "Left out, with the reason:", skipped)
+}
+
+fn data(report: IndexReport) -> IndexData {
+    let IndexReport { added, updated, unchanged, removed, links, unresolved, skipped } = report;
+    let unresolved_links = report::unresolved_data(unresolved);
+    IndexData { added, updated, unchanged, removed, links, unresolved_links, skipped }
+}

@@ -1,0 +1,68 @@
+//! `search_knowledge`: finds pages of any type. What the reply looks like is shared with the other
+//! gates that search, see `gatehouse_wiki`.
+
+use gatehouse_sdk::{Call, Count, Fault, Reply, Tool};
+use gatehouse_wiki::{Found, Kind, Lookout, Query, View};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::Params;
+
+static VIEW: View = View {
+    heading: "Search Results for",
+    subject: "pages",
+    page_types: &[],
+    preview_chars: 800,
+    lookouts: &[
+        Lookout { tool: "research_idea", what: "searches the web for ideas" },
+        Lookout { tool: "research_implementation", what: "searches the web for code" },
+    ],
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// What you look for, in your own words.
+    #[schemars(length(min = 1, max = 8192))]
+    query: String,
+    /// Pages to return, at most 20.
+    #[serde(default = "five")]
+    top_k: Count,
+    /// Only pages of these types.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    page_types: Vec<Kind>,
+    /// Only pages with one of these domains, e.g. Deep_Learning.
+    #[serde(default)]
+    #[schemars(length(max = 50))]
+    domains: Vec<String>,
+    /// Only pages that score at least this.
+    #[schemars(range(min = 0, max = 1))]
+    min_score: Option<f64>,
+}
+
+fn five() -> Count {
+    Count::new(5)
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>("search_knowledge")
+        .title("Search the knowledge graph")
+        .description(|params| {
+            let preview = if params.include_content { " content preview," } else { "" };
+            format!(
+                "Search the wiki: workflows, principles, implementations, environments, heuristics. Use it \
+                 first, before designing or coding. Returns pages, best first, each with overview,{preview} \
+                 score and linked pages. Next: get_wiki_page reads one whole."
+            )
+        })
+        .idempotent()
+        .output::<Found>()
+        .run(run)
+}
+
+fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let Args { query, top_k, page_types, domains, min_score } = args;
+    let ask = Query { query, page_types, domains, min_score };
+    gatehouse_wiki::search(&VIEW, &ask, top_k, call.params.include_content)
+}

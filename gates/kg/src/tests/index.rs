@@ -1,0 +1,134 @@
+//! `kg_index`
+
+use gatehouse_sdk::{
+    FaultKind,
+    knowledge::{IndexReport, PageType, Unresolved},
+    testing::Fake,
+};
+use serde_json::json;
+
+use super::{call, data, refuses};
+
+const TOOL: &str = "kg_index";
+
+fn report(added: u32, unchanged: u32) -> IndexReport {
+    IndexReport { added, updated: 0, unchanged, removed: 0, links: 7, unresolved: vec![], skipped: vec![] }
+}
+
+#[test]
+fn a_folder_is_indexed_and_the_reply_counts() {
+    let host = Fake::new().index(|root, options| {
+        assert_eq!(root, Some("/srv/wiki"));
+        assert!(options.clear_existing);
+        assert_eq!(options.persist_path.as_deref(), Some("/srv/wiki/kg.index"));
+        let link = |n: usize| Unresolved {
+            page: "Principle/A".into(),
+            edge: "implemented_by".into(),
+            target: format!("Implementation/B{n}"),
+        };
+        let skipped = vec!["principles/broken.md: not UTF-8".into()];
+        Ok(IndexReport { unresolved: (0..25).map(link).collect(), skipped, ..report(3, 0) })
+    });
+    let arguments =
+        json!({"wiki_dir": "/srv/wiki", "clear_existing": true, "persist_path": "/srv/wiki/kg.index"});
+    let reply = host.run(|| call(TOOL, arguments)).unwrap();
+    let text = reply.text();
+    let counts = "**Added:** 3 | **Updated:** 0 | **Unchanged:** 0 | **Removed:** 0 | **Links:** 7\n";
+    assert!(text.starts_with(&format!("# Indexed `/srv/wiki`\n\n{counts}")), "{text}");
+    assert!(
+        text.contains("## Unresolved links (25)\n\nNo such page yet:\n\n- Principle/A: implemented_by → ")
+    );
+    assert!(text.contains("/B19\n- … and 5 more\n") && !text.contains("/B20"), "{text}");
+    assert!(text.contains("## Skipped files (1)") && text.contains("- principles/broken.md: not UTF-8\n"));
+    let data = data(TOOL, &reply);
+    assert_eq!(data["unresolved_links"].as_array().unwrap().len(), 25);
+    assert_eq!(data["unresolved_links"][24]["target"], "Implementation/B24");
+}
+
+#[test]
+fn no_arguments_index_the_servers_own_wiki_and_no_change_says_so() {
+    let host = Fake::new().index(|root, options| {
+        assert!(root.is_none() && !options.clear_existing && options.persist_path.is_none());
+        Ok(report(0, 99))
+    });
+    let reply = host.run(|| call(TOOL, json!({"wiki_dir": ""}))).unwrap();
+    assert!(reply.text().starts_with("# Indexed the server's wiki\n"));
+    assert!(reply.text().ends_with("\nNothing changed.\n"), "{}", reply.text());
+    data(TOOL, &reply);
+}
+
+#[test]
+fn a_page_is_written_as_it_is_given() {
+    let host = Fake::new().upsert(|drafts| {
+        let [draft] = drafts else { panic!("one draft") };
+        assert_eq!((draft.title.as_str(), draft.page_type), ("Log_Flush", PageType::Heuristic));
+        assert_eq!(draft.domains, ["Storage"]);
+        let sources: Vec<_> = draft.sources.iter().map(|s| (s.kind.as_str(), s.title.as_str())).collect();
+        assert_eq!(sources, [("Repo", "github.com/a/b"), ("Talk", "A talk"), ("Doc", "example.org/x")]);
+        assert_eq!(draft.links[0].edge, "used_by");
+        assert_eq!(draft.links[0].target, "Implementation/LogWriter");
+        assert_eq!(draft.links[1].target, "Principle/WAL");
+        Ok(report(1, 0))
+    });
+    let page = json!({
+        "page_title": "Log_Flush", "page_type": "Heuristic", "overview": "o", "content": "c",
+        "domains": ["Storage"],
+        "sources": [
+            "https://github.com/a/b",
+            {"kind": "Talk", "title": "A talk", "url": "https://example.org/talk"},
+            {"url": "https://example.org/x"}
+        ],
+        "outgoing_links": [
+            {"edge": "used_by", "target": "Implementation/LogWriter"},
+            {"edge": "related", "target": "Principle:WAL"}
+        ]
+    });
+    let reply = host.run(|| call(TOOL, json!({"page_data": page, "clear_existing": false}))).unwrap();
+    assert!(reply.text().starts_with("# Indexed Heuristic \"Log_Flush\"\n"), "{}", reply.text());
+}
+
+#[test]
+fn what_contradicts_itself_is_refused_before_anything_is_written() {
+    let page = json!({"page_title": "A", "page_type": "Principle", "overview": "", "content": ""});
+    let mut bad_link = page.clone();
+    bad_link["outgoing_links"] = json!([{"edge": "related", "target": "nowhere"}]);
+    let mut blank = page.clone();
+    blank["page_title"] = json!(" ");
+    for (arguments, message) in [
+        (json!({"page_data": page, "wiki_dir": "w"}), "wiki_dir and page_data exclude each other"),
+        (
+            json!({"page_data": page, "clear_existing": true}),
+            "clear_existing and persist_path do not go with page_data",
+        ),
+        (
+            json!({"page_data": page, "persist_path": "p"}),
+            "clear_existing and persist_path do not go with page_data",
+        ),
+        (json!({"page_data": bad_link}), "target 'nowhere' is not an id of the form Type/Name"),
+        (json!({"page_data": blank}), "page_title is blank"),
+    ] {
+        // A host that would fail otherwise: nothing may reach it.
+        let fault = Fake::new().run(|| call(TOOL, arguments)).unwrap_err();
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::InvalidArguments, message));
+        assert!(fault.hint.is_some());
+    }
+}
+
+#[test]
+fn malformed_pages_are_refused_by_the_schema() {
+    let whole = json!({"page_title": "A", "page_type": "Principle", "overview": "", "content": ""});
+    for (field, bad) in [
+        ("page_type", json!("Recipe")),
+        ("page_title", json!("")),
+        ("colour", json!("red")),
+        ("sources", json!([{"title": "no url"}])),
+        ("sources", json!([7])),
+        ("outgoing_links", json!([{"edge": "likes", "target": "Principle/B"}])),
+        ("outgoing_links", json!([{"target": "Principle/B"}])),
+    ] {
+        let mut page = whole.clone();
+        page[field] = bad;
+        assert!(refuses(TOOL, json!({ "page_data": page })), "{page}");
+    }
+    assert!(!refuses(TOOL, json!({ "page_data": whole })));
+}

@@ -1,0 +1,158 @@
+//! Sources and links as callers write them, for `kg_index` and `kg_edit` alike.
+//!
+//! A source is an object or just a URL; a bare URL becomes a source whose kind is told by its host. A
+//! link is an edge and a target, and the target is an id: `Type/Name`, or `Type:Name` as in wiki text.
+
+use gatehouse_sdk::{
+    Fault,
+    knowledge::{Link, Source},
+};
+use gatehouse_wiki::{Kind, one_line};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum SourceArg {
+    Url(String),
+    Whole {
+        /// Repo, Paper, Doc…
+        #[serde(alias = "type")]
+        kind: Option<String>,
+        title: Option<String>,
+        url: String,
+    },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkArg {
+    edge: Edge,
+    /// Id, Type/Name.
+    target: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Edge {
+    Step,
+    Implements,
+    ImplementedBy,
+    RealizedBy,
+    RequiresEnv,
+    RequiredBy,
+    UsesHeuristic,
+    UsedBy,
+    Consumes,
+    Produces,
+    Related,
+}
+
+impl Edge {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Implements => "implements",
+            Self::ImplementedBy => "implemented_by",
+            Self::RealizedBy => "realized_by",
+            Self::RequiresEnv => "requires_env",
+            Self::RequiredBy => "required_by",
+            Self::UsesHeuristic => "uses_heuristic",
+            Self::UsedBy => "used_by",
+            Self::Consumes => "consumes",
+            Self::Produces => "produces",
+            Self::Related => "related",
+        }
+    }
+}
+
+pub(crate) fn sources(args: Vec<SourceArg>) -> Vec<Source> {
+    args.into_iter().map(source).collect()
+}
+
+fn source(arg: SourceArg) -> Source {
+    let (kind, title, url) = match arg {
+        SourceArg::Url(url) => (None, None, url),
+        SourceArg::Whole { kind, title, url } => (kind, title, url),
+    };
+    Source {
+        kind: kind.unwrap_or_else(|| kind_of(&url).into()),
+        title: title.unwrap_or_else(|| without_scheme(&url).to_owned()),
+        url,
+    }
+}
+
+/// What a URL most likely leads to.
+fn kind_of(url: &str) -> &'static str {
+    let host = without_scheme(url).split('/').next().unwrap_or_default();
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    match host {
+        "github.com" | "gitlab.com" | "codeberg.org" | "bitbucket.org" => "Repo",
+        "arxiv.org" | "doi.org" | "openreview.net" | "aclanthology.org" => "Paper",
+        _ => "Doc",
+    }
+}
+
+fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/')
+}
+
+pub(crate) fn links(args: Vec<LinkArg>) -> Result<Vec<Link>, Fault> {
+    let link = |arg: LinkArg| Ok(Link { edge: arg.edge.name().into(), target: id("target", &arg.target)? });
+    args.into_iter().map(link).collect()
+}
+
+/// An id in the spelling that the engine keeps. `Principle:X` and `principle/X` are `Principle/X`.
+pub(crate) fn id(argument: &str, text: &str) -> Result<String, Fault> {
+    let parts =
+        text.trim().split_once(['/', ':']).map(|(kind, name)| (Kind::parse(kind.trim()), name.trim()));
+    match parts {
+        Some((Some(kind), name)) if !name.is_empty() => Ok(format!("{}/{name}", kind.name())),
+        _ => Err(Fault::invalid(format!(
+            "{argument} '{}' is not an id of the form Type/Name",
+            one_line(text, 200)
+        ))
+        .hint("Type is Workflow, Principle, Implementation, Environment or Heuristic.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_have_the_names_that_the_schema_offers() {
+        let names = "step implements implemented_by realized_by requires_env required_by uses_heuristic \
+                     used_by consumes produces related";
+        for name in names.split_whitespace() {
+            let edge: Edge = serde_json::from_value(name.into()).unwrap();
+            assert_eq!(edge.name(), name);
+        }
+    }
+
+    #[test]
+    fn a_bare_url_is_a_source() {
+        for (url, kind, title) in [
+            ("https://github.com/a/b", "Repo", "github.com/a/b"),
+            ("http://www.arxiv.org/abs/1", "Paper", "www.arxiv.org/abs/1"),
+            ("docs.example.org/", "Doc", "docs.example.org"),
+        ] {
+            let source = source(SourceArg::Url(url.into()));
+            assert_eq!(
+                (source.kind.as_str(), source.title.as_str(), source.url.as_str()),
+                (kind, title, url)
+            );
+        }
+    }
+
+    #[test]
+    fn ids_are_read_in_either_spelling() {
+        for text in ["Principle/A_b", " principle : A_b ", "Principle:A_b"] {
+            assert_eq!(id("target", text).unwrap(), "Principle/A_b");
+        }
+        for text in ["", "A_b", "Recipe/A", "Principle/", "Principle"] {
+            let fault = id("target", text).unwrap_err();
+            assert_eq!(fault.message, format!("target '{text}' is not an id of the form Type/Name"));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Checks that every gate should pass, for use in its tests (feature `testing`). They panic, as
+//! assertions do.
+
+use serde_json::Value;
+
+use crate::{Gate, Params, Reply, bindings::gatehouse::gate::types::Manifest};
+
+/// Describes the gate twice under these parameters and asserts that both say the same bytes, that
+/// every schema is a valid one, that every tool has a description, and that every parameter has a
+/// type, a default and a description.
+#[track_caller]
+pub fn describe<P: Params>(gate: &Gate<P>, params: &str) -> Manifest {
+    let manifest = gate.describe(params).unwrap_or_else(|fault| panic!("describe: {fault:?}"));
+    assert_eq!(gate.describe(params).ok().as_ref(), Some(&manifest), "describe is not deterministic");
+    for tool in &manifest.tools {
+        let name = &tool.name;
+        assert!(!tool.description.is_empty(), "{name} has no description");
+        let input = json(&tool.input_schema);
+        assert_eq!(input["type"], "object", "{name}: arguments must be an object");
+        assert_eq!(input["additionalProperties"], false, "{name}: unknown arguments must be refused");
+        for schema in [Some(&tool.input_schema), tool.output_schema.as_ref()].into_iter().flatten() {
+            let valid = jsonschema::draft202012::meta::is_valid(&json(schema));
+            assert!(valid, "{name}: not a JSON Schema: {schema}");
+        }
+    }
+    let params = json(&manifest.params_schema);
+    for (name, schema) in params["properties"].as_object().into_iter().flatten() {
+        for key in ["type", "default", "description"] {
+            assert!(schema.get(key).is_some(), "parameter '{name}' has no {key}");
+        }
+    }
+    manifest
+}
+
+/// Asserts that the reply's data matches the schema that the tool declares, and returns the data.
+#[track_caller]
+pub fn structured<P: Params>(gate: &Gate<P>, tool: &str, reply: &Reply) -> Value {
+    let manifest = gate.describe("{}").unwrap_or_else(|fault| panic!("describe: {fault:?}"));
+    let declared = manifest.tools.iter().find(|t| t.name == tool);
+    let declared = declared.unwrap_or_else(|| panic!("no tool '{tool}'"));
+    let schema = declared.output_schema.as_ref().unwrap_or_else(|| panic!("'{tool}' declares no output"));
+    let data = json(reply.structured.as_deref().unwrap_or_else(|| panic!("'{tool}' sent no data")));
+    if let Err(error) = jsonschema::draft202012::validate(&json(schema), &data) {
+        panic!("'{tool}': {error} at {}", error.instance_path());
+    }
+    data
+}
+
+/// Whether the host would let these arguments through to the tool.
+#[track_caller]
+pub fn accepts<P: Params>(gate: &Gate<P>, tool: &str, arguments: &str) -> bool {
+    let manifest = gate.describe("{}").unwrap_or_else(|fault| panic!("describe: {fault:?}"));
+    let declared = manifest.tools.iter().find(|t| t.name == tool);
+    let declared = declared.unwrap_or_else(|| panic!("no tool '{tool}'"));
+    jsonschema::draft202012::is_valid(&json(&declared.input_schema), &json(arguments))
+}
+
+#[track_caller]
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|e| panic!("not JSON: {e}: {text}"))
+}

@@ -1,0 +1,172 @@
+//! A gate: its name, and one table of tools.
+
+use crate::{
+    Fault, Params, Reply, Tool,
+    bindings::gatehouse::gate::types::{self, Manifest},
+    names, params,
+    tool::Call,
+};
+
+/// A gate with parameters `P`. It remembers nothing: the host makes a new one for each call.
+pub struct Gate<P> {
+    name: &'static str,
+    version: &'static str,
+    summary: &'static str,
+    tools: Vec<Tool<P>>,
+}
+
+impl<P: Params> Gate<P> {
+    /// An empty gate. `summary` is one sentence for lists of gates.
+    pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
+        Self { name, version, summary, tools: Vec::new() }
+    }
+
+    /// Adds a tool to the table. Lists show the tools in this order.
+    #[must_use]
+    pub fn tool(mut self, tool: Tool<P>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// What the gate offers under these parameters (a JSON object). The same parameters give the same
+    /// bytes. Parameters that the gate does not know, or that are of the wrong type, are a fault.
+    pub fn describe(&self, params: &str) -> Result<Manifest, Fault> {
+        let params: P = params::check(params)?;
+        for (i, tool) in self.tools.iter().enumerate() {
+            if self.tools[..i].iter().any(|t| t.name() == tool.name()) {
+                let name = tool.name();
+                return Err(Fault::internal(format!("gate '{}' declares '{name}' twice", self.name)));
+            }
+        }
+        Ok(Manifest {
+            name: self.name.into(),
+            version: self.version.into(),
+            summary: self.summary.into(),
+            params_schema: params::schema::<P>()?.to_string(),
+            tools: self.tools.iter().map(|t| t.declare(&params)).collect(),
+        })
+    }
+
+    /// Runs the tool that the call names.
+    pub fn call(&self, call: types::Call) -> Result<Reply, Fault> {
+        let Some(tool) = self.tools.iter().find(|t| t.name() == call.tool) else {
+            let have = names::list(self.tools.iter().map(Tool::name));
+            let fault = Fault::not_found(format!("gate '{}' has no tool '{}'", self.name, call.tool));
+            return Err(fault.hint(format!("Its tools are {have}.")));
+        };
+        let types::Call { id, arguments, params, caller, preset, deadline_ms, .. } = call;
+        let params = params::read(&params)?;
+        tool.call(&Call { id, params, caller, preset, deadline_ms }, &arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+    use crate::{Count, Effect, FaultKind, tool};
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Loud {
+        /// How often.
+        times: Count,
+    }
+
+    impl Default for Loud {
+        fn default() -> Self {
+            Self { times: Count::new(2) }
+        }
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Say {
+        /// What to say.
+        text: String,
+        /// How often to say it.
+        times: Option<Count>,
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Said {
+        text: String,
+    }
+
+    fn gate() -> Gate<Loud> {
+        let say = |call: &Call<Loud>, args: Say| {
+            let text = args.text.repeat(args.times.unwrap_or(call.params.times).at_most(9) as usize);
+            Reply::markdown(text.clone()).structured(&Said { text })
+        };
+        Gate::new("echo", "1.0.0", "Says things.")
+            .tool(
+                tool::<Loud, Say>("say")
+                    .title("Say")
+                    .description(|p| format!("Says it {} times.", p.times.at_most(9)))
+                    .default_from("times", |p| p.times.at_most(9).into())
+                    .idempotent()
+                    .output::<Said>()
+                    .run(say),
+            )
+            .tool(
+                tool::<Loud, Say>("forget")
+                    .effect(Effect::Mutating)
+                    .output::<Said>()
+                    .run(|_, _| Ok(Reply::markdown("no data"))),
+            )
+    }
+
+    fn call(tool: &str, arguments: &str) -> Result<Reply, Fault> {
+        crate::testing::call(&gate(), tool, arguments, "{\"times\":3}")
+    }
+
+    #[test]
+    fn parameters_reach_descriptions_schemas_and_handlers() {
+        let manifest = gate().describe("{\"times\":4}").unwrap();
+        let say = &manifest.tools[0];
+        assert_eq!(say.description, "Says it 4 times.");
+        assert!(say.input_schema.contains("\"default\":4"), "{}", say.input_schema);
+        assert!(say.output_schema.is_some() && say.idempotent && !say.open_world);
+        assert_eq!(manifest.tools[1].effect, Effect::Mutating);
+        assert_eq!(manifest, gate().describe("{\"times\":4}").unwrap());
+
+        let reply = call("say", "{\"text\":\"a\"}").unwrap();
+        assert_eq!(reply.text(), "aaa");
+        assert_eq!(reply.structured.as_deref(), Some("{\"text\":\"aaa\"}"));
+    }
+
+    #[test]
+    fn null_is_left_out() {
+        assert_eq!(call("say", "{\"text\":\"a\",\"times\":null}").unwrap().text(), "aaa");
+        assert_eq!(call("say", "{\"text\":\"a\",\"times\":1}").unwrap().text(), "a");
+    }
+
+    #[test]
+    fn bad_arguments_are_invalid() {
+        for bad in ["{}", "[]", "", "{\"text\":1}", "{\"text\":\"a\",\"tims\":1}"] {
+            let fault = call("say", bad).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::InvalidArguments, "{bad}");
+            assert!(fault.message.starts_with("arguments of 'say': "), "{}", fault.message);
+        }
+    }
+
+    #[test]
+    fn an_unknown_tool_is_not_found() {
+        let fault = call("shout", "{}").unwrap_err();
+        assert_eq!(fault.kind, FaultKind::NotFound);
+        assert_eq!(fault.message, "gate 'echo' has no tool 'shout'");
+        assert_eq!(fault.hint.as_deref(), Some("Its tools are 'say', 'forget'."));
+    }
+
+    #[test]
+    fn a_promise_of_data_is_kept_or_an_internal_fault() {
+        assert_eq!(call("forget", "{\"text\":\"a\"}").unwrap_err().kind, FaultKind::Internal);
+    }
+
+    #[test]
+    fn a_name_declared_twice_is_refused() {
+        let twice = gate().tool(tool::<Loud, Say>("say").run(|_, _| Ok(Reply::markdown(""))));
+        assert_eq!(twice.describe("{}").unwrap_err().message, "gate 'echo' declares 'say' twice");
+    }
+}

@@ -1,0 +1,132 @@
+//! Write a Gatehouse gate in Rust. A gate is one table of tools; the SDK makes a component of it that
+//! speaks the contract in `wit/0.1.0`: it describes itself with schemas made from your types, finds the
+//! tool that a call names, reads the arguments, and turns what you return into a reply.
+//!
+//! What the gate may do is what it calls: [`context`], [`knowledge`] and [`text`] are the host's
+//! capabilities, and only the functions that the gate uses become imports of the component. The import
+//! list is what the host shows to the person who grants. Natively, under `cargo test`, the same
+//! functions reach a [`testing::Fake`].
+//!
+//! # A whole gate
+//!
+//! ```
+//! use gatehouse_sdk::{Call, Count, Fault, Gate, Reply, tool, knowledge};
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//!
+//! // What a preset may set: `gates.titles = { top_k = 3 }`. Default and doc comments go to the schema.
+//! #[derive(Serialize, Deserialize, JsonSchema)]
+//! struct Params {
+//!     /// How many titles a search returns unless the call says otherwise.
+//!     top_k: Count,
+//! }
+//!
+//! impl Default for Params {
+//!     fn default() -> Self {
+//!         Self { top_k: Count::new(5) }
+//!     }
+//! }
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! #[serde(deny_unknown_fields)]
+//! struct Find {
+//!     /// What to look for, in your own words.
+//!     #[schemars(length(min = 1, max = 8192))]
+//!     query: String,
+//!     /// How many titles to return; more than 20 count as 20.
+//!     top_k: Option<Count>,
+//! }
+//!
+//! #[derive(Serialize, JsonSchema)]
+//! struct Found {
+//!     titles: Vec<String>,
+//! }
+//!
+//! fn find(call: &Call<Params>, args: Find) -> Result<Reply, Fault> {
+//!     let limit = args.top_k.unwrap_or(call.params.top_k).at_most(20);
+//!     let filters = knowledge::Filters { page_types: vec![], domains: vec![], min_score: None };
+//!     let hits = knowledge::search(&args.query, &filters, limit)?.hits;
+//!     let titles: Vec<String> = hits.into_iter().map(|h| h.title).collect();
+//!     Reply::markdown(titles.join("\n")).structured(&Found { titles })
+//! }
+//!
+//! pub fn gate() -> Gate<Params> {
+//!     Gate::new("titles", env!("CARGO_PKG_VERSION"), "Finds titles of wiki pages.").tool(
+//!         tool::<Params, Find>("find_titles")
+//!             .title("Find titles")
+//!             .description(|p| format!("Find wiki pages; returns {} titles.", p.top_k.at_most(20)))
+//!             .default_from("top_k", |p| p.top_k.at_most(20).into())
+//!             .idempotent()
+//!             .output::<Found>()
+//!             .run(find),
+//!     )
+//! }
+//!
+//! gatehouse_sdk::export!(gate);
+//!
+//! // In a test:
+//! use gatehouse_sdk::{knowledge::SearchResult, testing};
+//! let host = testing::Fake::new()
+//!     .search(|_, _, limit| { assert_eq!(limit, 2); Ok(SearchResult { hits: vec![], unmatched_terms: vec![] }) });
+//! let reply = host.run(|| testing::call(&gate(), "find_titles", r#"{"query":"x","top_k":2}"#, "{}")).unwrap();
+//! assert_eq!(reply.structured.as_deref(), Some(r#"{"titles":[]}"#));
+//! ```
+//!
+//! The crate is a library of type `cdylib` and `rlib`; build it with
+//! `cargo build --profile gate --target wasm32-wasip2`.
+//!
+//! The SDK refuses to hide what costs: it caches nothing between calls (the host gives each call an
+//! instance of its own), reads no environment and opens no file.
+
+#[doc(hidden)]
+pub mod bindings;
+#[cfg(all(feature = "testing", not(target_family = "wasm")))]
+pub mod conformance;
+pub mod context;
+mod count;
+mod fault;
+mod gate;
+pub mod knowledge;
+mod names;
+mod params;
+mod reply;
+mod schema;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
+pub mod text;
+mod tool;
+
+pub use bindings::gatehouse::gate::types::{EmbeddedResource, Manifest, Media, ResourceBody, ResourceLink};
+pub use count::Count;
+pub use fault::{Fault, FaultKind};
+pub use gate::Gate;
+pub use params::{NoParams, Params};
+pub use reply::{Content, Reply};
+pub use tool::{Call, Effect, Intent, Tool, ToolBuilder, tool};
+
+/// Makes the component's exports of a function that returns the [`Gate`]. Does nothing on targets other
+/// than wasm, so that a gate builds and tests natively like any library.
+#[macro_export]
+macro_rules! export {
+    ($gate:path) => {
+        #[cfg(target_family = "wasm")]
+        #[allow(unsafe_code)] // The exports of the canonical ABI take raw pointers.
+        const _: () = {
+            use $crate::bindings::{exports::gatehouse::gate::tools::Guest, gatehouse::gate::types};
+
+            struct Exports;
+
+            impl Guest for Exports {
+                fn describe(params: String) -> Result<types::Manifest, types::Fault> {
+                    $gate().describe(&params)
+                }
+
+                fn call(call: types::Call) -> Result<types::Reply, types::Fault> {
+                    $gate().call(call)
+                }
+            }
+
+    $crate::bindings::export_tools!(Exports with_types_in $crate::bindings);
+        };
+    };
+}

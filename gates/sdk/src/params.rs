@@ -1,0 +1,145 @@
+//! A gate's parameters: what a preset may set, checked, with the gate's defaults filled in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::{Fault, names, schema};
+
+/// What a type must offer to be the parameters of a gate; every type that offers it is. Its `Default`
+/// holds the defaults, its doc comments describe the parameters to those who write presets.
+pub trait Params: Default + Serialize + DeserializeOwned + JsonSchema + 'static {}
+
+impl<T: Default + Serialize + DeserializeOwned + JsonSchema + 'static> Params for T {}
+
+/// The parameters of a gate that has none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NoParams {}
+
+/// The schema that the gate declares: every parameter with its default.
+pub(crate) fn schema<P: Params>() -> Result<Value, Fault> {
+    let mut schema = schema::of_arguments::<P>();
+    if let Value::Object(map) = &mut schema {
+        map.remove("required"); // Each one has a default.
+    }
+    for (name, default) in defaults::<P>()? {
+        schema::set_default(&mut schema, &name, default);
+    }
+    Ok(schema)
+}
+
+/// Reads parameters and refuses, by name, what the schema does not know. For `describe`, which judges
+/// what a preset set.
+pub(crate) fn check<P: Params>(json: &str) -> Result<P, Fault> {
+    let given = object(json)?;
+    let known = defaults::<P>()?;
+    let known: Vec<&str> = known.keys().map(String::as_str).collect();
+    match given.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(key) => Err(unknown(key, &known)),
+        None => read(json),
+    }
+}
+
+fn unknown(key: &str, known: &[&str]) -> Fault {
+    let hint = match names::nearest(key, known.iter().copied()) {
+        Some(near) => format!("Did you mean '{near}'?"),
+        None if known.is_empty() => "This gate has no parameters.".into(),
+        None => format!("The parameters are {}.", names::list(known.iter().copied())),
+    };
+    Fault::invalid(format!("unknown parameter '{key}'")).hint(hint)
+}
+
+/// Reads parameters, with the defaults for those that are not given. For `call`, where the host has
+/// checked them already.
+pub(crate) fn read<P: Params>(json: &str) -> Result<P, Fault> {
+    let given = object(json)?;
+    let defaults = defaults::<P>()?;
+    let with = |extra: Map<String, Value>| {
+        let mut all = defaults.clone();
+        all.extend(extra);
+        serde_json::from_value::<P>(Value::Object(all))
+    };
+    with(given.clone()).map_err(|error| {
+        // serde does not say which field it is about: the one that fails alone among defaults.
+        let guilty = given.into_iter().find(|one| with(Map::from_iter([one.clone()])).is_err());
+        match guilty {
+            Some((key, _)) => Fault::invalid(format!("parameter '{key}': {error}")),
+            None => Fault::invalid(format!("parameters: {error}")),
+        }
+    })
+}
+
+fn object(json: &str) -> Result<Map<String, Value>, Fault> {
+    match serde_json::from_str(if json.trim().is_empty() { "{}" } else { json }) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(Fault::invalid("parameters must be a JSON object")),
+        Err(e) => Err(Fault::invalid(format!("parameters are not JSON: {e}"))),
+    }
+}
+
+fn defaults<P: Params>() -> Result<Map<String, Value>, Fault> {
+    match serde_json::to_value(P::default()) {
+        Ok(Value::Object(map)) => Ok(map),
+        _ => Err(Fault::internal("the gate's parameters are not a struct with named fields")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Count, FaultKind};
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct P {
+        /// How many.
+        top_k: Count,
+        /// Whether to show it.
+        show: bool,
+    }
+
+    impl Default for P {
+        fn default() -> Self {
+            Self { top_k: Count::new(5), show: true }
+        }
+    }
+
+    #[test]
+    fn missing_parameters_get_their_defaults() {
+        assert_eq!(check::<P>("").unwrap(), P::default());
+        assert_eq!(check::<P>("{\"show\":false}").unwrap(), P { show: false, ..P::default() });
+        assert_eq!(check::<NoParams>("{}").unwrap(), NoParams {});
+    }
+
+    #[test]
+    fn unknown_parameters_are_refused_by_name() {
+        let fault = check::<P>("{\"topk\":3}").unwrap_err();
+        assert_eq!(fault.kind, FaultKind::InvalidArguments);
+        assert_eq!(fault.message, "unknown parameter 'topk'");
+        assert_eq!(fault.hint.as_deref(), Some("Did you mean 'top_k'?"));
+        let fault = check::<P>("{\"zebra\":3}").unwrap_err();
+        assert_eq!(fault.hint.as_deref(), Some("The parameters are 'top_k', 'show'."));
+        assert!(check::<NoParams>("{\"a\":1}").is_err());
+    }
+
+    #[test]
+    fn a_wrong_type_names_the_parameter() {
+        let fault = check::<P>("{\"top_k\":3,\"show\":\"yes\"}").unwrap_err();
+        assert_eq!(fault.message, "parameter 'show': invalid type: string \"yes\", expected a boolean");
+        assert!(check::<P>("{\"top_k\":0}").unwrap_err().message.contains("'top_k'"));
+        assert!(check::<P>("[]").is_err());
+        assert!(check::<P>("{").is_err());
+    }
+
+    #[test]
+    fn schema_has_a_default_and_a_description_each() {
+        let expected = serde_json::json!({
+            "type": "object",
+            "properties": {
+                "top_k": {"type": "integer", "minimum": 1, "description": "How many.", "default": 5},
+                "show": {"type": "boolean", "description": "Whether to show it.", "default": true}
+            },
+            "additionalProperties": false
+        });
+        assert_eq!(schema::<P>().unwrap(), expected);
+    }
+}

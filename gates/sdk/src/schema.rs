@@ -1,0 +1,176 @@
+//! JSON Schemas for arguments, replies and parameters, made from Rust types and then made plain.
+//!
+//! Agents pay for every byte of a schema in each conversation, and some clients know only the simple
+//! keywords. So: draft 2020-12, everything inlined, no `$schema`, `title` or number formats, an optional
+//! field is a field that may be left out (not one that may be null), and objects take no unknown fields.
+//! Types that contain themselves are not supported: they cannot be inlined.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value};
+
+/// The schema of what a caller sends as `T`.
+pub(crate) fn of_arguments<T: JsonSchema>() -> Value {
+    generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// The schema of what a tool sends as `T`.
+pub(crate) fn of_reply<T: JsonSchema>() -> Value {
+    generate::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+        s.untagged_enum_variant_titles = false;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    plain(&mut schema);
+    if let Value::Object(root) = &mut schema {
+        root.remove("description"); // The tool has a description; the Rust type's says nothing to callers.
+        // A type without fields has no properties, and is closed all the same.
+        root.entry("type").or_insert_with(|| "object".into());
+        root.entry("additionalProperties").or_insert(Value::Bool(false));
+    }
+    schema
+}
+
+/// Sets what `property` is when it is left out. Unknown properties are left alone.
+pub(crate) fn set_default(schema: &mut Value, property: &str, default: Value) {
+    let pointer = schema.get_mut("properties").and_then(|p| p.get_mut(property));
+    if let Some(Value::Object(schema)) = pointer {
+        schema.insert("default".into(), default);
+    }
+}
+
+fn plain(schema: &mut Value) {
+    let Value::Object(map) = schema else { return };
+    drop_noise(map);
+    drop_null(map);
+    for (key, value) in map.iter_mut() {
+        match (key.as_str(), value) {
+            ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
+                named.values_mut().for_each(plain);
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(all)) => {
+                all.iter_mut().for_each(plain)
+            }
+            ("items" | "additionalProperties" | "not", value) => plain(value),
+            _ => {}
+        }
+    }
+    if map.contains_key("properties") && !map.contains_key("additionalProperties") {
+        map.insert("additionalProperties".into(), Value::Bool(false));
+    }
+}
+
+fn drop_noise(map: &mut Map<String, Value>) {
+    for key in ["$schema", "title"] {
+        map.remove(key);
+    }
+    let number_format = |f: &str| ["int", "uint", "float", "double"].iter().any(|p| f.starts_with(p));
+    if map.get("format").and_then(Value::as_str).is_some_and(number_format) {
+        map.remove("format");
+    }
+    let empty = |v: &Value| v.is_null() || v.as_array().is_some_and(Vec::is_empty);
+    if map.get("default").is_some_and(empty) {
+        map.remove("default");
+    }
+    // Doc comments are broken into lines for the reader of the source.
+    if let Some(Value::String(text)) = map.get_mut("description") {
+        *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+}
+
+/// Removes `null` from the types that a value may have.
+fn drop_null(map: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = map.get_mut("type") {
+        types.retain(|t| t != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            map.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = map.get_mut("enum") {
+        values.retain(|v| !v.is_null());
+    }
+    let Some(Value::Array(any)) = map.get_mut("anyOf") else { return };
+    any.retain(|s| s.get("type").is_none_or(|t| t != "null"));
+    if let [_] = any.as_slice() {
+        let inner = any.remove(0);
+        map.remove("anyOf");
+        if let Value::Object(inner) = inner {
+            // What is said about the field outweighs what is said about its type.
+            inner.into_iter().for_each(|(k, v)| {
+                map.entry(k).or_insert(v);
+            });
+            drop_noise(map);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    /// Says nothing to callers.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Args {
+        /// What to look
+        /// for.
+        title: String,
+        #[serde(default)]
+        limit: Option<u32>,
+        #[serde(default)]
+        tags: Vec<String>,
+        #[serde(default)]
+        kind: Option<Kind>,
+        inner: Option<Inner>,
+    }
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Kind {
+        A,
+        B,
+    }
+
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Inner {
+        share: f64,
+    }
+
+    #[test]
+    fn schema_is_plain() {
+        let expected = serde_json::json!({
+            "type": "object",
+            "properties": {
+                "title": {"type": "string", "description": "What to look for."},
+                "limit": {"type": "integer", "minimum": 0},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "kind": {"type": "string", "enum": ["a", "b"]},
+                "inner": {
+                    "type": "object",
+                    "properties": {"share": {"type": "number"}},
+                    "required": ["share"],
+                    "additionalProperties": false
+                }
+            },
+            "required": ["title"],
+            "additionalProperties": false
+        });
+        assert_eq!(of_arguments::<Args>(), expected);
+        assert_eq!(of_arguments::<Args>().to_string(), of_arguments::<Args>().to_string());
+    }
+
+    #[test]
+    fn defaults_can_be_set() {
+        let mut schema = of_arguments::<Args>();
+        set_default(&mut schema, "limit", 5.into());
+        set_default(&mut schema, "no_such", 5.into());
+        assert_eq!(schema["properties"]["limit"]["default"], 5);
+        assert!(schema["properties"].get("no_such").is_none());
+    }
+}

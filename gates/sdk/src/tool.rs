@@ -1,0 +1,201 @@
+//! One row of a gate's table: what a tool is called, what it says about itself, and what it does.
+
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    Fault, Reply,
+    bindings::gatehouse::gate::types,
+    params::Params,
+    schema::{self, set_default},
+};
+pub use types::{Effect, Intent};
+
+/// A call as a handler sees it. Its arguments come beside it, already typed.
+#[derive(Debug, Clone)]
+pub struct Call<P> {
+    /// Unique among the calls of the host; the same id is in the host's log.
+    pub id: String,
+    /// The preset's parameters, with the gate's defaults filled in.
+    pub params: P,
+    /// Who calls, where the host knows.
+    pub caller: Option<String>,
+    /// Name of the preset that the call came through.
+    pub preset: String,
+    /// Milliseconds that this call may take from its start.
+    pub deadline_ms: u64,
+}
+
+type Describe<P> = Box<dyn Fn(&P) -> String>;
+type Shape<P> = Box<dyn Fn(&P, &mut Value)>;
+type Run<P> = Box<dyn Fn(&Call<P>, &str) -> Result<Reply, Fault>>;
+
+/// A tool, ready for the table of a gate with parameters `P`.
+pub struct Tool<P> {
+    row: Row<P>,
+    run: Run<P>,
+}
+
+struct Row<P> {
+    name: &'static str,
+    title: Option<&'static str>,
+    description: Option<Describe<P>>,
+    input: fn() -> Value,
+    shapes: Vec<Shape<P>>,
+    output: Option<fn() -> Value>,
+    intent: Intent,
+    effect: Effect,
+    idempotent: bool,
+    open_world: bool,
+    dry_run: Option<&'static str>,
+}
+
+/// A tool that is being declared; [`ToolBuilder::run`] completes it.
+pub struct ToolBuilder<P, A> {
+    row: Row<P>,
+    args: PhantomData<fn(A)>,
+}
+
+/// Starts a tool of a gate with parameters `P`, called with arguments `A`. Unless it says otherwise, a
+/// tool is a read-only query over what the house keeps.
+pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(name: &'static str) -> ToolBuilder<P, A> {
+    let row = Row {
+        name,
+        title: None,
+        description: None,
+        input: schema::of_arguments::<A>,
+        shapes: Vec::new(),
+        output: None,
+        intent: Intent::Query,
+        effect: Effect::ReadOnly,
+        idempotent: false,
+        open_world: false,
+        dry_run: None,
+    };
+    ToolBuilder { row, args: PhantomData }
+}
+
+impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
+    /// A name for people.
+    #[must_use]
+    pub fn title(mut self, title: &'static str) -> Self {
+        self.row.title = Some(title);
+        self
+    }
+
+    /// When to use the tool, what comes back, and which tool to try next. The parameters are at hand so
+    /// that their values can be told.
+    #[must_use]
+    pub fn description<S: Into<String>>(mut self, describe: impl Fn(&P) -> S + 'static) -> Self {
+        self.row.description = Some(Box::new(move |p| describe(p).into()));
+        self
+    }
+
+    /// What the tool is for; the host sets time-outs and retries by it.
+    #[must_use]
+    pub fn intent(mut self, intent: Intent) -> Self {
+        self.row.intent = intent;
+        self
+    }
+
+    /// The strongest thing the tool may do to the world.
+    #[must_use]
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.row.effect = effect;
+        self
+    }
+
+    /// Calling it twice with the same arguments is the same as calling it once.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.row.idempotent = true;
+        self
+    }
+
+    /// It reaches beyond what the house keeps.
+    #[must_use]
+    pub fn open_world(mut self) -> Self {
+        self.row.open_world = true;
+        self
+    }
+
+    /// Name of the boolean argument that makes a mutating call a rehearsal.
+    #[must_use]
+    pub fn dry_run(mut self, argument: &'static str) -> Self {
+        self.row.dry_run = Some(argument);
+        self
+    }
+
+    /// Every reply carries data of this type, see [`Reply::structured`].
+    #[must_use]
+    pub fn output<T: JsonSchema>(mut self) -> Self {
+        self.row.output = Some(schema::of_reply::<T>);
+        self
+    }
+
+    /// Shows in the schema what an argument is when it is left out, where that depends on parameters.
+    #[must_use]
+    pub fn default_from(self, argument: &'static str, value: impl Fn(&P) -> Value + 'static) -> Self {
+        self.schema(move |params, schema| set_default(schema, argument, value(params)))
+    }
+
+    /// Changes the generated schema of the arguments, by the parameters.
+    #[must_use]
+    pub fn schema(mut self, shape: impl Fn(&P, &mut Value) + 'static) -> Self {
+        self.row.shapes.push(Box::new(shape));
+        self
+    }
+
+    /// Completes the tool with what it does.
+    pub fn run(self, handler: impl Fn(&Call<P>, A) -> Result<Reply, Fault> + 'static) -> Tool<P> {
+        let name = self.row.name;
+        let run = move |call: &Call<P>, arguments: &str| handler(call, read_arguments(name, arguments)?);
+        Tool { row: self.row, run: Box::new(run) }
+    }
+}
+
+impl<P: Params> Tool<P> {
+    /// The name as the gate declares it.
+    pub fn name(&self) -> &'static str {
+        self.row.name
+    }
+
+    pub(crate) fn declare(&self, params: &P) -> types::Tool {
+        let row = &self.row;
+        let mut input = (row.input)();
+        row.shapes.iter().for_each(|shape| shape(params, &mut input));
+        types::Tool {
+            name: row.name.into(),
+            title: row.title.map(Into::into),
+            description: row.description.as_ref().map(|d| d(params)).unwrap_or_default(),
+            input_schema: input.to_string(),
+            output_schema: row.output.map(|schema| schema().to_string()),
+            intent: row.intent,
+            effect: row.effect,
+            idempotent: row.idempotent,
+            open_world: row.open_world,
+            dry_run: row.dry_run.map(Into::into),
+        }
+    }
+
+    pub(crate) fn call(&self, call: &Call<P>, arguments: &str) -> Result<Reply, Fault> {
+        let reply = (self.run)(call, arguments)?;
+        if self.row.output.is_some() && reply.structured.is_none() && !reply.is_error {
+            return Err(Fault::internal(format!("tool '{}' sent no data beside its text", self.row.name)));
+        }
+        Ok(reply)
+    }
+}
+
+/// An argument that is null counts as left out, as many models mean it.
+fn read_arguments<A: DeserializeOwned>(tool: &str, json: &str) -> Result<A, Fault> {
+    let invalid = |e: serde_json::Error| Fault::invalid(format!("arguments of '{tool}': {e}"));
+    let mut value: Value = serde_json::from_str(json).map_err(invalid)?;
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, v| !v.is_null());
+    }
+    serde_json::from_value(value).map_err(invalid)
+}

@@ -1,0 +1,71 @@
+//! Text from callers and pages, made fit for one line of a reply.
+
+/// The text on one line: control characters and runs of white space become single spaces, and what is
+/// longer than `max` characters ends in `…`.
+pub fn one_line(text: &str, max: usize) -> String {
+    let clean: String =
+        text.chars().map(|c| if c.is_control() || is_separator(c) { ' ' } else { c }).collect();
+    shorten(&clean.split_whitespace().collect::<Vec<_>>().join(" "), max)
+}
+
+/// At most `max` characters of the text, cut at a word where there is one near, and `…` if it was cut.
+pub fn shorten(text: &str, max: usize) -> String {
+    let head = head(text, max);
+    if head.len() == text.len() {
+        return text.to_owned();
+    }
+    format!("{}…", at_word(head).trim_end())
+}
+
+/// The text between backticks, with a fence long enough for the backticks it holds.
+pub fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad = if longest > 0 { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// The first `max` characters.
+pub(crate) fn head(text: &str, max: usize) -> &str {
+    text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The text up to its last white space, unless that would lose more than a third of it: a word that
+/// long (a URL, a language without spaces) may be cut.
+pub(crate) fn at_word(text: &str) -> &str {
+    match text.rfind(char::is_whitespace) {
+        Some(end) if end * 3 >= text.len() * 2 => &text[..end],
+        _ => text,
+    }
+}
+
+/// Line and paragraph separators, and the marks that turn the direction of the text around.
+fn is_separator(c: char) -> bool {
+    matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_line() {
+        assert_eq!(one_line("a\n# b\t\u{7}c \u{2028}d", 99), "a # b c d");
+        assert_eq!(one_line("  ", 9), "");
+        let long = one_line(&"word ".repeat(100), 200);
+        assert!(long.chars().count() <= 201 && long.ends_with("word…"), "{long}");
+    }
+
+    #[test]
+    fn a_word_longer_than_the_line_is_cut() {
+        assert_eq!(shorten(&"ü".repeat(30), 10), format!("{}…", "ü".repeat(10)));
+        assert_eq!(shorten("a bbbbbbbbbbbbbbb", 10), "a bbbbbbbb…");
+        assert_eq!(shorten("exactly", 7), "exactly");
+    }
+
+    #[test]
+    fn code_survives_backticks() {
+        assert_eq!(code("a"), "`a`");
+        assert_eq!(code("a`b"), "`` a`b ``");
+    }
+}

@@ -1,0 +1,131 @@
+//! A search, from the arguments to the reply. The three gates that search differ in their [`View`].
+
+use gatehouse_sdk::{
+    Count, Fault, Reply, context,
+    knowledge::{self, Filters, PageType},
+};
+
+use crate::{
+    Kind, code,
+    data::{Found, HitData, RELATED_MAX},
+    nothing, one_line,
+};
+
+/// Hits that a search returns at most, however many are asked for.
+pub const TOP_K_MAX: u32 = 20;
+
+/// What makes one search tool differ from another.
+pub struct View {
+    /// The heading: `# <heading>: "<query>"`.
+    pub heading: &'static str,
+    /// What there is none of when nothing was found: `No <subject> found for: "<query>"`.
+    pub subject: &'static str,
+    /// Types that the tool is about, or empty where the caller chooses.
+    pub page_types: &'static [PageType],
+    /// Characters of a content preview.
+    pub preview_chars: usize,
+    /// Who else may know, in the order to try.
+    pub lookouts: &'static [Lookout],
+}
+
+/// Another tool that may know what this one does not.
+pub struct Lookout {
+    /// The name that its gate declares.
+    pub tool: &'static str,
+    /// What it does, as the end of a sentence that begins with its name.
+    pub what: &'static str,
+}
+
+/// What a caller asks.
+#[derive(Default)]
+pub struct Query {
+    /// In the caller's words.
+    pub query: String,
+    /// Types to narrow to, where the view leaves that to the caller.
+    pub page_types: Vec<Kind>,
+    /// Domains to narrow to.
+    pub domains: Vec<String>,
+    /// Hits that score lower are left out.
+    pub min_score: Option<f64>,
+}
+
+/// Searches and words the reply. Nothing found is a reply, a failing engine is its fault.
+pub fn search(view: &View, ask: &Query, top_k: Count, include_content: bool) -> Result<Reply, Fault> {
+    let filters = Filters {
+        page_types: if view.page_types.is_empty() {
+            ask.page_types.iter().map(|k| k.0).collect()
+        } else {
+            view.page_types.to_vec()
+        },
+        domains: ask.domains.clone(),
+        min_score: ask.min_score,
+    };
+    let limit = top_k.at_most(TOP_K_MAX);
+    let result = knowledge::search(&ask.query, &filters, limit)?;
+    let hits = result.hits.iter().take(limit as usize);
+    let preview = include_content.then_some(view.preview_chars);
+    let found = Found {
+        query: ask.query.clone(),
+        found: hits.len(),
+        hits: hits.clone().map(|hit| HitData::new(hit, preview)).collect(),
+        unmatched_terms: result.unmatched_terms,
+    };
+    let text = if found.hits.is_empty() {
+        nothing::text(view, ask, &found.unmatched_terms)
+    } else {
+        let links = hits.map(|hit| hit.neighbours.len()).collect::<Vec<_>>();
+        text(view, &found, &links)
+    };
+    Reply::markdown(text).structured(&found)
+}
+
+/// The query as replies repeat it: on one line, shortened.
+pub(crate) fn shown(query: &str) -> String {
+    one_line(query, 200)
+}
+
+/// `links` says how many linked pages each hit has; the data names only the first few.
+fn text(view: &View, found: &Found, links: &[usize]) -> String {
+    let mut out = format!("# {}: \"{}\"\n\n", view.heading, shown(&found.query));
+    out += &format!("Found **{}** relevant pages:\n", found.found);
+    let reader = context::exposed_name("get_wiki_page");
+    for (i, (hit, links)) in found.hits.iter().zip(links).enumerate() {
+        out += &format!("\n---\n\n## [{}] {}\n\n", i + 1, one_line(&hit.title, 300));
+        out += &format!("**Type:** {} | **Score:** {:.2}\n", hit.page_type.name(), hit.score);
+        if !hit.domains.is_empty() {
+            out += &format!("**Domains:** {}\n", one_line(&hit.domains.join(", "), 500));
+        }
+        if !hit.overview.is_empty() {
+            out += &format!("\n### Overview\n\n{}\n", hit.overview);
+        }
+        if let Some(preview) = hit.content_preview.as_deref().filter(|p| !p.is_empty()) {
+            out += &format!("\n### Content Preview\n\n{preview}\n");
+        }
+        if let Some(reader) = &reader {
+            out += &format!("\nFull page: {}\n", pointer(reader, &hit.id));
+        }
+        if *links > 0 {
+            out += "\n### Related\n\n";
+            for near in &hit.related {
+                out += &related_line(&near.edge, near.outgoing, &near.id);
+            }
+            if *links > RELATED_MAX {
+                out += &format!("- … and {} more\n", links - RELATED_MAX);
+            }
+        }
+    }
+    if !found.unmatched_terms.is_empty() {
+        out += &format!("\n---\n\n{}\n", nothing::unmatched(&found.unmatched_terms));
+    }
+    out
+}
+
+/// How to read a page whole: the tool's name as the caller has it, and the id to give it.
+pub fn pointer(tool: &str, id: &str) -> String {
+    format!("{} with page_title {}", code(tool), code(id))
+}
+
+/// `- implemented_by → Implementation/X`, or `- step ← Workflow/X` for a link that starts there.
+pub fn related_line(edge: &str, outgoing: bool, id: &str) -> String {
+    format!("- {} {} {}\n", one_line(edge, 100), if outgoing { '→' } else { '←' }, one_line(id, 300))
+}

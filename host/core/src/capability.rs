@@ -1,0 +1,172 @@
+//! What a gate may do: capabilities, what a component asks for, what presets.toml grants.
+//!
+//! The list in [`Capability::ALL`] is the only one: grants in presets.toml, the denial texts and the
+//! report of `gates inspect` are made from it.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{names, outcome::Fault};
+
+/// A family of host functions, one WIT interface each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capability {
+    /// Facts about the call, log, progress.
+    Context,
+    /// The compressors that work without a model.
+    Text,
+    /// The knowledge graph.
+    Knowledge,
+}
+
+/// How much of a capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Only what changes nothing.
+    Read,
+    /// All of it.
+    Full,
+}
+
+impl Capability {
+    /// Every capability of this host.
+    pub const ALL: [Self; 3] = [Self::Context, Self::Text, Self::Knowledge];
+
+    /// The name of the WIT interface, and of the grant.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Context => "context",
+            Self::Text => "text",
+            Self::Knowledge => "knowledge",
+        }
+    }
+
+    /// Whether every gate has it.
+    pub const fn always_granted(self) -> bool {
+        matches!(self, Self::Context | Self::Text)
+    }
+
+    /// Whether there is a `:read` grant that leaves out what changes something.
+    pub const fn has_read_access(self) -> bool {
+        matches!(self, Self::Knowledge)
+    }
+
+    /// The grants a person may write, for messages.
+    pub fn grantable() -> Vec<String> {
+        let names = Self::ALL.into_iter().filter(|c| !c.always_granted()).flat_map(|capability| {
+            let read = capability.has_read_access().then(|| format!("{capability}:read"));
+            std::iter::once(capability.to_string()).chain(read)
+        });
+        names.collect()
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a component asks for: the capabilities in its import list, and what else it imports.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Ours, sorted.
+    pub capabilities: Vec<Capability>,
+    /// Everything else by its full interface name, sorted: WASI as a rule.
+    pub others: Vec<String>,
+}
+
+/// What presets.toml grants to one gate.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grants(BTreeMap<Capability, Access>);
+
+impl Grants {
+    /// Reads `["knowledge:read", …]`; the error names the entry and what is allowed.
+    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let mut grants = BTreeMap::new();
+        for entry in entries {
+            let (name, access) = match entry.split_once(':') {
+                Some((name, "read")) => (name, Access::Read),
+                Some(_) => ("", Access::Read),
+                None => (entry, Access::Full),
+            };
+            let found = Capability::ALL.into_iter().find(|c| {
+                c.as_str() == name && !c.always_granted() && (access == Access::Full || c.has_read_access())
+            });
+            let Some(capability) = found else {
+                let known = Capability::grantable();
+                let near = names::did_you_mean(entry, known.iter().map(String::as_str));
+                return Err(format!("unknown grant '{entry}'; there are {}.{near}", known.join(", ")));
+            };
+            let widest = grants.entry(capability).or_insert(access);
+            *widest = access.max(*widest);
+        }
+        Ok(Self(grants))
+    }
+
+    /// How much of a capability is granted.
+    pub fn access(&self, capability: Capability) -> Option<Access> {
+        if capability.always_granted() { Some(Access::Full) } else { self.0.get(&capability).copied() }
+    }
+
+    /// Passes, or says which line to add.
+    pub fn require(&self, gate: &str, capability: Capability, needed: Access) -> Result<(), Fault> {
+        if self.access(capability).is_some_and(|have| have >= needed) {
+            return Ok(());
+        }
+        let grant = match needed {
+            Access::Read if capability.has_read_access() => format!("{capability}:read"),
+            _ => capability.to_string(),
+        };
+        Err(Fault::denied(format!("Gate '{gate}' has no grant '{grant}'."))
+            .hint(format!("To allow it, add \"{grant}\" to grants under [gates.{gate}] in presets.toml.")))
+    }
+
+    /// The grants as they are written in presets.toml.
+    pub fn entries(&self) -> Vec<String> {
+        let entry = |(capability, access): (&Capability, &Access)| match access {
+            Access::Read => format!("{capability}:read"),
+            Access::Full => capability.to_string(),
+        };
+        self.0.iter().map(entry).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_granted_unless_written() {
+        let none = Grants::default();
+        assert!(none.require("kg", Capability::Context, Access::Full).is_ok());
+        let denied = none.require("kg", Capability::Knowledge, Access::Read).expect_err("denied");
+        assert_eq!(
+            denied.hint.as_deref(),
+            Some("To allow it, add \"knowledge:read\" to grants under [gates.kg] in presets.toml.")
+        );
+    }
+
+    #[test]
+    fn reading_does_not_grant_writing() {
+        let read = Grants::parse(["knowledge:read"]).expect("known");
+        assert!(read.require("idea", Capability::Knowledge, Access::Read).is_ok());
+        assert!(read.require("idea", Capability::Knowledge, Access::Full).is_err());
+        let both = Grants::parse(["knowledge", "knowledge:read"]).expect("known");
+        assert_eq!(both.access(Capability::Knowledge), Some(Access::Full));
+    }
+
+    #[test]
+    fn unknown_grants_are_named() {
+        let error = Grants::parse(["knowlege"]).expect_err("unknown");
+        assert_eq!(
+            error,
+            "unknown grant 'knowlege'; there are knowledge, knowledge:read. Did you mean 'knowledge'?"
+        );
+        assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
+        assert!(Grants::parse(["knowledge:write"]).is_err());
+    }
+}

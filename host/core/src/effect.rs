@@ -1,0 +1,72 @@
+//! What a tool may do to the world, and what it is for.
+
+use serde::{Deserialize, Serialize};
+
+/// The strongest thing a tool may do, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// Changes nothing.
+    ReadOnly,
+    /// Changes state that Gatehouse keeps, or files it was given.
+    Mutating,
+    /// Runs something, or changes something, outside.
+    ExternalExec,
+}
+
+/// What a tool is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Intent {
+    /// Look something up.
+    Query,
+    /// Work something out from what is there.
+    Analyze,
+    /// Make something new.
+    Generate,
+    /// Change something.
+    Modify,
+    /// Run something.
+    Execute,
+}
+
+/// The hints that MCP clients read, derived from what the tool declares and never declared apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Annotations {
+    /// `readOnlyHint`
+    pub read_only: bool,
+    /// `destructiveHint`
+    pub destructive: bool,
+    /// `idempotentHint`
+    pub idempotent: bool,
+    /// `openWorldHint`
+    pub open_world: bool,
+}
+
+impl Annotations {
+    /// A tool that changes anything may overwrite what was there, so every effect above read-only
+    /// counts as destructive; one that changes nothing is idempotent whatever it says.
+    pub fn of(effect: Effect, idempotent: bool, open_world: bool) -> Self {
+        let read_only = effect == Effect::ReadOnly;
+        Self {
+            read_only,
+            destructive: !read_only,
+            idempotent: read_only || idempotent,
+            open_world: open_world || effect == Effect::ExternalExec,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_follow_from_the_effect() {
+        let read = Annotations::of(Effect::ReadOnly, false, false);
+        assert!(read.read_only && !read.destructive && read.idempotent && !read.open_world);
+        let write = Annotations::of(Effect::Mutating, false, false);
+        assert!(!write.read_only && write.destructive && !write.idempotent && !write.open_world);
+        assert!(Annotations::of(Effect::ExternalExec, false, false).open_world);
+    }
+}

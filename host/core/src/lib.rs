@@ -1,0 +1,26 @@
+//! Gatehouse's nouns, its ports, and the straight line that every tool call takes.
+//!
+//! This crate knows no engine, no wire format, no sandbox and no clock. What it needs from outside
+//! stands in [`ports`] as traits; what may call a tool goes through [`pipeline`].
+
+pub mod call;
+pub mod capability;
+pub mod catalog;
+pub mod effect;
+pub mod names;
+pub mod outcome;
+pub mod pipeline;
+pub mod ports;
+pub mod preset;
+pub mod schema;
+pub mod source;
+pub mod tool;
+
+pub use call::{Call, Principal};
+pub use catalog::{Catalog, Generation};
+pub use effect::{Effect, Intent};
+pub use outcome::{Content, Fault, FaultKind, Outcome, Reply};
+pub use pipeline::Pipeline;
+pub use preset::{Exposure, Preset};
+pub use source::Source;
+pub use tool::{ExposedName, SourceId, ToolId, ToolSpec};

@@ -1,0 +1,73 @@
+//! The stages that every call passes on its way to a source, and its outcome on the way back.
+//!
+//! ```text
+//! observe → admit → validate → deadline → source
+//! ```
+//!
+//! *observe* is outermost, so nothing goes unseen. *admit* comes before *validate*: a message about a
+//! schema would tell that a hidden tool exists. *deadline* is innermost, so that it bounds one attempt.
+//! Later stages (splice, suggest, compact, cache, retry, breaker) have their places between *validate*
+//! and *deadline*; [`Pipeline::standard`] is the only list.
+
+mod admit;
+mod deadline;
+mod observe;
+mod validate;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{call::Call, outcome::Outcome, source::SourceCall};
+
+/// One step of the line.
+#[async_trait]
+pub trait Stage: Send + Sync {
+    /// Does its part and hands the call on, or ends it.
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome;
+}
+
+/// The rest of the line. A stage that retries may run it more than once.
+#[derive(Clone, Copy)]
+pub struct Next<'a> {
+    stages: &'a [Arc<dyn Stage>],
+}
+
+impl Next<'_> {
+    /// Runs what is left: the next stage, or the source itself.
+    pub async fn run(self, call: &mut Call) -> Outcome {
+        if let [stage, rest @ ..] = self.stages {
+            return stage.run(call, Next { stages: rest }).await;
+        }
+        let catalog = Arc::clone(&call.catalog);
+        let entry = match catalog.get(&call.name) {
+            Some(entry) => entry,
+            None => return call.entry().map(|_| Default::default()),
+        };
+        entry.source.call(SourceCall { call, tool: &entry.spec, params: &entry.params }).await
+    }
+}
+
+/// The list of stages.
+pub struct Pipeline {
+    stages: Vec<Arc<dyn Stage>>,
+}
+
+impl Pipeline {
+    /// The stages of this host, outermost first.
+    pub fn standard() -> Self {
+        Self {
+            stages: vec![
+                Arc::new(observe::Observe),
+                Arc::new(admit::Admit),
+                Arc::new(validate::Validate),
+                Arc::new(deadline::Deadline),
+            ],
+        }
+    }
+
+    /// Takes a call down the line and its outcome back.
+    pub async fn call(&self, call: &mut Call) -> Outcome {
+        Next { stages: &self.stages }.run(call).await
+    }
+}

@@ -1,0 +1,41 @@
+//! Making text fit, and counting what it costs.
+
+use crate::outcome::Fault;
+
+/// Text that was made to fit a budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extract {
+    /// What is left, in the order of the document.
+    pub text: String,
+    /// Tokens (o200k_base) of the whole text.
+    pub tokens_in: u32,
+    /// Tokens (o200k_base) of `text`.
+    pub tokens_out: u32,
+    /// Whether anything was left out.
+    pub shortened: bool,
+}
+
+/// The compressors that work without a language model. CPU-bound: callers run them off the runtime.
+pub trait Text: Send + Sync {
+    /// Keeps what answers `query` within `budget` tokens (o200k_base); an empty query keeps the
+    /// beginning. Faults when the budget is too small to hold anything.
+    fn extract(&self, text: &str, query: &str, budget: u32) -> Result<Extract, Fault>;
+}
+
+/// The encodings that token counts are given in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Encoding {
+    /// `o200k_base`, the default; an estimate for models with other tokenizers.
+    #[default]
+    O200k,
+    /// `cl100k_base`.
+    Cl100k,
+}
+
+/// Counts tokens as a model would.
+pub trait TokenCounter: Send + Sync {
+    /// Tokens of `text`, exactly.
+    fn count(&self, text: &str, encoding: Encoding) -> usize;
+    /// Tokens of `text`, or none as soon as there are more than `limit`.
+    fn count_up_to(&self, text: &str, limit: usize, encoding: Encoding) -> Option<usize>;
+}

@@ -1,0 +1,218 @@
+//! Presets as people declare them, and the exposures they compile to.
+
+use std::collections::BTreeMap;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde_json::{Map, Value};
+
+use crate::names;
+
+/// What one agent sees, as declared: its own lines only, `extends` not yet followed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Preset {
+    /// What it is for.
+    pub description: Option<String>,
+    /// Presets whose lines come first, left to right.
+    pub extends: Vec<String>,
+    /// Gates with the parameters they get, in the order of the file.
+    pub gates: Vec<(String, Map<String, Value>)>,
+    /// Globs over exposed tool names that are taken away.
+    pub deny: Vec<String>,
+    /// Further names for tools: alias to exposed name.
+    pub aliases: BTreeMap<String, String>,
+}
+
+/// Why a preset cannot be used. The texts are for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PresetError {
+    /// There is no such preset.
+    #[error("Unknown preset '{name}'.{near} There are: {known}.")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// ` Did you mean …?` or nothing.
+        near: String,
+        /// All names, sorted.
+        known: String,
+    },
+    /// A preset extends one that does not exist.
+    #[error("preset '{preset}' extends '{name}', which does not exist.{near} There are: {known}.")]
+    UnknownBase {
+        /// The preset that says so.
+        preset: String,
+        /// What it names.
+        name: String,
+        /// ` Did you mean …?` or nothing.
+        near: String,
+        /// All names, sorted.
+        known: String,
+    },
+    /// Presets extend each other in a circle.
+    #[error("presets extend each other in a circle: {}", .0.join(" -> "))]
+    Cycle(Vec<String>),
+    /// A deny entry is no glob.
+    #[error("preset '{preset}': deny entry '{glob}' is not a valid glob: {why}")]
+    BadGlob {
+        /// The preset.
+        preset: String,
+        /// The entry.
+        glob: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// A preset as compiled: everything it extends laid under it, globs built.
+#[derive(Debug, Clone)]
+pub struct Exposure {
+    /// Name of the preset.
+    pub preset: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Gates in order, with their merged parameters.
+    pub gates: Vec<(String, Map<String, Value>)>,
+    /// Further names for tools.
+    pub aliases: BTreeMap<String, String>,
+    deny: GlobSet,
+    deny_list: Vec<String>,
+}
+
+impl Exposure {
+    /// Compiles `name` out of all presets.
+    pub fn compile(presets: &BTreeMap<String, Preset>, name: &str) -> Result<Self, PresetError> {
+        let Some(preset) = presets.get(name) else {
+            let (near, known) = alternatives(presets, name);
+            return Err(PresetError::Unknown { name: names::quoted(name, 64), near, known });
+        };
+        let mut merged = Preset::default();
+        merge(presets, name, &mut Vec::new(), &mut merged)?;
+        let mut exposure = Self::of_gates(name, merged.gates);
+        exposure.description.clone_from(&preset.description);
+        exposure.aliases = merged.aliases;
+        exposure.deny = globs(name, &merged.deny)?;
+        exposure.deny_list = merged.deny;
+        Ok(exposure)
+    }
+
+    /// An exposure of some gates and nothing else, as MCP_ENABLED_GATES asks for.
+    pub fn of_gates(preset: &str, gates: Vec<(String, Map<String, Value>)>) -> Self {
+        Self {
+            preset: preset.into(),
+            description: None,
+            gates,
+            aliases: BTreeMap::new(),
+            deny: GlobSet::empty(),
+            deny_list: Vec::new(),
+        }
+    }
+
+    /// The glob that takes this exposed name away, if one does.
+    pub fn denied_by(&self, exposed: &str) -> Option<&str> {
+        self.deny.matches(exposed).first().and_then(|index| self.deny_list.get(*index)).map(String::as_str)
+    }
+}
+
+fn merge(
+    presets: &BTreeMap<String, Preset>,
+    name: &str,
+    path: &mut Vec<String>,
+    into: &mut Preset,
+) -> Result<(), PresetError> {
+    if let Some(start) = path.iter().position(|step| step == name) {
+        let circle = path[start..].iter().cloned().chain([name.to_owned()]).collect();
+        return Err(PresetError::Cycle(circle));
+    }
+    let Some(preset) = presets.get(name) else {
+        let (near, known) = alternatives(presets, name);
+        let preset = path.last().cloned().unwrap_or_default();
+        return Err(PresetError::UnknownBase { preset, name: name.into(), near, known });
+    };
+    path.push(name.to_owned());
+    for base in &preset.extends {
+        merge(presets, base, path, into)?;
+    }
+    path.pop();
+    for (gate, params) in &preset.gates {
+        match into.gates.iter_mut().find(|(known, _)| known == gate) {
+            Some((_, merged)) => merged.extend(params.clone()),
+            None => into.gates.push((gate.clone(), params.clone())),
+        }
+    }
+    into.deny.extend(preset.deny.iter().cloned());
+    into.aliases.extend(preset.aliases.clone());
+    Ok(())
+}
+
+fn globs(preset: &str, entries: &[String]) -> Result<GlobSet, PresetError> {
+    let bad = |glob: &str, error: globset::Error| PresetError::BadGlob {
+        preset: preset.into(),
+        glob: glob.into(),
+        why: error.kind().to_string(),
+    };
+    let mut set = GlobSetBuilder::new();
+    for entry in entries {
+        set.add(Glob::new(entry).map_err(|error| bad(entry, error))?);
+    }
+    set.build().map_err(|error| bad(&entries.join(", "), error))
+}
+
+fn alternatives(presets: &BTreeMap<String, Preset>, name: &str) -> (String, String) {
+    let near = names::did_you_mean(name, presets.keys().map(String::as_str));
+    (near, presets.keys().cloned().collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn params(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    fn presets() -> BTreeMap<String, Preset> {
+        let base = Preset {
+            gates: vec![("idea".into(), params(json!({"top_k": 10, "use_llm_reranker": true})))],
+            deny: vec!["research_*".into()],
+            ..Preset::default()
+        };
+        let mine = Preset {
+            extends: vec!["base".into()],
+            gates: vec![("code".into(), Map::new()), ("idea".into(), params(json!({"top_k": 3})))],
+            ..Preset::default()
+        };
+        let (a, b) = (
+            Preset { extends: vec!["b".into()], ..Preset::default() },
+            Preset { extends: vec!["a".into()], ..Preset::default() },
+        );
+        let lost = Preset { extends: vec!["bas".into()], ..Preset::default() };
+        [("base", base), ("mine", mine), ("a", a), ("b", b), ("lost", lost)]
+            .map(|(name, preset)| (name.to_owned(), preset))
+            .into()
+    }
+
+    #[test]
+    fn later_lines_win_parameter_by_parameter() {
+        let mine = Exposure::compile(&presets(), "mine").expect("compiles");
+        let expected = json!({"top_k": 3, "use_llm_reranker": true});
+        assert_eq!(mine.gates, vec![("idea".into(), params(expected)), ("code".into(), Map::new())]);
+        assert_eq!(mine.denied_by("research_study"), Some("research_*"));
+        assert_eq!(mine.denied_by("wiki_idea_search"), None);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error =
+            |name: &str| Exposure::compile(&presets(), name).map(|_| ()).expect_err("refused").to_string();
+        assert_eq!(
+            error("mien"),
+            "Unknown preset 'mien'. Did you mean 'mine'? There are: a, b, base, lost, mine."
+        );
+        assert_eq!(error("a"), "presets extend each other in a circle: a -> b -> a");
+        assert!(
+            error("lost")
+                .starts_with("preset 'lost' extends 'bas', which does not exist. Did you mean 'base'?")
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! JSON Schema: checking values against a tool's or a gate's schema, in words that help.
+
+use std::sync::{Arc, OnceLock};
+
+use jsonschema::{
+    Draft, ValidationError, Validator,
+    error::{TypeKind, ValidationErrorKind},
+};
+use serde_json::{Map, Value};
+
+use crate::names;
+
+/// A schema that is compiled on first use: a listing of fifty gates should not pay for validators that
+/// nobody calls.
+#[derive(Debug)]
+pub struct Schema {
+    source: Arc<Map<String, Value>>,
+    compiled: OnceLock<Result<Validator, String>>,
+}
+
+impl Schema {
+    /// Wraps a schema without looking at it.
+    pub fn new(source: Arc<Map<String, Value>>) -> Self {
+        Self { source, compiled: OnceLock::new() }
+    }
+
+    /// The schema as it was given.
+    pub fn source(&self) -> &Arc<Map<String, Value>> {
+        &self.source
+    }
+
+    /// Compiles it now; the error says why it is no schema.
+    pub fn compile(&self) -> Result<&Validator, &str> {
+        self.compiled
+            .get_or_init(|| {
+                jsonschema::options()
+                    .with_draft(Draft::Draft202012)
+                    .build(&Value::Object((*self.source).clone()))
+                    .map_err(|error| names::quoted(&error.to_string(), 300))
+            })
+            .as_ref()
+            .map_err(String::as_str)
+    }
+
+    /// Checks a value. The error is one sentence about the first thing that is wrong, `noun` being what
+    /// to call a member ("argument", "parameter"); it never quotes more than a few characters of the value.
+    pub fn check(&self, value: &Value, noun: &str) -> Result<(), String> {
+        let validator = self.compile().map_err(|why| format!("the schema itself is broken: {why}"))?;
+        if validator.is_valid(value) {
+            return Ok(());
+        }
+        // A wrong name explains more than what it leaves missing, so unknown members come first.
+        let errors: Vec<ValidationError<'_>> = validator.iter_errors(value).take(16).collect();
+        let unknown =
+            errors.iter().find(|e| matches!(e.kind(), ValidationErrorKind::AdditionalProperties { .. }));
+        match unknown.or_else(|| errors.first()) {
+            Some(error) => Err(self.describe(error, noun)),
+            None => Ok(()),
+        }
+    }
+
+    fn describe(&self, error: &ValidationError<'_>, noun: &str) -> String {
+        let path = error.instance_path().as_str();
+        let place = if path.is_empty() {
+            format!("the {noun}s")
+        } else {
+            format!("'{}'", names::quoted(&dotted(path), 80))
+        };
+        let value = error.instance();
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                let name = unexpected.first().map(String::as_str).unwrap_or_default();
+                let near = names::did_you_mean(name, self.members(path));
+                format!("unknown {noun} '{}'{}.{near}", names::quoted(name, 64), within(path))
+            }
+            ValidationErrorKind::Required { property } => {
+                format!(
+                    "missing required {noun} '{}'{}.",
+                    property.as_str().unwrap_or_default(),
+                    within(path)
+                )
+            }
+            ValidationErrorKind::Type { kind } => {
+                format!("{place} must be {}, got {}.", expected(kind), kind_of(value))
+            }
+            ValidationErrorKind::Enum { options } => {
+                let options: Vec<&str> =
+                    options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+                let near = value
+                    .as_str()
+                    .map(|v| names::did_you_mean(v, options.iter().copied()))
+                    .unwrap_or_default();
+                format!("{place} must be one of {}, got {}.{near}", options.join(", "), shown(value))
+            }
+            ValidationErrorKind::Minimum { limit } => {
+                format!("{place} must be at least {limit}, got {}.", shown(value))
+            }
+            ValidationErrorKind::Maximum { limit } => {
+                format!("{place} must be at most {limit}, got {}.", shown(value))
+            }
+            ValidationErrorKind::MinLength { limit } => {
+                format!("{place} must have at least {limit} character{}.", if *limit == 1 { "" } else { "s" })
+            }
+            ValidationErrorKind::MaxLength { limit } => format!(
+                "{place} must have at most {limit} characters, got {}.",
+                value.as_str().map_or(0, |s| s.chars().count())
+            ),
+            ValidationErrorKind::MaxItems { limit } => format!(
+                "{place} must have at most {limit} items, got {}.",
+                value.as_array().map_or(0, Vec::len)
+            ),
+            _ => format!("{place}: {}.", names::quoted(&error.masked_with("the value").to_string(), 200)),
+        }
+    }
+
+    /// Names of the members that the schema knows at this JSON pointer into the value.
+    fn members(&self, path: &str) -> impl Iterator<Item = &str> {
+        let mut at = Some(&*self.source);
+        for step in path.split('/').skip(1) {
+            at = at.and_then(|schema| {
+                let property = schema.get("properties").and_then(|p| p.get(step));
+                property.or_else(|| schema.get("items")).and_then(Value::as_object)
+            });
+        }
+        at.and_then(|schema| schema.get("properties"))
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(|members| members.keys().map(String::as_str))
+    }
+}
+
+/// `params` with the defaults that `schema` gives for the members it lacks, one level deep.
+pub fn with_defaults(schema: &Map<String, Value>, params: &Map<String, Value>) -> Map<String, Value> {
+    let mut filled = params.clone();
+    for (name, member) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        if let Some(default) = member.get("default").filter(|_| !filled.contains_key(name)) {
+            filled.insert(name.clone(), default.clone());
+        }
+    }
+    filled
+}
+
+fn dotted(pointer: &str) -> String {
+    pointer.trim_start_matches('/').replace('/', ".")
+}
+
+fn within(pointer: &str) -> String {
+    if pointer.is_empty() { String::new() } else { format!(" in '{}'", names::quoted(&dotted(pointer), 80)) }
+}
+
+fn expected(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => article(&one.to_string()),
+        TypeKind::Multiple(many) => {
+            many.iter().map(|one| article(&one.to_string())).collect::<Vec<_>>().join(" or ")
+        }
+    }
+}
+
+fn article(kind: &str) -> String {
+    match kind {
+        "null" => "null".into(),
+        "array" | "object" | "integer" => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    }
+}
+
+/// What kind of JSON value this is, with its article.
+pub fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("'{}'", names::quoted(text, 40)),
+        Value::Array(_) | Value::Object(_) => kind_of(value).into(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Schema {
+        let value = json!({
+            "type": "object",
+            "additionalProperties": false,
+            "required": ["query"],
+            "properties": {
+                "query": {"type": "string", "minLength": 1, "maxLength": 10},
+                "top_k": {"type": "integer", "minimum": 1, "default": 5},
+                "page_types": {"type": "array", "items": {"enum": ["Workflow", "Principle"]}},
+                "updates": {"type": "object", "additionalProperties": false, "properties": {"overview": {"type": "string"}}},
+            },
+        });
+        Schema::new(Arc::new(value.as_object().cloned().unwrap_or_default()))
+    }
+
+    #[test]
+    fn every_mistake_is_named_with_the_next_step() {
+        let wrong = |value: Value| schema().check(&value, "argument").expect_err("must be refused");
+        assert_eq!(wrong(json!({"qurey": "x"})), "unknown argument 'qurey'. Did you mean 'query'?");
+        assert_eq!(wrong(json!({})), "missing required argument 'query'.");
+        assert_eq!(wrong(json!({"query": 5})), "'query' must be a string, got a number.");
+        assert_eq!(wrong(json!({"query": "x", "top_k": 0})), "'top_k' must be at least 1, got 0.");
+        assert_eq!(wrong(json!({"query": "x", "top_k": 1.5})), "'top_k' must be an integer, got a number.");
+        assert_eq!(
+            wrong(json!({"query": "x", "page_types": ["Princple"]})),
+            "'page_types.0' must be one of Workflow, Principle, got 'Princple'. Did you mean 'Principle'?"
+        );
+        assert_eq!(
+            wrong(json!({"query": "x", "updates": {"overvew": ""}})),
+            "unknown argument 'overvew' in 'updates'. Did you mean 'overview'?"
+        );
+        assert_eq!(wrong(json!({"query": ""})), "'query' must have at least 1 character.");
+        assert_eq!(wrong(json!([1])), "the arguments must be an object, got an array.");
+    }
+
+    #[test]
+    fn a_megabyte_is_refused_in_a_line() {
+        let message =
+            schema().check(&json!({"query": "x".repeat(1 << 20)}), "argument").expect_err("too long");
+        assert_eq!(message, "'query' must have at most 10 characters, got 1048576.");
+    }
+
+    #[test]
+    fn defaults_fill_only_what_is_missing() {
+        let filled = with_defaults(schema().source(), json!({"query": "x"}).as_object().expect("object"));
+        assert_eq!(Value::Object(filled), json!({"query": "x", "top_k": 5}));
+    }
+
+    #[test]
+    fn a_broken_schema_says_so() {
+        let broken = Schema::new(Arc::new(json!({"type": 5}).as_object().cloned().unwrap_or_default()));
+        assert!(
+            broken.check(&json!({}), "argument").expect_err("broken").contains("schema itself is broken")
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! `gatehouse doctor`
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Failure, Place, exposure};
+use crate::{
+    compose::Composition,
+    config::{Env, env::VARIABLES},
+    out,
+};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+struct Check {
+    what: String,
+    result: Result<String, String>,
+}
+
+pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let checks = match place.compose(env) {
+        Ok(composition) => examine(&composition).await?,
+        Err(error) => vec![Check { what: "configuration".into(), result: Err(error.to_string()) }],
+    };
+    let broken = checks.iter().filter(|check| check.result.is_err()).count();
+    if arguments.json {
+        let told: Vec<Value> = checks
+            .iter()
+            .map(|check| match &check.result {
+                Ok(found) => json!({"check": check.what, "ok": true, "found": found}),
+                Err(why) => json!({"check": check.what, "ok": false, "error": why}),
+            })
+            .collect();
+        out::json(&told);
+    } else {
+        for check in &checks {
+            match &check.result {
+                Ok(found) => out::line(format!("ok    {}: {found}", check.what)),
+                Err(why) => out::line(format!("FAIL  {}: {why}", check.what)),
+            }
+        }
+        out::line("\nenvironment");
+        for variable in &VARIABLES {
+            let set = if env.is_set(variable.name) { "set" } else { "-" };
+            out::line(format!("  {:<18} {set:<4} {}", variable.name, variable.meaning));
+        }
+    }
+    if broken == 0 {
+        Ok(())
+    } else {
+        Err(Failure::Failed(format!("{broken} of {} checks failed", checks.len())))
+    }
+}
+
+async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
+    let config = &composition.config;
+    let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
+    let mut checks = vec![
+        Check { what: "configuration".into(), result: Ok(file) },
+        Check { what: "data folder".into(), result: writable(&config.state) },
+    ];
+    for name in composition.gate_names() {
+        let result = composition.gate(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
+        checks.push(Check { what: format!("gate {name}"), result });
+    }
+    for name in config.presets.keys() {
+        let result = composition.catalog(&exposure(composition, name)?).await;
+        let result = result.map(|catalog| format!("{} tools", catalog.entries().len()));
+        checks.push(Check { what: format!("preset {name}"), result });
+    }
+    let health = composition.knowledge.health().await;
+    let result = health.map(|health| format!("{} pages in {}", health.pages, health.address));
+    checks.push(Check {
+        what: "knowledge".into(),
+        result: result.map_err(|fault| crate::compose::said(&fault)),
+    });
+    Ok(checks)
+}
+
+/// Whether the folder, or the one it would be made in, can be written.
+fn writable(folder: &Path) -> Result<String, String> {
+    let made = std::fs::create_dir_all(folder).and_then(|()| {
+        let probe = folder.join(".doctor");
+        std::fs::write(&probe, b"")?;
+        std::fs::remove_file(&probe)
+    });
+    let shown = folder.display().to_string();
+    made.map(|()| shown.clone()).map_err(|error| format!("{shown} cannot be written: {error}"))
+}

@@ -1,0 +1,85 @@
+//! `gatehouse explain`
+
+use clap::Args;
+use gatehouse_core::{Exposure, names};
+use serde_json::json;
+
+use super::{Failure, Place, exposure};
+use crate::{compose::Composition, config::Env, out};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The tool
+    tool: String,
+    /// The preset [default: the one that serve would choose]
+    #[arg(long)]
+    preset: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let composition = place.compose(env)?;
+    let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
+    let (exposed, why) = explain(&composition, &exposure, &arguments.tool).await?;
+    if arguments.json {
+        out::json(
+            &json!({"tool": arguments.tool, "preset": exposure.preset, "exposed": exposed, "why": why}),
+        );
+    } else {
+        out::line(format!("{}: {why}", if exposed { "exposed" } else { "not exposed" }));
+    }
+    Ok(())
+}
+
+async fn explain(
+    composition: &Composition,
+    exposure: &Exposure,
+    tool: &str,
+) -> Result<(bool, String), Failure> {
+    let preset = &exposure.preset;
+    let catalog = composition.catalog(exposure).await.map_err(Failure::Failed)?;
+    if let Some(entry) = catalog.get(tool) {
+        let alias = if *entry.spec.name == *tool {
+            String::new()
+        } else {
+            format!(" as an alias of '{}'", entry.spec.name)
+        };
+        let params = &entry.params;
+        return Ok((
+            true,
+            format!("'{tool}' comes from {}{alias}, with parameters {params}", entry.id.source),
+        ));
+    }
+    // The same preset without its deny list tells a denied tool from one that no gate of it has.
+    let open = Exposure::of_gates(preset, exposure.gates.clone());
+    let open = composition.catalog(&open).await.map_err(Failure::Failed)?;
+    if let Some(entry) = open.get(tool) {
+        let glob = exposure.denied_by(tool).unwrap_or_default();
+        return Ok((
+            false,
+            format!("preset '{preset}' has {}, but denies '{tool}' by \"{glob}\"", entry.id.source),
+        ));
+    }
+    let mut elsewhere = Vec::new();
+    for name in composition.config.presets.keys() {
+        // A preset that cannot be served exposes nothing, and `presets check` says why.
+        if let Ok(other) = composition.catalog(&self::exposure(composition, name)?).await
+            && other.get(tool).is_some()
+        {
+            elsewhere.push(name.clone());
+        }
+    }
+    if !elsewhere.is_empty() {
+        return Ok((
+            false,
+            format!(
+                "no gate of preset '{preset}' has '{tool}'; presets that expose it: {}",
+                elsewhere.join(", ")
+            ),
+        ));
+    }
+    let near = names::did_you_mean(tool, open.names());
+    Ok((false, format!("no gate of any preset has a tool '{tool}'.{near}")))
+}

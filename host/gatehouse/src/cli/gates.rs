@@ -1,0 +1,176 @@
+//! `gatehouse gates list|inspect`
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use gatehouse_core::{
+    Source,
+    capability::{Access, Capability},
+};
+use gatehouse_sandbox::Gate;
+use serde_json::{Map, Value, json};
+
+use super::{Failure, Place};
+use crate::{config::Env, out};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// List the gates there are, with their tools
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a gate asks for, what it is granted, and its tools
+    Inspect {
+        /// A component file, or the name of a gate
+        gate: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+    let composition = place.compose(env)?;
+    match command {
+        Command::List { json } => {
+            let mut rows =
+                vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
+            let mut listed = Vec::new();
+            let mut broken = false;
+            for name in composition.gate_names() {
+                match composition.gate(&name).await {
+                    Ok(gate) => {
+                        let told = inspect(&gate).await;
+                        rows.push(row(&told));
+                        listed.push(told);
+                    }
+                    Err(why) => {
+                        broken = true;
+                        rows.push(vec![
+                            name.clone(),
+                            "broken".into(),
+                            String::new(),
+                            String::new(),
+                            why.clone(),
+                        ]);
+                        listed.push(json!({"name": name, "error": why}));
+                    }
+                }
+            }
+            if json {
+                out::json(&listed)
+            } else {
+                out::table(&rows)
+            }
+            if broken { Err(Failure::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
+        }
+        Command::Inspect { gate, json } => {
+            let told = if gate.exists() {
+                inspect(&composition.gate_at(&gate).await.map_err(Failure::Failed)?).await
+            } else {
+                let name = gate.to_string_lossy();
+                inspect(&*composition.gate(&name).await.map_err(Failure::Failed)?).await
+            };
+            if json {
+                out::json(&told)
+            } else {
+                print(&told)
+            }
+            match told["error"].as_str() {
+                Some(why) => Err(Failure::Failed(why.to_owned())),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// Everything `gates inspect` shows, as JSON.
+async fn inspect(gate: &Gate) -> Value {
+    let info = gate.info();
+    let granted: Vec<&str> = info.grants.iter().map(String::as_str).collect();
+    let grants = gatehouse_core::capability::Grants::parse(granted).unwrap_or_default();
+    let missing: Vec<&str> = info
+        .ask
+        .capabilities
+        .iter()
+        .filter(|asked| grants.require(&info.name, **asked, Access::Read).is_err())
+        .map(|asked| asked.as_str())
+        .collect();
+    let asked: Vec<&str> =
+        info.ask.capabilities.iter().map(|capability: &Capability| capability.as_str()).collect();
+    let mut told = json!({
+        "name": info.name,
+        "file": info.file,
+        "bytes": info.size,
+        "sha256": info.digest,
+        "asks": asked,
+        "imports": info.ask.others,
+        "granted": info.grants,
+        "not_granted": missing,
+    });
+    match gate.list(&Map::new()).await {
+        Ok(listing) => {
+            told["version"] = json!(listing.version);
+            told["summary"] = json!(listing.summary);
+            told["params"] = Value::Object((*listing.params_schema).clone());
+            told["tools"] = listing
+                .tools
+                .iter()
+                .map(
+                    |tool| json!({"name": tool.name, "effect": tool.effect, "description": tool.description}),
+                )
+                .collect();
+        }
+        Err(fault) => told["error"] = json!(crate::compose::said(&fault)),
+    }
+    told
+}
+
+fn row(told: &Value) -> Vec<String> {
+    let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
+    vec![text("name"), text("version"), names(&told["tools"]), strings(&told["granted"]), text("file")]
+}
+
+fn print(told: &Value) {
+    let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
+    out::line(format!("{} {}: {}", text("name"), text("version"), text("summary")));
+    out::line(format!("file         {} ({} bytes)", text("file"), told["bytes"]));
+    out::line(format!("sha256       {}", text("sha256")));
+    out::line(format!("asks for     {}", strings(&told["asks"])));
+    out::line(format!("granted      {}", strings(&told["granted"])));
+    if told["not_granted"].as_array().is_some_and(|missing| !missing.is_empty()) {
+        let missing = strings(&told["not_granted"]);
+        out::line(format!(
+            "not granted  {missing} (add it to grants under [gates.{}] in presets.toml)",
+            text("name")
+        ));
+    }
+    out::line(format!("imports      {}", strings(&told["imports"])));
+    out::line("parameters");
+    for (name, member) in told["params"]["properties"].as_object().into_iter().flatten() {
+        let describe = member["description"].as_str().unwrap_or_default();
+        out::line(format!("  {name} = {}  {describe}", member["default"]));
+    }
+    out::line("tools");
+    for tool in told["tools"].as_array().into_iter().flatten() {
+        let first = tool["description"].as_str().unwrap_or_default().lines().next().unwrap_or_default();
+        out::line(format!(
+            "  {} ({})  {first}",
+            tool["name"].as_str().unwrap_or_default(),
+            tool["effect"].as_str().unwrap_or_default()
+        ));
+    }
+}
+
+fn names(tools: &Value) -> String {
+    let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn strings(list: &Value) -> String {
+    let joined =
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+    if joined.is_empty() { "nothing".into() } else { joined }
+}

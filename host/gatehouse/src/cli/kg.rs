@@ -1,0 +1,217 @@
+//! `gatehouse kg index|search|get|edit`: the operator's way to the knowledge graph. It may read any
+//! folder; what gates may touch is `knowledge.wiki_roots`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use gatehouse_core::{
+    Fault,
+    ports::{
+        Knowledge,
+        knowledge::{Changes, Filters, IndexOptions, Lookup, Page, PageType},
+    },
+};
+use gatehouse_stores::{WikiKnowledge, WikiRoots};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::{Failure, Place};
+use crate::{compose, config::Env, out};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Make the stored pages of a wiki folder equal to the folder
+    Index(Index),
+    /// Search pages
+    Search(Search),
+    /// Print a page, by id (Type/Name) or title
+    Get {
+        /// Id or title
+        page: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change a page, and the file it came from
+    Edit(Edit),
+}
+
+#[derive(Args)]
+pub(super) struct Index {
+    /// The wiki folder [default: the one of KG_INDEX_PATH]
+    dir: Option<PathBuf>,
+    /// Write an index file for KG_INDEX_PATH here
+    #[arg(long, value_name = "FILE")]
+    save_to: Option<PathBuf>,
+    /// Remove every stored page first, from wherever it came
+    #[arg(long)]
+    clear: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Search {
+    /// Any text
+    query: String,
+    /// How many pages at most
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    top_k: u16,
+    /// Only pages of this type; may be given more than once
+    #[arg(long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+    /// Only pages of this domain; may be given more than once
+    #[arg(long = "domain", value_name = "DOMAIN")]
+    domains: Vec<String>,
+    /// Only hits with at least this score, 0 to 1
+    #[arg(long)]
+    min_score: Option<f64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Edit {
+    /// Id of the page, Type/Name
+    page: String,
+    /// New overview
+    #[arg(long)]
+    overview: Option<String>,
+    /// New content
+    #[arg(long)]
+    content: Option<String>,
+    /// New domains, comma list
+    #[arg(long, value_delimiter = ',')]
+    domains: Option<Vec<String>>,
+    /// Leave the page's date as it is
+    #[arg(long)]
+    keep_date: bool,
+    /// The wiki folder, where the host cannot tell it
+    #[arg(long, value_name = "DIR")]
+    wiki_dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+    let knowledge = compose::knowledge(&place.config(env)?, env, WikiRoots::Any)?;
+    match command {
+        Command::Index(arguments) => index(&knowledge, arguments).await,
+        Command::Search(arguments) => search(&knowledge, arguments).await,
+        Command::Get { page, json } => get(&knowledge, &page, json).await,
+        Command::Edit(arguments) => edit(&knowledge, arguments).await,
+    }
+}
+
+async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failure> {
+    // Hidden by itself where standard error is not a terminal.
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("indexing [{bar:30}] {pos}/{len} pages {elapsed}") {
+        bar.set_style(style);
+    }
+    let options = IndexOptions { clear_existing: arguments.clear, persist_path: arguments.save_to };
+    let progress = |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    };
+    let report = knowledge.index(arguments.dir, options, &progress).await;
+    bar.finish_and_clear();
+    let report = report?;
+    if arguments.json {
+        out::json(&report);
+        return Ok(());
+    }
+    out::line(format!(
+        "{} added, {} updated, {} unchanged, {} removed; {} links, {} of them unresolved",
+        report.added,
+        report.updated,
+        report.unchanged,
+        report.removed,
+        report.links,
+        report.unresolved_links.len()
+    ));
+    for link in &report.unresolved_links {
+        out::line(format!("unresolved: {} {} -> {}", link.page, link.edge, link.target));
+    }
+    for skipped in &report.skipped {
+        out::line(format!("skipped: {skipped}"));
+    }
+    Ok(())
+}
+
+async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Failure> {
+    let wrong = |fault: Fault| Failure::Usage(compose::said(&fault));
+    let types = arguments.types.iter().map(|name| name.parse::<PageType>());
+    let filters = Filters {
+        page_types: types.collect::<Result<_, _>>().map_err(wrong)?,
+        domains: arguments.domains,
+        min_score: arguments.min_score,
+    };
+    let result = knowledge.search(&arguments.query, &filters, arguments.top_k.into()).await?;
+    if arguments.json {
+        out::json(&result);
+        return Ok(());
+    }
+    if result.hits.is_empty() {
+        out::line(format!("Nothing found for \"{}\".", arguments.query));
+    }
+    for (place, hit) in result.hits.iter().enumerate() {
+        let page = &hit.page;
+        out::line(format!("{}. {}  {:.2}", place + 1, page.id, hit.score));
+        out::line(format!("   {}", page.overview.lines().next().unwrap_or_default()));
+    }
+    if !result.unmatched_terms.is_empty() {
+        out::line(format!("In no page: {}", result.unmatched_terms.join(", ")));
+    }
+    Ok(())
+}
+
+async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Failure> {
+    match knowledge.page(name).await? {
+        Lookup::Found(page) if json => out::json(&page),
+        Lookup::Found(page) => print(&page),
+        Lookup::Missing(near) => {
+            let near =
+                if near.is_empty() { String::new() } else { format!(" Nearest: {}.", near.join(", ")) };
+            return Err(Failure::Failed(format!("Page not found: '{name}'.{near}")));
+        }
+    }
+    Ok(())
+}
+
+fn print(page: &Page) {
+    out::line(format!("{} ({})", page.title, page.id));
+    out::line(format!("domains: {}", page.domains.join(", ")));
+    out::line(format!("updated: {}", page.last_updated.as_deref().unwrap_or("unknown")));
+    out::line(format!("\n{}\n", page.content));
+    for near in &page.neighbours {
+        let arrow = if near.outgoing { "->" } else { "<-" };
+        out::line(format!("{} {arrow} {}", near.edge, near.id));
+    }
+}
+
+async fn edit(knowledge: &WikiKnowledge, arguments: Edit) -> Result<(), Failure> {
+    let changes = Changes {
+        overview: arguments.overview,
+        content: arguments.content,
+        domains: arguments.domains,
+        ..Changes::default()
+    };
+    if changes == Changes::default() {
+        return Err(Failure::Usage("nothing to change: give --overview, --content or --domains".into()));
+    }
+    let report = knowledge.patch(&arguments.page, changes, arguments.wiki_dir, !arguments.keep_date).await?;
+    if arguments.json {
+        out::json(&json!(report));
+        return Ok(());
+    }
+    let file = report.file.map(|file| format!(" and in {file}")).unwrap_or_default();
+    match report.changed.as_slice() {
+        [] => out::line(format!("{} is as it was", report.id)),
+        changed => out::line(format!("{}: changed {} in the store{file}", report.id, changed.join(", "))),
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! `gatehouse mcp-config`
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use super::{Failure, Place};
+use crate::{config::Env, out};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The preset
+    preset: String,
+    /// The name the client gives this server
+    #[arg(long, default_value = "gatehouse")]
+    server: String,
+    /// The address of a running host, for example http://127.0.0.1:8642; without it the client starts its own
+    #[arg(long, value_name = "URL")]
+    http: Option<String>,
+    /// The client
+    #[arg(long, value_enum, default_value_t = Client::Claude)]
+    client: Client,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Client {
+    Claude,
+    Cursor,
+    Vscode,
+    Codex,
+}
+
+pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let config = place.config(env)?;
+    config.select(Some(&arguments.preset), env)?;
+    let entry = match &arguments.http {
+        Some(url) => remote(url, arguments, env)?,
+        None => local(arguments, config.file.as_deref())?,
+    };
+    match arguments.client {
+        Client::Claude | Client::Cursor => out::json(&json!({"mcpServers": {&arguments.server: entry}})),
+        Client::Vscode => out::json(&json!({"servers": {&arguments.server: entry}})),
+        Client::Codex => {
+            let table = json!({"mcp_servers": {&arguments.server: entry}});
+            out::line(
+                toml::to_string(&table).map_err(|error| Failure::Failed(error.to_string()))?.trim_end(),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn local(arguments: &Arguments, config: Option<&std::path::Path>) -> Result<Value, Failure> {
+    let program = std::env::current_exe().map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut line = vec!["serve".to_owned(), "--preset".into(), arguments.preset.clone()];
+    if let Some(file) = config {
+        line.extend(["--config".into(), file.display().to_string()]);
+    }
+    let mut entry = json!({"command": program, "args": line});
+    if matches!(arguments.client, Client::Claude | Client::Vscode) {
+        entry["type"] = json!("stdio");
+    }
+    Ok(entry)
+}
+
+fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, Failure> {
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        return Err(Failure::Usage(format!(
+            "--http '{url}' is not an address such as http://127.0.0.1:8642"
+        )));
+    }
+    let base = url.trim_end_matches('/').trim_end_matches("/mcp");
+    let mut entry = Map::new();
+    if matches!(arguments.client, Client::Claude | Client::Vscode) {
+        entry.insert("type".into(), "http".into());
+    }
+    entry.insert("url".into(), format!("{base}/mcp/p/{}", arguments.preset).into());
+    // The token itself stays in the environment; clients expand the variable.
+    if env.token().is_some() {
+        if matches!(arguments.client, Client::Codex) {
+            entry.insert("bearer_token_env_var".into(), "GATEHOUSE_TOKEN".into());
+        } else {
+            let variable = if matches!(arguments.client, Client::Claude) {
+                "${GATEHOUSE_TOKEN}"
+            } else {
+                "${env:GATEHOUSE_TOKEN}"
+            };
+            entry.insert("headers".into(), json!({"Authorization": format!("Bearer {variable}")}));
+        }
+    }
+    Ok(Value::Object(entry))
+}

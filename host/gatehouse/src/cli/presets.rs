@@ -1,0 +1,176 @@
+//! `gatehouse presets list|show|check|cost`
+
+use clap::Subcommand;
+use gatehouse_core::{
+    Catalog,
+    ports::{TokenCounter, text::Encoding},
+};
+use gatehouse_models::Tokens;
+use gatehouse_wire::serve;
+use serde_json::{Value, json};
+
+use super::{Failure, Place, exposure};
+use crate::{compose::Composition, config::Env, out};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// List presets
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a preset compiles to: gates, parameters, tools
+    Show {
+        /// The preset
+        preset: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Load every preset and say what is wrong
+    Check {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Count the tokens that tools/list costs a client, per preset and tool (o200k_base)
+    Cost {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+    let composition = place.compose(env)?;
+    match command {
+        Command::List { json } => list(&composition, json),
+        Command::Show { preset, json } => show(&composition, &preset, json).await?,
+        Command::Check { json } => return check(&composition, json).await,
+        Command::Cost { json } => return cost(&composition, json).await,
+    }
+    Ok(())
+}
+
+fn list(composition: &Composition, json: bool) {
+    let presets = &composition.config.presets;
+    if json {
+        let told: Vec<Value> = presets
+            .iter()
+            .map(|(name, preset)| {
+                let gates: Vec<&str> = preset.gates.iter().map(|(gate, _)| gate.as_str()).collect();
+                json!({"name": name, "description": preset.description, "extends": preset.extends, "gates": gates,
+                       "default": *name == composition.config.default_preset})
+            })
+            .collect();
+        return out::json(&told);
+    }
+    let mut rows = vec![vec!["PRESET".into(), "GATES".into(), "FOR".into()]];
+    for (name, preset) in presets {
+        let gates: Vec<&str> = preset.gates.iter().map(|(gate, _)| gate.as_str()).collect();
+        let mark = if *name == composition.config.default_preset { " (default)" } else { "" };
+        let mut told = gates.join(", ");
+        if !preset.extends.is_empty() {
+            told = format!("{told} + {}", preset.extends.join(", "));
+        }
+        rows.push(vec![format!("{name}{mark}"), told, preset.description.clone().unwrap_or_default()]);
+    }
+    out::table(&rows);
+}
+
+async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(), Failure> {
+    let exposure = exposure(composition, preset)?;
+    let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
+    let tools: Vec<Value> = catalog
+        .in_gate_order()
+        .iter()
+        .map(|entry| {
+            json!({"name": entry.name.as_str(), "gate": entry.id.source.name(), "effect": entry.spec.effect,
+                   "title": entry.spec.title})
+        })
+        .collect();
+    if json {
+        let gates: serde_json::Map<String, Value> = exposure
+            .gates
+            .iter()
+            .map(|(name, params)| (name.clone(), Value::Object(params.clone())))
+            .collect();
+        out::json(
+            &json!({"preset": preset, "description": exposure.description, "gates": gates, "tools": tools}),
+        );
+        return Ok(());
+    }
+    out::line(format!("{preset}: {}", exposure.description.as_deref().unwrap_or("(no description)")));
+    for (name, params) in &exposure.gates {
+        out::line(format!("gate {name} {}", Value::Object(params.clone())));
+    }
+    for tool in &tools {
+        let text = |key: &str| tool[key].as_str().unwrap_or_default();
+        out::line(format!("  {} ({}, {})", text("name"), text("gate"), text("effect")));
+    }
+    Ok(())
+}
+
+async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
+    let mut told = Vec::new();
+    let mut broken = 0;
+    for name in composition.config.presets.keys() {
+        let result = composition.catalog(&exposure(composition, name)?).await;
+        broken += usize::from(result.is_err());
+        if !json {
+            match &result {
+                Ok(catalog) => out::line(format!("ok      {name}: {} tools", catalog.entries().len())),
+                Err(why) => out::line(format!("broken  {name}: {why}")),
+            }
+        }
+        told.push(match result {
+            Ok(catalog) => json!({"preset": name, "ok": true, "tools": catalog.entries().len()}),
+            Err(why) => json!({"preset": name, "ok": false, "error": why}),
+        });
+    }
+    if json {
+        out::json(&told);
+    }
+    if broken == 0 {
+        Ok(())
+    } else {
+        Err(Failure::Failed(format!("{broken} of {} presets cannot be served", told.len())))
+    }
+}
+
+async fn cost(composition: &Composition, json: bool) -> Result<(), Failure> {
+    let mut told = Vec::new();
+    for name in composition.config.presets.keys() {
+        let catalog = composition.catalog(&exposure(composition, name)?).await.map_err(Failure::Failed)?;
+        told.push(tokens_of(&catalog));
+    }
+    if json {
+        out::json(&told);
+        return Ok(());
+    }
+    for preset in &told {
+        out::line(format!("{}: {} tokens", preset["preset"].as_str().unwrap_or_default(), preset["tokens"]));
+        for tool in preset["tools"].as_array().into_iter().flatten() {
+            out::line(format!(
+                "  {:>5}  {}",
+                tool["tokens"].to_string(),
+                tool["name"].as_str().unwrap_or_default()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Tokens of the `tools` array of tools/list, as bytes on the wire, whole and by tool.
+fn tokens_of(catalog: &Catalog) -> Value {
+    let count = |value: &Value| Tokens.count(&value.to_string(), Encoding::O200k);
+    let tools = json!(serve::tools(catalog));
+    let each: Vec<Value> = tools
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|tool| json!({"name": tool["name"], "tokens": count(tool)}))
+        .collect();
+    json!({"preset": &*catalog.preset, "tokens": count(&tools), "encoding": "o200k_base", "tools": each})
+}

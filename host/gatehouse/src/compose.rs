@@ -1,0 +1,215 @@
+//! The composition: crates that do not know each other are put together here, and nowhere else.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use arc_swap::ArcSwap;
+use gatehouse_core::{
+    Catalog, Exposure, FaultKind, Pipeline, Source, catalog::Offer, names, ports::Clock, schema::Schema,
+    source::Listing,
+};
+use gatehouse_models::Extractor;
+use gatehouse_sandbox::{Gate, Ports, Sandbox};
+use gatehouse_stores::{IndexFile, KnowledgeConfig, WikiKnowledge, WikiRoots};
+use gatehouse_wire::serve::{House, Served};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use crate::config::{Config, ConfigError, Env, GateConfig};
+
+/// The wall clock of this machine.
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+    }
+}
+
+/// The knowledge graph of a configuration. `roots` says which folders it may touch.
+pub(crate) fn knowledge(config: &Config, env: &Env, roots: WikiRoots) -> Result<WikiKnowledge, ConfigError> {
+    let mut database = config.state.join("knowledge.db");
+    let mut default_root = None;
+    if let Some(path) = env.kg_index_path() {
+        let bad = |message: String| ConfigError { place: "KG_INDEX_PATH".into(), message };
+        let index = IndexFile::read(&path).map_err(|fault| bad(said(&fault)))?;
+        if index.search_backend != "sqlite" {
+            let engine = &index.search_backend;
+            return Err(bad(format!(
+                "the index file wants the engine '{engine}', which this build does not have"
+            )));
+        }
+        if let Some(named) = index.backend_refs.get("database").and_then(Value::as_str) {
+            database = PathBuf::from(named);
+        }
+        default_root = Some(index.wiki());
+    }
+    Ok(WikiKnowledge::sqlite(KnowledgeConfig { database, roots, default_root }, Arc::new(SystemClock)))
+}
+
+/// A fault in one line, for people at a terminal.
+pub(crate) fn said(fault: &gatehouse_core::Fault) -> String {
+    match &fault.hint {
+        Some(hint) => format!("{} {hint}", fault.message),
+        None => fault.message.clone(),
+    }
+}
+
+/// A configuration at work: gates are loaded when a preset first needs them, each once.
+pub(crate) struct Composition {
+    /// What was configured.
+    pub(crate) config: Config,
+    /// The knowledge graph as gates see it.
+    pub(crate) knowledge: Arc<WikiKnowledge>,
+    sandbox: Sandbox,
+    gates: Mutex<BTreeMap<String, Arc<Gate>>>,
+}
+
+impl Composition {
+    pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
+        let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
+        let knowledge = Arc::new(knowledge(&config, env, roots)?);
+        let ports = Ports {
+            clock: Arc::new(SystemClock),
+            knowledge: Arc::clone(&knowledge) as _,
+            text: Arc::new(Extractor),
+        };
+        let sandbox = Sandbox::new(&config.state.join("cache"), ports);
+        Ok(Self { config, knowledge, sandbox, gates: Mutex::default() })
+    }
+
+    /// Every preset, the chosen one first in mind: it must work, the others may say why they do not.
+    pub(crate) async fn house(&self, chosen: &Exposure) -> Result<House, String> {
+        let mut presets = BTreeMap::new();
+        for name in self.config.presets.keys() {
+            let served = match Exposure::compile(&self.config.presets, name) {
+                Ok(exposure) => self.served(&exposure).await,
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(why) = &served {
+                tracing::warn!(preset = %name, "cannot be served: {why}");
+            }
+            presets.insert(name.clone(), served);
+        }
+        if !presets.get(&chosen.preset).is_some_and(Result::is_ok) {
+            presets.insert(chosen.preset.clone(), Ok(self.served(chosen).await?));
+        }
+        Ok(House { pipeline: Pipeline::standard(), presets })
+    }
+
+    /// One preset, ready to be served.
+    pub(crate) async fn served(&self, exposure: &Exposure) -> Result<Arc<Served>, String> {
+        let catalog = ArcSwap::from_pointee(self.catalog(exposure).await?);
+        Ok(Arc::new(Served { catalog, description: exposure.description.clone() }))
+    }
+
+    /// Everything callable under one preset. The error names preset, gate and file.
+    pub(crate) async fn catalog(&self, exposure: &Exposure) -> Result<Catalog, String> {
+        let preset = &exposure.preset;
+        let mut offers = Vec::new();
+        for (name, params) in &exposure.gates {
+            let gate = self.gate(name).await.map_err(|why| format!("preset '{preset}': {why}"))?;
+            let listing = list(&gate, params)
+                .await
+                .map_err(|why| format!("preset '{preset}': gate '{name}': {why}"))?;
+            offers.push(Offer { source: gate, listing, params: params.clone() });
+        }
+        Catalog::build(exposure, offers).map_err(|error| error.to_string())
+    }
+
+    /// The gate of this name, loaded once. The error names the file, or what exists instead.
+    pub(crate) async fn gate(&self, name: &str) -> Result<Arc<Gate>, String> {
+        let mut gates = self.gates.lock().await;
+        if let Some(gate) = gates.get(name) {
+            return Ok(Arc::clone(gate));
+        }
+        let file = self.file_of(name)?;
+        let settings = self.config.gates.get(name).cloned().unwrap_or_default().settings;
+        let (sandbox, owned) = (self.sandbox.clone(), name.to_owned());
+        let loaded = tokio::task::spawn_blocking(move || sandbox.gate(&owned, &file, settings)).await;
+        let gate = match loaded {
+            Ok(Ok(gate)) => Arc::new(gate),
+            Ok(Err(error)) => return Err(format!("gate '{name}' cannot be loaded: {error}")),
+            Err(_) => return Err(format!("gate '{name}' cannot be loaded: the compiler failed on it")),
+        };
+        gates.insert(name.to_owned(), Arc::clone(&gate));
+        Ok(gate)
+    }
+
+    /// A gate from a file that no configuration speaks of; it has no grants.
+    pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
+        let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let (sandbox, file) = (self.sandbox.clone(), file.to_path_buf());
+        let settings = self.config.gates.get(&name).cloned().unwrap_or_default().settings;
+        let loaded = tokio::task::spawn_blocking(move || sandbox.gate(&name, &file, settings)).await;
+        loaded.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+
+    /// Names of all gates there are: files in the folders, and those that the configuration names.
+    pub(crate) fn gate_names(&self) -> Vec<String> {
+        let dropped = self.config.gate_folders.iter().flat_map(|folder| wasm_files(folder));
+        let named = self
+            .config
+            .gates
+            .iter()
+            .filter(|(_, gate)| gate.component.is_some())
+            .map(|(name, _)| name.clone());
+        let mut names: Vec<String> = dropped.chain(named).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn file_of(&self, name: &str) -> Result<PathBuf, String> {
+        if let Some(GateConfig { component: Some(file), .. }) = self.config.gates.get(name) {
+            return Ok(file.clone());
+        }
+        // A gate's name is a file's stem; anything else could lead out of the folder.
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+        let in_folders = self.config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
+        if let Some(file) = in_folders.filter(|_| plain).find(|file| file.exists()) {
+            return Ok(file);
+        }
+        let known = self.gate_names();
+        let near = names::did_you_mean(name, known.iter().map(String::as_str));
+        let shown = names::quoted(name, 64);
+        let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
+        let there_are = if known.is_empty() {
+            format!(
+                "There is no gate in {}; `cargo xtask gates` builds the shipped ones.",
+                folders.join(", ")
+            )
+        } else {
+            format!("There are: {}.", known.join(", "))
+        };
+        Err(format!("unknown gate '{shown}': no {shown}.wasm in {}.{near} {there_are}", folders.join(", ")))
+    }
+}
+
+/// What a gate offers under these parameters. Wrong parameters are told in the host's words, by the
+/// schema that the gate itself declares.
+async fn list(gate: &Gate, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
+    let listed = gate.list(params).await;
+    let schema = match &listed {
+        Ok(listing) => Some(Arc::clone(&listing.params_schema)),
+        Err(fault) if fault.kind == FaultKind::InvalidArguments => {
+            gate.list(&Map::new()).await.ok().map(|listing| Arc::clone(&listing.params_schema))
+        }
+        Err(_) => None,
+    };
+    if let Some(schema) = schema {
+        Schema::new(schema).check(&Value::Object(params.clone()), "parameter")?;
+    }
+    listed.map_err(|fault| said(&fault))
+}
+
+fn wasm_files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let wasm =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
+    wasm.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
+}

@@ -1,0 +1,247 @@
+//! The configuration, checked: paths absolute, grants known, limits in range. What refers to gates'
+//! own parameters is checked where gates are loaded.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_core::{Exposure, Preset, capability::Grants, names};
+use gatehouse_sandbox::{GateSettings, Limits, parse_bytes, parse_duration};
+use serde_json::Map;
+use toml::Spanned;
+
+use super::{ConfigError, Env, error::Text, locate, raw};
+
+/// The preset that is served where nobody names one.
+const DEFAULT_PRESET: &str = "full";
+
+/// What presets.toml and the environment say.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// The file; none for the built-in copy.
+    pub(crate) file: Option<PathBuf>,
+    /// Folders with gates, absolute.
+    pub(crate) gate_folders: Vec<PathBuf>,
+    /// The data folder, absolute.
+    pub(crate) state: PathBuf,
+    /// The preset for clients that name none.
+    pub(crate) default_preset: String,
+    /// The knowledge graph.
+    pub(crate) knowledge: KnowledgeConfig,
+    /// Gates that the file speaks of.
+    pub(crate) gates: BTreeMap<String, GateConfig>,
+    /// Presets by name.
+    pub(crate) presets: BTreeMap<String, Preset>,
+}
+
+/// The knowledge graph.
+#[derive(Debug)]
+pub(crate) struct KnowledgeConfig {
+    /// Folders the tools may touch, absolute.
+    pub(crate) wiki_roots: Vec<PathBuf>,
+}
+
+/// One gate.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GateConfig {
+    /// Its file, where the configuration names one; absolute.
+    pub(crate) component: Option<PathBuf>,
+    /// Grants, limits, pin.
+    pub(crate) settings: GateSettings,
+}
+
+impl Config {
+    /// Finds, reads and checks the configuration. `gates` and `named` are what the command line says.
+    pub(crate) fn load(named: Option<&Path>, gates: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
+        let text = locate::read(named)?;
+        let mut config = Self::parse(&text, env)?;
+        if let Some(folder) = gates {
+            config.gate_folders = vec![absolute(folder)];
+        }
+        Ok(config)
+    }
+
+    /// Checks one text.
+    pub(crate) fn parse(text: &Text, env: &Env) -> Result<Self, ConfigError> {
+        let raw: raw::Raw = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
+        // Paths in the file are relative to the file; the built-in copy lives in the data folder.
+        let base = match &text.file {
+            Some(file) => file.parent().unwrap_or(Path::new("/")).to_path_buf(),
+            None => locate::data_home(),
+        };
+        let state = env.state().map(|path| absolute(&path));
+        let state = state.or_else(|| raw.host.state.as_ref().map(|path| base.join(path)));
+        let presets: BTreeMap<String, Preset> =
+            raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
+        let config = Self {
+            file: text.file.clone(),
+            gate_folders: folders(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
+            state: state.unwrap_or_else(locate::data_home),
+            default_preset: raw
+                .host
+                .default_preset
+                .as_ref()
+                .map_or(DEFAULT_PRESET, |name| name.get_ref())
+                .to_owned(),
+            knowledge: KnowledgeConfig { wiki_roots: folders(&base, raw.knowledge.wiki_roots) },
+            gates: raw
+                .gates
+                .into_iter()
+                .map(|(name, gate)| Ok((name.into_inner(), checked_gate(text, &base, gate)?)))
+                .collect::<Result<_, ConfigError>>()?,
+            presets,
+        };
+        if let Some(name) =
+            raw.host.default_preset.filter(|name| !config.presets.contains_key(name.get_ref()))
+        {
+            let message = Exposure::compile(&config.presets, name.get_ref()).err().map(|e| e.to_string());
+            return Err(text.error_at(name.span(), message.unwrap_or_default()));
+        }
+        for name in config.presets.keys() {
+            Exposure::compile(&config.presets, name).map_err(|error| text.error(error.to_string()))?;
+        }
+        Ok(config)
+    }
+
+    /// Which preset is to be served: the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the
+    /// default. An unknown one is an error, never another one.
+    pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<Exposure, ConfigError> {
+        let compile = |place: &str, name: &str| {
+            Exposure::compile(&self.presets, name)
+                .map_err(|error| ConfigError { place: place.into(), message: error.to_string() })
+        };
+        if let Some(name) = named {
+            return compile("--preset", name);
+        }
+        if let Some(name) = env.preset() {
+            return compile("MCP_PRESET", name);
+        }
+        if let Some(gates) = env.enabled_gates() {
+            if gates.is_empty() {
+                let message = "names no gate; unset it, or list gates such as kg,idea".into();
+                return Err(ConfigError { place: "MCP_ENABLED_GATES".into(), message });
+            }
+            let gates = gates.into_iter().map(|gate| (gate, Map::new())).collect();
+            return Ok(Exposure::of_gates("enabled-gates", gates));
+        }
+        compile("default_preset", &self.default_preset)
+    }
+}
+
+fn declared(preset: raw::Preset) -> Preset {
+    Preset {
+        description: preset.description,
+        extends: preset.extends,
+        gates: preset.gates.into_iter().map(|(name, params)| (name.into_inner(), params)).collect(),
+        deny: preset.deny,
+        aliases: preset.aliases,
+    }
+}
+
+fn checked_gate(text: &Text, base: &Path, gate: raw::Gate) -> Result<GateConfig, ConfigError> {
+    for grant in &gate.grants {
+        Grants::parse([grant.get_ref().as_str()]).map_err(|why| text.error_at(grant.span(), why))?;
+    }
+    let grants = Grants::parse(gate.grants.iter().map(|grant| grant.get_ref().as_str()));
+    let mut limits = Limits::default();
+    if let Some(memory) = &gate.limits.memory {
+        limits = at(text, memory, parse_bytes(memory.get_ref()).and_then(|bytes| limits.with_memory(bytes)))?;
+    }
+    if let Some(time) = &gate.limits.time {
+        limits = at(text, time, parse_duration(time.get_ref()).and_then(|time| limits.with_time(time)))?;
+    }
+    if let Some(concurrency) = &gate.limits.concurrency {
+        limits = at(text, concurrency, limits.with_concurrency(*concurrency.get_ref()))?;
+    }
+    if let Some(pin) = gate.sha256.as_ref().filter(|pin| !is_digest(pin.get_ref())) {
+        let shown = names::quoted(pin.get_ref(), 80);
+        return Err(
+            text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
+        );
+    }
+    let settings = GateSettings {
+        grants: grants.map_err(|why| text.error(why))?,
+        limits,
+        sha256: gate.sha256.map(Spanned::into_inner),
+    };
+    Ok(GateConfig { component: gate.component.map(|path| base.join(path)), settings })
+}
+
+fn at<T, S, E: ToString>(text: &Text, spanned: &Spanned<S>, result: Result<T, E>) -> Result<T, ConfigError> {
+    result.map_err(|error| text.error_at(spanned.span(), error.to_string()))
+}
+
+fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+fn folders(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
+    entries.into_iter().map(|entry| base.join(entry)).collect()
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(content: &str) -> Result<Config, String> {
+        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        Config::parse(&text, &Env::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_shipped_file_is_valid_and_has_five_presets() {
+        let config = parse(include_str!("../../../../presets.toml")).expect("valid");
+        let names: Vec<_> = config.presets.keys().map(String::as_str).collect();
+        assert_eq!(names, ["context", "full", "ideation", "implementation", "merger"]);
+        assert_eq!(config.gate_folders, [PathBuf::from("/etc/gh/gates")]);
+    }
+
+    #[test]
+    fn every_mistake_has_its_place_and_the_nearest_key() {
+        let error = |content: &str| parse(content).map(|_| ()).expect_err("refused");
+        assert_eq!(
+            error("[host]\ngatez = []\n"),
+            "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? There are: gates, state, default_preset."
+        );
+        assert!(
+            error("[gates.kg]\ngrants = [\"knowlege\"]")
+                .starts_with("/etc/gh/presets.toml:2:11: unknown grant 'knowlege'")
+        );
+        assert!(error("[gates.kg]\nlimits = { time = \"soon\" }").contains(":2:19: 'soon' is not a time"));
+        assert!(error("[gates.kg]\nsha256 = \"abc\"").contains(":2:10: 'abc' is not a SHA-256"));
+        assert!(error("[knowledge]\nengine = \"sqlit\"").contains("Did you mean 'sqlite'?"));
+        assert!(error("[presets.a]\ntop_k = 5").contains(":2:1: unknown key 'top_k'"));
+        assert!(
+            error("[presets.a]\nextends = [\"b\"]\n[presets.b]\nextends = [\"a\"]")
+                .contains("circle: a -> b -> a")
+        );
+        assert!(
+            error("[host]\ndefault_preset = \"ful\"\n[presets.full]")
+                .contains(":2:18: Unknown preset 'ful'. Did you mean 'full'?")
+        );
+        assert!(error("x = [").starts_with("/etc/gh/presets.toml:1:"));
+        assert!(error("[presets.a]\ngates = 5").contains(":2:9:"));
+    }
+
+    #[test]
+    fn the_choice_of_preset_follows_the_documented_order() {
+        let config = parse(include_str!("../../../../presets.toml")).expect("valid");
+        let chosen = |named: Option<&str>, env: &Env| {
+            config.select(named, env).map(|e| e.preset).map_err(|e| e.to_string())
+        };
+        let both = Env::of([("MCP_PRESET", "context"), ("MCP_ENABLED_GATES", "kg, idea")]);
+        assert_eq!(chosen(Some("merger"), &both).as_deref(), Ok("merger"));
+        assert_eq!(chosen(None, &both).as_deref(), Ok("context"));
+        assert_eq!(chosen(None, &Env::of([("MCP_ENABLED_GATES", "kg")])).as_deref(), Ok("enabled-gates"));
+        assert_eq!(chosen(None, &Env::default()).as_deref(), Ok("full"));
+        assert_eq!(
+            chosen(None, &Env::of([("MCP_PRESET", "contxt")])),
+            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: context, full, ideation, implementation, merger.".into())
+        );
+    }
+}

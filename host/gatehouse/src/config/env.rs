@@ -1,0 +1,79 @@
+//! Every environment variable this program reads, in one list. Nothing else reads the environment.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+/// A variable and what it is for.
+pub(crate) struct Variable {
+    pub(crate) name: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+const PRESET: &str = "MCP_PRESET";
+const ENABLED_GATES: &str = "MCP_ENABLED_GATES";
+const KG_INDEX_PATH: &str = "KG_INDEX_PATH";
+const STATE: &str = "GATEHOUSE_STATE";
+const TOKEN: &str = "GATEHOUSE_TOKEN";
+const LOG: &str = "GATEHOUSE_LOG";
+
+/// All of them, for `gatehouse doctor` and the docs.
+pub(crate) const VARIABLES: [Variable; 6] = [
+    Variable { name: PRESET, meaning: "the preset to serve, unless --preset says" },
+    Variable {
+        name: ENABLED_GATES,
+        meaning: "gates to serve with their defaults (comma list), unless a preset is named",
+    },
+    Variable {
+        name: KG_INDEX_PATH,
+        meaning: "an index file of `gatehouse kg index --save-to`; selects engine and wiki",
+    },
+    Variable { name: STATE, meaning: "the data folder" },
+    Variable { name: TOKEN, meaning: "bearer token for HTTP; required beyond loopback" },
+    Variable { name: LOG, meaning: "log filter for standard error, for example debug or gate=info" },
+];
+
+/// The environment, read once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Env(BTreeMap<&'static str, String>);
+
+impl Env {
+    /// Reads the variables of the list. An empty one counts as not set.
+    pub(crate) fn read() -> Self {
+        let set =
+            |v: &Variable| Some((v.name, std::env::var(v.name).ok().filter(|value| !value.is_empty())?));
+        Self(VARIABLES.iter().filter_map(set).collect())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of<const N: usize>(variables: [(&'static str, &str); N]) -> Self {
+        Self(variables.map(|(name, value)| (name, value.to_owned())).into())
+    }
+
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    pub(crate) fn preset(&self) -> Option<&str> {
+        self.0.get(PRESET).map(String::as_str)
+    }
+
+    pub(crate) fn enabled_gates(&self) -> Option<Vec<String>> {
+        let list = self.0.get(ENABLED_GATES)?;
+        Some(list.split(',').map(|gate| gate.trim().to_owned()).filter(|gate| !gate.is_empty()).collect())
+    }
+
+    pub(crate) fn kg_index_path(&self) -> Option<PathBuf> {
+        self.0.get(KG_INDEX_PATH).map(PathBuf::from)
+    }
+
+    pub(crate) fn state(&self) -> Option<PathBuf> {
+        self.0.get(STATE).map(PathBuf::from)
+    }
+
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.0.get(TOKEN).map(String::as_str)
+    }
+
+    pub(crate) fn log(&self) -> Option<&str> {
+        self.0.get(LOG).map(String::as_str)
+    }
+}

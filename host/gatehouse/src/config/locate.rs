@@ -1,0 +1,41 @@
+//! Where the configuration and the data are.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use etcetera::BaseStrategy;
+
+use super::{ConfigError, error::Text};
+
+/// The shipped presets, for hosts that have no file of their own.
+const BUILT_IN: &str = include_str!("../../../../presets.toml");
+
+/// `--config FILE`, else ./presets.toml, else the one in the XDG configuration home, else the built-in
+/// copy. A file that is named must be there; one that is found must be readable.
+pub(crate) fn read(named: Option<&Path>) -> Result<Text, ConfigError> {
+    let found = named.map(Path::to_path_buf).or_else(|| {
+        let user = base().map(|dirs| dirs.config_dir().join("gatehouse/presets.toml"));
+        [Some(PathBuf::from("presets.toml")), user].into_iter().flatten().find(|path| path.exists())
+    });
+    let Some(path) = found else {
+        return Ok(Text { file: None, content: BUILT_IN.into() });
+    };
+    let failed = |cause: std::io::Error| ConfigError {
+        place: path.display().to_string(),
+        message: format!("cannot be read: {cause}"),
+    };
+    let content = fs::read_to_string(&path).map_err(failed)?;
+    let file = path.canonicalize().map_err(failed)?;
+    Ok(Text { file: Some(file), content })
+}
+
+/// The data folder where nothing else is said.
+pub(crate) fn data_home() -> PathBuf {
+    base().map_or_else(|| PathBuf::from(".gatehouse"), |dirs| dirs.data_dir().join("gatehouse"))
+}
+
+fn base() -> Option<impl BaseStrategy> {
+    etcetera::choose_base_strategy().ok()
+}

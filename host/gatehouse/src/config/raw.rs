@@ -1,0 +1,106 @@
+//! presets.toml as it is typed. Nothing is checked here but keys and types; the doc comments are the
+//! descriptions in the generated JSON Schema.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use toml::Spanned;
+
+/// The configuration of a Gatehouse host: gates, what they may do, and presets that say who sees what.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Raw {
+    /// The host itself.
+    pub(crate) host: Host,
+    /// The knowledge graph.
+    pub(crate) knowledge: Knowledge,
+    /// Grants and limits, by gate.
+    #[schemars(with = "BTreeMap<String, Gate>")]
+    pub(crate) gates: BTreeMap<Spanned<String>, Gate>,
+    /// What each agent sees, by preset.
+    #[schemars(with = "BTreeMap<String, Preset>")]
+    pub(crate) presets: IndexMap<Spanned<String>, Preset>,
+}
+
+/// The host itself.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Host {
+    /// Folders with gates (*.wasm), relative to this file. Default: ["gates"].
+    pub(crate) gates: Option<Vec<String>>,
+    /// The data folder, relative to this file. Default: gatehouse in the XDG data home. GATEHOUSE_STATE wins.
+    pub(crate) state: Option<String>,
+    /// The preset for clients that name none. Default: "full".
+    #[schemars(with = "Option<String>")]
+    pub(crate) default_preset: Option<Spanned<String>>,
+}
+
+/// The knowledge graph.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Knowledge {
+    /// Who keeps the pages.
+    pub(crate) engine: KnowledgeEngine,
+    /// Folders that the tools kg_index and kg_edit may touch, relative to this file.
+    pub(crate) wiki_roots: Vec<String>,
+}
+
+/// Engines of the knowledge graph.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum KnowledgeEngine {
+    /// A file in the data folder.
+    #[default]
+    Sqlite,
+}
+
+/// Grants and limits of one gate.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Gate {
+    /// The component's file, relative to this file. Default: <name>.wasm in the gate folders.
+    pub(crate) component: Option<String>,
+    /// SHA-256 of the component, hexadecimal; another file is refused.
+    #[schemars(with = "Option<String>")]
+    pub(crate) sha256: Option<Spanned<String>>,
+    /// Capabilities it may use: "knowledge", "knowledge:read".
+    #[schemars(with = "Vec<String>")]
+    pub(crate) grants: Vec<Spanned<String>>,
+    /// What one call may use up.
+    pub(crate) limits: GateLimits,
+}
+
+/// What one call may use up.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct GateLimits {
+    /// Memory, "64 MiB" by default, at most "256 MiB".
+    #[schemars(with = "Option<String>")]
+    pub(crate) memory: Option<Spanned<String>>,
+    /// Wall clock, "30 s" by default, at most "5 min".
+    #[schemars(with = "Option<String>")]
+    pub(crate) time: Option<Spanned<String>>,
+    /// Calls at the same time, 64 by default; further ones wait.
+    #[schemars(with = "Option<usize>")]
+    pub(crate) concurrency: Option<Spanned<usize>>,
+}
+
+/// What one agent sees.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Preset {
+    /// What it is for; clients see it as the server's instructions.
+    pub(crate) description: Option<String>,
+    /// Presets whose lines come first, left to right.
+    pub(crate) extends: Vec<String>,
+    /// Gates, each with the parameters it gets.
+    #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
+    pub(crate) gates: IndexMap<Spanned<String>, Map<String, Value>>,
+    /// Globs over tool names that are taken away.
+    pub(crate) deny: Vec<String>,
+    /// Further names for tools: new name = "tool".
+    pub(crate) aliases: BTreeMap<String, String>,
+}

@@ -1,0 +1,45 @@
+//! The only place that writes to the standard streams. A reader that stops reading (`| head`) ends the
+//! program quietly.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// Writes text and a line end to standard output.
+pub(crate) fn line(text: impl AsRef<str>) {
+    write(io::stdout().lock(), text.as_ref());
+}
+
+/// Writes a value as indented JSON to standard output.
+pub(crate) fn json(value: &impl Serialize) {
+    line(serde_json::to_string_pretty(value).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}")));
+}
+
+/// Writes what went wrong to standard error.
+pub(crate) fn complain(text: impl AsRef<str>) {
+    write(io::stderr().lock(), &format!("gatehouse: {}", text.as_ref()));
+}
+
+/// Writes a remark for people to standard error.
+pub(crate) fn note(text: impl AsRef<str>) {
+    write(io::stderr().lock(), text.as_ref());
+}
+
+fn write(mut stream: impl Write, text: &str) {
+    let written = stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(b"\n"));
+    if written.and_then(|()| stream.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Columns, each as wide as its widest cell.
+pub(crate) fn table(rows: &[Vec<String>]) {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        line(cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+}

@@ -1,0 +1,26 @@
+//! The log: on standard error, for people. Standard output belongs to the protocol.
+
+use std::io;
+
+use tracing_subscriber::{EnvFilter, fmt};
+
+/// What is logged where nobody says otherwise.
+const DEFAULT: &str = "warn,gatehouse=info,rmcp=error";
+
+/// Starts the log with this filter; a filter that does not parse is said and the default taken.
+pub(crate) fn start(filter: Option<&str>) {
+    let wanted = filter.map(|filter| EnvFilter::try_new(filter).map_err(|error| (filter, error)));
+    let (filter, complaint) = match wanted {
+        Some(Ok(filter)) => (filter, None),
+        Some(Err((filter, error))) => {
+            (EnvFilter::new(DEFAULT), Some(format!("GATEHOUSE_LOG '{filter}' is not a filter: {error}")))
+        }
+        None => (EnvFilter::new(DEFAULT), None),
+    };
+    let log = fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
+    // Fails only where a log was started before, which is then the log.
+    let _ = log.try_init();
+    if let Some(complaint) = complaint {
+        tracing::warn!("{complaint}");
+    }
+}

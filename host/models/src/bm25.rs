@@ -1,0 +1,72 @@
+//! BM25 over a few thousand pieces of one text, in memory.
+//!
+//! Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), with the
+//! usual k1 = 1.2 and b = 0.75 and the idf that cannot become negative.
+
+use std::collections::HashMap;
+
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+
+/// One score per document, 0 where no word of the query occurs.
+pub(crate) fn scores(documents: &[&str], query: &str) -> Vec<f64> {
+    let mut query: Vec<String> = words(query).collect();
+    query.sort();
+    query.dedup();
+    // (document, times) per query word; a word's postings are all that its score needs.
+    let mut postings: Vec<Vec<(usize, f64)>> = vec![Vec::new(); query.len()];
+    let index: HashMap<&str, usize> = query.iter().enumerate().map(|(i, word)| (word.as_str(), i)).collect();
+    let mut lengths = Vec::with_capacity(documents.len());
+    for (number, document) in documents.iter().enumerate() {
+        let mut length = 0.0;
+        for word in words(document) {
+            length += 1.0;
+            let Some(&term) = index.get(word.as_str()) else { continue };
+            match postings[term].last_mut() {
+                Some((last, times)) if *last == number => *times += 1.0,
+                _ => postings[term].push((number, 1.0)),
+            }
+        }
+        lengths.push(length);
+    }
+    let count = documents.len() as f64;
+    let average = (lengths.iter().sum::<f64>() / count.max(1.0)).max(1.0);
+    let mut scores = vec![0.0; documents.len()];
+    for found in &postings {
+        let idf = (1.0 + (count - found.len() as f64 + 0.5) / (found.len() as f64 + 0.5)).ln();
+        for &(number, times) in found {
+            let norm = K1 * (1.0 - B + B * lengths[number] / average);
+            scores[number] += idf * times * (K1 + 1.0) / (times + norm);
+        }
+    }
+    scores
+}
+
+/// Lower-cased words; a plural s is dropped so that "gates" finds "gate".
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(|word| {
+        let word = word.to_lowercase();
+        match word.strip_suffix('s') {
+            Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem.to_owned(),
+            _ => word,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rare_words_weigh_more_and_absent_ones_nothing() {
+        let documents = ["the gate opens", "the breaker opens the gate", "the end"];
+        let scores = scores(&documents, "which breakers open");
+        assert!(scores[1] > 0.0 && scores[0] == 0.0 && scores[2] == 0.0);
+    }
+
+    #[test]
+    fn nothing_scores_against_nothing() {
+        assert!(scores(&[], "x").is_empty());
+        assert_eq!(scores(&["a", "b"], ""), [0.0, 0.0]);
+    }
+}

@@ -1,0 +1,149 @@
+//! `gatehouse:gate@0.1.0`: bindings made from `wit/0.1.0`, and conversions to and from core's types.
+//! Only shapes change here; nothing is decided.
+
+mod knowledge;
+
+use std::sync::Arc;
+
+use gatehouse_core::{effect, outcome, source::Listing, tool::ToolSpec};
+use serde_json::{Map, Value};
+
+#[allow(missing_docs, reason = "generated; the prose stands in the WIT files")]
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit/0.1.0",
+        world: "gate",
+        imports: { "gatehouse:gate/context": trappable, default: async },
+        exports: { default: async },
+    });
+}
+
+pub(crate) use bindings::{Gate, GatePre, gatehouse};
+use gatehouse::gate::types;
+pub(crate) use types::{Call as ToolCall, Manifest, Reply};
+
+impl types::Host for crate::state::State {}
+
+impl From<outcome::Fault> for types::Fault {
+    fn from(fault: outcome::Fault) -> Self {
+        use outcome::FaultKind as From;
+        use types::FaultKind as To;
+        let kind = match fault.kind {
+            From::InvalidArguments => To::InvalidArguments,
+            From::NotFound | From::UnknownTool => To::NotFound,
+            From::Denied => To::Denied,
+            From::Unavailable => To::Unavailable,
+            From::TimedOut => To::TimedOut,
+            From::Exhausted => To::Exhausted,
+            From::Internal => To::Internal,
+        };
+        Self { kind, message: fault.message, hint: fault.hint, retryable: fault.retryable }
+    }
+}
+
+impl From<types::Fault> for outcome::Fault {
+    fn from(fault: types::Fault) -> Self {
+        use outcome::FaultKind as To;
+        use types::FaultKind as From;
+        let kind = match fault.kind {
+            From::InvalidArguments => To::InvalidArguments,
+            From::NotFound => To::NotFound,
+            From::Denied => To::Denied,
+            From::Unavailable => To::Unavailable,
+            From::TimedOut => To::TimedOut,
+            From::Exhausted => To::Exhausted,
+            From::Internal => To::Internal,
+        };
+        Self { kind, message: fault.message, hint: fault.hint, retryable: fault.retryable }
+    }
+}
+
+/// A manifest as core knows it. The error says which JSON text does not parse.
+pub(crate) fn listing(manifest: Manifest) -> Result<Listing, String> {
+    let params_schema = Arc::new(object(&manifest.params_schema, "params-schema")?);
+    let tools = manifest.tools.into_iter().map(tool).collect::<Result<_, _>>()?;
+    Ok(Listing {
+        name: manifest.name,
+        version: manifest.version,
+        summary: manifest.summary,
+        params_schema,
+        tools,
+    })
+}
+
+fn tool(tool: types::Tool) -> Result<Arc<ToolSpec>, String> {
+    let named = |what: &str| format!("{what} of tool '{}'", gatehouse_core::names::quoted(&tool.name, 64));
+    let input_schema = Arc::new(object(&tool.input_schema, &named("input-schema"))?);
+    let output_schema = tool
+        .output_schema
+        .as_ref()
+        .map(|text| object(text, &named("output-schema")).map(Arc::new))
+        .transpose()?;
+    let intent = match tool.intent {
+        types::Intent::Query => effect::Intent::Query,
+        types::Intent::Analyze => effect::Intent::Analyze,
+        types::Intent::Generate => effect::Intent::Generate,
+        types::Intent::Modify => effect::Intent::Modify,
+        types::Intent::Execute => effect::Intent::Execute,
+    };
+    let effect = match tool.effect {
+        types::Effect::ReadOnly => effect::Effect::ReadOnly,
+        types::Effect::Mutating => effect::Effect::Mutating,
+        types::Effect::ExternalExec => effect::Effect::ExternalExec,
+    };
+    Ok(Arc::new(ToolSpec {
+        name: tool.name.into(),
+        title: tool.title,
+        description: tool.description,
+        input_schema,
+        output_schema,
+        intent,
+        effect,
+        idempotent: tool.idempotent,
+        open_world: tool.open_world,
+        dry_run: tool.dry_run,
+    }))
+}
+
+/// A reply as core knows it. The error says which JSON text does not parse.
+pub(crate) fn reply(reply: Reply) -> Result<outcome::Reply, String> {
+    Ok(outcome::Reply {
+        content: reply.content.into_iter().map(content).collect::<Result<_, _>>()?,
+        structured: reply.structured.map(|text| object(&text, "structured reply")).transpose()?,
+        is_error: reply.is_error,
+    })
+}
+
+fn content(content: types::Content) -> Result<outcome::Content, String> {
+    let media = |media: types::Media| outcome::Media { data: media.data, mime_type: media.mime_type };
+    Ok(match content {
+        types::Content::Text(text) => outcome::Content::Text(text),
+        types::Content::Image(image) => outcome::Content::Image(media(image)),
+        types::Content::Audio(audio) => outcome::Content::Audio(media(audio)),
+        types::Content::Link(link) => outcome::Content::Link(outcome::ResourceLink {
+            uri: link.uri,
+            name: link.name,
+            title: link.title,
+            description: link.description,
+            mime_type: link.mime_type,
+            size: link.size,
+        }),
+        types::Content::Embedded(resource) => outcome::Content::Embedded(outcome::EmbeddedResource {
+            uri: resource.uri,
+            mime_type: resource.mime_type,
+            body: match resource.body {
+                types::ResourceBody::Text(text) => outcome::ResourceBody::Text(text),
+                types::ResourceBody::Blob(data) => outcome::ResourceBody::Blob(data),
+            },
+        }),
+        types::Content::Other(text) => outcome::Content::Other(object(&text, "content block")?),
+    })
+}
+
+fn object(text: &str, what: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(format!("{what} is not a JSON object")),
+        Err(error) => Err(format!("{what} is not JSON: {error}")),
+    }
+}

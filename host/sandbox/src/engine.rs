@@ -1,0 +1,69 @@
+//! The wasmtime engine and its pool, made once and on first use: a host that only lists
+//! tools from its index never pays for it.
+
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    component::{HasSelf, Linker},
+};
+
+use crate::{abi::v0_1, limits::MAX_MEMORY, state::State, ticker::Ticker};
+
+/// Instances that may live at the same time, over all gates.
+pub(crate) const MAX_INSTANCES: u32 = 256;
+
+/// Engine and linker belong together: a component instantiates only with what this linker offers.
+pub(crate) struct Runtime {
+    pub(crate) engine: Engine,
+    pub(crate) linker: Linker<State>,
+    pub(crate) ticker: Ticker,
+}
+
+impl Runtime {
+    /// Builds both and starts the clock.
+    pub(crate) fn new() -> wasmtime::Result<Self> {
+        let engine = Engine::new(&config())?;
+        let ticker = Ticker::start(&engine)?;
+        let linker = linker(&engine)?;
+        Ok(Self { engine, linker, ticker })
+    }
+}
+
+fn config() -> Config {
+    let mut pool = PoolingAllocationConfig::new();
+    // Room for components of every toolchain we know: interpreters bring several core modules each.
+    pool.total_component_instances(MAX_INSTANCES)
+        .total_core_instances(4 * MAX_INSTANCES)
+        .total_memories(MAX_INSTANCES)
+        .total_tables(4 * MAX_INSTANCES)
+        .total_stacks(MAX_INSTANCES)
+        .max_memory_size(MAX_MEMORY)
+        .max_core_instances_per_component(20)
+        .max_memories_per_component(4)
+        .max_tables_per_component(8)
+        .table_elements(20_000)
+        .max_component_instance_size(1 << 20)
+        .max_core_instance_size(1 << 20)
+        // What stays mapped between calls; the kernel then tells which pages were touched, and only
+        // those are reset.
+        .linear_memory_keep_resident(2 << 20)
+        .table_keep_resident(64 << 10)
+        .async_stack_keep_resident(64 << 10)
+        .pagemap_scan(Enabled::Auto);
+    let mut config = Config::new();
+    config
+        .epoch_interruption(true)
+        .parallel_compilation(true)
+        .max_wasm_stack(512 << 10)
+        // Host functions run on the guest's stack too.
+        .async_stack_size(1 << 20)
+        .memory_reservation(MAX_MEMORY as u64)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    v0_1::Gate::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
+    Ok(linker)
+}

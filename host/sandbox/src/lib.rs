@@ -1,0 +1,38 @@
+//! Runs gates: WebAssembly components behind the contract in `wit/`.
+//!
+//! The only crate that knows wasmtime. It knows no database, no model and no wire: what a gate may reach
+//! beyond pure computation comes in as [`Ports`] and is handed on only where presets.toml grants it.
+//!
+//! A gate is the adversary. Each call gets a fresh instance that is thrown away afterwards, with a wall
+//! clock deadline, caps on memory and on what crosses the boundary, and no file, variable or socket.
+
+mod abi;
+mod capability;
+mod engine;
+mod gate;
+mod index;
+mod instance;
+mod limits;
+mod loader;
+mod machine_code;
+mod state;
+mod ticker;
+
+use std::sync::Arc;
+
+use gatehouse_core::ports::{Clock, Knowledge, Text};
+
+pub use gate::{Gate, GateInfo};
+pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
+pub use loader::{GateSettings, LoadError, Sandbox};
+
+/// What the host does for gates, one field a capability that needs something from outside.
+#[derive(Clone)]
+pub struct Ports {
+    /// The wall clock of `context.now`.
+    pub clock: Arc<dyn Clock>,
+    /// The knowledge graph.
+    pub knowledge: Arc<dyn Knowledge>,
+    /// The compressors.
+    pub text: Arc<dyn Text>,
+}

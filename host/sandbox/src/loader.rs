@@ -1,0 +1,242 @@
+//! From a file to a gate: digest, pin, import list, machine code. Refuses what is no component of this
+//! contract, and says which file and why.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use gatehouse_core::{
+    capability::{Ask, Capability, Grants},
+    names::quoted,
+    outcome::Fault,
+};
+use sha2::{Digest, Sha256};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use wasmtime::component::Component;
+
+use crate::{
+    Ports,
+    abi::v0_1::GatePre,
+    engine::{MAX_INSTANCES, Runtime},
+    gate::{Gate, GateInfo},
+    index::{Index, Stamp},
+    instance::Ready,
+    limits::Limits,
+    machine_code::MachineCode,
+};
+
+/// A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
+const MAX_FILE: u64 = 256 << 20;
+
+/// Why a file cannot serve as a gate.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{}: {why}", file.display())]
+pub struct LoadError {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl LoadError {
+    pub(crate) fn new(file: &Path, why: impl Into<String>) -> Self {
+        Self { file: file.into(), why: why.into() }
+    }
+}
+
+/// What presets.toml says about one gate.
+#[derive(Debug, Clone, Default)]
+pub struct GateSettings {
+    /// What it may reach.
+    pub grants: Grants,
+    /// What it may use up.
+    pub limits: Limits,
+    /// The only content it may have, as a SHA-256 in hexadecimal.
+    pub sha256: Option<String>,
+}
+
+/// What all gates of a host share.
+pub(crate) struct Shared {
+    pub(crate) ports: Ports,
+    pub(crate) index: Index,
+    machine_code: MachineCode,
+    runtime: OnceLock<Arc<Runtime>>,
+    /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
+    compiling: Mutex<()>,
+    places: Semaphore,
+}
+
+/// Loads gates and runs them.
+#[derive(Clone)]
+pub struct Sandbox {
+    shared: Arc<Shared>,
+}
+
+impl Sandbox {
+    /// `cache` is a folder of our own for compiled gates and the index. Nothing is compiled, and the
+    /// engine is not even made, until a gate needs it.
+    pub fn new(cache: &Path, ports: Ports) -> Self {
+        let shared = Shared {
+            ports,
+            index: Index::open(cache.join("gates.json")),
+            machine_code: MachineCode::new(cache.join("machine-code")),
+            runtime: OnceLock::new(),
+            compiling: Mutex::new(()),
+            // Each call holds at most one place, and the pool has one for each.
+            places: Semaphore::new(MAX_INSTANCES as usize),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Makes a gate of a file. Blocking: it reads, and compiles, a file that it does not know yet.
+    pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
+        let bad = |why: String| LoadError::new(file, why);
+        let meta = fs::metadata(file).map_err(|error| bad(error.to_string()))?;
+        if !meta.is_file() {
+            return Err(bad("is not a file".into()));
+        }
+        if meta.len() > MAX_FILE {
+            return Err(bad(format!("has {} bytes, the most is {MAX_FILE}", meta.len())));
+        }
+        let stamp = Stamp::of(&meta);
+        let known = self.shared.index.digest(file, &stamp);
+        let (digest, ask) =
+            match known.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?))) {
+                Some(known) => known,
+                None => {
+                    let (digest, component) = self.shared.read(file)?;
+                    let ask = self.shared.ask(&component).map_err(&bad)?;
+                    // A file that was replaced while it was read is looked at again next time.
+                    if fs::metadata(file).is_ok_and(|now| Stamp::of(&now) == stamp) {
+                        self.shared.index.learn_file(file, stamp, &digest, ask.clone());
+                    }
+                    (digest, ask)
+                }
+            };
+        if let Some(pin) = settings.sha256.filter(|pin| !pin.eq_ignore_ascii_case(&digest)) {
+            return Err(bad(format!("its SHA-256 is {digest}, but presets.toml pins {}", quoted(&pin, 64))));
+        }
+        let info = GateInfo {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            size: meta.len(),
+            digest,
+            ask,
+            grants: settings.grants.entries(),
+        };
+        Ok(Gate::new(info, settings.grants, settings.limits, Arc::clone(&self.shared)))
+    }
+}
+
+impl Shared {
+    /// A component ready to run, from machine code where there is some, else from the file.
+    pub(crate) fn load(&self, info: &GateInfo) -> Result<Ready, LoadError> {
+        let bad = |why: String| LoadError::new(&info.file, why);
+        let runtime = self.runtime().map_err(&bad)?;
+        let component = match self.machine_code.load(&runtime.engine, &info.digest) {
+            Some(component) => component,
+            None => {
+                let (digest, component) = self.read(&info.file)?;
+                if digest != info.digest {
+                    return Err(bad("was replaced since the host looked at it; start the host again".into()));
+                }
+                component
+            }
+        };
+        let pre = runtime.linker.instantiate_pre(&component).and_then(GatePre::new);
+        let pre = pre.map_err(|error| bad(quoted(&format!("{error:#}"), 400)))?;
+        Ok(Ready { runtime, pre })
+    }
+
+    /// Reads a file: its digest, and its component, compiled if need be.
+    fn read(&self, file: &Path) -> Result<(String, Component), LoadError> {
+        let bad = |why: String| LoadError::new(file, why);
+        let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
+        check_header(&wasm).map_err(|why| bad(why.into()))?;
+        let digest = hex(&Sha256::digest(&wasm));
+        let runtime = self.runtime().map_err(bad)?;
+        let _one_at_a_time = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(component) = self.machine_code.load(&runtime.engine, &digest) {
+            return Ok((digest, component));
+        }
+        let compiled = self.machine_code.compile(&runtime.engine, &digest, &wasm);
+        let component = compiled.map_err(|error| {
+            bad(format!("is not a valid component: {}", quoted(&format!("{error:#}"), 400)))
+        })?;
+        // Instantiation is checked here, where the file's name is at hand, rather than at the first call.
+        let pre = runtime.linker.instantiate_pre(&component).and_then(GatePre::new);
+        pre.map_err(|error| {
+            bad(format!(
+                "does not fit the contract gatehouse:gate@0.1.0: {}",
+                quoted(&format!("{error:#}"), 400)
+            ))
+        })?;
+        Ok((digest, component))
+    }
+
+    fn ask(&self, component: &Component) -> Result<Ask, String> {
+        let runtime = self.runtime()?;
+        let mut ask = Ask::default();
+        for (name, _) in component.component_type().imports(&runtime.engine) {
+            let interface = name.strip_prefix("gatehouse:gate/").and_then(|rest| rest.split('@').next());
+            match Capability::ALL.into_iter().find(|capability| Some(capability.as_str()) == interface) {
+                Some(capability) => ask.capabilities.push(capability),
+                // The shared nouns are no capability.
+                None if interface == Some("types") => {}
+                None => ask.others.push(name.to_owned()),
+            }
+        }
+        ask.capabilities.sort();
+        ask.others.sort();
+        Ok(ask)
+    }
+
+    fn runtime(&self) -> Result<Arc<Runtime>, String> {
+        if let Some(runtime) = self.runtime.get() {
+            return Ok(Arc::clone(runtime));
+        }
+        let _one_at_a_time = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(runtime) = self.runtime.get() {
+            return Ok(Arc::clone(runtime));
+        }
+        let made = Runtime::new().map_err(|error| format!("the sandbox cannot start: {error:#}"))?;
+        Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
+    }
+
+    /// A place in the pool; waits when all are taken.
+    pub(crate) async fn place(&self) -> Result<SemaphorePermit<'_>, Fault> {
+        self.places.acquire().await.map_err(|_| Fault::unavailable("The sandbox is closing."))
+    }
+}
+
+/// Tells the common mistakes apart before the compiler words them: the first eight bytes are magic,
+/// version and layer (component model binary format, "Component Definitions").
+fn check_header(wasm: &[u8]) -> Result<(), &'static str> {
+    match wasm.get(..8) {
+        Some([0, b'a', b's', b'm', _, _, 1, 0]) => Ok(()),
+        Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => {
+            Err("is a core WebAssembly module, not a component; build it for wasm32-wasip2")
+        }
+        Some([0, b'a', b's', b'm', ..]) => Err("is WebAssembly of a version this host does not know"),
+        _ => Err("is not WebAssembly"),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn common_mistakes_are_told_apart() {
+        assert_eq!(check_header(b"\0asm\x0d\0\x01\0rest"), Ok(()));
+        assert!(check_header(b"\0asm\x01\0\0\0").is_err_and(|why| why.contains("core WebAssembly module")));
+        assert_eq!(check_header(b"garbage, no wasm"), Err("is not WebAssembly"));
+        assert_eq!(check_header(b""), Err("is not WebAssembly"));
+    }
+}

@@ -1,0 +1,96 @@
+//! The clock that running guests look at. It ticks while any guest runs and sleeps when none does, so
+//! that an idle host uses no processor time.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use wasmtime::Engine;
+
+/// How often running guests look at the clock. Two milliseconds keep a deadline within a few
+/// milliseconds of its mark and cost nothing measurable on short calls.
+const TICK: Duration = Duration::from_millis(2);
+
+/// Ticks without a guest before the clock sleeps; waking it costs more than a tick.
+const LINGER: u32 = 500;
+
+#[derive(Default)]
+struct Shared {
+    running: AtomicUsize,
+    asleep: AtomicBool,
+    closed: AtomicBool,
+}
+
+/// Increments the engine's epoch. Ends with the value.
+pub(crate) struct Ticker {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Keeps the clock ticking while it lives.
+pub(crate) struct Running<'a>(&'a Shared);
+
+impl Ticker {
+    pub(crate) fn start(engine: &Engine) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (seen, engine) = (Arc::clone(&shared), engine.clone());
+        let thread = thread::Builder::new().name("gate-clock".into()).spawn(move || tick(&seen, &engine))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Says that a guest runs, until the answer is dropped.
+    pub(crate) fn running(&self) -> Running<'_> {
+        self.shared.running.fetch_add(1, SeqCst);
+        // The clock announces its sleep before it looks at `running` a last time, and here `running` is
+        // raised before the announcement is looked at: one of the two sees the other.
+        if self.shared.asleep.load(SeqCst) {
+            self.wake();
+        }
+        Running(&self.shared)
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, SeqCst);
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.closed.store(true, SeqCst);
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            // It ends within a tick; a panic in it has been printed already.
+            drop(thread.join());
+        }
+    }
+}
+
+fn tick(shared: &Shared, engine: &Engine) {
+    let mut idle = 0;
+    while !shared.closed.load(SeqCst) {
+        idle = if shared.running.load(SeqCst) > 0 { 0 } else { idle + 1 };
+        if idle > LINGER {
+            shared.asleep.store(true, SeqCst);
+            if shared.running.load(SeqCst) == 0 && !shared.closed.load(SeqCst) {
+                thread::park();
+            }
+            shared.asleep.store(false, SeqCst);
+            idle = 0;
+        }
+        engine.increment_epoch();
+        thread::sleep(TICK);
+    }
+}

@@ -1,0 +1,113 @@
+//! The knowledge port: a wiki on an engine. Paths are checked, folders read and edits made here, once for
+//! every engine; an engine stores and finds.
+
+mod index;
+mod patch;
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    ports::{
+        Clock, Knowledge,
+        knowledge::{
+            Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, PatchReport, Progress,
+            SearchResult, Statistics,
+        },
+    },
+};
+
+use crate::{
+    engine::{Batch, Engine, Health},
+    sqlite::knowledge::SqliteEngine,
+    wiki::{WikiRoots, nearest::nearest, record::Record, stamp, validate},
+};
+
+/// Where the knowledge graph is, and what may be touched for it.
+#[derive(Debug, Clone)]
+pub struct KnowledgeConfig {
+    /// The database file; it and its folder are made on first use.
+    pub database: PathBuf,
+    /// Wiki folders that may be read and written.
+    pub roots: WikiRoots,
+    /// The wiki that is meant where none is named (the one of `KG_INDEX_PATH`); it may be touched too.
+    pub default_root: Option<PathBuf>,
+}
+
+/// A knowledge graph made of wiki pages.
+pub struct WikiKnowledge {
+    engine: Box<dyn Engine>,
+    roots: WikiRoots,
+    default_root: Option<PathBuf>,
+    clock: Arc<dyn Clock>,
+}
+
+impl WikiKnowledge {
+    /// On SQLite. Opens nothing before the first call that needs it.
+    pub fn sqlite(config: KnowledgeConfig, clock: Arc<dyn Clock>) -> Self {
+        let KnowledgeConfig { database, roots, default_root } = config;
+        let roots = roots.and(default_root.as_deref());
+        Self { engine: Box::new(SqliteEngine::new(database)), roots, default_root, clock }
+    }
+
+    /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
+    ///
+    /// # Errors
+    /// `unavailable`, naming the engine, its address and the cause.
+    pub async fn health(&self) -> Result<Health, Fault> {
+        self.engine.health().await
+    }
+
+    fn now(&self) -> String {
+        stamp(self.clock.now_ms())
+    }
+}
+
+#[async_trait]
+impl Knowledge for WikiKnowledge {
+    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
+        self.engine.search(query, filters, limit.max(1)).await
+    }
+
+    async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault> {
+        if let Some(page) = self.engine.page(id_or_title).await? {
+            return Ok(Lookup::Found(Box::new(page)));
+        }
+        Ok(Lookup::Missing(nearest(id_or_title, &self.engine.titles().await?)))
+    }
+
+    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
+        self.engine.neighbours(id).await
+    }
+
+    async fn upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+        let now = self.now();
+        let checked = drafts.into_iter().map(validate::draft).collect::<Result<Vec<_>, _>>()?;
+        let records = checked.into_iter().map(|draft| Record::from_draft(draft, now.clone())).collect();
+        self.engine.sync(Batch { records, ..Batch::default() }).await
+    }
+
+    async fn patch(
+        &self,
+        id: &str,
+        changes: Changes,
+        wiki_dir: Option<PathBuf>,
+        stamp: bool,
+    ) -> Result<PatchReport, Fault> {
+        self.patch_page(id, &changes, wiki_dir, stamp).await
+    }
+
+    async fn index(
+        &self,
+        root: Option<PathBuf>,
+        options: IndexOptions,
+        progress: Progress<'_>,
+    ) -> Result<IndexReport, Fault> {
+        self.index_folder(root, options, progress).await
+    }
+
+    async fn stats(&self) -> Result<Statistics, Fault> {
+        self.engine.stats().await
+    }
+}

@@ -1,0 +1,92 @@
+//! Indexing: a wiki folder is read whole, then stored in one go, then an index file is written if one was
+//! asked for. Whatever fails, what was stored before is still there.
+
+use std::path::{Path, PathBuf};
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::knowledge::{IndexOptions, IndexReport, Progress},
+};
+use tokio::sync::mpsc;
+
+use super::WikiKnowledge;
+use crate::{
+    engine::{Batch, WholeFolder},
+    wiki::{
+        IndexFile, WikiRoots,
+        folder::{self, Folder},
+        index_file, rfc3339,
+    },
+};
+
+impl WikiKnowledge {
+    pub(super) async fn index_folder(
+        &self,
+        root: Option<PathBuf>,
+        options: IndexOptions,
+        progress: Progress<'_>,
+    ) -> Result<IndexReport, Fault> {
+        let root = root.or_else(|| self.default_root.clone()).ok_or_else(|| {
+            Fault::invalid("no wiki folder is named and there is no default one")
+                .hint("Name one with wiki_dir, or start gatehouse with KG_INDEX_PATH.")
+        })?;
+        let persist = options.persist_path;
+        let (root, save_to, folder) = read(self.roots.clone(), root, persist, progress).await?;
+        let Folder { records, unreadable, skipped } = folder;
+        let pages = records.len() as u64;
+        let root_name = folder::root_name(&root)?;
+        let whole = WholeFolder { root: root_name.clone(), unreadable };
+        let batch = Batch { records, folder: Some(whole), clear: options.clear_existing };
+        let report = self.engine.sync(batch).await?;
+        if let Some(path) = save_to {
+            let created_at = rfc3339(self.clock.now_ms());
+            let file = IndexFile::new(created_at, root_name, self.engine.name(), self.engine.refs(), pages);
+            blocking(move || file.write(&path)).await?;
+        }
+        Ok(IndexReport { skipped, ..report })
+    }
+}
+
+/// Checks the paths and reads the folder on a blocking thread; progress is passed on from there.
+async fn read(
+    roots: WikiRoots,
+    root: PathBuf,
+    persist: Option<PathBuf>,
+    progress: Progress<'_>,
+) -> Result<(PathBuf, Option<PathBuf>, Folder), Fault> {
+    let (steps, mut heard) = mpsc::unbounded_channel();
+    let work = move || {
+        let root = roots.resolve(&root)?;
+        let save_to = persist.as_deref().map(|path| writable(&roots, path)).transpose()?;
+        let mut step = |done, total| {
+            // Nobody listens any more where the call was given up; the folder is read to its end all the same.
+            let _ = steps.send((done, total));
+        };
+        let folder = folder::read(&root, &mut step)?;
+        Ok((root, save_to, folder))
+    };
+    let reading = tokio::task::spawn_blocking(work);
+    while let Some((done, total)) = heard.recv().await {
+        progress(done, total);
+    }
+    reading.await.unwrap_or_else(|_| Err(unfinished()))
+}
+
+/// Where an index file may be written; asked before anything is indexed.
+fn writable(roots: &WikiRoots, path: &Path) -> Result<PathBuf, Fault> {
+    let path = roots.resolve_new(path)?;
+    index_file::may_overwrite(&path)?;
+    Ok(path)
+}
+
+/// Runs work that touches files where it may block.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(unfinished()))
+}
+
+fn unfinished() -> Fault {
+    Fault::internal("reading the wiki ended without an answer")
+        .hint("This is a mistake in gatehouse; its log on stderr says where.")
+}

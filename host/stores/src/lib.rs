@@ -1,0 +1,14 @@
+//! The databases of the house. This crate keeps the knowledge graph; it knows SQLite, wiki folders and
+//! nothing of gates, wires or models. What it stores for the house it offers as the ports of
+//! `gatehouse-core`.
+//!
+//! `wiki` is shared by all engines, `sqlite` is one engine, `knowledge` joins the two behind the port.
+
+mod engine;
+mod knowledge;
+mod sqlite;
+pub mod wiki;
+
+pub use engine::Health;
+pub use knowledge::{KnowledgeConfig, WikiKnowledge};
+pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots};

@@ -1,0 +1,341 @@
+//! One database file: opened on first use, one thread that writes, a few connections that read.
+//!
+//! Nothing blocks the async runtime: reads run on its blocking threads, writes on the writer's own. An
+//! opening that fails is tried again by the next call. Knows no table.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use gatehouse_core::outcome::Fault;
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::{error::StoreError, migrations};
+
+/// How long a connection waits for another process that writes.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Bytes of the database that a reading connection keeps in memory at most.
+const CACHE: i64 = 8 * 1024 * 1024;
+
+/// How many reads run at the same time.
+const READERS: usize = 4;
+
+/// Work for the writer.
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// A database file, open or not yet.
+pub(super) struct Database {
+    shared: Arc<Shared>,
+    permits: Arc<Semaphore>,
+}
+
+struct Shared {
+    /// Whose database it is, for faults.
+    subject: &'static str,
+    path: PathBuf,
+    open: Mutex<Option<Arc<Open>>>,
+}
+
+struct Open {
+    writer: Writer,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// The thread that owns the connection that writes; it ends when this is dropped.
+struct Writer {
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Database {
+    /// A database that will be opened when it is needed.
+    pub(super) fn new(subject: &'static str, path: PathBuf) -> Self {
+        let shared = Arc::new(Shared { subject, path, open: Mutex::new(None) });
+        Self { shared, permits: Arc::new(Semaphore::new(READERS)) }
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Runs work that reads, on one unchanging state of the database.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let shared = Arc::clone(&self.shared);
+        let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.ended())?;
+        let run = move || {
+            // Kept until the work is done, even if nobody waits for it any more.
+            let _permit = permit;
+            shared
+                .opened()
+                .and_then(|open| open.read(&shared.path, work))
+                .map_err(|error| shared.fault(error))
+        };
+        tokio::task::spawn_blocking(run).await.map_err(|_| self.ended())?
+    }
+
+    /// Runs work that writes, in one transaction: it is kept when the work succeeds, and only then. `kept`
+    /// hears whether it was, after `work` succeeded.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+        kept: impl FnOnce(bool) + Send + 'static,
+    ) -> Result<T, Fault> {
+        let shared = Arc::clone(&self.shared);
+        let open = tokio::task::spawn_blocking(move || shared.opened().map_err(|error| shared.fault(error)))
+            .await
+            .map_err(|_| self.ended())??;
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let result = catch_unwind(AssertUnwindSafe(|| in_transaction(connection, work, kept)));
+            // Where it panicked the answer is dropped, and whoever waits is told; where nobody waits any
+            // more, the work is done all the same.
+            if let Ok(result) = result {
+                let _ = answer.send(result);
+            }
+        });
+        open.writer.send(job).map_err(|()| self.ended())?;
+        answered.await.map_err(|_| self.ended())?.map_err(|error| self.shared.fault(error))
+    }
+
+    /// Runs work that opens what it needs by itself; its failures become faults all the same.
+    pub(super) async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let done = tokio::task::spawn_blocking(work).await.map_err(|_| self.ended())?;
+        done.map_err(|error| self.shared.fault(error))
+    }
+
+    fn ended(&self) -> Fault {
+        let Shared { subject, path, .. } = &*self.shared;
+        Fault::internal(format!("{subject} at {}: the work ended without an answer", path.display()))
+            .hint("This is a mistake in gatehouse; its log on stderr says where.")
+    }
+}
+
+fn in_transaction<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    kept: impl FnOnce(bool),
+) -> Result<T, StoreError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = work(&transaction)?;
+    let committed = transaction.commit();
+    kept(committed.is_ok());
+    committed?;
+    Ok(value)
+}
+
+impl Shared {
+    fn fault(&self, error: StoreError) -> Fault {
+        error.into_fault(self.subject, &self.path)
+    }
+
+    /// The open database; opens it where that has not happened or did not succeed.
+    fn opened(&self) -> Result<Arc<Open>, StoreError> {
+        let mut open = lock(&self.open);
+        if let Some(open) = &*open {
+            return Ok(Arc::clone(open));
+        }
+        let fresh = Arc::new(Open { writer: Writer::start(&self.path)?, idle: Mutex::default() });
+        *open = Some(Arc::clone(&fresh));
+        Ok(fresh)
+    }
+}
+
+impl Open {
+    fn read<T>(
+        &self,
+        path: &Path,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = lock(&self.idle).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => open_reader(path)?,
+        };
+        let snapshot = connection.unchecked_transaction()?;
+        let result = work(&snapshot);
+        drop(snapshot);
+        if result.is_ok() {
+            lock(&self.idle).push(connection);
+        }
+        result
+    }
+}
+
+impl Writer {
+    fn start(path: &Path) -> Result<Self, StoreError> {
+        let mut connection = open_writer(path)?;
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let thread = std::thread::Builder::new()
+            .name("sqlite-writer".into())
+            .spawn(move || queue.into_iter().for_each(|job| job(&mut connection)))
+            .map_err(StoreError::Writer)?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    fn send(&self, job: Job) -> Result<(), ()> {
+        self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // What was accepted is written before the database counts as closed.
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that writes to a database panicked");
+        }
+    }
+}
+
+fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+    make_folder(path).map_err(StoreError::Folder)?;
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    migrations::check(&connection)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Readers do not wait for the writer, and a killed process leaves nothing half done. `synchronous`
+    // stays at FULL: what was acknowledged survives a power cut too.
+    let _mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    migrations::migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// A connection that cannot write. The file exists: the writer was opened before.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    migrations::check(&connection)?;
+    // A negative size is in KiB, a positive one in pages.
+    connection.pragma_update(None, "cache_size", -CACHE / 1024)?;
+    Ok(connection)
+}
+
+/// The database's folder; one that is made here is its owner's alone.
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// A lock that a panic elsewhere does not poison: what it guards is replaced whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database(path: PathBuf) -> Database {
+        Database::new("knowledge engine 'sqlite'", path)
+    }
+
+    async fn count(db: &Database) -> Result<i64, Fault> {
+        db.read(|c| Ok(c.query_row("SELECT count(*) FROM domain", [], |row| row.get(0))?)).await
+    }
+
+    fn insert(page: i64) -> impl FnOnce(&Transaction<'_>) -> Result<(), StoreError> + Send + 'static {
+        move |t| {
+            t.execute(
+                "INSERT INTO page VALUES (?1, ?1, ?1, '', '', '', '', NULL, NULL, NULL, '', '', '', '')",
+                [page.to_string()],
+            )?;
+            t.execute("INSERT INTO domain (key, page) VALUES ('x', ?1)", [page])?;
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn work_that_fails_or_panics_changes_nothing_and_the_next_succeeds() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = database(dir.path().join("a/b/k.db"));
+        db.write(insert(1), |kept| assert!(kept)).await.unwrap();
+        let failed = |t: &Transaction<'_>| {
+            insert(2)(t)?;
+            Err::<(), _>(StoreError::Fault(Fault::invalid("no")))
+        };
+        assert_eq!(db.write(failed, |_| ()).await.unwrap_err().message, "no");
+        let panics = |t: &Transaction<'_>| -> Result<(), StoreError> {
+            insert(3)(t)?;
+            panic!("a mistake")
+        };
+        assert!(db.write(panics, |_| ()).await.is_err());
+        db.write(insert(4), |_| ()).await.unwrap();
+        assert_eq!(count(&db).await.unwrap(), 2);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn the_folder_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        count(&database(dir.path().join("state/k.db"))).await.unwrap();
+        let mode = std::fs::metadata(dir.path().join("state")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[tokio::test]
+    async fn an_opening_that_failed_is_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let blocked = dir.path().join("state");
+        std::fs::write(&blocked, "a file").unwrap();
+        let db = database(blocked.join("k.db"));
+        let fault = count(&db).await.unwrap_err();
+        assert!(fault.message.starts_with("knowledge engine 'sqlite' at "), "{}", fault.message);
+        std::fs::remove_file(&blocked).unwrap();
+        assert_eq!(count(&db).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn files_that_are_no_database_or_newer_are_refused_unchanged() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("k.db");
+        let garbage = vec![b'x'; 8192];
+        std::fs::write(&path, &garbage).unwrap();
+        let fault = count(&database(path.clone())).await.unwrap_err();
+        assert!(fault.message.contains("not an intact database"), "{}", fault.message);
+        assert_eq!(std::fs::read(&path).unwrap(), garbage);
+
+        std::fs::remove_file(&path).unwrap();
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let fault = count(&database(path.clone())).await.unwrap_err();
+        assert!(fault.message.contains("version 99") && fault.message.contains("k.db"), "{}", fault.message);
+        assert!(!fault.retryable);
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn many_openings_at_once_succeed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("k.db");
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let path = path.clone();
+                std::thread::spawn(move || open_writer(&path).map(|_| ()))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap().unwrap();
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What can go wrong in the database, and the one place where it becomes a fault that people read.
+
+use std::path::Path;
+
+use gatehouse_core::outcome::Fault;
+use rusqlite::ErrorCode;
+
+/// A failure inside a piece of work on the database.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StoreError {
+    /// The database could not do it.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// The folder of the database could not be made.
+    #[error("the folder cannot be made: {0}")]
+    Folder(std::io::Error),
+    /// A newer gatehouse wrote the database.
+    #[error("its schema has version {found}, newer than {known}, the newest that this gatehouse knows")]
+    Newer {
+        /// Of the database.
+        found: i64,
+        /// Of this binary.
+        known: i64,
+    },
+    /// The thread that writes could not be started.
+    #[error("its writer cannot be started: {0}")]
+    Writer(std::io::Error),
+    /// A stored value is not what was stored.
+    #[error("a stored page cannot be read: {0}")]
+    Damaged(String),
+    /// It is not the database's failure.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl StoreError {
+    /// What people read. `subject` says whose database it is, `knowledge engine 'sqlite'` for example.
+    pub(super) fn into_fault(self, subject: &str, path: &Path) -> Fault {
+        let (cause, hint, retryable) = match self {
+            Self::Fault(fault) => return fault,
+            Self::Newer { .. } => {
+                (self.to_string(), "Update gatehouse, or name another data folder in GATEHOUSE_STATE.", false)
+            }
+            Self::Folder(_) => {
+                (self.to_string(), "Name a data folder that you may write to in GATEHOUSE_STATE.", true)
+            }
+            Self::Writer(_) | Self::Damaged(_) => (self.to_string(), "Run `gatehouse doctor`.", true),
+            Self::Sqlite(error) => {
+                let (words, hint) = explain(error.sqlite_error_code());
+                (words.map_or_else(|| error.to_string(), |words| format!("{words} ({error})")), hint, true)
+            }
+        };
+        let mut fault = Fault::unavailable(format!("{subject} at {}: {cause}", path.display())).hint(hint);
+        fault.retryable = retryable;
+        fault
+    }
+}
+
+/// Plain words for the failures that people meet, and what to do about them.
+fn explain(code: Option<ErrorCode>) -> (Option<&'static str>, &'static str) {
+    match code {
+        Some(ErrorCode::DiskFull) => (Some("the disk is full"), "Free some space; nothing was changed."),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => (
+            Some("the file or its folder is read-only"),
+            "Make both writable, or name another data folder in GATEHOUSE_STATE.",
+        ),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
+            Some("another process is writing"),
+            "Try again; if it stays so, `gatehouse status` shows who runs.",
+        ),
+        Some(ErrorCode::CannotOpen) => {
+            (Some("the file cannot be opened"), "Check that its folder exists and that you may write to it.")
+        }
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            (Some("the file is not an intact database"), "Move it away and index the wiki again.")
+        }
+        _ => (None, "Run `gatehouse doctor`."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatehouse_core::outcome::FaultKind;
+    use rusqlite::ffi;
+
+    #[test]
+    fn common_failures_are_said_in_plain_words() {
+        for (code, words) in [
+            (ffi::SQLITE_FULL, "the disk is full"),
+            (ffi::SQLITE_READONLY, "read-only"),
+            (ffi::SQLITE_BUSY, "another process"),
+            (ffi::SQLITE_NOTADB, "not an intact database"),
+        ] {
+            let error = StoreError::from(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+            let fault = error.into_fault("knowledge engine 'sqlite'", Path::new("/x/y.db"));
+            assert_eq!(fault.kind, FaultKind::Unavailable);
+            assert!(fault.message.starts_with("knowledge engine 'sqlite' at /x/y.db: "), "{}", fault.message);
+            assert!(fault.message.contains(words) && fault.hint.is_some(), "{}", fault.message);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Reads stored pages, their links and the counts. Changes nothing.
+
+use std::collections::BTreeSet;
+
+use gatehouse_core::ports::knowledge::{Neighbour, Page, PageType, Statistics, Unresolved};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    sqlite::error::StoreError,
+    wiki::{
+        ids,
+        record::{Origin, Record},
+    },
+};
+
+/// The columns that [`record`] reads, in its order.
+const COLUMNS: &str =
+    "id, type, title, overview, content, domains, sources, last_updated, hash, root, file, number";
+
+/// The stored page with this id (compared as ids are), and its number.
+pub(super) fn stored(db: &Connection, key: &str) -> Result<Option<(i64, Record)>, StoreError> {
+    one(db, &format!("SELECT {COLUMNS} FROM page WHERE key = ?1"), &[&key])
+}
+
+/// The stored page with this number.
+pub(super) fn numbered(db: &Connection, number: i64) -> Result<Option<(i64, Record)>, StoreError> {
+    one(db, &format!("SELECT {COLUMNS} FROM page WHERE number = ?1"), &[&number])
+}
+
+/// The page that an id or a title names. An id is preferred to a title; of several pages with one title
+/// the first by id is meant.
+pub(super) fn named(db: &Connection, text: &str) -> Result<Option<(i64, Record)>, StoreError> {
+    let key = ids::key(text);
+    let id_key =
+        ids::split_loose(text).map_or_else(|| key.clone(), |(kind, name)| ids::key(&ids::join(kind, name)));
+    let sql = format!(
+        "SELECT {COLUMNS} FROM page WHERE key IN (?1, ?2) OR title_key = ?1 ORDER BY key = ?1 DESC, key = ?2 DESC, id LIMIT 1"
+    );
+    one(db, &sql, &[&key, &id_key])
+}
+
+fn one(
+    db: &Connection,
+    sql: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<Option<(i64, Record)>, StoreError> {
+    let mut statement = db.prepare_cached(sql)?;
+    let found = statement.query_row(values, |row| Ok((row.get(11)?, record(row)))).optional()?;
+    let Some((number, record)) = found else { return Ok(None) };
+    let mut record = record?;
+    record.links = declared(db, number)?;
+    Ok(Some((number, record)))
+}
+
+fn record(row: &Row<'_>) -> Result<Record, StoreError> {
+    let root: Option<String> = row.get(9)?;
+    let file: Option<String> = row.get(10)?;
+    Ok(Record {
+        id: row.get(0)?,
+        page_type: page_type(&row.get::<_, String>(1)?)?,
+        title: row.get(2)?,
+        overview: row.get(3)?,
+        content: row.get(4)?,
+        domains: json(&row.get::<_, String>(5)?)?,
+        sources: json(&row.get::<_, String>(6)?)?,
+        links: Vec::new(),
+        last_updated: row.get(7)?,
+        hash: row.get(8)?,
+        origin: root.zip(file).map(|(root, file)| Origin { root, file }),
+    })
+}
+
+fn page_type(text: &str) -> Result<PageType, StoreError> {
+    text.parse().map_err(|_| StoreError::Damaged(format!("'{text}' is not a page type")))
+}
+
+fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+fn declared(db: &Connection, number: i64) -> Result<Vec<gatehouse_core::ports::knowledge::Link>, StoreError> {
+    let mut statement =
+        db.prepare_cached("SELECT edge, target FROM link WHERE page = ?1 ORDER BY position")?;
+    let links = statement.query_map([number], |row| {
+        Ok(gatehouse_core::ports::knowledge::Link { edge: row.get(0)?, target: row.get(1)? })
+    })?;
+    Ok(links.collect::<Result<_, _>>()?)
+}
+
+/// The page as the house sees it.
+pub(super) fn page(db: &Connection, (number, record): (i64, Record)) -> Result<Page, StoreError> {
+    Ok(Page {
+        neighbours: neighbours(db, number)?,
+        id: record.id,
+        title: record.title,
+        page_type: record.page_type,
+        overview: record.overview,
+        content: record.content,
+        domains: record.domains,
+        sources: record.sources,
+        last_updated: record.last_updated,
+    })
+}
+
+/// The pages one link away that exist, each edge once however often and from whichever end it is declared.
+pub(super) fn neighbours(db: &Connection, number: i64) -> Result<Vec<Neighbour>, StoreError> {
+    // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
+    let mut statement = db.prepare_cached(
+        "SELECT l.kept, l.inverse = 0, p.id, p.title FROM link l JOIN page p ON p.key = l.target_key WHERE l.page = ?1
+         UNION
+         SELECT l.kept, l.inverse = 1, p.id, p.title FROM page own JOIN link l ON l.target_key = own.key
+            JOIN page p ON p.number = l.page WHERE own.number = ?1",
+    )?;
+    let found = statement.query_map([number], |row| {
+        Ok(Neighbour { edge: row.get(0)?, outgoing: row.get(1)?, id: row.get(2)?, title: row.get(3)? })
+    })?;
+    Ok(found.collect::<Result<BTreeSet<_>, _>>()?.into_iter().collect())
+}
+
+/// The links of a page that point nowhere.
+pub(super) fn unresolved(db: &Connection, number: i64) -> Result<Vec<Unresolved>, StoreError> {
+    let mut statement = db.prepare_cached(
+        "SELECT DISTINCT own.id, l.edge, l.target FROM link l JOIN page own ON own.number = l.page
+         WHERE l.page = ?1 AND NOT EXISTS (SELECT 1 FROM page p WHERE p.key = l.target_key)",
+    )?;
+    let found = statement.query_map([number], |row| {
+        Ok(Unresolved { page: row.get(0)?, edge: row.get(1)?, target: row.get(2)? })
+    })?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Every id with its title, sorted.
+pub(super) fn titles(db: &Connection) -> Result<Vec<(String, String)>, StoreError> {
+    let mut statement = db.prepare_cached("SELECT id, title FROM page ORDER BY id")?;
+    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// Counts.
+pub(super) fn statistics(db: &Connection) -> Result<Statistics, StoreError> {
+    let count = |sql: &str| db.query_row(sql, [], |row| row.get::<_, u32>(0));
+    let mut by_type = Vec::new();
+    for kind in PageType::ALL {
+        let pages =
+            db.query_row("SELECT count(*) FROM page WHERE type = ?1", params![kind.as_str()], |row| {
+                row.get(0)
+            })?;
+        if pages > 0 {
+            by_type.push((kind, pages));
+        }
+    }
+    Ok(Statistics {
+        engine: super::NAME.to_owned(),
+        pages: count("SELECT count(*) FROM page")?,
+        links: count(
+            "SELECT count(*) FROM (SELECT DISTINCT l.kept, iif(l.inverse, p.number, l.page), iif(l.inverse, l.page, p.number)
+             FROM link l JOIN page p ON p.key = l.target_key)",
+        )?,
+        by_type,
+    })
+}

@@ -1,0 +1,180 @@
+//! Writes pages. Everything here runs inside a transaction that the caller opened and will keep or drop
+//! as a whole.
+
+use std::collections::HashSet;
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::knowledge::{IndexReport, Unresolved},
+};
+use rusqlite::{Connection, params};
+
+use super::{query::variants, read};
+use crate::{
+    engine::{Batch, Replacement},
+    sqlite::error::StoreError,
+    wiki::{
+        ids,
+        record::{Origin, Record},
+    },
+};
+
+/// Stores a batch of pages, and removes the pages of its folder that are no longer there.
+pub(super) fn sync(db: &Connection, batch: &Batch) -> Result<IndexReport, StoreError> {
+    let mut report = IndexReport::default();
+    if batch.clear {
+        report.removed += clear(db)?;
+    }
+    let mut numbers = Vec::with_capacity(batch.records.len());
+    for record in &batch.records {
+        report.links += u32::try_from(record.links.len()).unwrap_or(u32::MAX);
+        let number = match read::stored(db, &record.key())? {
+            None => {
+                report.added += 1;
+                put(db, None, record)?
+            }
+            Some((number, old)) if old.hash == record.hash && old.origin == record.origin => {
+                report.unchanged += 1;
+                number
+            }
+            Some((number, _)) => {
+                report.updated += 1;
+                put(db, Some(number), record)?
+            }
+        };
+        numbers.push(number);
+    }
+    if let Some(folder) = &batch.folder {
+        report.removed += remove_vanished(db, &folder.root, &batch.records, &folder.unreadable)?;
+    }
+    for number in numbers {
+        report.unresolved_links.extend(read::unresolved(db, number)?);
+    }
+    report.unresolved_links.sort();
+    report.unresolved_links.dedup();
+    Ok(report)
+}
+
+/// Puts a page in the place of another, if that one is still what the caller has seen; then makes the
+/// change of the file, last, so that it is not made where the rest fails.
+pub(super) fn replace(db: &Connection, change: &Replacement) -> Result<Vec<Unresolved>, StoreError> {
+    let meanwhile = || {
+        Fault::invalid(format!("page '{}' has changed meanwhile", change.after.id))
+            .hint("Read it again with get_wiki_page, then repeat the edit; nothing was changed.")
+    };
+    let (number, now) = read::stored(db, &change.after.key())?.ok_or_else(meanwhile)?;
+    if now != change.before {
+        return Err(meanwhile().into());
+    }
+    let number = if change.after == now { number } else { put(db, Some(number), &change.after)? };
+    let unresolved = read::unresolved(db, number)?;
+    if let Some(file) = &change.file {
+        file.apply()?;
+    }
+    Ok(unresolved)
+}
+
+fn clear(db: &Connection) -> Result<u32, StoreError> {
+    let removed = db.execute("DELETE FROM page", [])?;
+    db.execute("DELETE FROM page_text", [])?;
+    Ok(u32::try_from(removed).unwrap_or(u32::MAX))
+}
+
+fn remove_vanished(
+    db: &Connection,
+    root: &str,
+    records: &[Record],
+    unreadable: &[String],
+) -> Result<u32, StoreError> {
+    let present: HashSet<&str> = records
+        .iter()
+        .filter_map(|record| record.origin.as_ref())
+        .map(|Origin { file, .. }| file.as_str())
+        .chain(unreadable.iter().map(String::as_str))
+        .collect();
+    let mut statement = db.prepare_cached("SELECT number, file FROM page WHERE root = ?1")?;
+    let stored = statement.query_map([root], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut removed = 0;
+    for row in stored.collect::<Result<Vec<(i64, String)>, _>>()? {
+        if !present.contains(row.1.as_str()) {
+            db.prepare_cached("DELETE FROM page WHERE number = ?1")?.execute([row.0])?;
+            db.prepare_cached("DELETE FROM page_text WHERE rowid = ?1")?.execute([row.0])?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Writes one page, anew or over the one with this number.
+fn put(db: &Connection, number: Option<i64>, record: &Record) -> Result<i64, StoreError> {
+    let json = |value: Result<String, serde_json::Error>| {
+        value.map_err(|error| StoreError::Damaged(error.to_string()))
+    };
+    if let Some(number) = number {
+        db.prepare_cached("DELETE FROM page WHERE number = ?1")?.execute([number])?;
+        db.prepare_cached("DELETE FROM page_text WHERE rowid = ?1")?.execute([number])?;
+    }
+    let origin = record.origin.as_ref();
+    db.prepare_cached(
+        "INSERT INTO page (number, id, key, title_key, type, title, hash, root, file, last_updated, domains, sources,
+            overview, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    )?
+    .execute(params![
+        number,
+        record.id,
+        record.key(),
+        ids::key(&record.title),
+        record.page_type.as_str(),
+        record.title,
+        record.hash,
+        origin.map(|origin| &origin.root),
+        origin.map(|origin| &origin.file),
+        record.last_updated,
+        json(serde_json::to_string(&record.domains))?,
+        json(serde_json::to_string(&record.sources))?,
+        record.overview,
+        record.content,
+    ])?;
+    let number = db.last_insert_rowid();
+    for domain in &record.domains {
+        db.prepare_cached("INSERT OR IGNORE INTO domain (page, key) VALUES (?1, ?2)")?
+            .execute(params![number, ids::domain_key(domain)])?;
+    }
+    put_links(db, number, record)?;
+    put_text(db, number, record)?;
+    Ok(number)
+}
+
+fn put_links(db: &Connection, number: i64, record: &Record) -> Result<(), StoreError> {
+    let mut statement = db.prepare_cached(
+        "INSERT INTO link (page, position, edge, target, target_key, kept, inverse) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for (position, link) in (0_i64..).zip(&record.links) {
+        let (kept, inverse) = ids::kept_edge(&link.edge);
+        statement.execute(params![
+            number,
+            position,
+            link.edge,
+            link.target,
+            ids::key(&link.target),
+            kept,
+            inverse
+        ])?;
+    }
+    Ok(())
+}
+
+fn put_text(db: &Connection, number: i64, record: &Record) -> Result<(), StoreError> {
+    let with_variants = |text: &str| format!("{text} {}", variants(text));
+    db.prepare_cached(
+        "INSERT INTO page_text (rowid, title, overview, domains, content) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![
+        number,
+        with_variants(&record.title),
+        with_variants(&record.overview),
+        record.domains.join(", "),
+        record.content
+    ])?;
+    Ok(())
+}

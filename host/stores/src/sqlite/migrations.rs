@@ -1,0 +1,142 @@
+//! The schema, as numbered steps. A step that was released is never edited; a change is a new step.
+//!
+//! Each step is one transaction, so a crash leaves the database at a version that exists. A database
+//! that is newer than this binary is refused and not touched.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::error::StoreError;
+
+/// The steps; the version of a database is how many of them it has seen (`PRAGMA user_version`).
+const STEPS: [&str; 1] = [
+    // 1: pages, their domains and links, and the words they are found by.
+    "
+    CREATE TABLE page (
+        number       INTEGER PRIMARY KEY,
+        id           TEXT NOT NULL,
+        key          TEXT NOT NULL UNIQUE,
+        title_key    TEXT NOT NULL,
+        type         TEXT NOT NULL,
+        title        TEXT NOT NULL,
+        hash         TEXT NOT NULL,
+        root         TEXT,
+        file         TEXT,
+        last_updated TEXT,
+        domains      TEXT NOT NULL,
+        sources      TEXT NOT NULL,
+        overview     TEXT NOT NULL,
+        content      TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX page_title ON page (title_key);
+    CREATE INDEX page_type ON page (type);
+    CREATE INDEX page_file ON page (root, file);
+
+    CREATE TABLE domain (
+        key  TEXT NOT NULL,
+        page INTEGER NOT NULL REFERENCES page ON DELETE CASCADE,
+        PRIMARY KEY (key, page)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX domain_page ON domain (page);
+
+    -- edge and target as declared; kept and inverse say what they mean; target_key is compared with page.key,
+    -- so a link resolves as soon as its target exists.
+    CREATE TABLE link (
+        page       INTEGER NOT NULL REFERENCES page ON DELETE CASCADE,
+        position   INTEGER NOT NULL,
+        edge       TEXT NOT NULL,
+        target     TEXT NOT NULL,
+        target_key TEXT NOT NULL,
+        kept       TEXT NOT NULL,
+        inverse    INTEGER NOT NULL,
+        PRIMARY KEY (page, position)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX link_target ON link (target_key);
+
+    CREATE VIRTUAL TABLE page_text USING fts5 (
+        title, overview, domains, content,
+        content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+    );
+    ",
+];
+
+/// The version of a database that has seen every step.
+pub(super) const LATEST: i64 = STEPS.len() as i64;
+
+/// The version of a database.
+pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.query_row("PRAGMA user_version", [], |row| row.get(0))?)
+}
+
+/// Refuses a database that is newer than this binary.
+pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
+    match version(connection)? {
+        found if found > LATEST => Err(StoreError::Newer { found, known: LATEST }),
+        _ => Ok(()),
+    }
+}
+
+/// Brings a database up to date.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    run(connection, &STEPS)
+}
+
+fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
+    let known = steps.len() as i64;
+    loop {
+        // Asked inside the transaction: another process may be doing the same.
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found = version(&transaction)?;
+        if found > known {
+            return Err(StoreError::Newer { found, known });
+        }
+        let Some(step) = usize::try_from(found).ok().and_then(|done| steps.get(done)) else {
+            return Ok(());
+        };
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", found + 1)?;
+        transaction.commit()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "CREATE TABLE a (x)";
+    const TWO: &str = "ALTER TABLE a ADD COLUMN y; INSERT INTO a VALUES (1, 2)";
+
+    #[test]
+    fn every_step_runs_once_and_in_order() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        run(&mut connection, &[ONE]).unwrap();
+        run(&mut connection, &[ONE, TWO]).unwrap();
+        run(&mut connection, &[ONE, TWO]).unwrap();
+        let rows: i64 = connection.query_row("SELECT count(y) FROM a", [], |row| row.get(0)).unwrap();
+        assert_eq!((rows, version(&connection).unwrap()), (1, 2));
+    }
+
+    #[test]
+    fn a_step_that_fails_leaves_the_version_before_it() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        assert!(run(&mut connection, &[ONE, "CREATE TABLE b (x); nonsense"]).is_err());
+        assert_eq!(version(&connection).unwrap(), 1);
+        assert!(connection.execute_batch("SELECT * FROM b").is_err());
+        run(&mut connection, &[ONE, TWO]).unwrap();
+    }
+
+    #[test]
+    fn a_newer_database_is_refused_and_not_touched() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        let error = migrate(&mut connection).unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 99, known: LATEST }));
+        assert_eq!(version(&connection).unwrap(), 99);
+    }
+
+    #[test]
+    fn the_schema_is_made() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        connection.execute_batch("SELECT * FROM page, link, domain").unwrap();
+    }
+}

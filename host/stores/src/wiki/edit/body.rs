@@ -1,0 +1,49 @@
+//! Edits what stands below a page's header: the content as a whole, and the overview in it.
+
+use super::{
+    layout,
+    splice::{Eol, insert_block, replace, replace_core},
+};
+
+/// Replaces everything but the heading and the header table.
+pub(super) fn set_content(text: &str, content: &str, eol: Eol) -> String {
+    let parts = layout(text);
+    let edited = set_after_header(text, parts.body_start(), content, eol);
+    match parts.table {
+        // Text between heading and table is content too.
+        Some(table) if !text[parts.heading_end..table.start].trim().is_empty() => {
+            replace(&edited, parts.heading_end..table.start, eol.as_str())
+        }
+        _ => edited,
+    }
+}
+
+fn set_after_header(text: &str, start: usize, content: &str, eol: Eol) -> String {
+    if !text[start..].trim().is_empty() {
+        return replace_core(text, start..text.len(), content, eol);
+    }
+    let needs_blank = start > 0 && !content.is_empty() && !text[start..].contains('\n');
+    let block = if needs_blank { format!("\n{content}") } else { content.to_owned() };
+    insert_block(text, text.len(), &block, eol)
+}
+
+/// Replaces the text under the overview's heading, and makes the heading where the page has none.
+pub(super) fn set_overview(text: &str, overview: &str, eol: Eol) -> String {
+    let parts = layout(text);
+    if let Some(section) = parts.overview() {
+        return replace_core(text, section.body.clone(), overview, eol);
+    }
+    let block = format!("== Overview ==\n{overview}\n");
+    let start = parts.body_start();
+    let rest = &text[start..];
+    if rest.trim().is_empty() {
+        return set_after_header(text, start, block.trim_end(), eol);
+    }
+    // Ahead of the first line that has something on it.
+    let blank = rest.len() - rest.trim_start().len();
+    let at = start + rest[..blank].rfind('\n').map_or(0, |at| at + 1);
+    // An overview ends at the next heading: text that has none above it gets one.
+    let headed = parts.sections.first().is_some_and(|section| section.heading.start == at);
+    let block = if headed { block } else { format!("{block}\n== Description ==") };
+    insert_block(text, at, &block, eol)
+}

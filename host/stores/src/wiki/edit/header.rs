@@ -1,0 +1,155 @@
+//! Edits the tags of a page's header: domains, sources, date. Tags are changed where they stand; a page
+//! that has none gets them in its header table, and a page without a table gets a table.
+
+use std::ops::Range;
+
+use gatehouse_core::ports::knowledge::PageSource;
+
+use super::{
+    layout,
+    splice::{Eol, entry_around, insert_block, line_around, replace},
+};
+use crate::wiki::{layout::Layout, parse};
+
+/// One kind of tag, and the row of the header table that is its place.
+struct Row {
+    tag: &'static str,
+    title: &'static str,
+    /// A line each, or one line with commas.
+    bulleted: bool,
+}
+
+const DOMAINS: Row = Row { tag: "domain", title: "Domains", bulleted: false };
+const SOURCES: Row = Row { tag: "source", title: "Knowledge Sources", bulleted: true };
+const DATE: Row = Row { tag: "last_updated", title: "Last Updated", bulleted: false };
+
+/// The opening line of a header table, as wikis of this kind have it.
+const TABLE: &str = "{| class=\"wikitable\" style=\"float:right; margin-left:1em; width:300px;\"";
+
+/// Makes these the page's domains.
+pub(super) fn set_domains(text: &str, domains: &[String], eol: Eol) -> String {
+    if parse::parse(text).domains == domains {
+        return text.to_owned();
+    }
+    let tags: Vec<String> =
+        domains.iter().map(|domain| format!("[[domain::{}]]", domain.replace(' ', "_"))).collect();
+    set(text, &DOMAINS, &tags, eol)
+}
+
+/// Makes these the page's sources.
+pub(super) fn set_sources(text: &str, sources: &[PageSource], eol: Eol) -> String {
+    if parse::parse(text).sources == sources {
+        return text.to_owned();
+    }
+    let tag = |s: &PageSource| format!("[[source::{}|{}|{}]]", s.kind, s.title, s.url);
+    set(text, &SOURCES, &sources.iter().map(tag).collect::<Vec<_>>(), eol)
+}
+
+/// Makes this the page's date.
+pub(super) fn set_date(text: &str, date: &str, eol: Eol) -> String {
+    if parse::parse(text).last_updated.as_deref() == Some(date) {
+        return text.to_owned();
+    }
+    let tag = format!("[[last_updated::{date}]]");
+    let first = layout(text).tags_named(DATE.tag).next().map(|tag| tag.range.clone());
+    match first {
+        Some(range) => replace(text, range, &tag),
+        None => insert_row(text, &DATE, &[tag], eol),
+    }
+}
+
+fn set(text: &str, row: &Row, tags: &[String], eol: Eol) -> String {
+    let spots: Vec<Range<usize>> = layout(text).tags_named(row.tag).map(|tag| tag.range.clone()).collect();
+    if spots.is_empty() {
+        return if tags.is_empty() { text.to_owned() } else { insert_row(text, row, tags, eol) };
+    }
+    let run = first_run(text, &spots);
+    let mut edited = text.to_owned();
+    // From the back, so that the offsets before stay true.
+    for spot in spots[run..].iter().rev() {
+        edited = replace(&edited, entry_around(&edited, spot.clone()), "");
+    }
+    let whole = spots[0].start..spots[run - 1].end;
+    if tags.is_empty() {
+        let taken = if run == 1 { entry_around(&edited, whole) } else { bulleted_lines(&edited, whole) };
+        return replace(&edited, taken, "");
+    }
+    let between = if run > 1 {
+        text[spots[0].end..spots[1].start].to_owned()
+    } else {
+        let line = line_around(text, &spots[0]);
+        let prefix = &text[line.start..spots[0].start];
+        if prefix.trim() == "*" { format!("{}{prefix}", eol.as_str()) } else { ", ".to_owned() }
+    };
+    replace(&edited, whole, &tags.join(&between))
+}
+
+/// How many of the tags stand side by side from the first on, with nothing but list marks between.
+fn first_run(text: &str, spots: &[Range<usize>]) -> usize {
+    let beside = |pair: &&[Range<usize>]| {
+        text[pair[0].end..pair[1].start].chars().all(|c| c.is_whitespace() || matches!(c, ',' | ';' | '*'))
+    };
+    1 + spots.windows(2).take_while(beside).count()
+}
+
+/// A run of entries with the bullets of its lines, where it fills its lines.
+fn bulleted_lines(text: &str, run: Range<usize>) -> Range<usize> {
+    let line = line_around(text, &run);
+    let bullets = text[line.start..run.start].chars().all(|c| c == '*' || c.is_whitespace());
+    if bullets && text[run.end..line.end].trim().is_empty() { line } else { run }
+}
+
+fn insert_row(text: &str, row: &Row, tags: &[String], eol: Eol) -> String {
+    let parts = layout(text);
+    let cell = if row.bulleted {
+        format!("|\n{}", tags.iter().map(|tag| format!("* {tag}")).collect::<Vec<_>>().join("\n"))
+    } else {
+        format!("| {}", tags.join(", "))
+    };
+    let Some(table) = parts.table.clone() else {
+        return insert_table(text, &parts, &format!("{TABLE}\n|-\n! {}\n{cell}\n|}}\n", row.title), eol);
+    };
+    match titled_cell(text, table.clone(), row.title) {
+        Some(Cell::Empty(range)) => replace(text, range, &eol.fit(&cell)),
+        Some(Cell::Absent(at)) => insert_block(text, at, &cell, eol),
+        None => {
+            let inside = text[table.clone()].trim_end();
+            let last = table.start + inside.rfind('\n').map_or(0, |at| at + 1);
+            insert_block(text, last, &format!("|-\n! {}\n{cell}", row.title), eol)
+        }
+    }
+}
+
+fn insert_table(text: &str, parts: &Layout, table: &str, eol: Eol) -> String {
+    let at = parts.heading_end;
+    let under_heading = parts.title.is_some();
+    let block = if under_heading { format!("\n{table}") } else { table.to_owned() };
+    let followed = text[at..].starts_with(['\n', '\r']) || text[at..].is_empty();
+    insert_block(text, at, if followed { block.trim_end_matches('\n') } else { &block }, eol)
+}
+
+/// The place for a row's tags under a title that the table already has.
+enum Cell {
+    /// A line that starts a cell and says nothing: its range without the line end.
+    Empty(Range<usize>),
+    /// No cell follows the title; one belongs at this offset.
+    Absent(usize),
+}
+
+fn titled_cell(text: &str, table: Range<usize>, title: &str) -> Option<Cell> {
+    let mut at = table.start;
+    let mut lines = text[table].split_inclusive('\n').map(|line| {
+        let start = at;
+        at += line.len();
+        (start, line)
+    });
+    lines.find(|(_, line)| {
+        line.trim().strip_prefix('!').is_some_and(|rest| rest.trim().eq_ignore_ascii_case(title))
+    })?;
+    let (start, line) = lines.next()?;
+    if line.trim() == "|" {
+        Some(Cell::Empty(start..start + line.trim_end().len()))
+    } else {
+        Some(Cell::Absent(start))
+    }
+}

@@ -1,0 +1,85 @@
+//! Edits the links of a page. Links that stay are left where they stand; links that go lose their edge;
+//! links that come are listed under `== Related Pages ==`.
+
+use std::collections::BTreeSet;
+
+use gatehouse_core::ports::knowledge::Link;
+
+use super::{
+    layout,
+    splice::{Eol, entry_around, insert_block, line_around, replace},
+};
+use crate::wiki::{ids, parse};
+
+/// The section that lists a page's links.
+const SECTION: &str = "Related Pages";
+
+/// Makes these the page's links.
+pub(super) fn set_links(text: &str, links: &[Link], eol: Eol) -> String {
+    let wanted = ids::link_set(links);
+    let present = ids::link_set(&parse::parse(text).links);
+    if wanted == present {
+        return text.to_owned();
+    }
+    let text = drop_links(text, &wanted);
+    let mut listed = present;
+    let added: Vec<String> = links
+        .iter()
+        .filter(|link| listed.insert((link.edge.clone(), ids::key(&link.target))))
+        .map(line)
+        .collect();
+    if added.is_empty() { text } else { add_lines(&text, &added.join("\n"), eol) }
+}
+
+fn line(link: &Link) -> String {
+    format!("* [[{}::{}]]", link.edge, link.target.replacen('/', ":", 1))
+}
+
+/// Takes away every link that is not wanted: with its line in the list of related pages, elsewhere by
+/// turning the tag into a plain reference, because the sentence around it needs its name.
+fn drop_links(text: &str, wanted: &BTreeSet<(String, String)>) -> String {
+    let parts = layout(text);
+    let related = parts.section_with_children(SECTION, text.len());
+    let mut edited = text.to_owned();
+    // From the back, so that the offsets before stay true.
+    for tag in parts.tags.iter().rev() {
+        let Some(link) = parse::link(tag) else { continue };
+        if wanted.contains(&(link.edge, ids::key(&link.target))) {
+            continue;
+        }
+        let entry = entry_around(&edited, tag.range.clone());
+        let listed = related.as_ref().is_some_and(|section| section.contains(&tag.range.start));
+        edited = if listed && entry == line_around(&edited, &tag.range) {
+            replace(&edited, entry, "")
+        } else {
+            replace(&edited, tag.range.clone(), &format!("[[{}]]", tag.value))
+        };
+    }
+    edited
+}
+
+fn add_lines(text: &str, lines: &str, eol: Eol) -> String {
+    let parts = layout(text);
+    let Some(related) = parts.section_with_children(SECTION, text.len()) else {
+        let text = if text.is_empty() || text.ends_with('\n') {
+            text.to_owned()
+        } else {
+            format!("{text}{}", eol.as_str())
+        };
+        return insert_block(&text, text.len(), &format!("\n== {SECTION} ==\n{lines}"), eol);
+    };
+    let last = parts
+        .tags
+        .iter()
+        .rfind(|tag| related.contains(&tag.range.start) && parse::link(tag).is_some())
+        .map(|tag| line_around(text, &tag.range).end);
+    let at = last.unwrap_or_else(|| {
+        let inside = text[related.clone()].trim_end();
+        if inside.is_empty() {
+            related.start
+        } else {
+            line_around(text, &(related.start + inside.len()..related.start + inside.len())).end
+        }
+    });
+    insert_block(text, at, lines, eol)
+}

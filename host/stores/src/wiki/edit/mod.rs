@@ -1,0 +1,147 @@
+//! Changes the text of a page's file and leaves everything else in it as it is, byte for byte.
+//!
+//! What comes out is parsed again before anyone sees it: an edit whose result does not say exactly what
+//! was asked for is refused. Writes no file.
+
+mod body;
+mod header;
+mod links;
+mod splice;
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::knowledge::{Changes, PageSource},
+};
+
+use super::{
+    ids,
+    layout::Layout,
+    parse::{ParsedPage, parse},
+};
+
+/// A page's file after an edit.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Edited {
+    /// The new text; the old one where nothing changed.
+    pub(crate) text: String,
+    /// Fields whose value is now another one, in the order of [`Changes`].
+    pub(crate) changed: Vec<&'static str>,
+}
+
+/// Applies checked changes to the text of a page. With `stamp`, the page's date becomes that text if
+/// anything else changes.
+///
+/// # Errors
+/// `invalid-arguments` where a value cannot be written so that it is read back the same.
+pub(crate) fn apply(text: &str, changes: &Changes, stamp: Option<&str>) -> Result<Edited, Fault> {
+    let before = parse(text);
+    let eol = splice::Eol::of(text);
+    let new_content = changes.content.as_deref().filter(|content| *content != before.content);
+    let mut edited = match new_content {
+        Some(content) => body::set_content(text, content, eol),
+        None => text.to_owned(),
+    };
+    let target = Target::of(changes, &before, new_content.map(|_| parse(&edited)));
+    if parse(&edited).overview != target.overview {
+        edited = body::set_overview(&edited, &target.overview, eol);
+    }
+    edited = header::set_domains(&edited, &target.domains, eol);
+    edited = header::set_sources(&edited, &target.sources, eol);
+    edited = links::set_links(&edited, &target.links, eol);
+    if let Some(date) = &target.last_updated {
+        edited = header::set_date(&edited, date, eol);
+    }
+    let after = parse(&edited);
+    verify(&target, &before, &after)?;
+    let only_content = Changes { content: None, ..changes.clone() } == Changes::default();
+    if only_content && new_content.is_some_and(|content| !after.content.contains(content)) {
+        return Err(unreadable("content"));
+    }
+    let changed = differences(&before, &after, new_content.is_some());
+    if changed.is_empty() {
+        return Ok(Edited { text: text.to_owned(), changed });
+    }
+    if let Some(date) = stamp {
+        edited = header::set_date(&edited, date, eol);
+        verify(&target.dated(date), &before, &parse(&edited))?;
+    }
+    Ok(Edited { text: edited, changed })
+}
+
+/// What the page must say afterwards.
+struct Target {
+    overview: String,
+    domains: Vec<String>,
+    sources: Vec<PageSource>,
+    links: Vec<gatehouse_core::ports::knowledge::Link>,
+    last_updated: Option<String>,
+}
+
+impl Target {
+    /// A field that is not to be changed keeps its value. New content may say it anew: an overview, tags
+    /// or links in it count; what it does not mention is carried over from the old page.
+    fn of(changes: &Changes, before: &ParsedPage, with_new_content: Option<ParsedPage>) -> Self {
+        let said = with_new_content.unwrap_or_else(|| before.clone());
+        let or_before = |said: String, before: &String| if said.is_empty() { before.clone() } else { said };
+        fn list<T: Clone>(asked: &Option<Vec<T>>, said: Vec<T>, before: &[T]) -> Vec<T> {
+            match asked {
+                Some(asked) => asked.clone(),
+                None if said.is_empty() => before.to_vec(),
+                None => said,
+            }
+        }
+        Self {
+            overview: changes.overview.clone().unwrap_or_else(|| or_before(said.overview, &before.overview)),
+            domains: list(&changes.domains, said.domains, &before.domains),
+            sources: list(&changes.sources, said.sources, &before.sources),
+            links: list(&changes.links, said.links, &before.links),
+            last_updated: said.last_updated.or_else(|| before.last_updated.clone()),
+        }
+    }
+
+    fn dated(mut self, date: &str) -> Self {
+        self.last_updated = Some(date.to_owned());
+        self
+    }
+}
+
+fn differences(before: &ParsedPage, after: &ParsedPage, new_content: bool) -> Vec<&'static str> {
+    let fields = [
+        ("overview", before.overview != after.overview),
+        ("content", new_content && before.content != after.content),
+        ("domains", before.domains != after.domains),
+        ("sources", before.sources != after.sources),
+        ("links", ids::link_set(&before.links) != ids::link_set(&after.links)),
+    ];
+    fields.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
+fn verify(target: &Target, before: &ParsedPage, after: &ParsedPage) -> Result<(), Fault> {
+    let fields = [
+        ("title", before.title == after.title && before.page_type == after.page_type),
+        ("overview", target.overview == after.overview),
+        ("domains", target.domains == after.domains),
+        ("sources", target.sources == after.sources),
+        ("links", ids::link_set(&target.links) == ids::link_set(&after.links)),
+        ("last_updated", target.last_updated == after.last_updated),
+    ];
+    match fields.into_iter().find(|(_, kept)| !kept) {
+        Some((field, _)) => Err(unreadable(field)),
+        None => Ok(()),
+    }
+}
+
+fn unreadable(field: &str) -> Fault {
+    Fault::invalid(format!("the page would not read back as asked: its {field} would be another one")).hint(
+        "Leave headings (== … ==), tables, tags ([[…::…]]) and unclosed code fences out of short fields; \
+         nothing was changed.",
+    )
+}
+
+/// The layout of a text, short to write.
+fn layout(text: &str) -> Layout {
+    Layout::of(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Small operations on text that the edits are made of; each keeps the text's line ends.
+
+use std::ops::Range;
+
+/// The line end that a text uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Eol(&'static str);
+
+impl Eol {
+    /// That of the first line.
+    pub(super) fn of(text: &str) -> Self {
+        let first = text.find('\n').map(|at| text[..at].ends_with('\r'));
+        Self(if first == Some(true) { "\r\n" } else { "\n" })
+    }
+
+    /// The line end.
+    pub(super) fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// A text with `\n` in this line end.
+    pub(super) fn fit(self, text: &str) -> String {
+        text.replace('\n', self.0)
+    }
+}
+
+/// Replaces a range.
+pub(super) fn replace(text: &str, range: Range<usize>, new: &str) -> String {
+    format!("{}{new}{}", &text[..range.start], &text[range.end..])
+}
+
+/// Replaces what stands in a range and keeps the space around it; an empty range gets lines of its own.
+pub(super) fn replace_core(text: &str, range: Range<usize>, new: &str, eol: Eol) -> String {
+    let old = &text[range.clone()];
+    let start = range.start + (old.len() - old.trim_start().len());
+    let core = old.trim();
+    if core.is_empty() {
+        return insert_block(text, range.start, new, eol);
+    }
+    replace(text, start..start + core.len(), &eol.fit(new))
+}
+
+/// Inserts lines at an offset, with the line end before and after them that they need.
+pub(super) fn insert_block(text: &str, at: usize, block: &str, eol: Eol) -> String {
+    if block.is_empty() {
+        return text.to_owned();
+    }
+    let before = if at == 0 || text[..at].ends_with(['\n', '\u{feff}']) { "" } else { eol.as_str() };
+    replace(text, at..at, &format!("{before}{}{}", eol.fit(block), eol.as_str()))
+}
+
+/// The line around a range, with its line end.
+pub(super) fn line_around(text: &str, range: &Range<usize>) -> Range<usize> {
+    let start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[range.end..].find('\n').map_or(text.len(), |offset| range.end + offset + 1);
+    start..end
+}
+
+/// The range to take away so that a list entry goes with its bullet and its comma: the whole line where
+/// nothing else stands on it, else the range and one comma beside it.
+pub(super) fn entry_around(text: &str, range: Range<usize>) -> Range<usize> {
+    let line = line_around(text, &range);
+    let (before, after) = (&text[line.start..range.start], &text[range.end..line.end]);
+    let is_bullet = |c: char| c == '*' || c.is_whitespace();
+    if before.chars().all(is_bullet) && after.trim().is_empty() {
+        return line;
+    }
+    if let Some(kept) = before.trim_end().strip_suffix(',') {
+        return line.start + kept.len()..range.end;
+    }
+    if let Some(rest) = after.trim_start().strip_prefix(',') {
+        return range.start..line.end - rest.trim_start_matches(' ').len();
+    }
+    range
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without(text: &str, entry: &str) -> String {
+        let at = text.find(entry).unwrap();
+        replace(text, entry_around(text, at..at + entry.len()), "")
+    }
+
+    #[test]
+    fn entries_go_with_their_bullets_and_commas() {
+        assert_eq!(without("a\n* X\n* Y\n", "X"), "a\n* Y\n");
+        assert_eq!(without("| X, Y\n", "X"), "| Y\n");
+        assert_eq!(without("| X, Y\n", "Y"), "| X\n");
+        assert_eq!(without("| X\n", "X"), "| \n");
+        assert_eq!(without("see X there", "X"), "see  there");
+    }
+
+    #[test]
+    fn the_space_around_stays() {
+        let text = "h\r\n\r\n old \r\n\r\nnext";
+        let eol = Eol::of(text);
+        assert_eq!(replace_core(text, 3..text.len() - 4, "a\nb", eol), "h\r\n\r\n a\r\nb \r\n\r\nnext");
+        assert_eq!(replace_core("h", 1..1, "x", Eol::of("")), "h\nx\n");
+    }
+}

@@ -1,0 +1,106 @@
+//! Replaces a file as a whole: a temporary file beside it, then a rename. Readers see the old or the new
+//! file, never a part; a crash leaves one of the two.
+
+use std::{
+    fs, io,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_core::outcome::Fault;
+
+/// Writes a file atomically. An existing file keeps its permissions.
+pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut temporary = tempfile::Builder::new().prefix(".gatehouse-").tempfile_in(folder)?;
+    temporary.write_all(bytes)?;
+    match fs::metadata(path) {
+        Ok(about) => temporary.as_file().set_permissions(about.permissions())?,
+        #[cfg(unix)]
+        Err(_) => {
+            use std::os::unix::fs::PermissionsExt as _;
+            temporary.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        }
+        #[cfg(not(unix))]
+        Err(_) => {}
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(path).map_err(|error| error.error)?;
+    // The rename itself is on disk only when its folder is.
+    #[cfg(unix)]
+    fs::File::open(folder)?.sync_all()?;
+    Ok(())
+}
+
+/// A change of one file that can be taken back.
+#[derive(Debug)]
+pub(crate) struct FileSwap {
+    /// The file, canonical.
+    pub(crate) path: PathBuf,
+    /// What it must hold for the change to be made.
+    pub(crate) before: Vec<u8>,
+    /// What it holds afterwards.
+    pub(crate) after: Vec<u8>,
+}
+
+impl FileSwap {
+    /// Makes the change; a file that is not as expected stays as it is.
+    pub(crate) fn apply(&self) -> Result<(), Fault> {
+        let cannot = |error: io::Error| {
+            Fault::unavailable(format!("wiki file '{}' cannot be written: {error}", self.path.display()))
+                .hint("Check the file's permissions and the free space; nothing was changed.")
+        };
+        if fs::read(&self.path).map_err(cannot)? != self.before {
+            return Err(changed_meanwhile(&self.path));
+        }
+        write_atomic(&self.path, &self.after).map_err(|error| {
+            // The rename may have succeeded and only what follows it failed.
+            if fs::read(&self.path).is_ok_and(|now| now == self.after) {
+                self.revert();
+            }
+            cannot(error)
+        })
+    }
+
+    /// Puts back what was there; called where the store could not follow.
+    pub(crate) fn revert(&self) {
+        if let Err(error) = write_atomic(&self.path, &self.before) {
+            tracing::error!(file = %self.path.display(), %error, "a wiki file keeps an edit that was not stored");
+        }
+    }
+}
+
+/// The fault for a file that is not what was indexed.
+pub(crate) fn changed_meanwhile(path: &Path) -> Fault {
+    Fault::invalid(format!("wiki file '{}' has changed since it was indexed", path.display()))
+        .hint("Index its folder again with kg_index, then repeat the edit; nothing was changed.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_rewritten_file_keeps_its_permissions_and_leaves_nothing_behind() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.md");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        write_atomic(&path, b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_changed_meanwhile_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.md");
+        fs::write(&path, "other").unwrap();
+        let swap = FileSwap { path: path.clone(), before: b"old".to_vec(), after: b"new".to_vec() };
+        assert!(swap.apply().is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "other");
+    }
+}

@@ -1,0 +1,284 @@
+//! Reads a wiki folder: which files are pages, of which type, and what they hold.
+//!
+//! Refuses files that are too large, are not text, or lie outside the folder behind a symbolic link;
+//! each is left out with a reason, and the rest is read.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_core::{outcome::Fault, ports::knowledge::PageType};
+
+use super::record::Record;
+
+/// Larger files are left out.
+pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A file that should hold a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PageFile {
+    /// By its folder or by the prefix of its name.
+    pub(crate) page_type: PageType,
+    /// Its name without prefix and extension.
+    pub(crate) stem: String,
+    /// Below the wiki folder, with `/` between its parts.
+    pub(crate) relative: String,
+}
+
+/// What a wiki folder holds.
+#[derive(Debug, Default)]
+pub(crate) struct Folder {
+    /// The pages, in the order of their files.
+    pub(crate) records: Vec<Record>,
+    /// Files that are there and could not be read: what is stored of them stays.
+    pub(crate) unreadable: Vec<String>,
+    /// Every file left out, with the reason.
+    pub(crate) skipped: Vec<String>,
+}
+
+/// Reads every page of a folder. `root` is canonical; `progress` hears (files done, files in all).
+pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Folder, Fault> {
+    let files = list(root)?;
+    let root_name = root_name(root)?;
+    let mut folder = Folder::default();
+    let mut seen = std::collections::HashMap::new();
+    let total = files.len() as u64;
+    progress(0, total);
+    for (done, file) in (1..).zip(&files) {
+        match read_text(root, &root.join(&file.relative)) {
+            Ok(text) => {
+                let record = Record::from_file(&root_name, file, &text);
+                if let Some(first) = seen.insert(record.key(), file.relative.clone()) {
+                    folder.skipped.push(format!("{}: same page as {first}", file.relative));
+                    seen.insert(record.key(), first);
+                } else {
+                    folder.records.push(record);
+                }
+            }
+            Err(Unread::Outside) => {
+                folder.skipped.push(format!("{}: a link that leads out of the wiki folder", file.relative));
+            }
+            Err(Unread::Because(reason)) => {
+                folder.skipped.push(format!("{}: {reason}", file.relative));
+                folder.unreadable.push(file.relative.clone());
+            }
+        }
+        progress(done, total);
+    }
+    Ok(folder)
+}
+
+/// The name under which pages remember their folder.
+pub(crate) fn root_name(root: &Path) -> Result<String, Fault> {
+    root.to_str().map(str::to_owned).ok_or_else(|| {
+        Fault::invalid(format!("the path '{}' is not UTF-8", root.display())).hint("Rename the folder.")
+    })
+}
+
+/// Which file a relative path in a wiki folder is.
+pub(crate) fn page_file(relative: &str) -> Option<PageFile> {
+    let page = |page_type, stem: &str| {
+        let named = !stem.trim().is_empty() && !stem.starts_with('.');
+        named.then(|| PageFile { page_type, stem: stem.to_owned(), relative: relative.to_owned() })
+    };
+    match relative.split_once('/') {
+        Some((folder, name)) => {
+            let page_type = PageType::ALL.into_iter().find(|kind| kind.folder() == folder)?;
+            page(page_type, name.strip_suffix(".md").filter(|stem| !stem.contains('/'))?)
+        }
+        None => {
+            let (kind, stem) = relative.strip_suffix(".mediawiki")?.split_once('_')?;
+            page(PageType::ALL.into_iter().find(|page_type| page_type.as_str() == kind)?, stem)
+        }
+    }
+}
+
+/// The files of a wiki folder that should hold pages, sorted.
+fn list(root: &Path) -> Result<Vec<PageFile>, Fault> {
+    let cannot = |path: &Path, error: std::io::Error| {
+        Fault::not_found(format!("wiki folder '{}' cannot be read: {error}", path.display()))
+            .hint("Name an existing folder that you may read.")
+    };
+    if !root.is_dir() {
+        return Err(Fault::not_found(format!("wiki folder '{}' is not a folder", root.display()))
+            .hint("Name the folder that holds workflows/, principles/ and the others."));
+    }
+    let folders: Vec<&str> =
+        PageType::ALL.iter().map(|kind| kind.folder()).filter(|name| root.join(name).is_dir()).collect();
+    let mut files = Vec::new();
+    for folder in &folders {
+        let path = root.join(folder);
+        for name in names(&path).map_err(|error| cannot(&path, error))? {
+            files.extend(page_file(&format!("{folder}/{name}")));
+        }
+    }
+    if folders.is_empty() {
+        for name in names(root).map_err(|error| cannot(root, error))? {
+            files.extend(page_file(&name));
+        }
+    }
+    if files.is_empty() {
+        return Err(Fault::not_found(format!(
+            "no wiki pages in '{}': expected folders workflows/, principles/, implementations/, environments/, \
+             heuristics/ with *.md files, or *.mediawiki files named Type_Name",
+            root.display()
+        ))
+        .hint("Name the wiki's top folder."));
+    }
+    files.sort_by(|a, b| a.relative.cmp(&b.relative));
+    Ok(files)
+}
+
+/// Names in a folder that are UTF-8; the others cannot be part of an id.
+fn names(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        if let Ok(name) = entry?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// Why a file was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It lies outside the wiki folder.
+    Outside,
+    /// It lies inside, and this is wrong with it.
+    Because(String),
+}
+
+/// The text of a page's file.
+pub(crate) fn read_text(root: &Path, path: &Path) -> Result<String, Unread> {
+    let because = |error: std::io::Error| Unread::Because(format!("cannot be read: {error}"));
+    let real: PathBuf = path.canonicalize().map_err(because)?;
+    if !real.starts_with(root) {
+        return Err(Unread::Outside);
+    }
+    // Asked before it is opened: opening a named pipe would wait for a writer.
+    let about = fs::metadata(&real).map_err(because)?;
+    if !about.is_file() {
+        return Err(Unread::Because("not a file".into()));
+    }
+    let file = fs::File::open(&real).map_err(because)?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed, so that a file that grows meanwhile is noticed too.
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(because)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        let mib = MAX_FILE_BYTES / 1024 / 1024;
+        return Err(Unread::Because(format!("larger than {mib} MiB ({} bytes)", about.len())));
+    }
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(Unread::Because(format!("not text: a NUL at byte {at}")));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| Unread::Because(format!("not UTF-8 from byte {}", error.utf8_error().valid_up_to())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wiki::ids;
+    use gatehouse_core::outcome::FaultKind;
+
+    fn id_of(relative: &str) -> Option<String> {
+        page_file(relative).map(|file| ids::join(file.page_type, &file.stem))
+    }
+
+    fn write(root: &Path, name: &str, bytes: &[u8]) {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn read_all(root: &Path) -> Folder {
+        read(&root.canonicalize().unwrap(), &mut |_, _| {}).unwrap()
+    }
+
+    #[test]
+    fn files_say_which_page_they_are() {
+        assert_eq!(id_of("workflows/A_b.md").as_deref(), Some("Workflow/A_b"));
+        assert_eq!(id_of("Principle_A_b.mediawiki").as_deref(), Some("Principle/A_b"));
+        for other in [
+            "workflows/a.txt",
+            "workflows/.a.md",
+            "workflows/_staging/a.md",
+            "a.md",
+            "Page_a.mediawiki",
+            "other/a.md",
+            "workflows/.md",
+        ] {
+            assert_eq!(id_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_read_in_order_and_staging_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "workflows/B.md", b"# Workflow: Bee\n");
+        write(dir.path(), "principles/A_x.md", b"no heading");
+        write(dir.path(), "_staging/C.md", b"x");
+        write(dir.path(), "workflows/_staging/D.md", b"x");
+        write(dir.path(), "Principle_E.mediawiki", b"x");
+        let folder = read_all(dir.path());
+        let found: Vec<_> = folder.records.iter().map(|r| (r.id.as_str(), r.title.as_str())).collect();
+        assert_eq!(found, [("Principle/A_x", "A x"), ("Workflow/B", "Bee")]);
+        assert!(folder.skipped.is_empty());
+    }
+
+    #[test]
+    fn flat_wikis_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "Principle_E_f.mediawiki", b"= Principle: E f =\n== Definition ==\nIt is.\n");
+        write(dir.path(), "_staging/Principle_G.mediawiki", b"x");
+        let folder = read_all(dir.path());
+        assert_eq!(folder.records.len(), 1);
+        assert_eq!(
+            (folder.records[0].id.as_str(), folder.records[0].overview.as_str()),
+            ("Principle/E_f", "It is.")
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_a_page_is_skipped_with_a_reason() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), "principles/Good.md", b"x");
+        write(dir.path(), "principles/Bytes.md", b"\xff\xfe");
+        write(dir.path(), "principles/Nul.md", b"a\0b");
+        write(dir.path(), "principles/Large.md", &vec![b'x'; MAX_FILE_BYTES as usize + 1]);
+        write(dir.path(), "principles/Twice_a.md", b"x");
+        write(dir.path(), "principles/Twice a.md", b"x");
+        fs::create_dir(dir.path().join("principles/Dir.md")).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("principles/Out.md")).unwrap();
+        let folder = read_all(dir.path());
+        assert_eq!(folder.records.len(), 2);
+        for reason in [
+            "Bytes.md: not UTF-8",
+            "Nul.md: not text",
+            "Large.md: larger",
+            "Twice_a.md: same page",
+            "Dir.md: not a file",
+            "Out.md: a link",
+        ] {
+            assert!(
+                folder.skipped.iter().any(|line| line.contains(reason)),
+                "{reason}: {:?}",
+                folder.skipped
+            );
+        }
+        assert_eq!(folder.unreadable.len(), 4);
+    }
+
+    #[test]
+    fn a_folder_without_pages_is_a_clear_fault() {
+        let dir = tempfile::tempdir().unwrap();
+        let fault = read(dir.path(), &mut |_, _| {}).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::NotFound);
+        assert!(fault.message.contains("no wiki pages in") && fault.message.contains("workflows/"));
+        assert!(read(&dir.path().join("gone"), &mut |_, _| {}).is_err());
+    }
+}

@@ -1,0 +1,217 @@
+//! The index file that `KG_INDEX_PATH` names: which engine holds a wiki, and where the wiki is.
+//!
+//! Reading one never opens the engine; writing one never overwrites a file that is something else.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_core::outcome::Fault;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::file::write_atomic;
+
+/// The version that is written and read.
+const VERSION: &str = "1.0";
+
+/// Longer files are not index files.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Names of the engines that an index file may select.
+pub const SEARCH_BACKENDS: [&str; 3] = ["sqlite", "weaviate-neo4j", "postgres"];
+
+/// What an index file says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IndexFile {
+    /// Of the format; `1.0`.
+    pub version: String,
+    /// When the index was made (RFC 3339, UTC).
+    pub created_at: String,
+    /// The wiki folder; absolute once read.
+    pub data_source: String,
+    /// The engine, one of [`SEARCH_BACKENDS`].
+    pub search_backend: String,
+    /// Where the engine keeps the pages; what it holds is the engine's matter.
+    #[serde(default)]
+    pub backend_refs: Map<String, Value>,
+    /// Pages that the wiki had.
+    #[serde(default)]
+    pub page_count: u64,
+}
+
+impl IndexFile {
+    /// A file of the current version.
+    pub fn new(
+        created_at: String,
+        data_source: String,
+        search_backend: &str,
+        refs: Map<String, Value>,
+        page_count: u64,
+    ) -> Self {
+        let search_backend = search_backend.to_owned();
+        Self {
+            version: VERSION.into(),
+            created_at,
+            data_source,
+            search_backend,
+            backend_refs: refs,
+            page_count,
+        }
+    }
+
+    /// Reads a file. A relative `data_source` is meant from the file's own folder.
+    ///
+    /// # Errors
+    /// Name the file, what is wrong with it, and the command that writes a new one.
+    pub fn read(path: &Path) -> Result<Self, Fault> {
+        let shown = path.display();
+        let hint = "Write a new one with `gatehouse kg index DIR --save-to FILE`, or correct KG_INDEX_PATH.";
+        let bytes = read_bounded(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                Fault::not_found(format!("index file '{shown}' does not exist")).hint(hint)
+            }
+            _ => Fault::not_found(format!("index file '{shown}' cannot be read: {error}")).hint(hint),
+        })?;
+        let wrong = |what: String| Fault::invalid(format!("index file '{shown}' {what}")).hint(hint);
+        let value: Value =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is not JSON: {error}")))?;
+        let version = value.get("version").and_then(Value::as_str).unwrap_or("none").to_owned();
+        if version != VERSION {
+            return Err(wrong(format!("has version '{version}', supported is '{VERSION}'")));
+        }
+        let mut index: Self =
+            serde_json::from_value(value).map_err(|error| wrong(format!("is not an index file: {error}")))?;
+        if !SEARCH_BACKENDS.contains(&index.search_backend.as_str()) {
+            let known = SEARCH_BACKENDS.join(", ");
+            return Err(wrong(format!(
+                "names the unknown search_backend '{}'; known are {known}",
+                index.search_backend
+            )));
+        }
+        let source = Path::new(&index.data_source);
+        if source.is_relative() {
+            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let absolute = std::path::absolute(folder.join(source))
+                .map_err(|e| wrong(format!("has an odd data_source: {e}")))?;
+            index.data_source = absolute.to_string_lossy().into_owned();
+        }
+        Ok(index)
+    }
+
+    /// The wiki folder that the index was made from.
+    pub fn wiki(&self) -> PathBuf {
+        PathBuf::from(&self.data_source)
+    }
+
+    /// Writes the file, atomically.
+    ///
+    /// # Errors
+    /// Where it cannot be written, with the cause; an older file is then as it was.
+    pub fn write(&self, path: &Path) -> Result<(), Fault> {
+        may_overwrite(path)?;
+        let cannot = |cause: String| {
+            Fault::unavailable(format!("index file '{}' cannot be written: {cause}", path.display()))
+                .hint("Check the folder's permissions and the free space.")
+        };
+        let mut text = serde_json::to_vec_pretty(self).map_err(|error| cannot(error.to_string()))?;
+        text.push(b'\n');
+        write_atomic(path, &text).map_err(|error| cannot(error.to_string()))
+    }
+}
+
+/// Refuses a path where something other than an index file lies.
+pub(crate) fn may_overwrite(path: &Path) -> Result<(), Fault> {
+    let refuse = |what: &str| {
+        Err(Fault::invalid(format!("'{}' {what}; it is left as it is", path.display()))
+            .hint("Name a new file, for example wiki.index."))
+    };
+    match read_bounded(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(_) => refuse("is there and is not an index file"),
+        Ok(bytes) => match serde_json::from_slice::<Likeness>(&bytes) {
+            Ok(_) => Ok(()),
+            Err(_) => refuse("is there and is not an index file"),
+        },
+    }
+}
+
+/// What makes a file an index file, of whatever version.
+#[derive(Deserialize)]
+#[allow(dead_code)] // only whether it can be read matters
+struct Likeness {
+    version: String,
+    data_source: String,
+    search_backend: String,
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let about = fs::metadata(path)?;
+    if !about.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    if about.len() > MAX_BYTES {
+        return Err(io::Error::other("it is larger than 1 MiB"));
+    }
+    fs::read(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> IndexFile {
+        IndexFile::new("2026-01-09T12:00:00Z".into(), "/wiki".into(), "sqlite", Map::new(), 99)
+    }
+
+    #[test]
+    fn an_index_file_survives_writing_and_reading() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wiki.index");
+        sample().write(&path).unwrap();
+        sample().write(&path).unwrap();
+        assert_eq!(IndexFile::read(&path).unwrap(), sample());
+    }
+
+    #[test]
+    fn a_relative_wiki_is_meant_from_the_files_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wiki.index");
+        IndexFile { data_source: "pages".into(), ..sample() }.write(&path).unwrap();
+        assert_eq!(IndexFile::read(&path).unwrap().wiki(), dir.path().join("pages"));
+    }
+
+    #[test]
+    fn every_defect_names_the_file_and_the_next_step() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wiki.index");
+        let fault = IndexFile::read(&path).unwrap_err();
+        assert!(fault.message.contains("does not exist") && fault.message.contains("wiki.index"));
+        assert!(IndexFile::read(dir.path()).unwrap_err().message.contains("cannot be read"));
+        let cases = [
+            ("{", "is not JSON"),
+            ("[]", "has version 'none'"),
+            (r#"{"version":"2.0"}"#, "has version '2.0'"),
+            (r#"{"version":"1.0"}"#, "is not an index file"),
+            (
+                r#"{"version":"1.0","created_at":"","data_source":"/w","search_backend":"oracle"}"#,
+                "unknown search_backend 'oracle'",
+            ),
+        ];
+        for (text, expected) in cases {
+            fs::write(&path, text).unwrap();
+            let fault = IndexFile::read(&path).unwrap_err();
+            assert!(fault.message.contains(expected) && fault.hint.is_some(), "{}", fault.message);
+        }
+    }
+
+    #[test]
+    fn other_files_are_not_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("README.md");
+        fs::write(&path, "# mine").unwrap();
+        assert!(sample().write(&path).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "# mine");
+    }
+}

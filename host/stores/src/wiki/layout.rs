@@ -1,0 +1,254 @@
+//! Where the parts of a page stand: heading, header table, sections, tags. Offsets only; what they mean
+//! is for `parse` to say, and `edit` uses the same offsets, so that the two cannot disagree.
+
+use std::ops::Range;
+
+use super::verbatim::{Verbatim, next_line};
+
+/// A section of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Section {
+    /// What stands between the `=`.
+    pub(crate) title: String,
+    /// How many `=`.
+    pub(crate) level: usize,
+    /// The line of the heading with its line end.
+    pub(crate) heading: Range<usize>,
+    /// From there to the next heading of any level.
+    pub(crate) body: Range<usize>,
+}
+
+/// A tag, `[[name::value]]`, outside of quoted text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tag {
+    /// Before the `::`.
+    pub(crate) name: String,
+    /// Behind it, trimmed.
+    pub(crate) value: String,
+    /// The whole of it, brackets included.
+    pub(crate) range: Range<usize>,
+}
+
+/// The parts of a page.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Text of the heading, none where the page starts without one.
+    pub(crate) title: Option<String>,
+    /// End of the heading's line, or of the byte order mark, or 0.
+    pub(crate) heading_end: usize,
+    /// The header table with its last line end.
+    pub(crate) table: Option<Range<usize>>,
+    /// In order.
+    pub(crate) sections: Vec<Section>,
+    /// In order.
+    pub(crate) tags: Vec<Tag>,
+}
+
+impl Layout {
+    /// Finds the parts of a page. Any text has a layout.
+    pub(crate) fn of(text: &str) -> Self {
+        let verbatim = Verbatim::find(text);
+        let (title, heading_end) = heading(text);
+        let sections = sections(text, heading_end, &verbatim);
+        let tags = tags(text, &verbatim);
+        let header_end = sections.first().map_or(text.len(), |section| section.heading.start);
+        let table = header_table(text, heading_end..header_end, &tags, &verbatim);
+        Self { title, heading_end, table, sections, tags }
+    }
+
+    /// Where the text after the header starts.
+    pub(crate) fn body_start(&self) -> usize {
+        self.table.as_ref().map_or(self.heading_end, |table| table.end)
+    }
+
+    /// The section with the overview.
+    pub(crate) fn overview(&self) -> Option<&Section> {
+        let named = |name: &str| self.sections.iter().find(|s| s.title.eq_ignore_ascii_case(name));
+        named("Overview").or_else(|| named("Definition"))
+    }
+
+    /// The bytes of a section with everything below it.
+    pub(crate) fn section_with_children(&self, name: &str, end_of_text: usize) -> Option<Range<usize>> {
+        let index = self.sections.iter().position(|s| s.title.eq_ignore_ascii_case(name))?;
+        let section = &self.sections[index];
+        let next = self.sections[index + 1..].iter().find(|other| other.level <= section.level);
+        Some(section.body.start..next.map_or(end_of_text, |other| other.heading.start))
+    }
+
+    /// The tags of one name.
+    pub(crate) fn tags_named(&self, name: &str) -> impl Iterator<Item = &Tag> {
+        self.tags.iter().filter(move |tag| tag.name == name)
+    }
+}
+
+fn heading(text: &str) -> (Option<String>, usize) {
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut at = start;
+    while at < text.len() {
+        let end = next_line(text, at);
+        let line = text[at..end].trim();
+        if line.is_empty() {
+            at = end;
+            continue;
+        }
+        let markdown = line.strip_prefix('#').filter(|rest| !rest.starts_with('#')).map(str::trim);
+        let title = markdown.or_else(|| section_title(line).filter(|(level, _)| *level == 1).map(|(_, t)| t));
+        return match title {
+            Some(title) => (Some(title.to_owned()), end),
+            None => (None, start),
+        };
+    }
+    (None, start)
+}
+
+/// Level and text of a `== heading ==`.
+fn section_title(line: &str) -> Option<(usize, &str)> {
+    let line = line.trim_end();
+    let left = line.len() - line.trim_start_matches('=').len();
+    let right = line.len() - line.trim_end_matches('=').len();
+    let level = left.min(right).min(6);
+    if level == 0 || left == line.len() {
+        return None;
+    }
+    let title = line[level..line.len() - level].trim();
+    (!title.is_empty()).then_some((level, title))
+}
+
+fn sections(text: &str, from: usize, verbatim: &Verbatim) -> Vec<Section> {
+    let mut found: Vec<Section> = Vec::new();
+    let mut at = from;
+    while at < text.len() {
+        let end = next_line(text, at);
+        if text[at..].starts_with('=')
+            && let Some((level, title)) = section_title(&text[at..end])
+            && !verbatim.covers(at)
+        {
+            if let Some(last) = found.last_mut() {
+                last.body.end = at;
+            }
+            found.push(Section { title: title.to_owned(), level, heading: at..end, body: end..text.len() });
+        }
+        at = end;
+    }
+    found
+}
+
+fn tags(text: &str, verbatim: &Verbatim) -> Vec<Tag> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(offset) = text[at..].find("[[") {
+        let start = at + offset;
+        // "[[[x::y]]" holds a tag behind its first bracket.
+        at = start + 1;
+        let name_start = start + 2;
+        let name_end = bytes[name_start..]
+            .iter()
+            .position(|b| !(b.is_ascii_alphanumeric() || *b == b'_'))
+            .map_or(text.len(), |length| name_start + length);
+        if name_end == name_start || !text[name_end..].starts_with("::") {
+            if name_end > name_start {
+                at = name_end;
+            }
+            continue;
+        }
+        let value_start = name_end + 2;
+        let (value_end, closed) = value_end(bytes, value_start);
+        at = value_end;
+        if closed && !verbatim.covers(start) {
+            found.push(Tag {
+                name: text[name_start..name_end].to_owned(),
+                value: text[value_start..value_end].trim().to_owned(),
+                range: start..value_end + 2,
+            });
+        }
+    }
+    found
+}
+
+/// Where a tag's value ends, and whether `]]` stands there: a value keeps to its line and holds no tag.
+fn value_end(bytes: &[u8], from: usize) -> (usize, bool) {
+    let mut at = from;
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b']', Some(b']')) => return (at, true),
+            (b'[', Some(b'[')) | (b'\n', _) => return (at, false),
+            _ => at += 1,
+        }
+    }
+    (at, false)
+}
+
+/// The first table ahead of the sections that looks like a page's header.
+fn header_table(text: &str, within: Range<usize>, tags: &[Tag], verbatim: &Verbatim) -> Option<Range<usize>> {
+    let (mut at, mut open) = (within.start, Vec::new());
+    while at < within.end {
+        let end = next_line(text, at).min(within.end);
+        let line = text[at..end].trim();
+        if line.starts_with("{|") && !verbatim.covers(at) {
+            open.push(at);
+        } else if line.starts_with("|}") && !verbatim.covers(at) {
+            let start = open.pop();
+            if let Some(start) = start.filter(|start| open.is_empty() && is_header(text, *start..end, tags)) {
+                return Some(start..end);
+            }
+        }
+        at = end;
+    }
+    None
+}
+
+fn is_header(text: &str, table: Range<usize>, tags: &[Tag]) -> bool {
+    let first = tags.partition_point(|tag| tag.range.start < table.start);
+    let tagged = tags[first..]
+        .iter()
+        .take_while(|tag| tag.range.start < table.end)
+        .any(|tag| matches!(tag.name.as_str(), "source" | "domain" | "last_updated"));
+    tagged
+        || text[table]
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix('!'))
+            .any(|title| matches!(title.trim(), "Knowledge Sources" | "Domains" | "Last Updated"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_laid_out() {
+        let text = "\u{feff}# Principle: X\n\n{|\n! Domains\n| [[domain::A_b]]\n|}\n\n== Overview ==\nShort.\n=== More ===\nx\n";
+        let layout = Layout::of(text);
+        assert_eq!(layout.title.as_deref(), Some("Principle: X"));
+        assert_eq!(&text[layout.table.clone().unwrap()], "{|\n! Domains\n| [[domain::A_b]]\n|}\n");
+        assert_eq!(&text[layout.overview().unwrap().body.clone()], "Short.\n");
+        assert_eq!(layout.tags[0].value, "A_b");
+        assert_eq!(
+            &text[layout.section_with_children("overview", text.len()).unwrap()],
+            "Short.\n=== More ===\nx\n"
+        );
+    }
+
+    #[test]
+    fn headings_and_tags_in_code_are_text() {
+        let layout = Layout::of("= X =\n```\n== No ==\n[[step::Principle:A]]\n```\n== Yes ==\n");
+        assert_eq!(layout.sections.iter().map(|s| s.title.as_str()).collect::<Vec<_>>(), ["Yes"]);
+        assert!(layout.tags.is_empty());
+    }
+
+    #[test]
+    fn a_later_table_is_content() {
+        assert_eq!(Layout::of("# X\n{|\n| a\n|}\n").table, None);
+        assert_eq!(Layout::of("# X\n== Y ==\n{|\n| [[domain::a]]\n|}\n").table, None);
+        assert_eq!(Layout::of("# X\n{|\n| [[domain::a]]\n").table, None);
+    }
+
+    #[test]
+    fn odd_brackets_are_read_in_linear_time() {
+        assert_eq!(Layout::of("[[[a::b]]").tags.len(), 1);
+        assert_eq!(Layout::of("[[a::b [[c::d]]").tags[0].name, "c");
+        for piece in ["[[", "[[a::", "[[a", "]]", "{|\n", "=", "[[a::b\n"] {
+            assert!(Layout::of(&piece.repeat(500_000)).tags.is_empty());
+        }
+    }
+}

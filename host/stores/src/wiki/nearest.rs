@@ -1,0 +1,84 @@
+//! What a caller may have meant by a title that no page has.
+
+use std::cmp::Reverse;
+
+use super::ids;
+
+/// How many titles are offered.
+const OFFERED: usize = 3;
+
+/// Longer questions are cut: comparing costs the product of both lengths.
+const COMPARED: usize = 120;
+
+/// The titles that come nearest, nearest first: those that are the same but for case or a missing prefix,
+/// then those that hold the text or are held by it, then by similarity of their spelling.
+pub(crate) fn nearest(asked: &str, pages: &[(String, String)]) -> Vec<String> {
+    let asked: String = fold(asked).chars().take(COMPARED).collect();
+    let bare = asked.split_once(['/', ':']).map_or(asked.as_str(), |(_, name)| name.trim()).to_owned();
+    let mut ranked: Vec<(u8, Reverse<u64>, &str, &str)> = pages
+        .iter()
+        .map(|(id, title)| {
+            let names = [fold(title), fold(id.split_once('/').map_or(id.as_str(), |(_, stem)| stem))];
+            let class = names.iter().map(|name| class(&bare, name)).min().unwrap_or(2);
+            let score = names.iter().map(|name| strsim::jaro_winkler(&bare, name)).fold(0.0, f64::max);
+            // A similarity in millionths: floats have no order to sort by.
+            (class, Reverse((score * 1e6) as u64), title.as_str(), id.as_str())
+        })
+        .collect();
+    ranked.sort_unstable();
+    let mut titles: Vec<String> = Vec::new();
+    for (_, _, title, _) in ranked {
+        if titles.len() < OFFERED && !titles.iter().any(|other| other == title) {
+            titles.push(title.to_owned());
+        }
+    }
+    titles
+}
+
+fn class(asked: &str, name: &str) -> u8 {
+    if asked == name {
+        0
+    } else if asked.chars().count() > 2 && (name.contains(asked) || asked.contains(name)) {
+        1
+    } else {
+        2
+    }
+}
+
+fn fold(text: &str) -> String {
+    ids::key(text).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages() -> Vec<(String, String)> {
+        [
+            "Principle/Org_Lib_Model_Loading",
+            "Principle/Org_Lib_Model_Saving",
+            "Workflow/Org_Lib_QLoRA_Finetuning",
+            "Heuristic/Org_Lib_Sample_Packing_Tip",
+        ]
+        .iter()
+        .map(|id| ((*id).to_owned(), id.split_once("Lib_").unwrap().1.to_owned()))
+        .collect()
+    }
+
+    #[test]
+    fn near_titles_come_first() {
+        assert_eq!(nearest("model loading", &pages())[0], "Model_Loading");
+        assert_eq!(nearest("Principle/org lib model saving", &pages())[0], "Model_Saving");
+        assert_eq!(nearest("packing", &pages())[0], "Sample_Packing_Tip");
+        assert_eq!(nearest("QLora Finetunning", &pages())[0], "QLoRA_Finetuning");
+        assert_eq!(nearest("x", &pages()).len(), 3);
+        assert!(nearest("x", &[]).is_empty());
+    }
+
+    #[test]
+    fn any_question_is_answered() {
+        for text in ["", "/", "::", "\0", &"é".repeat(1_000_000)] {
+            assert_eq!(nearest(text, &pages()).len(), 3);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Reads the text of a page: title, overview, content, domains, sources, date, links.
+//!
+//! Any text is a page; nothing here fails, and nothing here knows files or databases. Values come with
+//! `\n` as line end and without space around them, whatever the file has.
+
+use std::{collections::HashSet, hash::Hash};
+
+use gatehouse_core::ports::knowledge::{EDGES, Link, PageSource, PageType};
+
+use super::{
+    ids,
+    layout::{Layout, Tag},
+};
+
+/// What a page says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ParsedPage {
+    /// The heading without its type; none where there is no heading.
+    pub title: Option<String>,
+    /// The type that the heading names.
+    pub page_type: Option<PageType>,
+    /// The text under `== Overview ==` or `== Definition ==`; empty where there is none.
+    pub overview: String,
+    /// The text without heading and header table.
+    pub content: String,
+    /// Subjects, `_` shown as space, each once, in order.
+    pub domains: Vec<String>,
+    /// Where the knowledge comes from, each once, in order.
+    pub sources: Vec<PageSource>,
+    /// The page's date, as it says it.
+    pub last_updated: Option<String>,
+    /// Every link that is declared, in order, repetitions included.
+    pub links: Vec<Link>,
+}
+
+/// Reads a page.
+pub fn parse(text: &str) -> ParsedPage {
+    read(text, &Layout::of(text))
+}
+
+/// Reads a page whose parts are known.
+pub(crate) fn read(text: &str, layout: &Layout) -> ParsedPage {
+    let (page_type, title) = layout.title.as_deref().map_or((None, None), split_heading);
+    let overview = layout.overview().map(|section| plain(&text[section.body.clone()])).unwrap_or_default();
+    let before_table = layout.table.as_ref().map_or("", |table| &text[layout.heading_end..table.start]);
+    let after_header = &text[layout.body_start()..];
+    let content = match before_table.trim() {
+        "" => plain(after_header),
+        _ => plain(&format!("{before_table}{after_header}")),
+    };
+    ParsedPage {
+        title,
+        page_type,
+        overview,
+        content,
+        domains: distinct(
+            layout.tags_named("domain").map(|tag| ids::key(&tag.value)).filter(|domain| !domain.is_empty()),
+            String::clone,
+        ),
+        sources: distinct(
+            layout
+                .tags_named("source")
+                .map(|tag| source(&tag.value))
+                .filter(|source| !source.title.is_empty() || !source.url.is_empty()),
+            |source| (source.kind.clone(), source.title.clone(), source.url.clone()),
+        ),
+        last_updated: layout
+            .tags_named("last_updated")
+            .map(|tag| tag.value.clone())
+            .find(|value| !value.is_empty()),
+        links: layout.tags.iter().filter_map(link).collect(),
+    }
+}
+
+/// The link that a tag declares; none where the tag is something else.
+pub(crate) fn link(tag: &Tag) -> Option<Link> {
+    if !EDGES.contains(&tag.name.as_str()) {
+        return None;
+    }
+    // What stands behind a bar is what readers see instead of the target.
+    let target = tag.value.split('|').next().unwrap_or_default();
+    let (kind, name) = target.split_once(':')?;
+    let page_type: PageType = kind.trim().parse().ok()?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| Link { edge: tag.name.clone(), target: ids::join(page_type, name) })
+}
+
+/// Text as a value: `\n` for line ends, no space around.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace("\r\n", "\n").trim().to_owned()
+}
+
+fn split_heading(heading: &str) -> (Option<PageType>, Option<String>) {
+    let typed = heading.split_once(':').and_then(|(kind, rest)| Some((kind.trim().parse().ok()?, rest)));
+    let (page_type, title) = match typed {
+        Some((page_type, rest)) => (Some(page_type), rest.trim()),
+        None => (None, heading.trim()),
+    };
+    (page_type, (!title.is_empty()).then(|| title.to_owned()))
+}
+
+/// `Kind|Title|URL`; a tag with fewer parts still says something.
+fn source(value: &str) -> PageSource {
+    let parts: Vec<&str> = value.splitn(3, '|').map(str::trim).collect();
+    let (kind, title, url) = match parts.as_slice() {
+        [kind, title, url] => (*kind, *title, *url),
+        [kind, address] if address.contains("://") => (*kind, *address, *address),
+        [kind, title] => (*kind, *title, ""),
+        [address] if address.contains("://") => ("", *address, *address),
+        [title] => ("", *title, ""),
+        _ => ("", "", ""),
+    };
+    PageSource { kind: kind.to_owned(), title: title.to_owned(), url: url.to_owned() }
+}
+
+/// The values, each at its first place only.
+fn distinct<T, K: Eq + Hash>(values: impl Iterator<Item = T>, identity: impl Fn(&T) -> K) -> Vec<T> {
+    let mut seen = HashSet::new();
+    values.filter(|value| seen.insert(identity(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "# Principle: Model_Loading\n\n{| class=\"wikitable\"\n|-\n! Knowledge Sources\n|\n* [[source::Repo|Unsloth|https://example.org/a]]\n|-\n! Domains\n| [[domain::LLMs]], [[domain::Fine_Tuning]]\n|-\n! Last Updated\n| [[last_updated::2026-01-09 12:00 GMT]]\n|}\n\n== Overview ==\nLoads it.\n\n=== Description ===\nLong.\n\n== Related Pages ==\n* [[implemented_by::Implementation:A_b]]\n* [[implemented_by::Implementation:A b|shown]]\n* [[github_url::https://x]] [[step::Nothing:X]] [[step::Principle:]]\n";
+
+    #[test]
+    fn every_part_of_a_page_is_read() {
+        let page = parse(PAGE);
+        assert_eq!(page.title.as_deref(), Some("Model_Loading"));
+        assert_eq!(page.page_type, Some(PageType::Principle));
+        assert_eq!(page.overview, "Loads it.");
+        assert!(page.content.starts_with("== Overview ==") && page.content.ends_with("[[step::Principle:]]"));
+        assert_eq!(page.domains, ["LLMs", "Fine Tuning"]);
+        assert_eq!(page.sources[0].url, "https://example.org/a");
+        assert_eq!(page.last_updated.as_deref(), Some("2026-01-09 12:00 GMT"));
+        let targets: Vec<&str> = page.links.iter().map(|l| l.target.as_str()).collect();
+        assert_eq!(targets, ["Implementation/A_b", "Implementation/A b"]);
+    }
+
+    #[test]
+    fn line_ends_do_not_change_what_a_page_says() {
+        assert_eq!(parse(&PAGE.replace('\n', "\r\n")), parse(PAGE));
+        assert_eq!(parse(&format!("\u{feff}{PAGE}")), parse(PAGE));
+    }
+
+    #[test]
+    fn other_headings_and_definitions_are_read() {
+        let page = parse("= Heuristic: X: y =\n== Definition ==\nIt is.\n");
+        assert_eq!((page.title.as_deref(), page.overview.as_str()), (Some("X: y"), "It is."));
+        assert_eq!(parse("no heading\n# later\n").title, None);
+        assert_eq!(parse("# Ratio: 1\n").title.as_deref(), Some("Ratio: 1"));
+        assert_eq!(parse("# Principle:\n").title, None);
+    }
+
+    #[test]
+    fn strange_texts_are_read_without_a_panic() {
+        for text in [
+            "",
+            "\0",
+            "#",
+            "=",
+            "==",
+            "== ==",
+            "[[",
+            "[[::]]",
+            "[[domain::]]",
+            "{|",
+            "|}",
+            "\u{feff}",
+            "\r",
+            "é[[é::é]]é",
+        ] {
+            let page = parse(text);
+            assert!(page.links.is_empty() && page.domains.is_empty(), "{text:?}");
+        }
+        let line = "x".repeat(10_000_000);
+        assert_eq!(parse(&line).content.len(), line.len());
+    }
+}

@@ -1,0 +1,212 @@
+//! Checks what a caller wants written, before anything is touched, and brings it into the form in which
+//! it is stored. Refuses values that would break the markup of a page.
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::knowledge::{Changes, Draft, EDGES, Link, PageSource},
+};
+
+use super::{folder::MAX_FILE_BYTES, ids, parse::plain};
+
+/// Longest domain, and longest part of a source, in characters.
+const MAX_FIELD: usize = 500;
+
+/// Most entries of one list.
+const MAX_LIST: usize = 1000;
+
+/// Checks a page that is to be written.
+pub(crate) fn draft(draft: Draft) -> Result<Draft, Fault> {
+    Ok(Draft {
+        title: title(&draft.title)?,
+        page_type: draft.page_type,
+        overview: long_text("overview", &draft.overview)?,
+        content: long_text("content", &draft.content)?,
+        domains: domains(&draft.domains)?,
+        sources: sources(&draft.sources)?,
+        links: links(&draft.links)?,
+    })
+}
+
+/// Checks what is to be changed in a page.
+pub(crate) fn changes(changes: &Changes) -> Result<Changes, Fault> {
+    Ok(Changes {
+        overview: changes.overview.as_deref().map(|text| long_text("overview", text)).transpose()?,
+        content: changes.content.as_deref().map(|text| long_text("content", text)).transpose()?,
+        domains: changes.domains.as_deref().map(domains).transpose()?,
+        sources: changes.sources.as_deref().map(sources).transpose()?,
+        links: changes.links.as_deref().map(links).transpose()?,
+    })
+}
+
+fn title(text: &str) -> Result<String, Fault> {
+    let text = text.trim();
+    let refuse = |why: &str| Err(Fault::invalid(format!("page_title '{}' {why}", ids::shorten(text))));
+    if text.is_empty() {
+        return Err(
+            Fault::invalid("page_title is empty").hint("Give the page a title, for example Model Loading.")
+        );
+    }
+    if text.chars().count() > ids::MAX_NAME {
+        return refuse("is longer than 200 characters");
+    }
+    if text.contains(['/', '\\', '[', ']', '|']) || text.contains("..") || text.chars().any(char::is_control)
+    {
+        return refuse("holds a character that no title may have: / \\ [ ] | .. or a control character");
+    }
+    Ok(text.to_owned())
+}
+
+fn long_text(field: &str, text: &str) -> Result<String, Fault> {
+    if text.contains('\0') {
+        return Err(Fault::invalid(format!("{field} holds a NUL character")).hint("Send text only."));
+    }
+    if text.len() as u64 > MAX_FILE_BYTES / 2 {
+        return Err(Fault::invalid(format!(
+            "{field} has {} bytes, at most {} are kept",
+            text.len(),
+            MAX_FILE_BYTES / 2
+        ))
+        .hint("Split the page and link its parts with 'related'."));
+    }
+    Ok(plain(text))
+}
+
+/// A value that stands inside a tag.
+fn tag_text(field: &str, text: &str) -> Result<String, Fault> {
+    let text = text.trim();
+    if text.contains(['[', ']', '|']) || text.chars().any(char::is_control) {
+        return Err(Fault::invalid(format!(
+            "{field} '{}' would break the page's markup",
+            ids::shorten(text)
+        ))
+        .hint("Leave out [ ] | and line ends."));
+    }
+    if text.chars().count() > MAX_FIELD {
+        return Err(Fault::invalid(format!(
+            "{field} '{}' is longer than {MAX_FIELD} characters",
+            ids::shorten(text)
+        )));
+    }
+    Ok(text.to_owned())
+}
+
+fn bounded<T>(field: &str, values: &[T]) -> Result<(), Fault> {
+    if values.len() <= MAX_LIST {
+        return Ok(());
+    }
+    Err(Fault::invalid(format!("{field} has {} entries, a page has at most {MAX_LIST}", values.len()))
+        .hint("Split the page."))
+}
+
+fn domains(values: &[String]) -> Result<Vec<String>, Fault> {
+    bounded("domains", values)?;
+    let mut kept: Vec<String> = Vec::new();
+    for value in values {
+        let domain = ids::key(&tag_text("domain", value)?);
+        if domain.trim().is_empty() {
+            return Err(Fault::invalid("a domain is empty").hint("Leave it out of the list."));
+        }
+        if !kept.contains(&domain) {
+            kept.push(domain);
+        }
+    }
+    Ok(kept)
+}
+
+fn sources(values: &[PageSource]) -> Result<Vec<PageSource>, Fault> {
+    bounded("sources", values)?;
+    let mut kept = Vec::new();
+    for value in values {
+        let source = PageSource {
+            kind: tag_text("source kind", &value.kind)?,
+            title: tag_text("source title", &value.title)?,
+            url: tag_text("source url", &value.url)?,
+        };
+        if source.title.is_empty() && source.url.is_empty() {
+            return Err(
+                Fault::invalid("a source has neither title nor url").hint("Give at least one of them.")
+            );
+        }
+        if !kept.contains(&source) {
+            kept.push(source);
+        }
+    }
+    Ok(kept)
+}
+
+fn links(values: &[Link]) -> Result<Vec<Link>, Fault> {
+    bounded("links", values)?;
+    let mut kept = Vec::new();
+    for value in values {
+        if !EDGES.contains(&value.edge.as_str()) {
+            return Err(Fault::invalid(format!("'{}' is not an edge", ids::shorten(&value.edge)))
+                .hint(format!("Edges are {}.", EDGES.join(", "))));
+        }
+        let (page_type, name) = ids::split_strict(&value.target).map_err(|fault| {
+            Fault::invalid(format!("link target: {}", fault.message))
+                .hint("A link target is Type/Name, for example Principle/Model_Loading.")
+        })?;
+        let link =
+            Link { edge: value.edge.clone(), target: ids::join(page_type, &tag_text("link target", name)?) };
+        if !kept.contains(&link) {
+            kept.push(link);
+        }
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatehouse_core::{outcome::FaultKind, ports::knowledge::PageType};
+
+    fn sample(title: &str) -> Draft {
+        Draft {
+            title: title.into(),
+            page_type: PageType::Principle,
+            overview: " a\r\nb ".into(),
+            content: String::new(),
+            domains: vec!["Fine_Tuning".into(), "Fine Tuning".into()],
+            sources: vec![],
+            links: vec![],
+        }
+    }
+
+    #[test]
+    fn values_take_the_form_in_which_they_are_stored() {
+        let checked = draft(sample(" Model Loading ")).unwrap();
+        assert_eq!(checked.title, "Model Loading");
+        assert_eq!(checked.overview, "a\nb");
+        assert_eq!(checked.domains, ["Fine Tuning"]);
+    }
+
+    #[test]
+    fn titles_that_are_paths_or_markup_are_refused() {
+        for title in ["", "  ", "a/b", "..", "a\u{7}", "[[x]]", &"x".repeat(201)] {
+            assert_eq!(draft(sample(title)).unwrap_err().kind, FaultKind::InvalidArguments, "{title}");
+        }
+        assert!(draft(sample(&"é".repeat(200))).is_ok());
+    }
+
+    #[test]
+    fn values_that_break_the_markup_are_refused() {
+        let source =
+            |title: &str| PageSource { kind: "Doc".into(), title: title.into(), url: "https://x".into() };
+        let link = |edge: &str, target: &str| Link { edge: edge.into(), target: target.into() };
+        let bad = [
+            Changes { domains: Some(vec!["a\nb".into()]), ..Changes::default() },
+            Changes { domains: Some(vec!["a]]".into()]), ..Changes::default() },
+            Changes { domains: Some(vec![" ".into()]), ..Changes::default() },
+            Changes { sources: Some(vec![source("a|b")]), ..Changes::default() },
+            Changes { sources: Some(vec![source("a]]")]), ..Changes::default() },
+            Changes { links: Some(vec![link("nonsense", "Principle/X")]), ..Changes::default() },
+            Changes { links: Some(vec![link("step", "Principle:X")]), ..Changes::default() },
+            Changes { links: Some(vec![link("step", "Principle/../X")]), ..Changes::default() },
+            Changes { links: Some(vec![link("step", "Nothing/X")]), ..Changes::default() },
+            Changes { content: Some("a\0".into()), ..Changes::default() },
+        ];
+        for change in bad {
+            assert_eq!(changes(&change).unwrap_err().kind, FaultKind::InvalidArguments, "{change:?}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Finds the parts of a page that are quoted and mean nothing: fenced code, `<syntaxhighlight>` and its
+//! kin, comments. What never closes is not quoted, so that one stray fence cannot hide a page's links.
+//!
+//! Every text is read in time linear in its length.
+
+use std::ops::Range;
+
+/// Elements whose inside is shown as it stands.
+const ELEMENTS: [&str; 5] = ["syntaxhighlight", "source", "nowiki", "pre", "code"];
+
+/// Longer fences count as this long, which bounds how often one text is searched for a closing fence.
+const LONGEST_FENCE: usize = 8;
+
+/// The quoted parts of a text, sorted, apart from each other.
+#[derive(Debug, Default)]
+pub(crate) struct Verbatim(Vec<Range<usize>>);
+
+impl Verbatim {
+    /// Finds them.
+    pub(crate) fn find(text: &str) -> Self {
+        Scanner::new(text).run()
+    }
+
+    /// Whether the byte at this offset is quoted.
+    pub(crate) fn covers(&self, at: usize) -> bool {
+        let after = self.0.partition_point(|range| range.start <= at);
+        after > 0 && at < self.0[after - 1].end
+    }
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    /// The same in lower case, byte for byte as long.
+    lower: String,
+    /// Elements (and, last, the comment) that have no end behind the present position.
+    endless: [bool; ELEMENTS.len() + 1],
+    /// By fence character and length: no closing fence behind the present position.
+    endless_fence: [[bool; LONGEST_FENCE + 1]; 2],
+}
+
+impl<'a> Scanner<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            lower: text.to_ascii_lowercase(),
+            endless: [false; ELEMENTS.len() + 1],
+            endless_fence: [[false; LONGEST_FENCE + 1]; 2],
+        }
+    }
+
+    fn run(mut self) -> Verbatim {
+        let mut found = Vec::new();
+        let mut line = 0;
+        while line < self.text.len() {
+            if let Some(end) = self.fence(line) {
+                found.push(line..end);
+                line = end;
+                continue;
+            }
+            let mut at = line;
+            let mut line_end = next_line(self.text, line);
+            while let Some(offset) = self.text[at..line_end].find('<') {
+                let start = at + offset;
+                if let Some(end) = self.element(start) {
+                    found.push(start..end);
+                    at = end;
+                    if end > line_end {
+                        line_end = next_line(self.text, end);
+                    }
+                } else {
+                    at = start + 1;
+                }
+            }
+            line = line_end;
+        }
+        Verbatim(found)
+    }
+
+    /// The end of the fenced block that opens on the line at `line`.
+    fn fence(&mut self, line: usize) -> Option<usize> {
+        let end = next_line(self.text, line);
+        let (mark, length, rest) = fence_of(&self.text[line..end])?;
+        if mark == '`' && rest.contains('`') {
+            return None;
+        }
+        let length = length.min(LONGEST_FENCE);
+        let endless = &mut self.endless_fence[usize::from(mark == '~')][length];
+        if *endless {
+            return None;
+        }
+        let mut at = end;
+        while at < self.text.len() {
+            let end = next_line(self.text, at);
+            if let Some((other, count, rest)) = fence_of(&self.text[at..end])
+                && other == mark
+                && count >= length
+                && rest.trim().is_empty()
+            {
+                return Some(end);
+            }
+            at = end;
+        }
+        *endless = true;
+        None
+    }
+
+    /// The end of the element or comment that opens at `start`, where a `<` stands.
+    fn element(&mut self, start: usize) -> Option<usize> {
+        let rest = &self.lower[start + 1..];
+        if rest.starts_with("!--") {
+            return self.close(ELEMENTS.len(), start + 4, "-->");
+        }
+        let (index, name) = ELEMENTS.iter().enumerate().find(|(_, name)| rest.starts_with(**name))?;
+        let attributes = &rest[name.len()..];
+        if !attributes.starts_with(|c: char| c == '>' || c.is_ascii_whitespace()) {
+            return None;
+        }
+        // An opening tag ends on its own line and ahead of the next tag: a lone '<pre ' does not search the page.
+        let head = attributes.find(['>', '\n', '<']).filter(|at| attributes[*at..].starts_with('>'))?;
+        if attributes[..head].ends_with('/') {
+            return None;
+        }
+        self.close(index, start + 1 + name.len() + head, &format!("</{name}>"))
+    }
+
+    fn close(&mut self, index: usize, from: usize, end: &str) -> Option<usize> {
+        if self.endless[index] {
+            return None;
+        }
+        let found = self.lower[from..].find(end);
+        self.endless[index] = found.is_none();
+        found.map(|at| from + at + end.len())
+    }
+}
+
+/// The character, the length and the rest of a line that starts with a fence.
+fn fence_of(line: &str) -> Option<(char, usize, &str)> {
+    let line = line.trim_start_matches([' ', '\t']);
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let rest = line.trim_start_matches(mark);
+    let length = line.len() - rest.len();
+    (length >= 3).then_some((mark, length, rest))
+}
+
+/// Where the line after the one at `at` starts.
+pub(crate) fn next_line(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |offset| at + offset + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quoted(text: &str) -> String {
+        let verbatim = Verbatim::find(text);
+        text.char_indices().filter(|(at, _)| verbatim.covers(*at)).map(|(_, c)| c).collect()
+    }
+
+    #[test]
+    fn fences_and_elements_are_quoted() {
+        assert_eq!(quoted("a\n```py\nx\n```\nb"), "```py\nx\n```\n");
+        assert_eq!(quoted("a <pre>x\n= y =</pre> b <!-- c --> d"), "<pre>x\n= y =</pre><!-- c -->");
+        assert_eq!(
+            quoted("<SyntaxHighlight lang=\"py\">\n```\n</syntaxhighlight>\n```"),
+            "<SyntaxHighlight lang=\"py\">\n```\n</syntaxhighlight>"
+        );
+    }
+
+    #[test]
+    fn what_never_closes_is_not_quoted() {
+        assert_eq!(quoted("```\nx\n<pre>\n<!-- \n~~~~\n~~~\n<nowiki/>"), "");
+        assert_eq!(quoted("<preface>x</preface> ```a```"), "");
+    }
+
+    #[test]
+    fn hostile_text_takes_linear_time() {
+        for piece in
+            ["<pre>", "<pre></pre>", "```\n", "<!--", "<code ", "~~~~~~~~~~~\n````\n", "<pre>\n```\n"]
+        {
+            assert!(!Verbatim::find(&piece.repeat(400_000)).covers(usize::MAX), "{piece}");
+        }
+    }
+}

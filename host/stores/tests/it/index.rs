@@ -1,0 +1,155 @@
+//! Indexing a folder: an upsert that follows the folder, all or nothing, inside the allowed roots.
+
+use std::{fs, sync::Mutex};
+
+use gatehouse_core::{
+    outcome::FaultKind,
+    ports::{
+        Knowledge as _,
+        knowledge::{IndexOptions, Lookup, Unresolved},
+    },
+};
+use gatehouse_stores::{IndexFile, WikiRoots};
+
+use crate::support::{House, counts, fixture, index, page};
+
+#[tokio::test]
+async fn indexing_twice_changes_nothing_and_says_so() {
+    let house = House::small();
+    let graph = house.open();
+    let first = index(&graph, &house.wiki()).await;
+    assert_eq!((counts(&first), first.links), ((5, 0, 0, 0), 10));
+    let missing = Unresolved {
+        page: "Implementation/Acme_KneadingMachine".into(),
+        edge: "related".into(),
+        target: "Workflow/Acme_Pizza".into(),
+    };
+    assert_eq!(first.unresolved_links, [missing]);
+    let second = index(&graph, &house.wiki()).await;
+    assert_eq!((counts(&second), second.links), ((0, 0, 5, 0), 10));
+    assert_eq!(second.unresolved_links, first.unresolved_links);
+}
+
+#[tokio::test]
+async fn the_store_follows_the_folder() {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
+    house.write("principles/Acme_Fermentation.md", "# Principle: Fermentation\nNew words: zymurgy.\n");
+    house.write("workflows/Acme_Pizza.md", "# Workflow: Pizza\n");
+    let report = index(&graph, &house.wiki()).await;
+    assert_eq!(counts(&report), (1, 1, 3, 1));
+    assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), Lookup::Missing(_)));
+    let machine = page(&graph, "Implementation/Acme_KneadingMachine").await;
+    assert!(machine.neighbours.iter().any(|n| n.id == "Workflow/Acme_Pizza" && n.outgoing), "{machine:?}");
+    assert_eq!(graph.search("zymurgy", &Default::default(), 5).await.unwrap().hits.len(), 1);
+    assert_eq!(graph.search("yeast", &Default::default(), 5).await.unwrap().unmatched_terms, ["yeast"]);
+}
+
+#[tokio::test]
+async fn flat_wikis_are_indexed() {
+    let house = House::with(&fixture("flat"));
+    let graph = house.open();
+    let report = index(&graph, &house.wiki()).await;
+    assert_eq!((counts(&report), report.unresolved_links.len()), ((2, 0, 0, 0), 0));
+    assert_eq!(page(&graph, "Rest Tip").await.overview, "Let it rest.");
+    assert_eq!(page(&graph, "Principle/Acme_Fermentation").await.domains, ["Baking"]);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_read_keeps_its_page() {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    fs::write(house.wiki().join("heuristics/Acme_Rest_Tip.md"), b"\xff").unwrap();
+    let report = index(&graph, &house.wiki()).await;
+    assert_eq!((counts(&report), report.skipped.len()), ((0, 0, 4, 0), 1));
+    assert!(report.skipped[0].contains("Acme_Rest_Tip.md: not UTF-8"), "{:?}", report.skipped);
+    page(&graph, "Heuristic/Acme_Rest_Tip").await;
+}
+
+#[tokio::test]
+async fn progress_is_told_to_the_end() {
+    let house = House::small();
+    let heard = Mutex::new(Vec::new());
+    let tell = |done, total| heard.lock().unwrap().push((done, total));
+    house.open().index(Some(house.wiki()), IndexOptions::default(), &tell).await.unwrap();
+    assert_eq!(*heard.lock().unwrap(), [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]);
+}
+
+#[tokio::test]
+async fn folders_outside_the_roots_are_denied_with_the_line_to_add() {
+    let (house, other) = (House::small(), House::small());
+    let graph = house.open();
+    let folders = [
+        other.wiki(),
+        house.wiki().join("../../"),
+        house.wiki().join("../state"),
+        "/etc".into(),
+        "/no/such".into(),
+    ];
+    for folder in folders {
+        let fault = graph.index(Some(folder.clone()), IndexOptions::default(), &|_, _| {}).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Denied, "{folder:?}");
+        assert!(fault.hint.unwrap().contains("wiki_roots = ["));
+    }
+    let fault =
+        graph.index(Some(house.wiki().join("gone")), IndexOptions::default(), &|_, _| {}).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NotFound);
+    assert_eq!(counts(&index(&house.open_with(WikiRoots::Any), &other.wiki()).await).0, 5);
+}
+
+#[tokio::test]
+async fn without_a_folder_the_default_one_is_meant_and_may_be_touched() {
+    let house = House::small();
+    let none = house.open().index(None, IndexOptions::default(), &|_, _| {}).await.unwrap_err();
+    assert!(none.hint.unwrap().contains("KG_INDEX_PATH"));
+    let config = gatehouse_stores::KnowledgeConfig {
+        database: house.database(),
+        roots: WikiRoots::Only(vec![]),
+        default_root: Some(house.wiki()),
+    };
+    let graph = gatehouse_stores::WikiKnowledge::sqlite(config, crate::support::clock());
+    let report = graph.index(None, IndexOptions::default(), &|_, _| {}).await.unwrap();
+    assert_eq!(report.added, 5);
+}
+
+#[tokio::test]
+async fn two_folders_live_side_by_side_and_the_later_wins() {
+    let (house, other) = (House::small(), House::small());
+    let graph = house.open_with(WikiRoots::Any);
+    index(&graph, &house.wiki()).await;
+    fs::remove_dir_all(other.wiki().join("workflows")).unwrap();
+    other.write("principles/Acme_Other.md", "# Principle: Other\n");
+    assert_eq!(counts(&index(&graph, &other.wiki()).await), (1, 4, 0, 0));
+    // The first folder claims its pages back, and leaves the other's own page alone.
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 4, 1, 0));
+    page(&graph, "Principle/Acme_Other").await;
+    let options = IndexOptions { clear_existing: true, persist_path: None };
+    let report = graph.index(Some(house.wiki()), options, &|_, _| {}).await.unwrap();
+    assert_eq!(counts(&report), (5, 0, 0, 6));
+}
+
+#[tokio::test]
+async fn an_index_file_is_written_and_can_be_read() {
+    let house = House::small();
+    let graph = house.open();
+    let path = house.wiki().join("wiki.index");
+    let save =
+        |path: &std::path::Path| IndexOptions { clear_existing: false, persist_path: Some(path.to_owned()) };
+    graph.index(Some(house.wiki()), save(&path), &|_, _| {}).await.unwrap();
+    let file = IndexFile::read(&path).unwrap();
+    assert_eq!((file.search_backend.as_str(), file.page_count), ("sqlite", 5));
+    assert_eq!(file.created_at, "2026-01-09T12:00:00Z");
+    assert_eq!(file.wiki(), house.wiki().canonicalize().unwrap());
+
+    for (path, kind) in [
+        (house.dir.path().join("out.index"), FaultKind::Denied),
+        (house.wiki().join("heuristics/Acme_Rest_Tip.md"), FaultKind::InvalidArguments),
+    ] {
+        let before = fs::read(&path).ok();
+        let fault = graph.index(Some(house.wiki()), save(&path), &|_, _| {}).await.unwrap_err();
+        assert_eq!((fault.kind, fs::read(&path).ok()), (kind, before));
+    }
+}

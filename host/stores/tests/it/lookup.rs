@@ -1,0 +1,112 @@
+//! Finding one page by id or title, its neighbours, the counts, and how the engine is.
+
+use gatehouse_core::{
+    outcome::FaultKind,
+    ports::{
+        Knowledge as _,
+        knowledge::{Lookup, Neighbour, PageType},
+    },
+};
+
+use crate::support::{House, index, page};
+
+#[tokio::test]
+async fn ids_and_titles_are_found_in_every_spelling() {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    for name in [
+        "Heuristic/Acme_Rest_Tip",
+        "Heuristic/Acme Rest Tip",
+        "Heuristic:Acme_Rest_Tip",
+        "Rest_Tip",
+        " Rest Tip ",
+    ] {
+        let found = page(&graph, name).await;
+        assert_eq!(
+            (found.id.as_str(), found.title.as_str()),
+            ("Heuristic/Acme_Rest_Tip", "Rest_Tip"),
+            "{name}"
+        );
+    }
+    let tip = page(&graph, "Rest_Tip").await;
+    assert_eq!((tip.overview.as_str(), tip.page_type), ("", PageType::Heuristic));
+    assert!(tip.content.starts_with("A page without an overview"));
+}
+
+#[tokio::test]
+async fn near_titles_are_offered_and_never_taken() {
+    let house = House::small();
+    let graph = house.open();
+    assert_eq!(graph.page("anything").await.unwrap(), Lookup::Missing(vec![]));
+    index(&graph, &house.wiki()).await;
+    for name in ["rest tip", "Acme_Rest_Tip", "Heuristic/Rest_Tip", "Rest_Tipp"] {
+        let Lookup::Missing(near) = graph.page(name).await.unwrap() else { panic!("{name} was found") };
+        assert_eq!((near.len(), near[0].as_str()), (3, "Rest_Tip"), "{name}");
+    }
+    for name in ["", "/", "'; DROP TABLE page; --", "\0", &"x".repeat(1_000_000)] {
+        assert!(matches!(graph.page(name).await.unwrap(), Lookup::Missing(_)));
+    }
+}
+
+#[tokio::test]
+async fn an_edge_declared_from_both_ends_is_one_neighbour() {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    let neighbour = |edge: &str, outgoing, id: &str, title: &str| Neighbour {
+        edge: edge.into(),
+        outgoing,
+        id: id.into(),
+        title: title.into(),
+    };
+    let machine = graph.neighbours("Implementation/Acme KneadingMachine").await.unwrap();
+    assert_eq!(
+        machine,
+        [
+            neighbour("implemented_by", false, "Principle/Acme_Fermentation", "Fermentation"),
+            neighbour("implements", true, "Principle/Acme_Fermentation", "Fermentation"),
+            neighbour("requires_env", true, "Environment/Acme_Kitchen", "Kitchen"),
+            neighbour("uses_heuristic", true, "Heuristic/Acme_Rest_Tip", "Rest_Tip"),
+        ]
+    );
+    let tip = graph.neighbours("Heuristic/Acme_Rest_Tip").await.unwrap();
+    assert_eq!(
+        tip,
+        [
+            neighbour("uses_heuristic", false, "Implementation/Acme_KneadingMachine", "KneadingMachine"),
+            neighbour("uses_heuristic", false, "Workflow/Acme_Bread_Baking", "Bread_Baking"),
+        ]
+    );
+    assert_eq!(graph.neighbours("Nothing/Here").await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn counts_and_health_are_told() {
+    let house = House::small();
+    let graph = house.open();
+    let health = graph.health().await.unwrap();
+    assert_eq!((health.schema, health.pages), (None, 0));
+    assert!(!house.database().exists());
+    index(&graph, &house.wiki()).await;
+    let stats = graph.stats().await.unwrap();
+    assert_eq!((stats.engine.as_str(), stats.pages, stats.links), ("sqlite", 5, 6));
+    assert_eq!(stats.by_type.len(), 5);
+    let health = graph.health().await.unwrap();
+    assert_eq!((health.schema, health.pages), (Some((1, 1)), 5));
+    assert_eq!(health.address, house.database().display().to_string());
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_opened_is_unavailable_and_named() {
+    let house = House::small();
+    std::fs::create_dir_all(house.database()).unwrap();
+    let graph = house.open();
+    for fault in [graph.page("x").await.unwrap_err(), graph.health().await.unwrap_err()] {
+        assert_eq!(fault.kind, FaultKind::Unavailable);
+        let start = format!("knowledge engine 'sqlite' at {}: ", house.database().display());
+        assert!(fault.message.starts_with(&start), "{}", fault.message);
+    }
+    std::fs::remove_dir(house.database()).unwrap();
+    assert!(graph.page("x").await.is_ok());
+}

@@ -1,0 +1,183 @@
+//! Editing a page: row and file change together, or neither does.
+
+use std::fs;
+
+use gatehouse_core::{
+    outcome::FaultKind,
+    ports::{Knowledge as _, knowledge::Changes},
+};
+use gatehouse_stores::WikiRoots;
+
+use crate::support::{House, NOW, counts, index, link, page, source};
+
+const FILE: &str = "workflows/Acme_Bread_Baking.md";
+const ID: &str = "Workflow/Acme_Bread_Baking";
+
+fn overview(text: &str) -> Changes {
+    Changes { overview: Some(text.into()), ..Changes::default() }
+}
+
+#[tokio::test]
+async fn a_page_and_its_file_change_together_and_survive_reopening() {
+    let house = House::small();
+    let before = house.read(FILE);
+    {
+        let graph = house.open();
+        index(&graph, &house.wiki()).await;
+        let changes = Changes {
+            overview: Some("Loaves.".into()),
+            domains: Some(vec!["Baking".into(), "New Domain".into()]),
+            sources: Some(vec![source("Other Book")]),
+            links: Some(vec![
+                link("step", "Principle/Acme_Fermentation"),
+                link("related", "Heuristic/Acme_Gone"),
+            ]),
+            ..Changes::default()
+        };
+        let report = graph.patch("Workflow/Acme Bread Baking", changes, None, true).await.unwrap();
+        assert_eq!(report.changed, ["overview", "domains", "sources", "links"]);
+        assert_eq!((report.file.as_deref(), report.last_updated.as_deref()), (Some(FILE), Some(NOW)));
+        assert_eq!(report.unresolved_links[0].target, "Heuristic/Acme_Gone");
+    }
+    let graph = house.open();
+    let bread = page(&graph, ID).await;
+    assert_eq!((bread.overview.as_str(), bread.domains[1].as_str()), ("Loaves.", "New Domain"));
+    assert_eq!((bread.sources, bread.neighbours.len()), (vec![source("Other Book")], 1));
+    let expected = before
+        .replace("From flour to a loaf in five steps.", "Loaves.")
+        .replace("[[domain::Home_Cooking]]", "[[domain::New_Domain]]")
+        .replace("Doc|Bread Book|https://example.org/bread", "Doc|Other Book|https://example.org")
+        .replace("uses_heuristic::Heuristic:Acme Rest Tip", "related::Heuristic:Acme_Gone")
+        .replace("2026-01-01 10:00 GMT", NOW);
+    assert_eq!(house.read(FILE), expected);
+    // The store already says what the file says.
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
+}
+
+#[tokio::test]
+async fn the_same_values_touch_neither_file_nor_date() {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    let before = (house.read(FILE), fs::metadata(house.wiki().join(FILE)).unwrap().modified().unwrap());
+    let report = graph.patch(ID, overview("From flour to a loaf in five steps."), None, true).await.unwrap();
+    assert_eq!((report.changed, report.file), (vec![], None));
+    assert_eq!(report.last_updated.as_deref(), Some("2026-01-01 10:00 GMT"));
+    assert_eq!(
+        before,
+        (house.read(FILE), fs::metadata(house.wiki().join(FILE)).unwrap().modified().unwrap())
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_changed_since_indexing_is_not_overwritten() {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    let mine = house.read(FILE) + "\nA line of my own.\n";
+    house.write(FILE, &mine);
+    let fault = graph.patch(ID, overview("x"), None, true).await.unwrap_err();
+    assert!(
+        fault.message.contains("changed since it was indexed") && fault.hint.unwrap().contains("kg_index")
+    );
+    assert_eq!(
+        (house.read(FILE), page(&graph, ID).await.overview.as_str()),
+        (mine, "From flour to a loaf in five steps.")
+    );
+    fs::remove_file(house.wiki().join(FILE)).unwrap();
+    assert!(graph.patch(ID, overview("x"), None, true).await.is_err());
+    assert!(!house.wiki().join(FILE).exists());
+}
+
+#[tokio::test]
+async fn bad_input_leaves_everything_as_it_was() {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    let before = (house.read(FILE), page(&graph, ID).await);
+    let bad = [
+        overview("== Heading =="),
+        Changes { domains: Some(vec!["a\nb".into()]), ..overview("fine") },
+        Changes { sources: Some(vec![source("a]]b")]), ..overview("fine") },
+        Changes { links: Some(vec![link("nonsense", "Principle/X")]), ..overview("fine") },
+        Changes { links: Some(vec![link("step", "../X")]), ..overview("fine") },
+    ];
+    for changes in bad {
+        let fault = graph.patch(ID, changes, None, true).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::InvalidArguments, "{fault:?}");
+    }
+    for id in
+        ["../workflows/Acme_Bread_Baking", "/etc/passwd", "Workflow/../x", "Workflow/a/b", "Bread Baking", ""]
+    {
+        let fault = graph.patch(id, overview("x"), None, true).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::InvalidArguments, "{id}");
+    }
+    let fault = graph.patch("Workflow/Bread_Bakin", overview("x"), None, true).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.message.as_str()),
+        (FaultKind::NotFound, "Page not found: 'Workflow/Bread_Bakin'")
+    );
+    assert!(fault.hint.unwrap().contains("Bread_Baking"));
+    assert_eq!(before, (house.read(FILE), page(&graph, ID).await));
+}
+
+#[tokio::test]
+async fn wiki_dir_must_be_allowed_and_the_pages_own() {
+    let (house, other) = (House::small(), House::small());
+    let graph = house.open_with(WikiRoots::Only(vec![house.wiki(), other.wiki()]));
+    index(&graph, &house.wiki()).await;
+    let fault = graph.patch(ID, overview("x"), Some("/etc".into()), true).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Denied);
+    let fault = graph.patch(ID, overview("x"), Some(other.wiki()), true).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidArguments);
+    let report = graph.patch(ID, overview("x"), Some(house.wiki().join("../wiki")), true).await.unwrap();
+    assert_eq!(report.file.as_deref(), Some(FILE));
+}
+
+#[tokio::test]
+async fn outside_the_roots_only_the_stored_page_changes() {
+    let house = House::small();
+    let before = house.read(FILE);
+    index(&house.open_with(WikiRoots::Any), &house.wiki()).await;
+    let graph = house.open_with(WikiRoots::Only(vec![]));
+    let report = graph.patch(ID, overview("Stored."), None, true).await.unwrap();
+    assert_eq!((report.file, page(&graph, ID).await.overview.as_str()), (None, "Stored."));
+    assert_eq!(house.read(FILE), before);
+    // The folder is the truth: indexing it brings the page back.
+    assert_eq!(counts(&index(&house.open(), &house.wiki()).await), (0, 1, 4, 0));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_page_that_became_a_link_out_of_the_folder_is_not_followed() {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    let outside = house.dir.path().join("outside.md");
+    fs::rename(house.wiki().join(FILE), &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, house.wiki().join(FILE)).unwrap();
+    let before = fs::read(&outside).unwrap();
+    let report = graph.patch(ID, overview("x"), None, true).await.unwrap();
+    assert_eq!(report.file, None);
+    assert_eq!(fs::read(&outside).unwrap(), before);
+}
+
+#[tokio::test]
+async fn edits_at_the_same_time_are_all_kept_or_refused() {
+    let house = House::small();
+    let graph = std::sync::Arc::new(house.open());
+    index(&graph, &house.wiki()).await;
+    let edits: Vec<_> = (0..16)
+        .map(|n| {
+            let graph = std::sync::Arc::clone(&graph);
+            tokio::spawn(async move { graph.patch(ID, overview(&format!("Edit {n}.")), None, true).await })
+        })
+        .collect();
+    let mut kept = 0;
+    for edit in edits {
+        kept += u32::from(edit.await.unwrap().is_ok());
+    }
+    assert!(kept >= 1);
+    assert!(house.read(FILE).contains(&page(&graph, ID).await.overview));
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
+}

@@ -1,0 +1,91 @@
+//! Search: what is found, in which order, and that any text may be asked.
+
+use gatehouse_core::ports::{
+    Knowledge as _,
+    knowledge::{Draft, Filters, PageType, SearchResult},
+};
+use gatehouse_stores::WikiKnowledge;
+
+use crate::support::{House, index};
+
+async fn indexed() -> (House, WikiKnowledge) {
+    let house = House::small();
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    (house, graph)
+}
+
+async fn ids(graph: &WikiKnowledge, query: &str, filters: &Filters) -> Vec<String> {
+    let found = graph.search(query, filters, 20).await.unwrap();
+    found.hits.into_iter().map(|hit| hit.page.id).collect()
+}
+
+#[tokio::test]
+async fn words_are_found_in_other_forms_and_inside_names() {
+    let (_house, graph) = indexed().await;
+    let all = Filters::default();
+    assert_eq!(ids(&graph, "bakes bread", &all).await[0], "Workflow/Acme_Bread_Baking");
+    assert_eq!(ids(&graph, "machine for dough", &all).await[0], "Implementation/Acme_KneadingMachine");
+    assert_eq!(ids(&graph, "sourdoughstarter", &all).await, ["Implementation/Acme_KneadingMachine"]);
+    let result = graph.search("the yeast quux", &all, 5).await.unwrap();
+    assert_eq!((result.hits[0].score, result.unmatched_terms), (1.0, vec!["quux".to_owned()]));
+    assert!(!result.hits[0].page.neighbours.is_empty());
+}
+
+#[tokio::test]
+async fn filters_count_before_the_limit() {
+    let (_house, graph) = indexed().await;
+    let types = Filters { page_types: vec![PageType::Heuristic], ..Filters::default() };
+    let hits = graph.search("dough", &types, 1).await.unwrap().hits;
+    assert_eq!(hits[0].page.id, "Heuristic/Acme_Rest_Tip");
+    for domain in ["Home Cooking", "home_cooking"] {
+        let filters = Filters { domains: vec!["Nothing".into(), domain.into()], ..Filters::default() };
+        assert_eq!(ids(&graph, "dough loaf baking", &filters).await, ["Workflow/Acme_Bread_Baking"]);
+    }
+    let both = Filters {
+        page_types: vec![PageType::Principle, PageType::Workflow],
+        domains: vec!["Baking".into()],
+        min_score: Some(0.99),
+    };
+    assert_eq!(ids(&graph, "yeast baking loaf", &both).await.len(), 1);
+    let many = Filters { domains: (0..50_000).map(|n| n.to_string()).collect(), ..Filters::default() };
+    assert_eq!(ids(&graph, "dough", &many).await, Vec::<String>::new());
+    let none = Filters { domains: vec!["Nothing".into()], ..Filters::default() };
+    assert_eq!(ids(&graph, "dough", &none).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn equal_pages_come_in_the_order_of_their_ids() {
+    let house = House::small();
+    let graph = house.open();
+    let draft = |title: &str| Draft {
+        title: title.into(),
+        page_type: PageType::Principle,
+        overview: "The same words.".into(),
+        content: String::new(),
+        domains: vec![],
+        sources: vec![],
+        links: vec![],
+    };
+    // More of them than are looked up at first, and the first by id stored last.
+    graph.upsert((100..300).rev().map(|n| draft(&format!("p {n}"))).collect()).await.unwrap();
+    for _ in 0..3 {
+        let hits = graph.search("same words", &Filters::default(), 3).await.unwrap().hits;
+        let found: Vec<&str> = hits.iter().map(|hit| hit.page.id.as_str()).collect();
+        assert_eq!(found, ["Principle/p_100", "Principle/p_101", "Principle/p_102"]);
+    }
+}
+
+#[tokio::test]
+async fn any_text_may_be_asked() {
+    let (_house, graph) = indexed().await;
+    for text in
+        ["\"", "dough\"", "NEAR(", "title:", "*", "-", "a AND", "🙂", "\0", "'; --", "((()", "{a b}:c"]
+    {
+        graph.search(text, &Filters::default(), 5).await.unwrap();
+    }
+    let nothing = graph.search("", &Filters::default(), 5).await.unwrap();
+    assert_eq!(nothing, SearchResult::default());
+    let long = "dough ".repeat(200_000);
+    assert!(!graph.search(&long, &Filters::default(), 5).await.unwrap().hits.is_empty());
+}

@@ -1,0 +1,117 @@
+//! A graph on a database in a temporary folder, and copies of wiki folders to break.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use gatehouse_core::ports::{
+    Clock, Knowledge as _,
+    knowledge::{IndexOptions, IndexReport, Link, Lookup, Page, PageSource},
+};
+use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
+use tempfile::TempDir;
+
+/// A clock that stands still until it is set.
+pub(crate) struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// What the clock shows at first, as pages write it.
+pub(crate) const NOW: &str = "2026-01-09 12:00 GMT";
+
+pub(crate) fn clock() -> Arc<TestClock> {
+    Arc::new(TestClock(AtomicU64::new(1_767_960_000_000)))
+}
+
+/// A folder of its own with a copy of a wiki in `wiki/` and a database in `state/`.
+pub(crate) struct House {
+    pub(crate) dir: TempDir,
+}
+
+impl House {
+    pub(crate) fn with(fixture: &Path) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        copy(fixture, &dir.path().join("wiki"));
+        Self { dir }
+    }
+
+    pub(crate) fn small() -> Self {
+        Self::with(&fixture("wiki"))
+    }
+
+    pub(crate) fn wiki(&self) -> PathBuf {
+        self.dir.path().join("wiki")
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        self.dir.path().join("state/knowledge.db")
+    }
+
+    /// The graph for tools, which may touch the wiki.
+    pub(crate) fn open(&self) -> WikiKnowledge {
+        self.open_with(WikiRoots::Only(vec![self.wiki()]))
+    }
+
+    pub(crate) fn open_with(&self, roots: WikiRoots) -> WikiKnowledge {
+        let config = KnowledgeConfig { database: self.database(), roots, default_root: None };
+        WikiKnowledge::sqlite(config, clock())
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        fs::write(self.wiki().join(file), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.wiki().join(file)).unwrap()
+    }
+}
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::write(&target, fs::read(entry.path()).unwrap()).unwrap();
+        }
+    }
+}
+
+pub(crate) async fn index(graph: &WikiKnowledge, root: &Path) -> IndexReport {
+    graph.index(Some(root.to_owned()), IndexOptions::default(), &|_, _| {}).await.unwrap()
+}
+
+pub(crate) async fn page(graph: &WikiKnowledge, id: &str) -> Page {
+    match graph.page(id).await.unwrap() {
+        Lookup::Found(page) => *page,
+        Lookup::Missing(near) => panic!("{id} is missing; near: {near:?}"),
+    }
+}
+
+pub(crate) fn link(edge: &str, target: &str) -> Link {
+    Link { edge: edge.into(), target: target.into() }
+}
+
+pub(crate) fn source(title: &str) -> PageSource {
+    PageSource { kind: "Doc".into(), title: title.into(), url: "https://example.org".into() }
+}
+
+/// (added, updated, unchanged, removed)
+pub(crate) fn counts(report: &IndexReport) -> (u32, u32, u32, u32) {
+    (report.added, report.updated, report.unchanged, report.removed)
+}

@@ -1,0 +1,68 @@
+//! Who may come in over HTTP: everybody on loopback, and only bearers of the token once there is one.
+
+use std::fmt;
+
+use axum::http::{HeaderMap, header::AUTHORIZATION};
+use subtle::ConstantTimeEq;
+
+/// The bearer token. Its value is never printed.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// Takes a token; the error says why it cannot be one.
+    pub fn new(value: String) -> Result<Self, String> {
+        if value.len() < 16 {
+            return Err(
+                "GATEHOUSE_TOKEN must have at least 16 characters; make one with `openssl rand -hex 32`"
+                    .into(),
+            );
+        }
+        if !value.chars().all(|c| c.is_ascii_graphic()) {
+            return Err("GATEHOUSE_TOKEN must be printable ASCII without spaces".into());
+        }
+        Ok(Self(value))
+    }
+
+    /// Whether the request bears this token. Takes the same time for every wrong token of one length.
+    pub(super) fn admits(&self, headers: &HeaderMap) -> bool {
+        let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let bearer = given.and_then(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+        });
+        bearer.is_some_and(|token| token.as_bytes().ct_eq(self.0.as_bytes()).into())
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_bearer_comes_in() {
+        let token = Token::new("0123456789abcdef".into()).expect("long enough");
+        let with =
+            |value: &'static str| HeaderMap::from_iter([(AUTHORIZATION, value.parse().expect("header"))]);
+        assert!(token.admits(&with("Bearer 0123456789abcdef")));
+        assert!(token.admits(&with("bearer 0123456789abcdef")));
+        for wrong in [
+            "Bearer 0123456789abcdeF",
+            "Bearer ",
+            "0123456789abcdef",
+            "Basic 0123456789abcdef",
+            "Bearer 0123456789abcdef0",
+        ] {
+            assert!(!token.admits(&with(wrong)), "{wrong}");
+        }
+        assert!(!token.admits(&HeaderMap::new()));
+        assert!(Token::new("short".into()).is_err());
+        assert_eq!(format!("{token:?}"), "Token(…)");
+    }
+}

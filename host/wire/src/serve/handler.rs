@@ -1,0 +1,151 @@
+//! One client's view of the house: requests in, results out. It keeps nothing between requests, so the
+//! same handler serves stdio, sessions and stateless HTTP.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use gatehouse_core::{Call, Fault, FaultKind, Outcome, Principal, names::quoted};
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler,
+    model::{
+        CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
+        Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+        ServerConfig, Tool,
+    },
+    service::RequestContext,
+};
+use serde_json::Value;
+
+use super::{House, Served, progress, reply};
+
+/// How long a client may keep a tool list. Reloads are announced, so this only bounds what a client
+/// misses that does not listen.
+const LIST_TTL_MS: u64 = 60_000;
+
+/// Methods of the protocol that rmcp hands over as unknown when their parameters do not parse.
+const METHODS: [&str; 12] = [
+    "completion/complete",
+    "initialize",
+    "logging/setLevel",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/templates/list",
+    "resources/unsubscribe",
+    "tools/call",
+    "tools/list",
+];
+
+#[derive(Clone)]
+pub(super) struct Handler {
+    house: Arc<House>,
+    served: Arc<Served>,
+    principal: Principal,
+}
+
+impl Handler {
+    pub(super) fn new(house: Arc<House>, served: Arc<Served>, principal: Principal) -> Self {
+        Self { house, served, principal }
+    }
+
+    async fn run(&self, name: &str, arguments: Value, context: &RequestContext<RoleServer>) -> Outcome {
+        let mut call = Call::new(self.served.catalog.load_full(), name, arguments);
+        call.principal = self.principal.clone();
+        call.cancel = context.ct.clone();
+        let progress = progress::channel(context);
+        call.progress = progress.as_ref().map(progress::Channel::sink);
+        // A panic here would leave the client without an answer for ever.
+        let outcome = AssertUnwindSafe(self.house.pipeline.call(&mut call)).catch_unwind().await;
+        let id = call.id;
+        drop(call);
+        if let Some(channel) = progress {
+            channel.finish().await;
+        }
+        outcome.unwrap_or_else(|_| {
+            tracing::error!(call = %id, tool = %quoted(name, 64), "the host panicked in a call");
+            Err(Fault::internal(format!("The host failed on this call ({id})."))
+                .hint("This is a bug in Gatehouse; the host's log has the details under that id."))
+        })
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
+        let config = ServerConfig::new(capabilities).with_server_info(server);
+        match &self.served.description {
+            Some(description) => config.with_instructions(description.clone()),
+            None => config,
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = reply::tools(&self.served.catalog.load());
+        Ok(ListToolsResult::with_all_items(tools)
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    /// Asked on each HTTP call for the schema's header rules, so it hands out no more than the schema.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let catalog = self.served.catalog.load();
+        let entry = catalog.get(name)?;
+        Some(Tool::new_with_raw(entry.name.to_string(), None, Arc::clone(&entry.spec.input_schema)))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.map_or(Value::Null, Value::Object);
+        let outcome = self.run(&request.name, arguments, &context).await;
+        reply::result(outcome).map(Into::into)
+    }
+
+    /// Where rmcp sends what it cannot parse: methods it does not know, and known methods with
+    /// parameters of the wrong shape. Arguments sent as a JSON string arrive here.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = quoted(&request.method, 64);
+        if !METHODS.contains(&request.method.as_str()) {
+            return Err(ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                format!("Unknown method: '{method}'"),
+                None,
+            ));
+        }
+        let params = request.params.unwrap_or(Value::Null);
+        let name = params.get("name").and_then(Value::as_str);
+        let (Some(name), "tools/call") = (name, request.method.as_str()) else {
+            let what = if request.method == "tools/call" { ": 'name' must be a string" } else { "" };
+            return Err(ErrorData::invalid_params(format!("Invalid params for {method}{what}"), None));
+        };
+        let arguments = params.get("arguments").cloned().unwrap_or(Value::Null);
+        let result = reply::result(self.run(name, arguments, &context).await)?;
+        let value = serde_json::to_value(result);
+        let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        // rmcp leaves this field out for clients before 2026-07-28, but not in a custom result.
+        let legacy = context.protocol_version().is_none_or(|v| v.as_str() < "2026-07-28");
+        if let Some(object) = value.as_object_mut().filter(|_| legacy) {
+            JsonObject::remove(object, "resultType");
+        }
+        Ok(CustomResult::new(value))
+    }
+}
+
+/// Whether a fault is the protocol's business rather than the tool's: the MCP specification wants an
+/// error, not a result, for a tool that does not exist.
+pub(super) fn is_protocol_error(fault: &Fault) -> bool {
+    fault.kind == FaultKind::UnknownTool
+}

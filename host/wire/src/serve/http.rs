@@ -1,0 +1,178 @@
+//! Serving over streamable HTTP: `/mcp` is the default preset, `/mcp/p/<preset>` each one by name.
+//!
+//! Browsers are kept out: a request whose Origin or Host is not this server's own is refused, so a web
+//! page cannot reach a host on loopback. Beyond loopback every request needs the bearer token.
+
+use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Path, Request, State},
+    http::{
+        StatusCode,
+        header::{CONTENT_TYPE, WWW_AUTHENTICATE},
+    },
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::any,
+    serve::ListenerExt,
+};
+use gatehouse_core::{Principal, names};
+use rmcp::transport::streamable_http_server::{
+    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::{House, auth::Token, handler::Handler};
+
+/// The largest request body, the same as the longest line over stdio.
+const MAX_BODY: usize = 16 << 20;
+
+type Mcp = StreamableHttpService<Handler, LocalSessionManager>;
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Beyond loopback without a token.
+    #[error(
+        "refusing to listen on {0} without a token: everybody who can reach that address could call every tool"
+    )]
+    NeedsToken(SocketAddr),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {cause}")]
+    Bind {
+        /// Which.
+        address: SocketAddr,
+        /// Why not.
+        cause: std::io::Error,
+    },
+}
+
+/// A server that listens and has not started to answer.
+pub struct Http {
+    listener: TcpListener,
+    /// Where it listens; the port is the real one where 0 was asked for.
+    pub address: SocketAddr,
+    token: Option<Token>,
+}
+
+/// Binds the address, deny by default.
+pub async fn bind(address: SocketAddr, token: Option<Token>) -> Result<Http, HttpError> {
+    if !address.ip().is_loopback() && token.is_none() {
+        return Err(HttpError::NeedsToken(address));
+    }
+    let failed = |cause| HttpError::Bind { address, cause };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok(Http { listener, address, token })
+}
+
+struct Server {
+    presets: HashMap<String, Result<Mcp, String>>,
+    default: String,
+    token: Option<Token>,
+}
+
+impl Http {
+    /// Answers until `stop` is cancelled, then lets running requests end.
+    pub async fn serve(
+        self,
+        house: Arc<House>,
+        default: &str,
+        stop: CancellationToken,
+    ) -> std::io::Result<()> {
+        let mut presets = HashMap::new();
+        for (name, served) in &house.presets {
+            let service = served.as_ref().map_err(Clone::clone).map(|served| {
+                let handler = Handler::new(Arc::clone(&house), Arc::clone(served), self.principal());
+                let config = self.config(&stop);
+                StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config)
+            });
+            presets.insert(name.clone(), service);
+        }
+        let server = Arc::new(Server { presets, default: default.to_owned(), token: self.token });
+        let router = Router::new()
+            .route("/mcp", any(default_preset))
+            .route("/mcp/p/{preset}", any(named_preset))
+            .fallback(unknown_path)
+            .layer(middleware::from_fn_with_state(Arc::clone(&server), authenticate))
+            .with_state(server);
+        // Without it, small replies wait for the client's delayed acknowledgement: 40 ms each.
+        let listener = self.listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
+        axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+    }
+
+    fn principal(&self) -> Principal {
+        match &self.token {
+            Some(_) => Principal::Named("token".into()),
+            None => Principal::Local,
+        }
+    }
+
+    fn config(&self, stop: &CancellationToken) -> StreamableHttpServerConfig {
+        let port = self.address.port();
+        let own = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("http://{host}:{port}"));
+        let config = StreamableHttpServerConfig::default()
+            .with_allowed_origins(own)
+            .enforce_origin_validation()
+            .with_max_request_body_bytes(MAX_BODY)
+            .with_cancellation_token(stop.child_token());
+        // Beyond loopback the host goes by names we cannot know; there the token is the protection.
+        if self.address.ip().is_loopback() { config } else { config.disable_allowed_hosts() }
+    }
+}
+
+async fn authenticate(State(server): State<Arc<Server>>, request: Request, next: Next) -> Response {
+    if server.token.as_ref().is_none_or(|token| token.admits(request.headers())) {
+        return next.run(request).await;
+    }
+    let why = "This host needs the header `Authorization: Bearer <GATEHOUSE_TOKEN>`.";
+    let mut response = refuse(StatusCode::UNAUTHORIZED, why);
+    response.headers_mut().insert(WWW_AUTHENTICATE, axum::http::HeaderValue::from_static("Bearer"));
+    response
+}
+
+async fn default_preset(State(server): State<Arc<Server>>, request: Request) -> Response {
+    answer(&server, &server.default, request).await
+}
+
+async fn named_preset(
+    State(server): State<Arc<Server>>,
+    Path(preset): Path<String>,
+    request: Request,
+) -> Response {
+    answer(&server, &preset, request).await
+}
+
+async fn unknown_path() -> Response {
+    refuse(StatusCode::NOT_FOUND, "MCP is served on /mcp and on /mcp/p/<preset>.")
+}
+
+async fn answer(server: &Server, preset: &str, request: Request) -> Response {
+    match server.presets.get(preset) {
+        Some(Ok(service)) => service.handle(request).await.map(Body::new).into_response(),
+        Some(Err(why)) => {
+            refuse(StatusCode::SERVICE_UNAVAILABLE, &format!("Preset '{preset}' cannot be served: {why}"))
+        }
+        None => {
+            let mut known: Vec<&str> = server.presets.keys().map(String::as_str).collect();
+            known.sort_unstable();
+            let near = names::did_you_mean(preset, known.iter().copied());
+            let shown = names::quoted(preset, 64);
+            refuse(
+                StatusCode::NOT_FOUND,
+                &format!("Unknown preset '{shown}'.{near} There are: {}.", known.join(", ")),
+            )
+        }
+    }
+}
+
+fn refuse(status: StatusCode, why: &str) -> Response {
+    let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": why}}).to_string();
+    (status, [(CONTENT_TYPE, "application/json")], body).into_response()
+}

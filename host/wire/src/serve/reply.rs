@@ -1,0 +1,180 @@
+//! The one mapping between core's outcomes and MCP's results.
+
+use std::sync::Arc;
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use gatehouse_core::{
+    Catalog, Content, Fault, Outcome, Reply,
+    catalog::Entry,
+    outcome::{Media, ResourceBody},
+};
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, ContentBlock, Tool, ToolAnnotations},
+};
+use serde_json::{Map, Value, json};
+
+use super::handler::is_protocol_error;
+
+/// What tools/list says, sorted by name. The same catalog gives the same bytes.
+pub fn tools(catalog: &Catalog) -> Vec<Tool> {
+    catalog.entries().iter().map(tool).collect()
+}
+
+fn tool(entry: &Entry) -> Tool {
+    let spec = &entry.spec;
+    let hints = spec.annotations();
+    let annotations = ToolAnnotations::new()
+        .read_only(hints.read_only)
+        .destructive(hints.destructive)
+        .idempotent(hints.idempotent)
+        .open_world(hints.open_world);
+    let mut tool =
+        Tool::new(entry.name.to_string(), spec.description.clone(), Arc::clone(&spec.input_schema))
+            .with_annotations(annotations);
+    if let Some(title) = &spec.title {
+        tool = tool.with_title(title.clone());
+    }
+    match &spec.output_schema {
+        Some(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
+        None => tool,
+    }
+}
+
+/// A result, or an error where the protocol wants one.
+pub(super) fn result(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
+    match outcome.and_then(success) {
+        Ok(result) => Ok(result),
+        Err(fault) if is_protocol_error(&fault) => Err(ErrorData::invalid_params(fault.message, None)),
+        Err(fault) => Ok(failure(fault)),
+    }
+}
+
+fn success(reply: Reply) -> Result<CallToolResult, Fault> {
+    let blocks = reply.content.into_iter().map(block).collect::<Result<_, _>>()?;
+    let mut result = CallToolResult::success(blocks);
+    result.structured_content = reply.structured.map(Value::Object);
+    result.is_error = Some(reply.is_error);
+    Ok(result)
+}
+
+/// A fault as a tool result, so that the model reads it: clients hide protocol errors.
+fn failure(fault: Fault) -> CallToolResult {
+    let text = match &fault.hint {
+        Some(hint) => format!("{}\n{hint}", fault.message),
+        None => fault.message.clone(),
+    };
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(json!({
+        "error": {
+            "type": fault.kind.error_type(),
+            "message": fault.message,
+            "recoverable": fault.retryable,
+            "suggestion": fault.hint,
+        }
+    }));
+    result
+}
+
+fn block(content: Content) -> Result<ContentBlock, Fault> {
+    let media = |kind: &str, media: Media| json!({ "type": kind, "data": BASE64.encode(media.data), "mimeType": media.mime_type });
+    let value = match content {
+        Content::Text(text) => return Ok(ContentBlock::text(text)),
+        Content::Image(image) => media("image", image),
+        Content::Audio(audio) => media("audio", audio),
+        Content::Link(link) => Value::Object(present([
+            ("type", Some("resource_link".into())),
+            ("uri", Some(link.uri.into())),
+            ("name", Some(link.name.into())),
+            ("title", link.title.map(Into::into)),
+            ("description", link.description.map(Into::into)),
+            ("mimeType", link.mime_type.map(Into::into)),
+            ("size", link.size.map(Into::into)),
+        ])),
+        Content::Embedded(resource) => {
+            let body = match resource.body {
+                ResourceBody::Text(text) => ("text", Some(text.into())),
+                ResourceBody::Blob(data) => ("blob", Some(BASE64.encode(data).into())),
+            };
+            let inner = present([
+                ("uri", Some(resource.uri.into())),
+                ("mimeType", resource.mime_type.map(Into::into)),
+                body,
+            ]);
+            json!({ "type": "resource", "resource": inner })
+        }
+        Content::Other(block) => Value::Object(block),
+    };
+    serde_json::from_value(value).map_err(|error| {
+        Fault::internal(format!("The tool sent a content block that is not of the protocol: {error}."))
+    })
+}
+
+fn present<const N: usize>(members: [(&str, Option<Value>); N]) -> Map<String, Value> {
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::outcome::{EmbeddedResource, ResourceLink};
+
+    use super::*;
+
+    fn wire(outcome: Outcome) -> Value {
+        serde_json::to_value(result(outcome).expect("a result")).expect("JSON")
+    }
+
+    #[test]
+    fn a_fault_is_a_result_that_names_the_next_step() {
+        let fault = Fault::not_found("Page not found: 'x'").hint("Try search_knowledge.");
+        let value = wire(Err(fault));
+        assert_eq!(value["isError"], true);
+        assert_eq!(value["content"][0]["text"], "Page not found: 'x'\nTry search_knowledge.");
+        assert_eq!(
+            value["structuredContent"]["error"],
+            json!({"type": "MCP_ERROR", "message": "Page not found: 'x'", "recoverable": false, "suggestion": "Try search_knowledge."})
+        );
+    }
+
+    #[test]
+    fn an_unknown_tool_is_a_protocol_error() {
+        let fault = Fault::new(gatehouse_core::FaultKind::UnknownTool, "Unknown tool: 'x'.");
+        assert_eq!(result(Err(fault)).expect_err("an error").code.0, -32602);
+    }
+
+    #[test]
+    fn every_block_arrives_as_it_was_sent() {
+        let other =
+            json!({"type": "text", "text": "hi", "annotations": {"audience": ["user"], "priority": 0.5}});
+        let reply = Reply {
+            content: vec![
+                Content::Text("plain".into()),
+                Content::Image(Media { data: vec![1, 2, 3], mime_type: "image/png".into() }),
+                Content::Audio(Media { data: vec![4], mime_type: "audio/wav".into() }),
+                Content::Link(ResourceLink {
+                    uri: "gatehouse://artifact/art-1".into(),
+                    name: "art-1".into(),
+                    title: None,
+                    description: None,
+                    mime_type: Some("text/plain".into()),
+                    size: Some(12),
+                }),
+                Content::Embedded(EmbeddedResource {
+                    uri: "test://e".into(),
+                    mime_type: None,
+                    body: ResourceBody::Blob(vec![255]),
+                }),
+                Content::Other(other.as_object().cloned().unwrap_or_default()),
+            ],
+            structured: None,
+            is_error: false,
+        };
+        let value = wire(Ok(reply));
+        let blocks = value["content"].as_array().expect("blocks");
+        assert_eq!(blocks[1], json!({"type": "image", "data": "AQID", "mimeType": "image/png"}));
+        assert_eq!(blocks[2]["data"], "BA==");
+        assert_eq!(blocks[3]["size"], 12);
+        assert_eq!(blocks[4]["resource"], json!({"uri": "test://e", "blob": "/w=="}));
+        assert_eq!(blocks[5], other);
+    }
+}

@@ -1,0 +1,83 @@
+//! Bad input of every kind gets an error that names it and the next step, and nothing else changes.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Place, host::text_of};
+
+/// Arguments that the schema refuses, and what the error says first.
+fn refused() -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        ("search_knowledge", json!({}), "Invalid arguments: missing required argument 'query'."),
+        ("search_knowledge", json!({"qurey": "x"}), "Invalid arguments: unknown argument 'qurey'. Did you mean 'query'?"),
+        ("search_knowledge", json!({"query": "x", "extra": 1}), "Invalid arguments: unknown argument 'extra'."),
+        ("search_knowledge", json!({"query": 5}), "Invalid arguments: 'query' must be a string, got a number."),
+        ("search_knowledge", json!({"query": ""}), "Invalid arguments: 'query' must have at least 1 character."),
+        ("search_knowledge", json!({"query": "x", "top_k": 0}), "Invalid arguments: 'top_k' must be at least 1, got 0."),
+        ("search_knowledge", json!({"query": "x", "top_k": -1}), "Invalid arguments: 'top_k' must be at least 1, got -1."),
+        ("search_knowledge", json!({"query": "x", "top_k": "five"}), "Invalid arguments: 'top_k' must be"),
+        ("search_knowledge", json!({"query": "x", "min_score": 1.5}), "Invalid arguments: 'min_score' must be at most 1"),
+        ("search_knowledge", json!({"query": "x", "page_types": ["Princple"]}), "Invalid arguments: 'page_types.0' must be one of"),
+        ("search_knowledge", json!({"query": "x", "page_types": "Principle"}), "Invalid arguments: 'page_types' must be"),
+        ("search_knowledge", json!({"query": "x".repeat(1 << 20)}), "Invalid arguments: 'query' must have at most 8192 characters, got 1048576."),
+        ("get_page_structure", json!({"page_type": "essay"}), "Invalid arguments: 'page_type' must be one of principle, implementation, environment, heuristic, workflow"),
+        ("kg_edit", json!({"page_id": "Principle/X", "updates": {}}), "Invalid arguments: 'updates'"),
+        ("kg_edit", json!({"page_id": "Principle/X", "updates": {"titel": "x"}}), "Invalid arguments: unknown argument 'titel' in 'updates'."),
+        ("wiki_idea_search", json!("{\"query\": 5}"), "Invalid arguments: 'query' must be a string"),
+        ("wiki_idea_search", json!("{oops"), "Invalid arguments: the arguments are a string that is not JSON"),
+        ("wiki_idea_search", json!([1, 2]), "Invalid arguments: the arguments must be an object, got an array."),
+    ]
+}
+
+#[test]
+fn wrong_arguments_are_named_with_what_would_be_right() {
+    let place = Place::shipped();
+    let mut client = Client::start(&place, "full");
+    for (tool, arguments, said) in refused() {
+        let text = client.fails(tool, arguments);
+        assert!(text.starts_with(said), "{said}\n{text}");
+        assert!(text.contains("\nExpected: {"), "the right schema is shown: {text}");
+        assert!(text.len() < 8_000, "{} bytes", text.len());
+    }
+    let result = client.call("search_knowledge", json!({}));
+    assert_eq!(result["structuredContent"]["error"]["type"], "VALIDATION");
+    assert!(!place.path("state/knowledge.db").exists(), "refused calls never reach the engine");
+}
+
+#[test]
+fn odd_but_valid_queries_are_answered() {
+    let place = Place::shipped();
+    let wiki = place.sample_wiki();
+    place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
+    let mut client = Client::start(&place, "full");
+    for query in [
+        "breaker\u{0}", "\u{1F980}\u{1F680}", "\"unbalanced", "a AND b OR NOT c", "NEAR(a b, 5)", "title:x", "x*", "^x", "-x",
+        "(((", "{}[]<>", "'; DROP TABLE pages; --", "the of and", "\u{202e}abc", "日本語 русский", "\\", "%_", "circuit-breaker's",
+    ] {
+        let result = client.call("search_knowledge", json!({"query": query}));
+        assert_ne!(result["isError"], true, "{query:?}: {result}");
+        assert!(text_of(&result).contains("# Search Results for:") || text_of(&result).contains("Try:"), "{result}");
+    }
+    let many = json!({"query": "tool ".repeat(1_600)});
+    assert_ne!(client.call("search_knowledge", many)["isError"], true);
+    for top_k in [json!(1_000_000_000), json!(1e18), json!(20)] {
+        let found = client.call("search_knowledge", json!({"query": "tool", "top_k": top_k}))["structuredContent"]["found"].clone();
+        assert!(found.as_u64().is_some_and(|found| found <= 20), "{found}");
+    }
+}
+
+#[test]
+fn arguments_in_a_string_are_parsed() {
+    let place = Place::shipped();
+    let mut client = Client::start(&place, "full");
+    let text = client.text("get_page_structure", json!("{\"page_type\": \"heuristic\"}"));
+    assert!(text.contains("Reasoning"), "{text}");
+}
+
+#[test]
+fn a_tool_without_arguments_takes_none_or_an_empty_object() {
+    let place = Place::with("[presets.p]\ngates.vices = {}\n", &["vices"]);
+    let mut client = Client::start(&place, "p");
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+    let answer = client.request("tools/call", json!({"name": "well_behaved"}));
+    assert_eq!(answer["result"]["content"][0]["text"], "fine", "{answer}");
+}

@@ -1,0 +1,155 @@
+//! Real clients, each over stdio and over HTTP: the Python SDK and the inspector list and call every
+//! tool of every preset. They are installed by `cargo xtask test`; without them these tests say so.
+
+use std::{env, path::PathBuf, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::support::{Http, Place, place::binary};
+
+const PRESETS: [&str; 5] = ["merger", "ideation", "implementation", "context", "full"];
+
+/// What xtask installed, or none and a loud word about it.
+fn installed(variable: &str) -> Option<PathBuf> {
+    let found = env::var_os(variable).map(PathBuf::from);
+    if found.is_none() {
+        assert!(env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none(), "{variable} is not set, and services are required");
+        eprintln!("SKIPPED: {variable} is not set; `cargo xtask test` installs the client and sets it");
+    }
+    found
+}
+
+/// A place whose knowledge graph holds the sample wiki.
+fn indexed() -> Place {
+    let place = Place::shipped();
+    let wiki = place.sample_wiki();
+    place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
+    place
+}
+
+/// One call per tool that works on the sample wiki.
+fn calls() -> Value {
+    json!({
+        "search_knowledge": {"query": "circuit breaker", "top_k": 2},
+        "get_wiki_page": {"page_title": "Principle/Circuit_Breaking"},
+        "kg_index": {"page_data": {"page_title": "From a client", "page_type": "Heuristic", "overview": "o", "content": "c"}},
+        "kg_edit": {"page_id": "Heuristic/From_a_client", "updates": {"overview": "edited"}},
+        "get_page_structure": {"page_type": "principle"},
+        "wiki_idea_search": {"query": "retries"},
+        "wiki_code_search": {"query": "retries"},
+    })
+}
+
+const PYTHON_CLIENT: &str = r#"
+import asyncio, json, sys
+from mcp import Client, StdioServerParameters, stdio_client
+
+async def main():
+    target, calls = json.loads(sys.argv[1]), json.loads(sys.argv[2])
+    server = target["url"] if "url" in target else stdio_client(StdioServerParameters(**target))
+    async with Client(server) as client:
+        said = {}
+        listed = (await client.list_tools()).tools
+        order = [name for name in calls if name in {tool.name for tool in listed}]
+        assert len(order) == len(listed), [tool.name for tool in listed]
+        for name in order:
+            result = await client.call_tool(name, calls[name])
+            said[name] = [bool(result.is_error), result.content[0].text]
+        print(json.dumps(said))
+
+asyncio.run(main())
+"#;
+
+fn python(place: &Place, target: &Value) -> Option<Value> {
+    let python = installed("GATEHOUSE_TEST_PYTHON")?;
+    let script = place.write("client.py", PYTHON_CLIENT);
+    let ran = Command::new(python).arg(script).arg(target.to_string()).arg(calls().to_string()).output().expect("run python");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    Some(serde_json::from_slice(&ran.stdout).expect("JSON"))
+}
+
+fn all_worked(said: &Value, preset: &str) {
+    let tools = said.as_object().expect("tools");
+    assert!(!tools.is_empty());
+    for (tool, said) in tools {
+        assert_eq!(said[0], false, "{preset}: {tool}: {said}");
+    }
+}
+
+#[test]
+fn python_calls_every_tool_over_stdio() {
+    for preset in PRESETS {
+        let place = indexed();
+        let target = json!({
+            "command": binary(),
+            "args": ["serve", "--preset", preset, "--config", place.path("presets.toml")],
+            "env": {"GATEHOUSE_STATE": place.path("state")},
+        });
+        let Some(said) = python(&place, &target) else { return };
+        all_worked(&said, preset);
+    }
+}
+
+#[test]
+fn python_calls_every_tool_over_http() {
+    let place = indexed();
+    let host = Http::start(&place, "full", &[]);
+    for preset in PRESETS {
+        let Some(said) = python(&place, &json!({"url": format!("{}/mcp/p/{preset}", host.base)})) else { return };
+        all_worked(&said, preset);
+    }
+}
+
+/// Runs the inspector's command line.
+fn inspector(arguments: &[String]) -> Option<Value> {
+    let (node, script) = (installed("GATEHOUSE_TEST_NODE")?, installed("GATEHOUSE_TEST_INSPECTOR")?);
+    let folders = env::join_paths(node.parent().map(PathBuf::from).into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())));
+    let ran = Command::new(&node)
+        .arg(script)
+        .arg("--cli")
+        .args(arguments)
+        .env("PATH", folders.expect("a path"))
+        .output()
+        .expect("run the inspector");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{arguments:?}\n{said}\n{}", String::from_utf8_lossy(&ran.stderr));
+    Some(serde_json::from_str(&said).unwrap_or_else(|_| panic!("JSON: {said}")))
+}
+
+fn inspect_every_tool(target: &[String]) {
+    let run = |rest: &[&str]| {
+        let arguments: Vec<String> = target.iter().cloned().chain(rest.iter().map(|part| (*part).to_owned())).collect();
+        inspector(&arguments)
+    };
+    let Some(listed) = run(&["--method", "tools/list", "--strict"]) else { return };
+    let tools: Vec<&str> = listed["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(tools.len(), 7, "{listed}");
+    for (tool, arguments) in calls().as_object().expect("calls") {
+        let mut rest = vec!["--method", "tools/call", "--tool-name", tool];
+        let given: Vec<String> = arguments.as_object().expect("arguments").iter().map(|(name, value)| match value {
+            Value::String(text) => format!("{name}={text}"),
+            other => format!("{name}={other}"),
+        }).collect();
+        for argument in &given {
+            rest.extend(["--tool-arg", argument]);
+        }
+        let result = run(&rest).expect("installed");
+        assert_ne!(result["isError"], true, "{tool}: {result}");
+    }
+}
+
+#[test]
+fn the_inspector_calls_every_tool_over_http() {
+    let place = indexed();
+    let host = Http::start(&place, "full", &[]);
+    inspect_every_tool(&[format!("{}/mcp", host.base), "--transport".into(), "http".into()]);
+}
+
+#[test]
+fn the_inspector_calls_every_tool_over_stdio() {
+    let place = indexed();
+    let file = place.path("presets.toml").display().to_string();
+    let state = format!("GATEHOUSE_STATE={}", place.path("state").display());
+    let line = [&binary().display().to_string(), "serve", "--preset", "full", "--config", &file].map(str::to_owned);
+    inspect_every_tool(&[&["-e".to_owned(), state][..], &line].concat());
+}

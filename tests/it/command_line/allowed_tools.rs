@@ -1,0 +1,57 @@
+//! `gatehouse allowed-tools`: what goes into an agent's allow-list.
+
+use serde_json::json;
+
+use super::run;
+use crate::support::Place;
+
+#[test]
+fn tools_stand_in_gate_order_after_the_base_tools() {
+    let expected = json!([
+        "Read",
+        "Write",
+        "Bash",
+        "mcp__gatehouse__search_knowledge",
+        "mcp__gatehouse__get_wiki_page",
+        "mcp__gatehouse__kg_index",
+        "mcp__gatehouse__kg_edit",
+        "mcp__gatehouse__get_page_structure",
+        "mcp__gatehouse__wiki_idea_search",
+        "mcp__gatehouse__wiki_code_search",
+    ]);
+    assert_eq!(run(&Place::shipped(), 0, &["allowed-tools", "full"]).json(), expected);
+}
+
+#[test]
+fn the_server_goes_by_the_name_its_client_gives_it() {
+    let place = Place::shipped();
+    let tools = run(&place, 0, &["allowed-tools", "ideation", "--server", "wiki", "--no-base"]).json();
+    assert_eq!(tools, json!(["mcp__wiki__wiki_idea_search"]));
+}
+
+#[test]
+fn it_works_for_every_preset() {
+    let place = Place::shipped();
+    for (preset, tools) in
+        [("merger", 5), ("ideation", 1), ("implementation", 1), ("context", 2), ("full", 7)]
+    {
+        let listed = run(&place, 0, &["allowed-tools", preset, "--no-base"]).json();
+        assert_eq!(listed.as_array().map(Vec::len), Some(tools), "{preset}: {listed}");
+    }
+}
+
+#[test]
+fn denied_tools_are_left_out_and_aliases_come_last() {
+    let presets = "[presets.full]\ngates.kg = {}\ngates.idea = {}\ndeny = [\"kg_*\", \"get_*\"]\n\
+                   aliases = { ask = \"search_knowledge\" }\n";
+    let place = Place::with(presets, &["kg", "idea"]);
+    let tools = run(&place, 0, &["allowed-tools", "full", "--no-base", "--server", "s"]).json();
+    assert_eq!(tools, json!(["mcp__s__search_knowledge", "mcp__s__wiki_idea_search", "mcp__s__ask"]));
+}
+
+#[test]
+fn an_unknown_preset_names_the_nearest() {
+    let ran = run(&Place::shipped(), 2, &["allowed-tools", "idation"]);
+    assert!(ran.stderr().contains("Unknown preset 'idation'. Did you mean 'ideation'?"), "{}", ran.stderr());
+    assert_eq!(ran.stdout(), "");
+}

@@ -1,0 +1,99 @@
+//! `gatehouse status`, `doctor` and `schema`: how things are, and what they may be.
+
+use serde_json::Value;
+
+use super::run;
+use crate::support::Place;
+
+#[test]
+fn status_shows_what_is_configured_and_how_it_is() {
+    let place = Place::shipped();
+    let told = run(&place, 0, &["status", "--json"]).json();
+    assert_eq!(told["config"], serde_json::json!(place.path("presets.toml").canonicalize().expect("a path")));
+    assert_eq!(told["gates"], serde_json::json!(["code", "idea", "kg"]));
+    assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 7}));
+    assert_eq!((&told["knowledge"]["ok"], &told["knowledge"]["pages"]), (&true.into(), &0.into()));
+    let text = run(&place, 0, &["status"]).stdout();
+    assert!(text.contains("preset     full (default): 7 tools"), "{text}");
+}
+
+#[test]
+fn status_shows_a_broken_preset_beside_the_working_ones() {
+    let place =
+        Place::with("[presets.full]\ngates.idea = {}\n[presets.bad]\ngates.weather = {}\n", &["idea"]);
+    let told = run(&place, 0, &["status", "--json"]).json();
+    assert_eq!(told["presets"]["full"]["ok"], true);
+    assert!(told["presets"]["bad"]["error"].as_str().is_some_and(|why| why.contains("weather")), "{told}");
+    let text = run(&place, 0, &["status"]).stdout();
+    assert!(text.contains("preset     bad: broken: "), "{text}");
+}
+
+#[test]
+fn doctor_finds_nothing_in_a_healthy_place() {
+    let place = Place::shipped();
+    let told = run(&place, 0, &["doctor", "--json"]).json();
+    let checks = told.as_array().expect("a list");
+    assert!(checks.len() >= 11 && checks.iter().all(|check| check["ok"] == true), "{told}");
+    let text = run(&place, 0, &["doctor"]).stdout();
+    assert!(text.contains("ok    gate kg: sha256 ") && text.contains("MCP_PRESET"), "{text}");
+}
+
+#[test]
+fn doctor_names_the_broken_gate_and_fails() {
+    let place = Place::with("[presets.full]\ngates.bad = {}\n", &["idea"]);
+    place.write("gates/bad.wasm", "garbage");
+    let ran = run(&place, 1, &["doctor"]);
+    let line = ran.stdout().lines().find(|line| line.starts_with("FAIL  gate bad: ")).map(str::to_owned);
+    assert!(
+        line.as_ref().is_some_and(|line| line.contains("bad.wasm: is not WebAssembly")),
+        "{}",
+        ran.stdout()
+    );
+    let told: Value = serde_json::from_str(&run(&place, 1, &["doctor", "--json"]).stdout()).expect("JSON");
+    let failed = told.as_array().expect("a list").iter().filter(|check| check["ok"] == false);
+    assert_eq!(failed.map(|check| &check["check"]).collect::<Vec<_>>(), ["gate bad", "preset full"]);
+}
+
+#[test]
+fn doctor_names_the_broken_configuration_and_fails() {
+    let place = Place::with("[host]\ngatez = []\n", &[]);
+    let ran = run(&place, 1, &["doctor"]);
+    assert!(
+        ran.stdout().contains("FAIL  configuration: ") && ran.stdout().contains(":2:1: "),
+        "{}",
+        ran.stdout()
+    );
+}
+
+#[test]
+fn doctor_names_the_folder_that_cannot_be_written() {
+    let place = Place::shipped();
+    place.write("state", "a file where the folder should be");
+    let ran = run(&place, 1, &["doctor"]);
+    assert!(ran.stdout().contains("FAIL  data folder: "), "{}", ran.stdout());
+}
+
+#[test]
+fn schema_lists_every_key() {
+    let place = Place::with("", &[]);
+    let schema = run(&place, 0, &["schema"]).json();
+    assert!(schema["$schema"].as_str().is_some_and(|dialect| dialect.contains("2020-12")), "{schema}");
+    assert_eq!(schema["additionalProperties"], false);
+    let definitions = [
+        ("Host", vec!["gates", "state", "default_preset"]),
+        ("Knowledge", vec!["engine", "wiki_roots"]),
+        ("Gate", vec!["component", "sha256", "grants", "limits"]),
+        ("GateLimits", vec!["memory", "time", "concurrency"]),
+        ("Preset", vec!["description", "extends", "gates", "deny", "aliases"]),
+    ];
+    for (definition, keys) in definitions {
+        let properties = &schema["$defs"][definition]["properties"];
+        for key in keys {
+            let described = properties[key]["description"].as_str().is_some_and(|text| !text.is_empty());
+            assert!(described, "{definition}.{key} has no description: {properties}");
+        }
+    }
+    for key in ["host", "knowledge", "gates", "presets"] {
+        assert!(schema["properties"][key].is_object(), "{key}");
+    }
+}

@@ -1,0 +1,144 @@
+//! `gatehouse gates` and `gatehouse presets`: looking without serving.
+
+use serde_json::{Value, json};
+
+use super::run;
+use crate::support::Place;
+
+fn names(list: &Value) -> Vec<&str> {
+    list.as_array().expect("a list").iter().map(|item| item["name"].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn gates_list_shows_each_gate_with_its_tools() {
+    let place = Place::shipped();
+    let text = run(&place, 0, &["gates", "list"]).stdout();
+    assert!(text.starts_with("GATE "), "{text}");
+    for (gate, tool) in [("code", "wiki_code_search"), ("idea", "wiki_idea_search"), ("kg", "kg_edit")] {
+        let line =
+            text.lines().find(|line| line.starts_with(gate)).unwrap_or_else(|| panic!("{gate}: {text}"));
+        assert!(line.contains(tool) && line.contains("knowledge"), "{line}");
+    }
+    let told = run(&place, 0, &["gates", "list", "--json"]).json();
+    assert_eq!(names(&told), ["code", "idea", "kg"]);
+    assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
+}
+
+#[test]
+fn gates_list_names_the_broken_gate_and_shows_the_others() {
+    let place = Place::with("[presets.full]\n", &["idea"]);
+    place.write("gates/bad.wasm", "garbage");
+    let ran = run(&place, 1, &["gates", "list"]);
+    assert!(
+        ran.stdout().contains("bad.wasm") && ran.stdout().contains("wiki_idea_search"),
+        "{}",
+        ran.stdout()
+    );
+    let ran = run(&place, 1, &["gates", "list", "--json"]);
+    let told: Value = serde_json::from_str(&ran.stdout()).expect("JSON in spite of the broken gate");
+    assert_eq!(names(&told), ["bad", "idea"]);
+    assert!(told[0]["error"].as_str().is_some_and(|why| why.contains("is not WebAssembly")), "{told}");
+}
+
+#[test]
+fn gates_inspect_shows_what_a_gate_asks_for_and_what_it_gets() {
+    let place = Place::shipped();
+    let told = run(&place, 0, &["gates", "inspect", "idea", "--json"]).json();
+    assert_eq!(told["granted"], json!(["knowledge:read"]));
+    assert!(told["asks"].as_array().is_some_and(|asks| asks.contains(&"knowledge".into())), "{told}");
+    assert_eq!(told["not_granted"], json!([]));
+    assert_eq!(told["sha256"].as_str().map(str::len), Some(64));
+    assert_eq!(told["params"]["properties"]["top_k"]["default"], 5);
+    assert_eq!(told["tools"][0]["effect"], "read-only");
+    let text = run(&place, 0, &["gates", "inspect", "idea"]).stdout();
+    assert!(
+        text.contains("asks for") && text.contains("top_k = 5") && text.contains("wiki_idea_search"),
+        "{text}"
+    );
+}
+
+#[test]
+fn gates_inspect_names_the_grant_that_is_missing_and_where_to_add_it() {
+    let place = Place::with("[presets.full]\n", &["idea"]);
+    let told = run(&place, 0, &["gates", "inspect", "gates/idea.wasm", "--json"]).json();
+    assert_eq!(told["not_granted"], json!(["knowledge"]));
+    let text = run(&place, 0, &["gates", "inspect", "idea"]).stdout();
+    assert!(text.contains("not granted  knowledge (add it to grants under [gates.idea]"), "{text}");
+}
+
+#[test]
+fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
+    let said = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
+    assert!(said.contains("unknown gate 'ideas'") && said.contains("Did you mean 'idea'?"), "{said}");
+    assert!(said.contains("There are: code, idea, kg."), "{said}");
+}
+
+#[test]
+fn presets_list_shows_the_five_shipped_ones() {
+    let place = Place::shipped();
+    let told = run(&place, 0, &["presets", "list", "--json"]).json();
+    assert_eq!(names(&told), ["context", "full", "ideation", "implementation", "merger"]);
+    let default = told.as_array().expect("a list").iter().filter(|preset| preset["default"] == true);
+    assert_eq!(default.map(|preset| &preset["name"]).collect::<Vec<_>>(), ["full"]);
+    let text = run(&place, 0, &["presets", "list"]).stdout();
+    assert!(text.contains("full (default)") && text.contains("kg, idea, code"), "{text}");
+}
+
+#[test]
+fn presets_show_tells_what_a_preset_compiles_to() {
+    let place = Place::shipped();
+    let told = run(&place, 0, &["presets", "show", "context", "--json"]).json();
+    let gates = json!({"idea": {"top_k": 5, "use_llm_reranker": false}, "code": {"top_k": 5, "include_content": false}});
+    assert_eq!(told["gates"], gates);
+    assert_eq!(names(&told["tools"]), ["wiki_idea_search", "wiki_code_search"]);
+    let text = run(&place, 0, &["presets", "show", "context"]).stdout();
+    assert!(text.contains("wiki_code_search (code, read-only)"), "{text}");
+    let said = run(&place, 2, &["presets", "show", "contex"]).stderr();
+    assert!(said.contains("Did you mean 'context'?"), "{said}");
+}
+
+#[test]
+fn presets_check_passes_what_can_be_served_and_names_what_cannot() {
+    let place = Place::shipped();
+    let text = run(&place, 0, &["presets", "check"]).stdout();
+    assert_eq!(text.lines().filter(|line| line.starts_with("ok ")).count(), 5, "{text}");
+    let place =
+        Place::with("[presets.good]\ngates.idea = {}\n[presets.bad]\ngates.weather = {}\n", &["idea"]);
+    let ran = run(&place, 1, &["presets", "check"]);
+    assert!(
+        ran.stdout().contains("ok      good: 1 tools") && ran.stdout().contains("broken  bad: "),
+        "{}",
+        ran.stdout()
+    );
+    assert!(ran.stderr().contains("1 of 2 presets cannot be served"), "{}", ran.stderr());
+    let told: Value =
+        serde_json::from_str(&run(&place, 1, &["presets", "check", "--json"]).stdout()).expect("JSON");
+    assert_eq!((&told[0]["preset"], &told[0]["ok"]), (&"bad".into(), &false.into()));
+    assert!(told[0]["error"].as_str().is_some_and(|why| why.contains("unknown gate 'weather'")), "{told}");
+    assert_eq!(told[1], json!({"preset": "good", "ok": true, "tools": 1}));
+}
+
+#[test]
+fn presets_cost_counts_every_tool_of_every_preset() {
+    let place = Place::shipped();
+    let told = run(&place, 0, &["presets", "cost", "--json"]).json();
+    let cost = |name: &str| {
+        let presets = told.as_array().expect("a list");
+        presets.iter().find(|preset| preset["preset"] == name).expect("the preset").clone()
+    };
+    let full = cost("full");
+    assert_eq!(full["tools"].as_array().map(Vec::len), Some(7), "{full}");
+    let each =
+        full["tools"].as_array().expect("tools").iter().map(|tool| tool["tokens"].as_u64().expect("a count"));
+    let each: Vec<u64> = each.collect();
+    assert!(each.iter().all(|tokens| *tokens > 20), "{full}");
+    let total = full["tokens"].as_u64().expect("a count");
+    let sum: u64 = each.iter().sum();
+    assert!(
+        total.abs_diff(sum) <= 2 * each.len() as u64,
+        "the whole is its parts, brackets and commas: {full}"
+    );
+    assert!(cost("context")["tokens"].as_u64().expect("a count") < total);
+    let text = run(&place, 0, &["presets", "cost"]).stdout();
+    assert!(text.contains(&format!("full: {total} tokens")), "{text}");
+}

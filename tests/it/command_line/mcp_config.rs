@@ -1,0 +1,109 @@
+//! `gatehouse mcp-config`: what is pasted into a client works there.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::run;
+use crate::support::{Client, Place, place::binary};
+
+/// Where each client keeps its servers, and what it calls the transport of a local and of a remote one.
+const CLIENTS: [(&str, &str, Option<(&str, &str)>); 4] = [
+    ("claude", "mcpServers", Some(("stdio", "http"))),
+    ("cursor", "mcpServers", None),
+    ("vscode", "servers", Some(("stdio", "http"))),
+    ("codex", "mcp_servers", None),
+];
+
+/// The entry of one server, as the client would read it.
+fn entry(place: &Place, client: &str, servers: &str, server: &str, more: &[&str]) -> Value {
+    let ran = run(place, 0, &[&["mcp-config", "full", "--client", client], more].concat());
+    let parsed: Value = match client {
+        "codex" => toml::from_str(&ran.stdout()).expect("TOML"),
+        _ => ran.json(),
+    };
+    parsed[servers][server].clone()
+}
+
+#[test]
+fn every_client_gets_the_shape_it_reads() {
+    let place = Place::shipped();
+    let config = place.path("presets.toml").canonicalize().expect("presets.toml");
+    for (client, servers, transport) in CLIENTS {
+        let told = entry(&place, client, servers, "gatehouse", &[]);
+        assert_eq!(told["command"], json!(binary()), "{client}: {told}");
+        assert_eq!(
+            told["args"],
+            json!(["serve", "--preset", "full", "--config", config]),
+            "{client}: {told}"
+        );
+        assert_eq!(told.get("type"), transport.map(|(stdio, _)| json!(stdio)).as_ref(), "{client}: {told}");
+    }
+}
+
+#[test]
+fn every_client_gets_the_address_of_a_running_host() {
+    let place = Place::shipped();
+    for (client, servers, transport) in CLIENTS {
+        for url in ["http://127.0.0.1:8642", "http://127.0.0.1:8642/", "http://127.0.0.1:8642/mcp"] {
+            let told = entry(&place, client, servers, "wiki", &["--server", "wiki", "--http", url]);
+            assert_eq!(told["url"], "http://127.0.0.1:8642/mcp/p/full", "{client} {url}: {told}");
+            assert_eq!(told.get("command"), None, "{client}: {told}");
+            assert_eq!(told.get("type"), transport.map(|(_, http)| json!(http)).as_ref(), "{client}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_token_is_named_and_never_printed() {
+    let place = Place::shipped();
+    for (client, ..) in CLIENTS {
+        let arguments = ["mcp-config", "full", "--client", client, "--http", "http://10.0.0.1:8642"];
+        let mut command = place.command(&arguments);
+        let output = command.env("GATEHOUSE_TOKEN", "a-very-secret-token-of-32-letters").output();
+        let text = String::from_utf8(output.expect("run gatehouse").stdout).expect("UTF-8");
+        assert!(text.contains("GATEHOUSE_TOKEN") && !text.contains("secret"), "{client}: {text}");
+    }
+}
+
+/// A host started as a client would do it: from another folder, with no environment but the state.
+fn started(place: &Place, entry: &Value) -> Client {
+    let arguments = entry["args"].as_array().expect("arguments").iter();
+    let mut command = Command::new(entry["command"].as_str().expect("a command"));
+    command.args(arguments.map(|argument| argument.as_str().expect("text")));
+    command
+        .current_dir("/")
+        .env_clear()
+        .env("HOME", place.folder.path())
+        .env("GATEHOUSE_STATE", place.path("state"));
+    Client::spawn(command)
+}
+
+#[test]
+fn the_configuration_starts_a_host_from_anywhere() {
+    let place = Place::shipped();
+    let mut client = started(&place, &entry(&place, "claude", "mcpServers", "gatehouse", &[]));
+    client.initialize("2025-11-25");
+    assert_eq!(client.tools().len(), 7, "{}", client.log());
+}
+
+#[test]
+fn the_configuration_keeps_the_folder_of_gates() {
+    let place = Place::with("[presets.full]\ngates.idea = {}\n", &["idea"]);
+    std::fs::rename(place.path("gates"), place.path("elsewhere")).expect("rename");
+    let told = entry(&place, "claude", "mcpServers", "gatehouse", &["--gates", "elsewhere"]);
+    let mut client = started(&place, &told);
+    client.initialize("2025-11-25");
+    assert_eq!(client.tools(), ["wiki_idea_search"]);
+}
+
+#[test]
+fn wrong_names_and_addresses_are_refused() {
+    let place = Place::shipped();
+    let said = run(&place, 2, &["mcp-config", "ful"]).stderr();
+    assert!(said.contains("Did you mean 'full'?"), "{said}");
+    let said = run(&place, 2, &["mcp-config", "full", "--http", "localhost:8642"]).stderr();
+    assert!(said.contains("'localhost:8642' is not an address such as http://"), "{said}");
+    let said = run(&place, 2, &["mcp-config", "full", "--client", "emacs"]).stderr();
+    assert!(said.contains("claude, cursor, vscode, codex"), "{said}");
+}

@@ -1,0 +1,119 @@
+//! Exit codes, streams and usage errors.
+
+use std::process::Stdio;
+
+use super::run;
+use crate::support::Place;
+
+/// Every command that takes `--json`, with what it needs.
+const JSON: [&[&str]; 12] = [
+    &["gates", "list"],
+    &["gates", "inspect", "kg"],
+    &["presets", "list"],
+    &["presets", "show", "full"],
+    &["presets", "check"],
+    &["presets", "cost"],
+    &["explain", "kg_edit"],
+    &["kg", "index", "wiki"],
+    &["kg", "search", "retry"],
+    &["kg", "get", "Principle/Retry_With_Backoff"],
+    &["status"],
+    &["doctor"],
+];
+
+#[test]
+fn json_is_json_and_nothing_else() {
+    let place = Place::shipped();
+    place.sample_wiki();
+    for arguments in JSON {
+        let ran = run(&place, 0, &[arguments, &["--json"]].concat());
+        let told = ran.json();
+        assert!(told.is_object() || told.is_array(), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
+    let place = Place::shipped();
+    let cases: [(&[&str], &str); 8] = [
+        (&["serv"], "'serve'"),
+        (&["nonsense"], "unrecognized subcommand 'nonsense'"),
+        (&["allowed-tools"], "<PRESET>"),
+        (&["explain"], "<TOOL>"),
+        (&["gates", "inspect"], "<GATE>"),
+        (&["presets", "cost", "--jsn"], "--json"),
+        (&["serve", "--http", "somewhere"], "somewhere"),
+        (&["completions", "cmd"], "bash"),
+    ];
+    for (arguments, hint) in cases {
+        let ran = run(&place, 2, arguments);
+        assert!(ran.stderr().contains(hint), "{arguments:?}: {}", ran.stderr());
+        assert!(ran.stderr().starts_with("gatehouse: "), "{arguments:?}: {}", ran.stderr());
+        assert_eq!(ran.stdout(), "", "{arguments:?}");
+    }
+    let ran = run(&place, 2, &[]);
+    assert!(ran.stderr().contains("Usage: gatehouse"), "{}", ran.stderr());
+}
+
+#[test]
+fn wrong_configuration_ends_every_command_with_2() {
+    let place = Place::with("[presets.full]\ngatez = {}\n", &[]);
+    let commands: [&[&str]; 7] = [
+        &["serve"],
+        &["gates", "list"],
+        &["presets", "check"],
+        &["allowed-tools", "full"],
+        &["mcp-config", "full"],
+        &["explain", "x"],
+        &["status"],
+    ];
+    for arguments in commands {
+        let ran = run(&place, 2, arguments);
+        assert!(
+            ran.stderr().contains("presets.toml:2:1: unknown key 'gatez'"),
+            "{arguments:?}: {}",
+            ran.stderr()
+        );
+        assert_eq!(ran.stdout(), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    let place = Place::with("", &[]);
+    let help = run(&place, 0, &["--help"]);
+    for command in
+        ["serve", "gates", "presets", "allowed-tools", "mcp-config", "explain", "kg", "status", "doctor"]
+    {
+        assert!(help.stdout().contains(&format!("\n  {command} ")), "{}", help.stdout());
+        let ran = run(&place, 0, &[command, "--help"]);
+        assert!(ran.stdout().contains(&format!("Usage: gatehouse {command}")), "{}", ran.stdout());
+    }
+    assert!(run(&place, 0, &["--version"]).stdout().starts_with("gatehouse "));
+    assert_eq!(help.stderr(), "");
+}
+
+#[test]
+fn completions_know_the_commands() {
+    let place = Place::with("", &[]);
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = run(&place, 0, &["completions", shell]).stdout();
+        assert!(script.contains("gatehouse") && script.contains("allowed-tools"), "{shell}: {script}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_a_command_quietly() {
+    let place = Place::shipped();
+    for arguments in [&["presets", "cost"] as &[&str], &["gates", "list", "--json"], &["completions", "bash"]]
+    {
+        let mut child = place.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let child = child.as_mut().map_err(|error| error.to_string()).expect("start gatehouse");
+        drop(child.stdout.take());
+        let mut said = String::new();
+        let mut stderr = child.stderr.take().expect("stderr");
+        std::io::Read::read_to_string(&mut stderr, &mut said).expect("read stderr");
+        assert_eq!(child.wait().expect("wait for gatehouse").code(), Some(0), "{arguments:?}: {said}");
+        assert_eq!(said, "", "{arguments:?}");
+    }
+}

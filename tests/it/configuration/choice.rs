@@ -1,0 +1,106 @@
+//! Which preset is served: --preset, MCP_PRESET, MCP_ENABLED_GATES, default_preset; and over HTTP all.
+
+use serde_json::json;
+
+use super::{refused, says, served};
+use crate::support::{Http, Place};
+
+const ALL_PRESETS: &str = "There are: context, full, ideation, implementation, merger.";
+
+#[test]
+fn the_documented_order_decides() {
+    let place = Place::shipped();
+    let both = [("MCP_PRESET", "ideation"), ("MCP_ENABLED_GATES", "kg")];
+    let code = ["wiki_code_search"];
+    let idea = ["wiki_idea_search"];
+    assert_eq!(served(&place, &["--preset", "implementation"], &both).tools(), code);
+    assert_eq!(served(&place, &[], &both).tools(), idea);
+    assert_eq!(served(&place, &[], &both[1..]).tools().len(), 5);
+    assert_eq!(served(&place, &[], &[]).tools().len(), 7);
+}
+
+#[test]
+fn the_default_preset_is_the_files_choice() {
+    let place =
+        Place::with("[host]\ndefault_preset = \"ideas\"\n[presets.ideas]\ngates.idea = {}\n", &["idea"]);
+    assert_eq!(served(&place, &[], &[]).tools(), ["wiki_idea_search"]);
+}
+
+#[test]
+fn an_empty_variable_is_not_set() {
+    let place = Place::shipped();
+    assert_eq!(served(&place, &[], &[("MCP_PRESET", ""), ("MCP_ENABLED_GATES", "")]).tools().len(), 7);
+}
+
+#[test]
+fn an_unknown_preset_ends_the_start() {
+    let place = Place::shipped();
+    let line = refused(&place, &["--preset", "ideaton"], &[]);
+    says(&line, &["--preset: Unknown preset 'ideaton'. Did you mean 'ideation'?", ALL_PRESETS]);
+    let line = refused(&place, &[], &[("MCP_PRESET", "fulll"), ("MCP_ENABLED_GATES", "kg")]);
+    says(&line, &["MCP_PRESET: Unknown preset 'fulll'. Did you mean 'full'?", ALL_PRESETS]);
+    let line = refused(&place, &["--preset", "zzz"], &[]);
+    assert_eq!(line, format!("--preset: Unknown preset 'zzz'. {ALL_PRESETS}"));
+}
+
+#[test]
+fn enabled_gates_are_served_and_no_others() {
+    let place = Place::shipped();
+    assert_eq!(served(&place, &[], &[("MCP_ENABLED_GATES", "idea")]).tools(), ["wiki_idea_search"]);
+    let tools = served(&place, &[], &[("MCP_ENABLED_GATES", " code , idea,")]).tools();
+    assert_eq!(tools, ["wiki_code_search", "wiki_idea_search"]);
+}
+
+#[test]
+fn a_gate_that_is_enabled_twice_is_served_once() {
+    let place = Place::shipped();
+    assert_eq!(served(&place, &[], &[("MCP_ENABLED_GATES", "idea,idea")]).tools(), ["wiki_idea_search"]);
+}
+
+#[test]
+fn an_unknown_enabled_gate_ends_the_start() {
+    let place = Place::shipped();
+    let line = refused(&place, &[], &[("MCP_ENABLED_GATES", "idea,cod")]);
+    says(&line, &["unknown gate 'cod'", "Did you mean 'code'?", "There are: code, idea, kg."]);
+    let line = refused(&place, &[], &[("MCP_ENABLED_GATES", " , ")]);
+    says(&line, &["MCP_ENABLED_GATES: names no gate"]);
+    let line = refused(&place, &[], &[("MCP_ENABLED_GATES", "../gates/idea")]);
+    says(&line, &["unknown gate '../gates/idea'"]);
+}
+
+#[test]
+fn without_any_gate_the_command_that_builds_them_is_named() {
+    let place = Place::with("[presets.full]\ngates.kg = {}\n", &[]);
+    says(&refused(&place, &[], &[]), &["preset 'full'", "unknown gate 'kg'", "`cargo xtask gates`"]);
+}
+
+#[test]
+fn over_http_a_broken_preset_says_why_and_the_others_serve() {
+    let presets = "[presets.full]\ngates.idea = {}\n[presets.broken]\ngates.weather = {}\n";
+    let place = Place::with(presets, &["idea"]);
+    let host = Http::start(&place, "full", &[]);
+    for path in ["/mcp", "/mcp/p/full"] {
+        let session = host.session(path, &[]);
+        let listed = host.request(path, &session, "tools/list", json!({}));
+        assert_eq!(listed["result"]["tools"][0]["name"], "wiki_idea_search", "{path}: {listed}");
+    }
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let (status, _, body) = host.post("/mcp/p/broken", &ping, &[]);
+    assert_eq!(status, 503, "{body}");
+    says(&body, &["'broken' cannot be served", "unknown gate 'weather'"]);
+    let (status, _, body) = host.post("/mcp/p/brokn", &ping, &[]);
+    assert_eq!(status, 404, "{body}");
+    says(&body, &["Unknown preset 'brokn'. Did you mean 'broken'? There are: broken, full."]);
+}
+
+#[test]
+fn over_http_the_chosen_preset_must_work() {
+    let place =
+        Place::with("[presets.full]\ngates.idea = {}\n[presets.broken]\ngates.weather = {}\n", &["idea"]);
+    let mut command = place.command(&["serve", "--preset", "broken", "--http", "127.0.0.1:0"]);
+    let output = command.output().expect("run gatehouse");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    says(&said, &["preset 'broken'", "unknown gate 'weather'"]);
+    assert!(!said.contains("http://"), "it never listened: {said}");
+}

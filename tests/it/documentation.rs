@@ -1,0 +1,197 @@
+//! The documentation is true: its configurations parse, its links lead somewhere, its commands exist.
+
+use std::path::Path;
+
+use crate::support::{Place, repository};
+
+/// README.md and the pages of docs/, as (path from the root, text); sample pages are data.
+fn pages() -> Vec<(String, String)> {
+    let docs = std::fs::read_dir(repository().join("docs")).expect("docs/");
+    let names = docs.map(|entry| format!("docs/{}", entry.expect("an entry").file_name().to_string_lossy()));
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();
+    names.push("README.md".into());
+    names.sort();
+    let read = |name: &String| std::fs::read_to_string(repository().join(name)).expect("a page");
+    names.iter().map(|name| (name.clone(), read(name))).collect()
+}
+
+/// A block of code in a page.
+struct Fence {
+    /// `docs/presets.md:12`
+    place: String,
+    /// What stands after the backticks.
+    info: String,
+    text: String,
+}
+
+fn fences(page: &str, text: &str) -> Vec<Fence> {
+    let mut fences = Vec::new();
+    let mut open: Option<(usize, Fence)> = None;
+    for (index, line) in text.lines().enumerate() {
+        let bare = line.trim_start();
+        let indent = line.len() - bare.len();
+        match (&mut open, bare.strip_prefix("```")) {
+            (None, Some(info)) => {
+                let place = format!("{page}:{}", index + 1);
+                open = Some((indent, Fence { place, info: info.trim().to_owned(), text: String::new() }));
+            }
+            (Some(_), Some("")) => fences.extend(open.take().map(|(_, fence)| fence)),
+            (Some((indent, fence)), _) => {
+                fence.text.push_str(line.get(*indent..).unwrap_or(bare));
+                fence.text.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "{page}: a fence is not closed");
+    fences
+}
+
+fn all_fences() -> Vec<Fence> {
+    pages().iter().flat_map(|(page, text)| fences(page, text)).collect()
+}
+
+#[test]
+fn every_configuration_in_the_docs_is_valid() {
+    let place = Place::with("", &[]);
+    let examples = all_fences().into_iter().filter(|fence| fence.info == "toml");
+    let mut seen = 0;
+    for example in examples {
+        let file = place.write("example.toml", &example.text);
+        let ran = place.run(&["presets", "list", "--config", file.to_str().expect("UTF-8")]);
+        assert_eq!(ran.code(), 0, "{}: {}", example.place, ran.stderr());
+        seen += 1;
+    }
+    assert!(seen > 0, "README.md and docs/ show no configuration");
+}
+
+#[test]
+fn every_fragment_in_the_docs_is_toml() {
+    for example in all_fences().into_iter().filter(|fence| fence.info.starts_with("toml")) {
+        let known = ["toml", "toml fragment"].contains(&example.info.as_str());
+        assert!(known, "{}: ```{} is neither a configuration nor a fragment", example.place, example.info);
+        let parsed = example.text.parse::<toml::Table>();
+        assert!(parsed.is_ok(), "{}: {}", example.place, parsed.expect_err("an error"));
+    }
+}
+
+/// Targets of the links in a page, with their lines; code is not looked at.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let mut code = false;
+    let mut links = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        code ^= line.trim_start().starts_with("```");
+        let prose = line.split('`').step_by(2).collect::<Vec<_>>().join("`");
+        let targets = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        links.extend(targets.filter(|_| !code).map(|(target, _)| (index + 1, target.to_owned())));
+    }
+    links
+}
+
+/// The anchors that a page's headings make, as GitHub does it.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let heading = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"));
+    heading.map(|text| text.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    for (page, text) in pages() {
+        for (line, link) in
+            links(&text).iter().filter(|(_, link)| !link.contains("://") && !link.starts_with("mailto:"))
+        {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let folder = repository().join(Path::new(&page).parent().expect("a folder"));
+            let target = if path.is_empty() { repository().join(&page) } else { folder.join(path) };
+            assert!(target.exists(), "{page}:{line}: '{link}' leads nowhere");
+            if !anchor.is_empty() && target.extension().is_some_and(|extension| extension == "md") {
+                let there = std::fs::read_to_string(&target).expect("a page");
+                assert!(
+                    anchors(&there).iter().any(|known| known == anchor),
+                    "{page}:{line}: '{link}' has no such heading"
+                );
+            }
+        }
+    }
+}
+
+/// The calls of the binary in a block of shell, each as its arguments.
+fn calls(text: &str) -> Vec<Vec<String>> {
+    let joined = text.replace("\\\n", " ");
+    let commands = joined.lines().flat_map(|line| line.split(['|', ';', '&', '(', ')', '`']));
+    commands.filter_map(call).collect()
+}
+
+/// `$ MCP_PRESET=full gatehouse serve`, `claude mcp add gatehouse -- gatehouse serve` and
+/// `cargo xtask run -- serve` all call `gatehouse serve`.
+fn call(command: &str) -> Option<Vec<String>> {
+    let command = command.split(" #").next().unwrap_or_default();
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let is_binary = |word: &str| word == "gatehouse" || word.ends_with("/gatehouse");
+    let is_prefix =
+        |word: &&str| *word == "$" || word.split_once('=').is_some_and(|(name, _)| !name.starts_with('-'));
+    let start = words.iter().take_while(|word| is_prefix(word)).count();
+    let arguments = if words.get(start).is_some_and(|word| is_binary(word)) {
+        &words[start + 1..]
+    } else if words[start..].starts_with(&["cargo", "xtask", "run", "--"]) {
+        &words[start + 4..]
+    } else {
+        let dashes = words.iter().position(|word| *word == "--")?;
+        words.get(dashes + 1).filter(|word| is_binary(word))?;
+        &words[dashes + 2..]
+    };
+    // What follows a redirection is the shell's.
+    let arguments =
+        arguments.iter().take_while(|word| !word.starts_with(['>', '<']) && !word.starts_with("2>"));
+    Some(arguments.map(|word| word.trim_matches(['"', '\'']).to_owned()).collect())
+}
+
+/// Calls in the running text: `gatehouse kg search QUERY [--top-k N]`.
+fn mentioned(text: &str) -> Vec<Vec<String>> {
+    let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
+    let calls = spans.filter_map(|span| span.strip_prefix("gatehouse "));
+    let words = |call: &str| {
+        call.split_whitespace().map(|word| word.trim_matches(['[', ']', '…']).to_owned()).collect()
+    };
+    calls.map(words).collect()
+}
+
+/// Fails unless the commands and flags of a call are in the binary's help.
+fn check_call(place: &Place, page: &str, arguments: &[String]) {
+    let told = format!("{page}: gatehouse {}", arguments.join(" "));
+    let is_command = |word: &&String| word.starts_with(|c: char| c.is_ascii_lowercase());
+    let mut help = place.run(&["help"]).stdout();
+    let mut command = vec!["help"];
+    for word in arguments.iter().take_while(is_command) {
+        if !help.contains("\nCommands:\n") {
+            break;
+        }
+        // `gates list|inspect` are two commands; the help of the first has to do.
+        command.push(word.split('|').next().unwrap_or(word));
+        let ran = place.run(&command);
+        assert_eq!(ran.code(), 0, "{told}: {}", ran.stderr());
+        help = ran.stdout();
+    }
+    for flag in arguments.iter().filter(|word| word.starts_with("--") && word.len() > 2) {
+        let name = flag.split('=').next().unwrap_or(flag);
+        assert!(help.contains(name), "{told}: '{name}' is not in the help");
+    }
+}
+
+#[test]
+fn every_command_in_the_docs_exists() {
+    let place = Place::with("", &[]);
+    let shell = |fence: &Fence| ["sh", "console", "bash"].contains(&fence.info.as_str());
+    let fences = all_fences().into_iter().filter(shell);
+    let mut said: Vec<_> = fences
+        .flat_map(|fence| calls(&fence.text).into_iter().map(move |call| (fence.place.clone(), call)))
+        .collect();
+    for (page, text) in pages() {
+        said.extend(mentioned(&text).into_iter().map(|call| (page.clone(), call)));
+    }
+    assert!(said.len() > 10, "README.md and docs/ show no command");
+    for (page, arguments) in said {
+        check_call(&place, &page, &arguments);
+    }
+}

@@ -1,0 +1,119 @@
+//! Serving over HTTP: who may come in, which preset answers, and how sessions and stateless requests go.
+
+use serde_json::{Value, json};
+
+use crate::support::{Http, Place};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+fn list() -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }}})
+}
+
+const STATELESS: [(&str, &str); 2] = [("mcp-method", "tools/list"), ("mcp-protocol-version", "2026-07-28")];
+
+#[test]
+fn each_preset_has_its_own_path() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    for (path, tools) in [("/mcp", 7), ("/mcp/p/full", 7), ("/mcp/p/merger", 5), ("/mcp/p/ideation", 1), ("/mcp/p/context", 2)] {
+        let session = host.session(path, &[]);
+        let listed = host.request(path, &session, "tools/list", json!({}));
+        assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(tools), "{path}: {listed}");
+    }
+}
+
+#[test]
+fn a_hidden_tool_is_unknown_over_http_too() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    let session = host.session("/mcp/p/ideation", &[]);
+    let params = json!({"name": "kg_index", "arguments": {"nonsense": true}});
+    let answer = host.request("/mcp/p/ideation", &session, "tools/call", params);
+    assert_eq!(answer["error"]["message"], "Unknown tool: 'kg_index'.");
+}
+
+#[test]
+fn stateless_requests_need_no_session() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    let (status, _, body) = host.post("/mcp/p/merger", &list(), &STATELESS);
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains("search_knowledge") && !body.contains("wiki_idea_search"), "{body}");
+}
+
+#[test]
+fn an_unknown_preset_or_path_says_what_there_is() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    let (status, _, body) = host.post("/mcp/p/ful", &list(), &STATELESS);
+    assert_eq!(status, 404);
+    assert!(body.contains("Did you mean 'full'?"), "{body}");
+    let (status, _, body) = host.post("/sse", &list(), &[]);
+    assert_eq!(status, 404);
+    assert!(body.contains("/mcp/p/<preset>"), "{body}");
+}
+
+#[test]
+fn web_pages_are_kept_out() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    let with = |name: &'static str, value: &str| {
+        let mut headers = STATELESS.to_vec();
+        headers.push((name, value));
+        host.post("/mcp", &list(), &headers).0
+    };
+    assert_eq!(with("origin", "http://evil.example"), 403);
+    assert_eq!(with("origin", "null"), 403);
+    assert_eq!(with("host", "evil.example"), 403);
+    assert_eq!(with("origin", &host.base), 200);
+}
+
+#[test]
+fn with_a_token_only_its_bearer_comes_in() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[("GATEHOUSE_TOKEN", TOKEN)]);
+    let with = |value: Option<&str>| {
+        let mut headers = STATELESS.to_vec();
+        headers.extend(value.map(|value| ("authorization", value)));
+        host.post("/mcp", &list(), &headers)
+    };
+    let (status, headers, body) = with(None);
+    assert_eq!((status, headers.get("www-authenticate").map(String::as_str)), (401, Some("Bearer")));
+    assert!(body.contains("GATEHOUSE_TOKEN"), "{body}");
+    assert_eq!(with(Some("Bearer wrong")).0, 401);
+    assert_eq!(with(Some(&format!("Bearer {TOKEN}"))).0, 200);
+}
+
+#[test]
+fn beyond_loopback_a_token_is_required() {
+    let place = Place::shipped();
+    let ran = place.run(&["serve", "--http", "0.0.0.0:0"]);
+    assert_eq!(ran.code(), 2);
+    assert!(ran.stderr().contains("without a token") && ran.stderr().contains("GATEHOUSE_TOKEN"), "{}", ran.stderr());
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    let address = host.base.trim_start_matches("http://").to_owned();
+    let ran = place.run(&["serve", "--http", &address]);
+    assert_eq!(ran.code(), 2);
+    assert!(ran.stderr().contains(&address) && ran.stderr().contains("--http"), "{}", ran.stderr());
+}
+
+#[test]
+fn arguments_in_a_string_are_parsed() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    let session = host.session("/mcp", &[]);
+    let params = json!({"name": "get_page_structure", "arguments": "{\"page_type\": \"heuristic\"}"});
+    let answer = host.request("/mcp", &session, "tools/call", params);
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    assert!(answer["result"].get("resultType").is_none(), "not a field of this protocol version: {answer}");
+}

@@ -1,0 +1,277 @@
+//! A running host and a client for it. Both end with the test that started them.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, channel},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::place::Place;
+
+/// Longer than anything a test waits for; what takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A host over stdio, and the client that started it.
+pub(crate) struct Client {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    /// Answers that came while another one was waited for.
+    early: HashMap<u64, Value>,
+    /// Everything that was no answer, in order.
+    pub(crate) notifications: Vec<Value>,
+    next: u64,
+    stderr: Arc<Mutex<String>>,
+}
+
+impl Client {
+    /// Starts a host with a preset and shakes hands.
+    pub(crate) fn start(place: &Place, preset: &str) -> Self {
+        let mut client = Self::raw(place, &["serve", "--preset", preset], &[]);
+        client.initialize("2025-11-25");
+        client
+    }
+
+    /// Starts a host and says nothing yet.
+    pub(crate) fn raw(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = place.command(arguments);
+        command.envs(environment.iter().copied());
+        Self::spawn(command)
+    }
+
+    /// Starts what a client's configuration says, and says nothing yet.
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("start gatehouse");
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().expect("stdout"));
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                let message = serde_json::from_str(&line).unwrap_or_else(|_| json!({"not protocol": line}));
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        let stderr = Arc::new(Mutex::new(String::new()));
+        let (kept, pipe) = (Arc::clone(&stderr), BufReader::new(child.stderr.take().expect("stderr")));
+        std::thread::spawn(move || {
+            for line in pipe.lines().map_while(Result::ok) {
+                let mut kept = kept.lock().expect("stderr");
+                kept.push_str(&line);
+                kept.push('\n');
+            }
+        });
+        let stdin = child.stdin.take();
+        Self { child, stdin, lines, early: HashMap::new(), notifications: Vec::new(), next: 1, stderr }
+    }
+
+    pub(crate) fn initialize(&mut self, version: &str) -> Value {
+        let info = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
+        let answer = self.request("initialize", params);
+        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        answer["result"].clone()
+    }
+
+    /// Sends one message as a line.
+    pub(crate) fn send(&mut self, message: &Value) {
+        self.send_line(&message.to_string());
+    }
+
+    /// Sends a line as it is.
+    pub(crate) fn send_line(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("the host listens");
+        stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n")).expect("write to the host");
+    }
+
+    /// Sends a request and gives its id.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    /// Waits for the answer to a request.
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
+        if let Some(answer) = self.early.remove(&id) {
+            return answer;
+        }
+        loop {
+            let message = self.next_message();
+            match message["id"].as_u64() {
+                Some(answered) if answered == id => return message,
+                Some(other) => drop(self.early.insert(other, message)),
+                None => self.notifications.push(message),
+            }
+        }
+    }
+
+    /// The next thing the host says.
+    pub(crate) fn next_message(&mut self) -> Value {
+        match self.lines.recv_timeout(PATIENCE) {
+            Ok(message) => message,
+            Err(error) => panic!("the host says nothing ({error}); its log:\n{}", self.log()),
+        }
+    }
+
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
+        let id = self.ask(method, params);
+        self.answer(id)
+    }
+
+    /// Calls a tool and gives its result, or the protocol's error.
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
+        answer.get("result").or_else(|| answer.get("error")).cloned().expect("a result or an error")
+    }
+
+    /// Calls a tool that must work, and gives its text.
+    pub(crate) fn text(&mut self, tool: &str, arguments: Value) -> String {
+        let result = self.call(tool, arguments);
+        assert_ne!(result["isError"], true, "{result}");
+        text_of(&result)
+    }
+
+    /// Calls a tool that must fail, and gives its text.
+    pub(crate) fn fails(&mut self, tool: &str, arguments: Value) -> String {
+        let result = self.call(tool, arguments);
+        assert_eq!(result["isError"], true, "{result}");
+        let error = &result["structuredContent"]["error"];
+        assert!(error["type"].is_string() && error["message"].is_string(), "{result}");
+        text_of(&result)
+    }
+
+    /// Names of the tools, as listed.
+    pub(crate) fn tools(&mut self) -> Vec<String> {
+        let listed = self.request("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().expect("tools");
+        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+    }
+
+    /// What the host wrote to standard error so far.
+    pub(crate) fn log(&self) -> String {
+        self.stderr.lock().expect("stderr").clone()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Closes standard input and waits for the host to end by itself.
+    pub(crate) fn close(mut self) -> Option<i32> {
+        self.stdin.take();
+        self.child.wait().expect("wait for the host").code()
+    }
+
+    /// Waits for a host that ends by itself, and gives its exit code and what it said.
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
+        let code = self.child.wait().expect("wait for the host").code();
+        while self.lines.recv().is_ok() {}
+        (code, self.log())
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn text_of(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {result}")).to_owned()
+}
+
+/// A host over HTTP.
+pub(crate) struct Http {
+    child: Child,
+    /// `http://127.0.0.1:port`
+    pub(crate) base: String,
+}
+
+impl Http {
+    /// Starts a host on a free port and waits until it says where it listens.
+    pub(crate) fn start(place: &Place, preset: &str, environment: &[(&str, &str)]) -> Self {
+        let mut command = place.command(&["serve", "--preset", preset, "--http", "127.0.0.1:0"]);
+        command.envs(environment.iter().copied());
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("start gatehouse");
+        let mut stderr = BufReader::new(child.stderr.take().expect("stderr"));
+        let mut said = String::new();
+        let base = loop {
+            let mut line = String::new();
+            let read = stderr.read_line(&mut line).expect("read stderr");
+            assert!(read > 0, "the host ended: {said}");
+            said.push_str(&line);
+            if let Some(at) = line.find("http://") {
+                let rest = &line[at..];
+                break rest[..rest.find("/mcp").expect("/mcp")].to_owned();
+            }
+        };
+        // The pipe is read to its end, or the host would block on it.
+        std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(drop));
+        Self { child, base }
+    }
+
+    /// Posts one message, and gives status, headers and body.
+    pub(crate) fn post(&self, path: &str, message: &Value, headers: &[(&str, &str)]) -> (u16, HashMap<String, String>, String) {
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).build().into();
+        let mut request = agent
+            .post(format!("{}{path}", self.base))
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut response = request.send(message.to_string()).expect("an answer");
+        let headers = response.headers().iter();
+        let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
+        let headers = headers.collect();
+        (response.status().as_u16(), headers, response.body_mut().read_to_string().expect("a body"))
+    }
+
+    /// Opens a session of the 2025 protocol, and gives its id.
+    pub(crate) fn session(&self, path: &str, headers: &[(&str, &str)]) -> String {
+        let info = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let (status, answered, body) = self.post(path, &message, headers);
+        assert_eq!(status, 200, "{body}");
+        let session = answered.get("mcp-session-id").expect("a session").clone();
+        let mut with = headers.to_vec();
+        with.push(("mcp-session-id", &session));
+        let (status, ..) = self.post(path, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &with);
+        assert_eq!(status, 202);
+        session
+    }
+
+    /// Sends a request in a session, and gives the answer out of the event stream.
+    pub(crate) fn request(&self, path: &str, session: &str, method: &str, params: Value) -> Value {
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let (status, _, body) = self.post(path, &message, &[("mcp-session-id", session)]);
+        assert_eq!(status, 200, "{body}");
+        let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
+        let mut answers = events.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
+        answers.find(|message| message["id"] == 7).unwrap_or_else(|| panic!("no answer in {body}"))
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

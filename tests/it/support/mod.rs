@@ -1,0 +1,7 @@
+//! What every test needs: a host in a folder of its own, and a client that speaks to it line by line.
+
+pub(crate) mod host;
+pub(crate) mod place;
+
+pub(crate) use host::{Client, Http};
+pub(crate) use place::{Place, repository};

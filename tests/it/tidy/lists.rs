@@ -1,0 +1,63 @@
+//! One composition list per axis: what lies in a folder stands in its list, and the other way round.
+
+use super::{between, modules, none, read, snake};
+
+/// Members of `wanted` that `given` lacks, and the other way round.
+fn differences(list: &str, given: &[String], folder: &str, wanted: &[String]) -> Vec<String> {
+    let missing = wanted.iter().filter(|name| !given.contains(name));
+    let missing = missing.map(|name| format!("'{name}' is in {folder} and not in {list}"));
+    let orphans = given.iter().filter(|name| !wanted.contains(name));
+    missing.chain(orphans.map(|name| format!("'{name}' is in {list} and not in {folder}"))).collect()
+}
+
+/// Words after `prefix`, as far as letters go.
+fn words_after(text: &str, prefix: &str) -> Vec<String> {
+    let words = text.split(prefix).skip(1);
+    let words = words.map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next());
+    words.map(|word| snake(word.unwrap_or_default())).collect()
+}
+
+#[test]
+fn every_capability_has_a_file_and_an_interface() {
+    let path = "host/core/src/capability.rs";
+    let all = words_after(between(path, &read(path), "pub const ALL", ";\n"), "Self::");
+    let folder = "host/sandbox/src/capability";
+    none("one capability, one file", differences("Capability::ALL", &all, folder, &modules(folder)));
+    let world = "wit/0.1.0/world.wit";
+    let imports = words_after(between(world, &read(world), "world gate {", "}"), "import ");
+    none("one capability, one interface", differences("Capability::ALL", &all, world, &imports));
+}
+
+#[test]
+fn every_stage_stands_in_the_line() {
+    let path = "host/core/src/pipeline/mod.rs";
+    let text = read(path);
+    let body = between(path, &text, "pub fn standard()", "\n    }\n");
+    let line = words_after(body, "Arc::new(");
+    let folder = "host/core/src/pipeline";
+    let mut sorted = line.clone();
+    sorted.sort();
+    none("one stage, one file", differences("Pipeline::standard", &sorted, folder, &modules(folder)));
+    let picture = between(path, &text, "//! ```text\n//! ", " → source\n");
+    assert_eq!(
+        picture.split(" → ").collect::<Vec<_>>(),
+        line,
+        "{path}: the picture shows the list in its order"
+    );
+}
+
+#[test]
+fn every_command_has_a_file_and_a_variant() {
+    let path = "host/gatehouse/src/cli/mod.rs";
+    let text = read(path);
+    let folder = "host/gatehouse/src/cli";
+    let files = modules(folder);
+    let declared = text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    let declared: Vec<String> = declared.map(str::to_owned).collect();
+    none("one command, one module", differences(path, &declared, folder, &files));
+    let variants = between(path, &text, "\nenum Command {\n", "\n}\n").lines().map(str::trim);
+    let variants = variants.filter(|line| line.starts_with(char::is_uppercase));
+    let variants: Vec<String> =
+        variants.map(|line| snake(line.split(['(', ',']).next().unwrap_or_default())).collect();
+    none("one command, one variant", differences("enum Command", &variants, folder, &files));
+}

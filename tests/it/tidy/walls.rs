@@ -1,0 +1,116 @@
+//! The walls between the crates, read from `cargo metadata`.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::none;
+use crate::support::repository;
+
+/// Which of our crates the crates of a folder may know; the first line that fits counts.
+const MAY_KNOW: [(&str, &[&str]); 11] = [
+    ("host/core", &[]),
+    ("host/sandbox", &["gatehouse-core"]),
+    ("host/wire", &["gatehouse-core"]),
+    ("host/stores", &["gatehouse-core"]),
+    ("host/models", &["gatehouse-core"]),
+    (
+        "host/gatehouse",
+        &["gatehouse-core", "gatehouse-sandbox", "gatehouse-wire", "gatehouse-stores", "gatehouse-models"],
+    ),
+    ("gates/sdk", &[]),
+    ("gates", &["gatehouse-sdk", "gatehouse-wiki"]),
+    ("tests/fixtures/gates", &["gatehouse-sdk"]),
+    ("tests", &[]),
+    ("xtask", &[]),
+];
+
+/// Which crates alone may use a dependency, or one whose name begins so and goes on with `-` or `_`.
+const ONLY: [(&str, &[&str]); 9] = [
+    ("wasmtime", &["host/sandbox"]),
+    ("rmcp", &["host/wire", "tests/floor"]),
+    ("axum", &["host/wire", "tests/floor"]),
+    ("rusqlite", &["host/stores"]),
+    ("bpe-openai", &["host/models"]),
+    ("clap", &["host/gatehouse"]),
+    ("toml", &["host/gatehouse", "tests"]),
+    ("reqwest", &[]),
+    ("wit-bindgen", &["gates/sdk", "tests/fixtures/gates/echo"]),
+];
+
+struct Crate {
+    name: String,
+    /// From the root of the repository.
+    folder: String,
+    dependencies: Vec<String>,
+}
+
+fn crates() -> Vec<Crate> {
+    let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
+    let output = Command::new(env!("CARGO")).args(arguments).current_dir(repository()).output();
+    let output = output.expect("cargo metadata");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    let root = text(&metadata["workspace_root"]);
+    let of = |package: &Value| Crate {
+        name: text(&package["name"]),
+        folder: text(&package["manifest_path"])
+            .trim_start_matches(&root)
+            .trim_start_matches('/')
+            .trim_end_matches("/Cargo.toml")
+            .to_owned(),
+        dependencies: list(&package["dependencies"])
+            .iter()
+            .map(|dependency| text(&dependency["name"]))
+            .collect(),
+    };
+    list(&metadata["packages"]).iter().map(of).collect()
+}
+
+fn is_in(folder: &str, parent: &str) -> bool {
+    folder.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[test]
+fn crates_know_only_whom_they_may() {
+    let crates = crates();
+    let ours: Vec<&str> = crates.iter().map(|one| one.name.as_str()).collect();
+    let broken = crates.iter().flat_map(|one| {
+        let line = MAY_KNOW.iter().find(|(folder, _)| is_in(&one.folder, folder));
+        let (_, allowed) = line.unwrap_or_else(|| panic!("{}: MAY_KNOW has no line for it", one.folder));
+        let known = one.dependencies.iter().filter(|name| ours.contains(&name.as_str()));
+        let wrong = known.filter(|name| !allowed.contains(&name.as_str()));
+        wrong.map(|name| format!("{}/Cargo.toml: '{name}' is behind a wall", one.folder)).collect::<Vec<_>>()
+    });
+    none("core ← {sandbox, wire, stores, models} ← gatehouse, and gates know only the SDK", broken);
+}
+
+#[test]
+fn every_field_has_one_crate_that_knows_it() {
+    let crates = crates();
+    let broken = crates.iter().flat_map(|one| {
+        let wrong = ONLY.iter().flat_map(|(dependency, folders)| {
+            let uses = one.dependencies.iter().filter(move |name| {
+                let rest = name.strip_prefix(dependency);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
+            });
+            uses.filter(|_| !folders.contains(&one.folder.as_str()))
+                .map(move |name| format!("{}/Cargo.toml: '{name}' belongs to {folders:?}", one.folder))
+        });
+        wrong.collect::<Vec<_>>()
+    });
+    none("a dependency is known to the crate whose secret it is, and to no other", broken);
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    let manifests = super::files("", "Cargo.toml");
+    let members = manifests.iter().filter(|(path, _)| path != "Cargo.toml");
+    let without = members.filter(|(_, text)| {
+        let manifest: toml::Table = text.parse().expect("TOML");
+        manifest.get("lints").and_then(|lints| lints.get("workspace")) != Some(&toml::Value::Boolean(true))
+    });
+    none("`[lints] workspace = true`", without.map(|(path, _)| path.clone()));
+}

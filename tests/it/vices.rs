@@ -1,0 +1,143 @@
+//! A gate is the adversary: whatever it does ends its own call, and nothing else.
+
+use std::{fs, time::{Duration, Instant}};
+
+use serde_json::json;
+
+use crate::support::{Client, Place};
+
+fn host() -> (Place, Client) {
+    let presets = "[gates.vices]\nlimits = { time = \"500 ms\", memory = \"16 MiB\" }\n\n[presets.bad]\ngates.vices = {}\n";
+    let place = Place::with(presets, &["vices"]);
+    let client = Client::start(&place, "bad");
+    (place, client)
+}
+
+#[test]
+fn endless_loops_end_at_their_deadline_while_others_are_served() {
+    let (_place, mut client) = host();
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+    let started = Instant::now();
+    // Four on two cores: enough to starve everybody else, if they could.
+    let loops: Vec<u64> =
+        (0..4).map(|_| client.ask("tools/call", json!({"name": "vice_loop", "arguments": {}}))).collect();
+    let mut slowest = Duration::ZERO;
+    let mut calls = 0;
+    while started.elapsed() < Duration::from_millis(300) {
+        let asked = Instant::now();
+        assert_eq!(client.text("well_behaved", json!({})), "fine");
+        client.request("ping", json!({}));
+        slowest = slowest.max(asked.elapsed());
+        calls += 1;
+    }
+    for id in loops {
+        let answer = client.answer(id);
+        let error = &answer["result"]["structuredContent"]["error"];
+        assert_eq!(error["type"], "TIMEOUT", "{answer}");
+        assert!(error["message"].as_str().expect("a message").contains("stopped after 0.5 s"), "{answer}");
+    }
+    // No bound is asserted on a shared machine; the figures are for the reader of the log.
+    eprintln!("{calls} calls and pings beside four endless loops, slowest {slowest:?}; loops ended after {:?}", started.elapsed());
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[test]
+fn a_trap_is_a_fault_with_the_guests_last_words() {
+    let (_place, mut client) = host();
+    let text = client.fails("vice_trap", json!({}));
+    assert!(text.contains("Gate 'vices' trapped") && text.contains("on purpose"), "{text}");
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[test]
+fn memory_is_capped_and_comes_back() {
+    let (_place, mut client) = host();
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+    let before = resident(client.pid());
+    for _ in 0..20 {
+        let text = client.fails("vice_memory", json!({}));
+        assert!(text.contains("ran out of memory: its limit is 16 MiB"), "{text}");
+    }
+    let after = resident(client.pid());
+    assert!(after < before + (64 << 20), "resident memory went from {before} to {after} bytes");
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[test]
+fn deep_recursion_ends_the_call() {
+    let (_place, mut client) = host();
+    let text = client.fails("vice_recursion", json!({}));
+    assert!(text.contains("trapped"), "{text}");
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[test]
+fn a_flood_is_cut_at_the_cap() {
+    let presets = "[gates.vices]\nlimits = { memory = \"128 MiB\" }\n[presets.bad]\ngates.vices = {}\n";
+    let place = Place::with(presets, &["vices"]);
+    let mut client = Client::start(&place, "bad");
+    let text = client.fails("vice_flood", json!({}));
+    assert!(text.contains("sent more than 16 MiB at once"), "{text}");
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[test]
+fn an_endless_log_is_counted_and_dropped() {
+    let presets = "[presets.bad]\ngates.vices = {}\n";
+    let place = Place::with(presets, &["vices"]);
+    let mut client = Client::start(&place, "bad");
+    assert_eq!(client.text("vice_log", json!({})), "said a lot");
+    client.request("ping", json!({}));
+    let log = client.log();
+    assert!(log.len() < 2 << 20, "{} bytes of log", log.len());
+    assert!(log.contains("99800"), "the dropped lines are counted: {}", &log[log.len().saturating_sub(500)..]);
+}
+
+#[test]
+fn hurried_progress_is_thinned_out() {
+    let presets = "[presets.bad]\ngates.vices = {}\n";
+    let place = Place::with(presets, &["vices"]);
+    let mut client = Client::start(&place, "bad");
+    let meta = json!({"progressToken": "p"});
+    let answer = client.request("tools/call", json!({"name": "vice_progress", "arguments": {}, "_meta": meta}));
+    assert_eq!(answer["result"]["content"][0]["text"], "hurried", "{answer}");
+    let told = client.notifications.iter().filter(|n| n["method"] == "notifications/progress").count();
+    assert!((1..1_000).contains(&told), "{told} progress messages");
+}
+
+#[test]
+fn what_is_not_granted_is_denied_with_the_line_to_add() {
+    let (place, mut client) = host();
+    let result = client.call("vice_ungranted", json!({}));
+    let error = &result["structuredContent"]["error"];
+    assert_eq!(error["type"], "PERMISSION", "{result}");
+    assert_eq!(error["message"], "Gate 'vices' has no grant 'knowledge:read'.");
+    assert!(error["suggestion"].as_str().expect("a suggestion").contains("[gates.vices] in presets.toml"));
+    assert!(!place.path("state/knowledge.db").exists(), "a denied call must not open the engine");
+}
+
+#[test]
+fn text_is_always_granted() {
+    let (_place, mut client) = host();
+    let said = client.text("extracts", json!({}));
+    assert!(said.ends_with(", true"), "{said}");
+}
+
+#[test]
+fn a_cancelled_call_ends_and_the_host_goes_on() {
+    let presets = "[gates.vices]\nlimits = { time = \"60 s\" }\n[presets.bad]\ngates.vices = {}\n";
+    let place = Place::with(presets, &["vices"]);
+    let mut client = Client::start(&place, "bad");
+    let id = client.ask("tools/call", json!({"name": "vice_loop", "arguments": {}}));
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    // The loop's sixty seconds would outlast the client's patience if it went on holding the gate.
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+    assert_eq!(client.close(), Some(0));
+}
+
+fn resident(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("a running process");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("VmRSS");
+    let kib: u64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number");
+    kib * 1024
+}

@@ -1,0 +1,115 @@
+//! `cargo xtask bench`: the gateway beside a native MCP server with the same tools, on the same transport,
+//! in one run.
+//!
+//! The two take turns in short rounds, so that whatever else the machine does falls on both; numbers are
+//! medians over rounds, ratios the medians of the rounds' ratios. On a shared machine absolute times mean
+//! little, ratios do. `--noise` puts the
+//! native server on both sides: what then differs from 1 is the error of the method.
+
+mod report;
+mod server;
+mod setup;
+mod stats;
+
+mod p1_latency;
+mod p2_throughput;
+mod p3_start;
+mod p4_memory;
+mod p6_large;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::Usage;
+use crate::gates::{self, Which};
+use crate::process;
+use crate::workspace::Workspace;
+use report::Report;
+use setup::Bench;
+
+/// One measurement: its number in the list of promises, and the function that takes it.
+struct Measurement {
+    id: &'static str,
+    about: &'static str,
+    run: fn(&Bench, &mut Report) -> Result<()>,
+}
+
+const MEASUREMENTS: &[Measurement] = &[
+    Measurement { id: "P1", about: "latency of one call at a time", run: p1_latency::run },
+    Measurement { id: "P2", about: "calls a second with many in flight", run: p2_throughput::run },
+    Measurement { id: "P3", about: "cold start", run: p3_start::run },
+    Measurement { id: "P4", about: "memory", run: p4_memory::run },
+    Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
+];
+
+/// Whose turn it is.
+#[derive(Clone, Copy)]
+enum Turn {
+    Gateway,
+    Floor,
+}
+
+/// One turn for each of the two in every round; who ended one round begins the next.
+fn turns(rounds: usize) -> impl Iterator<Item = Turn> {
+    (0..2 * rounds).map(|turn| if turn.div_ceil(2) % 2 == 0 { Turn::Gateway } else { Turn::Floor })
+}
+
+/// What was asked for on the command line.
+#[derive(Default)]
+struct Options {
+    quick: bool,
+    noise: bool,
+    json: Option<PathBuf>,
+    only: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let options = parse(arguments)?;
+    let workspace = Workspace::load()?;
+    build(&workspace, options.noise)?;
+    let bench = Bench::new(&workspace, options.quick, options.noise)?;
+    let mut report = Report::new(&workspace, options.quick, options.noise)?;
+    for measurement in MEASUREMENTS {
+        if options.only.is_empty() || options.only.iter().any(|id| id == measurement.id) {
+            eprintln!("{} {} …", measurement.id, measurement.about);
+            (measurement.run)(&bench, &mut report).with_context(|| measurement.id)?;
+        }
+    }
+    report.finish();
+    print!("{}", report.table());
+    let file = options.json.unwrap_or_else(|| workspace.root.join("target/bench.json"));
+    fs::write(&file, report.json()?).with_context(|| format!("cannot write {}", file.display()))?;
+    println!("written to {}", file.display());
+    report.verdict()
+}
+
+fn parse(arguments: &[String]) -> Result<Options> {
+    let mut options = Options::default();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--quick" => options.quick = true,
+            "--noise" => options.noise = true,
+            "--json" => {
+                let file = rest.next().ok_or_else(|| Usage("--json needs a file".into()))?;
+                options.json = Some(file.into());
+            }
+            id if MEASUREMENTS.iter().any(|measurement| measurement.id == id) => options.only.push(id.into()),
+            other => return Err(Usage(format!("unexpected: {other}")).into()),
+        }
+    }
+    Ok(options)
+}
+
+/// Release builds of everything that is measured.
+fn build(workspace: &Workspace, noise: bool) -> Result<()> {
+    let mut command = process::cargo();
+    command.current_dir(&workspace.root).args(["build", "--release", "-p", "bench-floor"]);
+    if !noise {
+        gates::build(workspace, Which::All)?;
+        command.args(["-p", "gatehouse"]);
+    }
+    process::run(&mut command)
+}

@@ -1,0 +1,69 @@
+//! P1: how long one call takes when nothing else runs, and how much CPU it costs the server.
+
+use anyhow::Result;
+
+use super::report::{Bound, Judged, Report, Row};
+use super::server::Server;
+use super::setup::Bench;
+use super::stats::{Paired, cpu_seconds, median, micros, quantile};
+use super::{Turn, turns};
+
+const ROUNDS: usize = 60;
+const CALLS: usize = 250;
+
+/// What the rounds showed, in microseconds a call.
+#[derive(Default)]
+struct Results {
+    p50: Paired,
+    p99: Paired,
+    cpu: Paired,
+}
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    for gates in [1, 50] {
+        with_gates(bench, report, gates)?;
+    }
+    Ok(())
+}
+
+fn with_gates(bench: &Bench, report: &mut Report, gates: usize) -> Result<()> {
+    let gateway = bench.gateway(gates)?;
+    let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
+    let tool = &gateway.echo[gateway.echo.len() / 2];
+    let mut warm_up = Results::default();
+    round(&mut ours, tool, Turn::Gateway, &mut warm_up)?;
+    round(&mut floor, "echo", Turn::Floor, &mut warm_up)?;
+    let mut results = Results::default();
+    let rounds = bench.rounds(ROUNDS);
+    for turn in turns(rounds) {
+        match turn {
+            Turn::Gateway => round(&mut ours, tool, turn, &mut results)?,
+            Turn::Floor => round(&mut floor, "echo", turn, &mut results)?,
+        }
+    }
+    for (what, pair) in [("p50", results.p50), ("p99", results.p99), ("CPU a call", results.cpu)] {
+        report.add(Row {
+            id: "P1",
+            what: format!("echo, {gates} {}, {what}", if gates == 1 { "gate" } else { "gates" }),
+            unit: "µs",
+            ours: median(&pair.ours),
+            floor: median(&pair.floor),
+            ratio: pair.ratio(),
+            n: rounds * CALLS,
+            judged: Judged::Ratio,
+            reach: Bound::AtMost(2.5),
+            aim: Bound::AtMost(1.6),
+        });
+    }
+    Ok(())
+}
+
+fn round(server: &mut Server, tool: &str, turn: Turn, results: &mut Results) -> Result<()> {
+    let before = cpu_seconds(server.process())?;
+    let times = (0..CALLS).map(|_| server.echo(tool).map(micros)).collect::<Result<Vec<_>>>()?;
+    let cpu = cpu_seconds(server.process())? - before;
+    results.cpu.side(turn).push(cpu * 1e6 / CALLS as f64);
+    results.p50.side(turn).push(median(&times));
+    results.p99.side(turn).push(quantile(&times, 0.99));
+    Ok(())
+}

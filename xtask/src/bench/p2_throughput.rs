@@ -1,0 +1,56 @@
+//! P2: how many calls a second get through with many in flight, and whether all of them come back.
+
+use anyhow::Result;
+
+use super::report::{Bound, Judged, Report, Row};
+use super::server::Server;
+use super::setup::Bench;
+use super::stats::{Paired, median};
+use super::{Turn, turns};
+
+const ROUNDS: usize = 20;
+const CALLS: u64 = 2000;
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    let gateway = bench.gateway(1)?;
+    let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
+    let native = ["echo".to_owned()];
+    for flight in [16, 64] {
+        let mut rates = Paired::default();
+        let rounds = bench.rounds(ROUNDS);
+        // The first turn of each warms up and is not counted.
+        rate("the gateway", &mut ours, &gateway.echo, flight, report)?;
+        rate("the native server", &mut floor, &native, flight, report)?;
+        for turn in turns(rounds) {
+            let rate = match turn {
+                Turn::Gateway => rate("the gateway", &mut ours, &gateway.echo, flight, report)?,
+                Turn::Floor => rate("the native server", &mut floor, &native, flight, report)?,
+            };
+            rates.side(turn).push(rate);
+        }
+        report.add(Row {
+            id: "P2",
+            what: format!("echo, {flight} in flight"),
+            unit: "/s",
+            ours: median(&rates.ours),
+            floor: median(&rates.floor),
+            ratio: rates.ratio(),
+            n: rounds * CALLS as usize,
+            judged: Judged::Ratio,
+            reach: Bound::AtLeast(0.45),
+            aim: Bound::AtLeast(0.7),
+        });
+    }
+    Ok(())
+}
+
+fn rate(who: &str, server: &mut Server, tools: &[String], flight: usize, report: &mut Report) -> Result<f64> {
+    let tally = server.echoes(tools, CALLS, flight)?;
+    if tally.lost + tally.wrong > 0 {
+        let (lost, wrong) = (tally.lost, tally.wrong);
+        report.problem(format!(
+            "{who} lost {lost} of {CALLS} calls with {flight} in flight, {wrong} were wrong"
+        ));
+    }
+    Ok(tally.answered as f64 / tally.time.as_secs_f64())
+}

@@ -1,0 +1,84 @@
+//! P3: from starting the process until a client holds the complete list of tools.
+
+use anyhow::{Result, bail};
+
+use super::report::{Bound, Judged, Report, Row};
+use super::setup::{Bench, Gateway};
+use super::stats::{Paired, median};
+
+const WARM_ROUNDS: usize = 30;
+const COLD_ROUNDS: usize = 7;
+
+/// A case: so many gates, and what the start may take.
+struct Case {
+    gates: usize,
+    judged: Judged,
+    reach: f64,
+    aim: f64,
+}
+
+const WARM: [Case; 3] = [
+    Case { gates: 1, judged: Judged::Ratio, reach: 2.0, aim: 1.5 },
+    Case { gates: 6, judged: Judged::Ratio, reach: 2.0, aim: 1.5 },
+    Case { gates: 50, judged: Judged::Value, reach: 30.0, aim: 15.0 },
+];
+
+const COLD: Case = Case { gates: 6, judged: Judged::Value, reach: 1500.0, aim: 400.0 };
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    let gateways = WARM.iter().map(|case| bench.gateway(case.gates)).collect::<Result<Vec<_>>>()?;
+    for gateway in &gateways {
+        start(bench, gateway)?;
+    }
+    let mut times = vec![Paired::default(); WARM.len()];
+    for number in 0..bench.rounds(WARM_ROUNDS) {
+        let floor = start_floor(bench)?;
+        // Another order in every round, so that no case always follows the same one.
+        for index in (0..WARM.len()).map(|index| (index + number) % WARM.len()) {
+            times[index].floor.push(floor);
+            times[index].ours.push(start(bench, &gateways[index])?);
+        }
+    }
+    for (case, times) in WARM.iter().zip(&times) {
+        report.add(row(case, "warm", times));
+    }
+
+    let gateway = bench.gateway(COLD.gates)?;
+    let mut times = Paired::default();
+    for _ in 0..bench.rounds(COLD_ROUNDS) {
+        gateway.forget()?;
+        times.ours.push(start(bench, &gateway)?);
+        times.floor.push(start_floor(bench)?);
+    }
+    report.add(row(&COLD, "cold", &times));
+    Ok(())
+}
+
+fn row(case: &Case, cache: &str, times: &Paired) -> Row {
+    let gates = if case.gates == 1 { "gate" } else { "gates" };
+    Row {
+        id: "P3",
+        what: format!("start to complete tools/list, {} {gates}, {cache}", case.gates),
+        unit: "ms",
+        ours: median(&times.ours),
+        floor: median(&times.floor),
+        ratio: times.ratio(),
+        n: times.ours.len(),
+        judged: case.judged,
+        reach: Bound::AtMost(case.reach),
+        aim: Bound::AtMost(case.aim),
+    }
+}
+
+/// Milliseconds until the list is there; a list that is not complete does not count as a start.
+fn start(bench: &Bench, gateway: &Gateway) -> Result<f64> {
+    let server = bench.start(gateway)?;
+    if server.tools.len() != gateway.tools {
+        bail!("the first tools/list held {} tools instead of {}", server.tools.len(), gateway.tools);
+    }
+    Ok(server.started_in.as_secs_f64() * 1e3)
+}
+
+fn start_floor(bench: &Bench) -> Result<f64> {
+    Ok(bench.start_floor()?.started_in.as_secs_f64() * 1e3)
+}

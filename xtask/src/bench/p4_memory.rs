@@ -1,0 +1,67 @@
+//! P4: resident memory with six gates after one call of each, and what 50,000 more calls add to it.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::report::{Bound, Judged, Report, Row};
+use super::server::Server;
+use super::setup::Bench;
+use super::stats::memory;
+
+const GATES: usize = 6;
+const CALLS: u64 = 50_000;
+const FLIGHT: usize = 16;
+
+/// What a server is given to come to rest before its memory is read.
+const REST: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    let gateway = bench.gateway(GATES)?;
+    let (mut ours, mut floor) = (bench.start(&gateway)?, bench.start_floor()?);
+    let native = ["echo".to_owned()];
+    let calls = bench.rounds(CALLS as usize) as u64;
+    let (our_idle, our_growth) = idle_and_growth("the gateway", &mut ours, &gateway.echo, calls, report)?;
+    let (floor_idle, floor_growth) =
+        idle_and_growth("the native server", &mut floor, &native, calls, report)?;
+    let mut add = |what: String, ours: f64, floor: f64, n: usize, reach: f64, aim: f64| {
+        report.add(Row {
+            id: "P4",
+            what,
+            unit: "MB",
+            ours,
+            floor,
+            ratio: if floor > 0.0 { ours / floor } else { 0.0 },
+            n,
+            judged: Judged::Value,
+            reach: Bound::AtMost(reach),
+            aim: Bound::AtMost(aim),
+        });
+    };
+    add(format!("resident, {GATES} gates called once"), our_idle.0, floor_idle.0, 1, 30.0, 15.0);
+    add("of that, not backed by files".into(), our_idle.1, floor_idle.1, 1, 30.0, 15.0);
+    add(format!("growth over {calls} calls"), our_growth, floor_growth, calls as usize, 2.0, 0.0);
+    Ok(())
+}
+
+/// Memory after one call of each tool (all, and what is not backed by files), and how much it grows.
+fn idle_and_growth(
+    who: &str,
+    server: &mut Server,
+    tools: &[String],
+    calls: u64,
+    report: &mut Report,
+) -> Result<((f64, f64), f64)> {
+    for tool in tools {
+        server.echo(tool)?;
+    }
+    thread::sleep(REST);
+    let idle = memory(server.process())?;
+    let tally = server.echoes(tools, calls, FLIGHT)?;
+    if tally.lost + tally.wrong > 0 {
+        report.problem(format!("{who} lost {} of {calls} calls, {} were wrong", tally.lost, tally.wrong));
+    }
+    thread::sleep(REST);
+    Ok((idle, memory(server.process())?.0 - idle.0))
+}

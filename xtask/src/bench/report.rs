@@ -1,0 +1,187 @@
+//! Results: a table for people, and the same as JSON with what one needs to know to believe them.
+
+use std::fs;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use crate::process;
+use crate::workspace::Workspace;
+
+/// What a number should stay within.
+#[derive(Clone, Copy)]
+pub(crate) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// What the bounds speak about.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Judged {
+    /// The gateway's number divided by the native server's.
+    Ratio,
+    /// The gateway's number itself.
+    Value,
+}
+
+/// One number of the gateway beside the native server's.
+pub(crate) struct Row {
+    pub(crate) id: &'static str,
+    pub(crate) what: String,
+    pub(crate) unit: &'static str,
+    pub(crate) ours: f64,
+    pub(crate) floor: f64,
+    pub(crate) ratio: f64,
+    /// Samples on each side.
+    pub(crate) n: usize,
+    pub(crate) judged: Judged,
+    pub(crate) reach: Bound,
+    pub(crate) aim: Bound,
+}
+
+/// All results of one run.
+pub(crate) struct Report {
+    rows: Vec<Row>,
+    /// Lost calls and wrong answers: these fail the run.
+    problems: Vec<String>,
+    facts: Vec<(&'static str, Value)>,
+}
+
+impl Bound {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtMost(limit) => value <= limit,
+            Self::AtLeast(limit) => value >= limit,
+        }
+    }
+
+    fn shown(self) -> String {
+        match self {
+            Self::AtMost(limit) => format!("≤ {limit}"),
+            Self::AtLeast(limit) => format!("≥ {limit}"),
+        }
+    }
+}
+
+impl Row {
+    fn verdict(&self) -> &'static str {
+        match if self.judged == Judged::Ratio { self.ratio } else { self.ours } {
+            value if self.aim.holds(value) => "aim",
+            value if self.reach.holds(value) => "reached",
+            _ => "MISSED",
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "id": self.id, "what": self.what, "unit": self.unit, "gatehouse": self.ours, "floor": self.floor,
+            "ratio": self.ratio, "n": self.n, "judged": if self.judged == Judged::Ratio { "ratio" } else { "value" },
+            "reach": self.reach.shown(), "aim": self.aim.shown(), "verdict": self.verdict(),
+        })
+    }
+}
+
+impl Report {
+    pub(crate) fn new(workspace: &Workspace, quick: bool, noise: bool) -> Result<Self> {
+        let git = |arguments: &[&str]| {
+            let output =
+                process::output(process::command("git").current_dir(&workspace.root).args(arguments));
+            output.map(|text| text.trim().to_owned()).unwrap_or_default()
+        };
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        let facts = vec![
+            ("commit", json!(git(&["rev-parse", "--quiet", "--verify", "HEAD"]))),
+            ("uncommitted_changes", json!(!git(&["status", "--porcelain"]).is_empty())),
+            ("version", json!(workspace.version())),
+            ("unix_time", json!(seconds)),
+            ("quick", json!(quick)),
+            ("noise", json!(noise)),
+            ("cpu", json!(field("/proc/cpuinfo", "model name"))),
+            ("cores", json!(std::thread::available_parallelism()?.get())),
+            ("kernel", json!(first_line("/proc/sys/kernel/osrelease"))),
+            ("load_before", json!(first_line("/proc/loadavg"))),
+        ];
+        Ok(Self { rows: Vec::new(), problems: Vec::new(), facts })
+    }
+
+    pub(crate) fn add(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    /// Something that must not happen.
+    pub(crate) fn problem(&mut self, text: String) {
+        self.problems.push(text);
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.facts.push(("load_after", json!(first_line("/proc/loadavg"))));
+    }
+
+    pub(crate) fn table(&self) -> String {
+        let mut table = String::from("\n");
+        let head = ["", "what", "gatehouse", "floor", "ratio", "reach", "aim", "n", ""].map(str::to_owned);
+        let mut lines = vec![head];
+        for row in &self.rows {
+            let times = if row.judged == Judged::Ratio { " ×" } else { "" };
+            lines.push([
+                row.id.to_owned(),
+                row.what.clone(),
+                amount(row.ours, row.unit),
+                amount(row.floor, row.unit),
+                format!("{:.2} ×", row.ratio),
+                row.reach.shown() + times,
+                row.aim.shown() + times,
+                row.n.to_string(),
+                row.verdict().to_owned(),
+            ]);
+        }
+        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; 9] = std::array::from_fn(width);
+        for line in &lines {
+            for (column, cell) in line.iter().enumerate() {
+                let gap = " ".repeat(widths[column] - cell.chars().count());
+                let text = matches!(column, 0 | 1 | 8);
+                table += &if text { format!("{cell}{gap}  ") } else { format!("{gap}{cell}  ") };
+            }
+            table.truncate(table.trim_end().len());
+            table.push('\n');
+        }
+        for (name, value) in &self.facts {
+            table +=
+                &format!("{name}: {}\n", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        }
+        table
+    }
+
+    pub(crate) fn json(&self) -> Result<String> {
+        let mut object: serde_json::Map<String, Value> =
+            self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        object.insert("problems".into(), json!(self.problems));
+        object.insert("results".into(), self.rows.iter().map(Row::json).collect());
+        Ok(serde_json::to_string_pretty(&object)? + "\n")
+    }
+
+    /// A missed target is a number to work on; a lost or wrong answer is a failure.
+    pub(crate) fn verdict(&self) -> Result<()> {
+        if !self.problems.is_empty() {
+            bail!("{}", self.problems.join("; "));
+        }
+        Ok(())
+    }
+}
+
+fn amount(value: f64, unit: &str) -> String {
+    let digits = if value.abs() >= 1000.0 { 0 } else { 1 };
+    format!("{value:.digits$} {unit}")
+}
+
+fn first_line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().lines().next().unwrap_or_default().to_owned()
+}
+
+fn field(path: &str, name: &str) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let value = text.lines().find(|line| line.starts_with(name)).and_then(|line| line.split_once(':'));
+    value.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+}

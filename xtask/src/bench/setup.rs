@@ -1,0 +1,131 @@
+//! What is measured: the native server, and gateways with so many gates, each with its own files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::server::Server;
+use crate::gates::FIXTURES;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// The servers of one run of the benchmark.
+pub(crate) struct Bench {
+    /// Fewer rounds.
+    pub(crate) quick: bool,
+    /// The native server stands in for the gateway.
+    noise: bool,
+    floor: PathBuf,
+    gatehouse: PathBuf,
+    gate: PathBuf,
+    /// Cleared at the start of every run.
+    folder: PathBuf,
+}
+
+/// A gateway's files: gates that differ in their bytes and their tools' names, a preset, a state folder.
+pub(crate) struct Gateway {
+    folder: PathBuf,
+    /// The `echo` tool of each gate.
+    pub(crate) echo: Vec<String>,
+    /// The `big` tool of the first gate.
+    pub(crate) big: String,
+    /// How many tools a complete list holds.
+    pub(crate) tools: usize,
+}
+
+impl Bench {
+    pub(crate) fn new(workspace: &Workspace, quick: bool, noise: bool) -> Result<Self> {
+        let folder = workspace.root.join("target/bench");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot clear {}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(Self {
+            quick,
+            noise,
+            floor: workspace.binary("release", "bench-floor"),
+            gatehouse: workspace.binary("release", "gatehouse"),
+            gate: workspace.root.join(FIXTURES).join("echo.wasm"),
+            folder,
+        })
+    }
+
+    /// How often to repeat something: `full` times, or a fifth of it when quick.
+    pub(crate) fn rounds(&self, full: usize) -> usize {
+        if self.quick { full.div_ceil(5) } else { full }
+    }
+
+    /// Makes the files of a gateway with so many gates.
+    pub(crate) fn gateway(&self, gates: usize) -> Result<Gateway> {
+        let folder = self.folder.join(format!("{gates}-gates"));
+        if self.noise {
+            fs::create_dir_all(&folder)?;
+            return Ok(Gateway { folder, echo: vec!["echo".into()], big: "big".into(), tools: 2 });
+        }
+        let gate_folder = folder.join("gates");
+        fs::create_dir_all(&gate_folder).with_context(|| format!("cannot make {}", gate_folder.display()))?;
+        let bytes = fs::read(&self.gate).with_context(|| format!("cannot read {}", self.gate.display()))?;
+        let quoted = serde_json::to_string(&gate_folder)?;
+        let mut presets =
+            format!("[host]\ngates = [{quoted}]\ndefault_preset = \"bench\"\n\n[presets.bench]\n");
+        for number in 1..=gates {
+            fs::write(gate_folder.join(format!("g{number:02}.wasm")), distinct(&bytes, number))?;
+            presets.push_str(&format!("gates.g{number:02} = {{ prefix = \"a{number:02}_\" }}\n"));
+        }
+        fs::write(folder.join("presets.toml"), presets)?;
+        let echo = (1..=gates).map(|number| format!("a{number:02}_echo")).collect();
+        Ok(Gateway { folder, echo, big: "a01_big".into(), tools: 2 * gates })
+    }
+
+    /// Starts the gateway (or what stands in for it).
+    pub(crate) fn start(&self, gateway: &Gateway) -> Result<Server> {
+        if self.noise {
+            return self.start_floor();
+        }
+        let mut command = self.clean(&self.gatehouse);
+        command.env("GATEHOUSE_STATE", gateway.state()).arg("serve").arg("--config");
+        command.arg(gateway.folder.join("presets.toml")).args(["--preset", "bench"]);
+        Server::start(command, gateway.folder.join("stderr.log"))
+    }
+
+    pub(crate) fn start_floor(&self) -> Result<Server> {
+        Server::start(self.clean(&self.floor), self.folder.join("floor.log"))
+    }
+
+    /// A command that no setting of this machine's user reaches.
+    fn clean(&self, program: &Path) -> Command {
+        let mut command = process::command(program);
+        command.env_clear().env("HOME", &self.folder).current_dir(&self.folder);
+        if let Some(path) = std::env::var_os("PATH") {
+            command.env("PATH", path);
+        }
+        command
+    }
+}
+
+impl Gateway {
+    /// Forgets everything that was compiled, indexed or remembered.
+    pub(crate) fn forget(&self) -> Result<()> {
+        match fs::remove_dir_all(self.state()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+}
+
+/// The component with a custom section at its end: another digest, the same behaviour.
+fn distinct(component: &[u8], number: usize) -> Vec<u8> {
+    let name = b"bench";
+    let number = format!("{number:03}");
+    let mut bytes = component.to_vec();
+    bytes.extend([0, (1 + name.len() + number.len()) as u8, name.len() as u8]);
+    bytes.extend(name);
+    bytes.extend(number.as_bytes());
+    bytes
+}

@@ -1,0 +1,103 @@
+//! Order statistics, and what the kernel says about a process.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::Turn;
+
+const LINUX: &str = "the benchmark needs Linux";
+
+/// The value below which a share `q` of the samples lies; 0 for no samples.
+pub(crate) fn quantile(samples: &[f64], q: f64) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().saturating_sub(1);
+    sorted.get((last as f64 * q).round() as usize).copied().unwrap_or(0.0)
+}
+
+pub(crate) fn median(samples: &[f64]) -> f64 {
+    quantile(samples, 0.5)
+}
+
+pub(crate) fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// The same thing measured on both sides, one number each a round.
+#[derive(Clone, Default)]
+pub(crate) struct Paired {
+    pub(crate) ours: Vec<f64>,
+    pub(crate) floor: Vec<f64>,
+}
+
+impl Paired {
+    /// The side whose turn it is.
+    pub(crate) fn side(&mut self, turn: Turn) -> &mut Vec<f64> {
+        match turn {
+            Turn::Gateway => &mut self.ours,
+            Turn::Floor => &mut self.floor,
+        }
+    }
+
+    /// The median of the rounds' ratios: both turns of a round saw the same machine, while the medians of
+    /// the two sides may come from a busy and a quiet minute.
+    pub(crate) fn ratio(&self) -> f64 {
+        let ratios: Vec<f64> = self.ours.iter().zip(&self.floor).map(|(ours, floor)| ours / floor).collect();
+        median(&ratios)
+    }
+}
+
+/// CPU time that the living threads of a process have used so far, in seconds.
+pub(crate) fn cpu_seconds(process: u32) -> Result<f64> {
+    let folder = format!("/proc/{process}/task");
+    let threads = fs::read_dir(&folder).with_context(|| format!("cannot read {folder}; {LINUX}"))?;
+    let mut nanoseconds = 0.0;
+    for thread in threads {
+        // A thread may end between the listing and the reading.
+        let Ok(text) = fs::read_to_string(thread?.path().join("schedstat")) else { continue };
+        nanoseconds += text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).unwrap_or(0.0);
+    }
+    Ok(nanoseconds / 1e9)
+}
+
+/// Memory of a process, in MB: all that is resident, and the part of it that is not backed by files.
+pub(crate) fn memory(process: u32) -> Result<(f64, f64)> {
+    let path = format!("/proc/{process}/status");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}; {LINUX}"))?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let kilobytes =
+            line.and_then(|line| line.split_whitespace().next()).and_then(|n| n.parse::<f64>().ok());
+        kilobytes.map(|n| n * 1024.0 / 1e6).with_context(|| format!("/proc/…/status has no {name}"))
+    };
+    Ok((field("VmRSS:")?, field("RssAnon:")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Paired, cpu_seconds, median, memory, quantile};
+
+    #[test]
+    fn a_busy_minute_on_both_sides_does_not_move_the_ratio() {
+        let pair = Paired { ours: vec![2.0, 2.0, 20.0, 20.0], floor: vec![1.0, 1.0, 10.0, 10.0] };
+        assert_eq!(pair.ratio(), 2.0);
+    }
+
+    #[test]
+    fn quantiles_do_not_depend_on_order() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(quantile(&[4.0, 1.0, 3.0, 2.0, 5.0], 1.0), 5.0);
+        assert_eq!(median(&[]), 0.0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn own_process_can_be_read() {
+        let own = std::process::id();
+        assert!(cpu_seconds(own).unwrap() > 0.0);
+        let (all, anonymous) = memory(own).unwrap();
+        assert!(all >= anonymous && all > 0.0);
+    }
+}

@@ -1,0 +1,139 @@
+//! `cargo xtask gates`: builds the gates for WebAssembly and puts the components where the host looks.
+//!
+//! A gate is a workspace member with a `cdylib` target: below `gates/` one that ships, below
+//! `tests/fixtures/gates/` one that only tests and benchmarks use. It is called as its folder is: nothing
+//! here names a gate.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::Usage;
+use crate::process;
+use crate::workspace::{Package, Workspace};
+
+const TARGET: &str = "wasm32-wasip2";
+
+/// Which gates to build.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Which {
+    Shipped,
+    All,
+}
+
+/// Where gates of one kind live, and where their components go; relative to the root.
+struct Home {
+    sources: &'static str,
+    components: &'static str,
+    shipped: bool,
+}
+
+const HOMES: &[Home] = &[
+    Home { sources: "gates", components: "gates", shipped: true },
+    Home { sources: "tests/fixtures/gates", components: FIXTURES, shipped: false },
+];
+
+/// Where the components of fixture gates are, relative to the root, wherever cargo itself builds.
+pub(crate) const FIXTURES: &str = "target/fixture-gates";
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let which = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Which::Shipped,
+        ["--fixtures"] => Which::All,
+        _ => return Err(Usage(format!("unexpected: {}", arguments.join(" "))).into()),
+    };
+    build(&Workspace::load()?, which).map(drop)
+}
+
+/// Builds in one cargo call, places what changed, and returns where the components are.
+pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<Vec<PathBuf>> {
+    let homes: Vec<&Home> = HOMES.iter().filter(|home| home.shipped || which == Which::All).collect();
+    let mut gates: BTreeMap<PathBuf, (&Package, &Home)> = BTreeMap::new();
+    for package in workspace.packages.iter().filter(|package| package.cdylib) {
+        if let Some(home) = homes.iter().find(|home| package.folder.parent() == Some(Path::new(home.sources)))
+        {
+            gates.insert(workspace.root.join(&package.folder), (package, home));
+        }
+    }
+    if gates.is_empty() {
+        bail!("no gate found: a gate is a workspace member below gates/ with crate-type = [\"cdylib\"]");
+    }
+    ensure_target()?;
+    let built = compile(workspace, gates.values().map(|(package, _)| package.name.as_str()))?;
+    let mut components = Vec::new();
+    for (folder, (package, home)) in &gates {
+        let component =
+            built.get(folder).with_context(|| format!("cargo built no component of {}", package.name))?;
+        let name = folder.file_name().context("a gate needs a folder of its own")?.to_string_lossy();
+        let destination = Path::new(home.components).join(format!("{name}.wasm"));
+        let bytes = fs::read(component).with_context(|| format!("cannot read {}", component.display()))?;
+        let news = if place(&workspace.root.join(&destination), &bytes)? { "written" } else { "unchanged" };
+        // Not to standard output: what runs next may speak a protocol there.
+        eprintln!("{:36} {:>6} KB  {news}", destination.display(), bytes.len().div_ceil(1024));
+        components.push(workspace.root.join(destination));
+    }
+    Ok(components)
+}
+
+/// Builds the packages and returns the component of each, by the package's folder.
+fn compile<'a>(
+    workspace: &Workspace,
+    packages: impl Iterator<Item = &'a str>,
+) -> Result<BTreeMap<PathBuf, PathBuf>> {
+    let mut command = process::cargo();
+    command.current_dir(&workspace.root).args(["build", "--profile", "gate", "--target", TARGET]);
+    for package in packages {
+        command.args(["-p", package]);
+    }
+    eprintln!("$ {}", process::written(&command));
+    command.arg("--message-format=json-render-diagnostics");
+    let messages = process::output(&mut command)?;
+    let mut built = BTreeMap::new();
+    for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        let files = message["filenames"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let Some(component) = files.into_iter().find(|file| file.ends_with(".wasm")) else { continue };
+        if let Some(folder) =
+            message["manifest_path"].as_str().and_then(|manifest| Path::new(manifest).parent())
+        {
+            built.insert(folder.to_owned(), PathBuf::from(component));
+        }
+    }
+    Ok(built)
+}
+
+/// Installs the wasm target into the toolchain in use, if it is not there.
+fn ensure_target() -> Result<()> {
+    let print = ["--print", "target-libdir", "--target", TARGET];
+    let libraries = process::output(process::command("rustc").args(print))?;
+    if Path::new(libraries.trim()).exists() {
+        return Ok(());
+    }
+    process::run(process::command("rustup").args(["target", "add", TARGET])).with_context(|| {
+        format!(
+            "the Rust target {TARGET} is missing and could not be installed; with network, run \
+             `rustup target add {TARGET}`; without rustup, install your system's Rust standard library for it"
+        )
+    })
+}
+
+/// Puts the bytes there in one step, so that a watching host never sees half a file. False: they were there.
+pub(crate) fn place(destination: &Path, bytes: &[u8]) -> Result<bool> {
+    match fs::read(destination) {
+        Ok(old) if old == bytes => return Ok(false),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot read {}", destination.display()));
+        }
+        _ => {}
+    }
+    let folder = destination.parent().context("a component needs a folder")?;
+    let temporary = destination.with_extension(format!("tmp{}", std::process::id()));
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&temporary, bytes))
+        .and_then(|()| fs::rename(&temporary, destination))
+        .with_context(|| format!("cannot write {}", destination.display()))?;
+    Ok(true)
+}

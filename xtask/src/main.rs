@@ -1,0 +1,101 @@
+//! The build helper of Gatehouse: `cargo xtask <command>`.
+//!
+//! It only starts other programs (cargo, the gateway, pinned test tools) and shows what they say; nothing
+//! that ships depends on it. Exit codes: 0 done, 1 what was asked failed, 2 wrong usage.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is for the person who runs it")]
+
+mod bench;
+mod dist;
+mod gates;
+mod process;
+mod run;
+mod test;
+mod tools;
+mod workspace;
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// One command: its name, how it is written, what it does, and the function that does it.
+struct Command {
+    name: &'static str,
+    usage: &'static str,
+    summary: &'static str,
+    run: fn(&[String]) -> anyhow::Result<()>,
+}
+
+/// Every command, in the order in which a newcomer needs them.
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "run",
+        usage: "run [-- ARGS…]",
+        summary: "build all, index the sample wiki, serve over HTTP; with ARGS: run the gateway with them",
+        run: run::run,
+    },
+    Command {
+        name: "gates",
+        usage: "gates [--fixtures]",
+        summary: "build the gates into gates/*.wasm (and the test gates into target/fixture-gates/)",
+        run: gates::run,
+    },
+    Command {
+        name: "test",
+        usage: "test [STEP…]",
+        summary: "everything that CI runs, or only the named steps",
+        run: test::run,
+    },
+    Command {
+        name: "bench",
+        usage: "bench [--quick] [--noise] [--json FILE] [P1 P2 P3 P4 P6]",
+        summary: "measure the gateway beside a native server, in one run",
+        run: bench::run,
+    },
+    Command {
+        name: "dist",
+        usage: "dist",
+        summary: "package the release build into target/dist/",
+        run: dist::run,
+    },
+];
+
+/// The command was written wrongly; exit code 2.
+#[derive(Debug)]
+struct Usage(String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = arguments.first().map_or("help", String::as_str);
+    if matches!(name, "help" | "--help" | "-h") {
+        print!("{}", help());
+        return if arguments.is_empty() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        eprint!("unknown command '{name}'\n\n{}", help());
+        return ExitCode::from(2);
+    };
+    match (command.run)(&arguments[1..]) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Usage>() => {
+            eprintln!("{error}\nusage: cargo xtask {}", command.usage);
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("cargo xtask {name}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help() -> String {
+    let width = COMMANDS.iter().map(|command| command.usage.len()).max().unwrap_or_default();
+    let lines = COMMANDS.iter().map(|command| format!("  {:width$}  {}\n", command.usage, command.summary));
+    format!("usage: cargo xtask <command>\n\n{}", lines.collect::<String>())
+}

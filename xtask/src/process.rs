@@ -1,0 +1,82 @@
+//! Starting other programs. A child never outlives this process: on Linux the kernel ends it, elsewhere
+//! the terminal's interrupt reaches the whole group.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// A command that ends with this process and reads nothing from its standard input.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null());
+    end_with_parent(&mut command);
+    command
+}
+
+/// The cargo that started this process, so that all of them use one toolchain.
+pub(crate) fn cargo() -> Command {
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs a command with our output streams; fails when it fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = written(command);
+    eprintln!("$ {line}");
+    let status = command.status().with_context(|| format!("cannot start `{line}`"))?;
+    if !status.success() {
+        bail!("`{line}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// What a command writes to its standard output; its standard error is shown.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let line = written(command);
+    let output =
+        command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start `{line}`"))?;
+    if !output.status.success() {
+        bail!("`{line}` failed ({})", output.status);
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{line}` wrote something that is not UTF-8"))
+}
+
+/// Whether a command starts and succeeds; what it says is dropped.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+/// The command as one would type it.
+pub(crate) fn written(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program());
+    let name = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy();
+    let mut line = name.into_owned();
+    for argument in command.get_args() {
+        line.push(' ');
+        line.push_str(&argument.to_string_lossy());
+    }
+    line
+}
+
+/// Asks the kernel to end the child when this process is gone, however it went.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "std has no other way to act between fork and exec")]
+fn end_with_parent(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    let parent = std::process::id();
+    let tie = move || {
+        // SAFETY: both functions are async-signal-safe and take no pointers.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            if libc::getppid() as u32 != parent {
+                libc::_exit(1);
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure allocates nothing and takes no locks.
+    unsafe { command.pre_exec(tie) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_parent(_command: &mut Command) {}

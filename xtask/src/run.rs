@@ -1,0 +1,87 @@
+//! `cargo xtask run`: from a fresh clone to a serving gateway, in one command.
+//!
+//! The gateway takes this process's place at the end, so that ctrl-c and every other signal reach it.
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::gates::{self, Which};
+use crate::process;
+use crate::workspace::Workspace;
+
+const PORT: u16 = 8642;
+const CLIENTS: [(&str, &str); 4] =
+    [("claude", "Claude Code"), ("cursor", "Cursor"), ("vscode", "VS Code"), ("codex", "Codex")];
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let arguments = arguments.strip_prefix(&["--".to_owned()]).unwrap_or(arguments);
+    let serving = arguments.is_empty();
+    if serving {
+        check_port()?;
+    }
+    let workspace = Workspace::load()?;
+    gates::build(&workspace, Which::Shipped)?;
+    let build = ["build", "--release", "-p", "gatehouse"];
+    process::run(process::cargo().current_dir(&workspace.root).args(build))?;
+    let binary = workspace.binary("release", "gatehouse");
+    if !serving {
+        return become_command(Command::new(binary).args(arguments));
+    }
+
+    let gatehouse = |arguments: &[&str]| {
+        let mut command = process::command(&binary);
+        command.current_dir(&workspace.root).args(arguments);
+        command
+    };
+    let url = format!("http://127.0.0.1:{PORT}/mcp");
+    headline("The sample wiki");
+    process::run(&mut gatehouse(&["kg", "index", "docs/sample-wiki"]))?;
+    headline("What a client of the preset 'full' sees");
+    process::run(&mut gatehouse(&["presets", "show", "full"]))?;
+    headline("What each preset costs in an agent's context");
+    process::run(&mut gatehouse(&["presets", "cost"]))?;
+    for (client, name) in CLIENTS {
+        headline(&format!("To connect {name}"));
+        process::run(&mut gatehouse(&["mcp-config", "full", "--client", client, "--http", &url]))?;
+    }
+    headline(&format!("Serving on {url} (ctrl-c ends it)"));
+    let address = format!("127.0.0.1:{PORT}");
+    become_command(&mut serve(&binary, &workspace, &address))
+}
+
+fn serve(binary: &std::path::Path, workspace: &Workspace, address: &str) -> Command {
+    let mut command = Command::new(binary);
+    command.current_dir(&workspace.root).args(["serve", "--preset", "full", "--http", address]);
+    command
+}
+
+/// Finds out before the long build that the port is somebody else's.
+fn check_port() -> Result<()> {
+    if let Err(error) = TcpListener::bind((Ipv4Addr::LOCALHOST, PORT)) {
+        bail!(
+            "cannot listen on 127.0.0.1:{PORT} ({error}). If that is a gateway of yours, it is serving already; \
+             else choose another port: cargo xtask run -- serve --preset full --http 127.0.0.1:{}",
+            PORT + 1
+        );
+    }
+    Ok(())
+}
+
+fn headline(text: &str) {
+    println!("\n── {text} ──");
+}
+
+/// Puts the command in the place of this process; returns only when it cannot be started.
+#[cfg(unix)]
+fn become_command(command: &mut Command) -> Result<()> {
+    use std::os::unix::process::CommandExt;
+    let line = process::written(command);
+    Err(command.exec()).with_context(|| format!("cannot start `{line}`"))
+}
+
+#[cfg(not(unix))]
+fn become_command(command: &mut Command) -> Result<()> {
+    process::run(command)
+}

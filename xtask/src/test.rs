@@ -1,0 +1,228 @@
+//! `cargo xtask test`: everything that CI runs, cheap things first and the tests last.
+//!
+//! A part that cannot be had here (no network, no Python, no Node) is skipped loudly; with
+//! GATEHOUSE_REQUIRE_SERVICES=1, as CI sets it, it is a failure.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+
+use crate::Usage;
+use crate::gates::{self, Which};
+use crate::process;
+use crate::tools;
+use crate::workspace::Workspace;
+
+/// One step: its name on the command line, what its headline says, and what it does.
+struct Step {
+    name: &'static str,
+    about: &'static str,
+    /// Steps without which this one cannot succeed; where one of them failed, this one is not tried.
+    needs: &'static [&'static str],
+    run: fn(&mut Context) -> Result<Done>,
+}
+
+/// How a step ended, if it did not fail.
+enum Done {
+    Passed,
+    Skipped(String),
+}
+
+/// The steps in their order.
+const STEPS: &[Step] = &[
+    Step { name: "fmt", about: "code is formatted", needs: &[], run: fmt },
+    Step { name: "deny", about: "licences, sources and versions of dependencies", needs: &[], run: deny },
+    Step { name: "unused", about: "no dependency is unused", needs: &[], run: unused },
+    Step { name: "clippy", about: "lints, warnings are errors", needs: &[], run: clippy },
+    Step { name: "gates", about: "build the gates and the test gates", needs: &[], run: build_gates },
+    Step { name: "build", about: "build the gateway", needs: &[], run: build },
+    Step { name: "clients", about: "real MCP clients for the tests", needs: &[], run: clients },
+    Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
+    Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
+];
+
+/// What the steps share.
+struct Context {
+    workspace: Workspace,
+    /// Whether a missing part is a failure.
+    required: bool,
+    /// What the tests find in their environment.
+    environment: Vec<(&'static str, OsString)>,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if let Some(unknown) = arguments.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
+        let names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        return Err(Usage(format!("unknown step '{unknown}'; the steps are {}", names.join(", "))).into());
+    }
+    let required = std::env::var("GATEHOUSE_REQUIRE_SERVICES").is_ok_and(|value| value == "1");
+    let mut context = Context { workspace: Workspace::load()?, required, environment: Vec::new() };
+    let start = Instant::now();
+    let mut summary = Vec::new();
+    let mut failed: Vec<&str> = Vec::new();
+    for step in
+        STEPS.iter().filter(|step| arguments.is_empty() || arguments.iter().any(|name| name == step.name))
+    {
+        println!("\n── {}: {} ──", step.name, step.about);
+        let begin = Instant::now();
+        let result = match step.needs.iter().find(|need| failed.contains(need)) {
+            Some(need) => Err(anyhow!("not tried, because {need} failed")),
+            None => (step.run)(&mut context),
+        };
+        let word = match &result {
+            Ok(Done::Passed) => "ok".to_owned(),
+            Ok(Done::Skipped(why)) => format!("SKIPPED: {why}"),
+            Err(error) => format!("FAILED: {error:#}"),
+        };
+        if result.is_err() {
+            eprintln!("{word}");
+            failed.push(step.name);
+        }
+        summary.push(line(step.name, begin.elapsed(), &word));
+    }
+    println!("\n{}\n{}", summary.join("\n"), line("total", start.elapsed(), ""));
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    Ok(())
+}
+
+fn line(name: &str, time: Duration, word: &str) -> String {
+    format!("{name:10} {:>8.1} s  {word}", time.as_secs_f64()).trim_end().to_owned()
+}
+
+impl Context {
+    /// Cargo in the repository.
+    fn cargo(&self) -> Command {
+        let mut command = process::cargo();
+        command.current_dir(&self.workspace.root);
+        command
+    }
+
+    /// A subcommand of cargo: the installed one, else ours.
+    fn cargo_tool(&self, name: &str) -> Result<Command> {
+        let installed = process::succeeds(process::cargo().args([name, "--version"]));
+        if installed {
+            let mut command = self.cargo();
+            command.arg(name);
+            return Ok(command);
+        }
+        let program = tools::CARGO_TOOLS.programs()?.join(format!("cargo-{name}"));
+        let mut command = process::command(program);
+        command.current_dir(&self.workspace.root).arg(name);
+        Ok(command)
+    }
+
+    /// Something that cannot be had here: a failure in CI, else a loud skip.
+    fn missing(&self, what: &str, error: anyhow::Error) -> Result<Done> {
+        if self.required {
+            return Err(error.context(format!("{what} (required: GATEHOUSE_REQUIRE_SERVICES=1)")));
+        }
+        eprintln!("!! {what}: {error:#}\n!! skipped; GATEHOUSE_REQUIRE_SERVICES=1 would make this a failure");
+        Ok(Done::Skipped(what.to_owned()))
+    }
+
+    /// Runs a cargo tool that may be missing.
+    fn run_tool(&self, name: &str, arguments: &[&str]) -> Result<Done> {
+        match self.cargo_tool(name) {
+            Ok(mut command) => process::run(command.args(arguments)).map(|()| Done::Passed),
+            Err(error) => self.missing(&format!("cargo {name} is not here"), error),
+        }
+    }
+}
+
+fn fmt(context: &mut Context) -> Result<Done> {
+    process::run(context.cargo().args(["fmt", "--all", "--check"]))?;
+    Ok(Done::Passed)
+}
+
+fn deny(context: &mut Context) -> Result<Done> {
+    context.run_tool("deny", &["--log-level", "error", "check", "bans", "licenses", "sources"])
+}
+
+fn unused(context: &mut Context) -> Result<Done> {
+    context.run_tool("shear", &[])
+}
+
+fn clippy(context: &mut Context) -> Result<Done> {
+    process::run(context.cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    Ok(Done::Passed)
+}
+
+fn build_gates(context: &mut Context) -> Result<Done> {
+    gates::build(&context.workspace, Which::All)?;
+    Ok(Done::Passed)
+}
+
+fn build(context: &mut Context) -> Result<Done> {
+    process::run(context.cargo().args(["build", "-p", "gatehouse"]))?;
+    Ok(Done::Passed)
+}
+
+/// Variables for the tests, each with the file it names.
+type Found = Vec<(&'static str, PathBuf)>;
+
+/// Installs the clients that the tests drive, and tells the tests where they are.
+fn clients(context: &mut Context) -> Result<Done> {
+    let python = || -> Result<Found> {
+        Ok(vec![("GATEHOUSE_TEST_PYTHON", tools::PYTHON_CLIENT.programs()?.join("python"))])
+    };
+    let node = || -> Result<Found> {
+        let modules = tools::NODE_CLIENTS.ensure()?.join("node_modules");
+        let conformance = modules.join("@modelcontextprotocol/conformance/dist/index.js");
+        Ok(vec![
+            ("GATEHOUSE_TEST_NODE", tools::NODE_CLIENTS.node()?),
+            ("GATEHOUSE_TEST_INSPECTOR", modules.join(".bin/mcp-inspector")),
+            ("GATEHOUSE_TEST_CONFORMANCE", conformance),
+        ])
+    };
+    let sets = [("the Python client is not here", python()), ("the Node clients are not here", node())];
+    let mut done = Done::Passed;
+    for (complaint, found) in sets {
+        match found.and_then(check) {
+            Ok(found) => {
+                for (name, path) in found {
+                    println!("{name}={}", path.display());
+                    context.environment.push((name, path.into()));
+                }
+            }
+            Err(error) => done = context.missing(complaint, error)?,
+        }
+    }
+    Ok(done)
+}
+
+/// A package that came with another layout than we know is better found here than in a test.
+fn check(found: Found) -> Result<Found> {
+    for (name, path) in &found {
+        if !path.exists() {
+            bail!("{name}: {} does not exist", path.display());
+        }
+    }
+    Ok(found)
+}
+
+fn doc(context: &mut Context) -> Result<Done> {
+    process::run(context.cargo().args(["test", "--quiet", "--doc", "--workspace"]))?;
+    Ok(Done::Passed)
+}
+
+fn tests(context: &mut Context) -> Result<Done> {
+    let mut command = match context.cargo_tool("nextest") {
+        Ok(mut command) => {
+            command.args(["run", "--workspace"]);
+            command
+        }
+        Err(error) => {
+            eprintln!("!! cargo nextest is not here: {error:#}\n!! falling back to cargo test");
+            let mut command = context.cargo();
+            command.args(["test", "--workspace", "--lib", "--bins", "--tests"]);
+            command
+        }
+    };
+    process::run(command.envs(context.environment.iter().map(|(name, value)| (name, value))))?;
+    Ok(Done::Passed)
+}

