@@ -8,23 +8,79 @@ use crate::support::{Client, Place, host::text_of};
 fn refused() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("search_knowledge", json!({}), "Invalid arguments: missing required argument 'query'."),
-        ("search_knowledge", json!({"qurey": "x"}), "Invalid arguments: unknown argument 'qurey'. Did you mean 'query'?"),
-        ("search_knowledge", json!({"query": "x", "extra": 1}), "Invalid arguments: unknown argument 'extra'."),
-        ("search_knowledge", json!({"query": 5}), "Invalid arguments: 'query' must be a string, got a number."),
-        ("search_knowledge", json!({"query": ""}), "Invalid arguments: 'query' must have at least 1 character."),
-        ("search_knowledge", json!({"query": "x", "top_k": 0}), "Invalid arguments: 'top_k' must be at least 1, got 0."),
-        ("search_knowledge", json!({"query": "x", "top_k": -1}), "Invalid arguments: 'top_k' must be at least 1, got -1."),
+        (
+            "search_knowledge",
+            json!({"qurey": "x"}),
+            "Invalid arguments: unknown argument 'qurey'. Did you mean 'query'?",
+        ),
+        (
+            "search_knowledge",
+            json!({"query": "x", "extra": 1}),
+            "Invalid arguments: unknown argument 'extra'.",
+        ),
+        (
+            "search_knowledge",
+            json!({"query": 5}),
+            "Invalid arguments: 'query' must be a string, got a number.",
+        ),
+        (
+            "search_knowledge",
+            json!({"query": ""}),
+            "Invalid arguments: 'query' must have at least 1 character.",
+        ),
+        (
+            "search_knowledge",
+            json!({"query": "x", "top_k": 0}),
+            "Invalid arguments: 'top_k' must be at least 1, got 0.",
+        ),
+        (
+            "search_knowledge",
+            json!({"query": "x", "top_k": -1}),
+            "Invalid arguments: 'top_k' must be at least 1, got -1.",
+        ),
         ("search_knowledge", json!({"query": "x", "top_k": "five"}), "Invalid arguments: 'top_k' must be"),
-        ("search_knowledge", json!({"query": "x", "min_score": 1.5}), "Invalid arguments: 'min_score' must be at most 1"),
-        ("search_knowledge", json!({"query": "x", "page_types": ["Princple"]}), "Invalid arguments: 'page_types.0' must be one of"),
-        ("search_knowledge", json!({"query": "x", "page_types": "Principle"}), "Invalid arguments: 'page_types' must be"),
-        ("search_knowledge", json!({"query": "x".repeat(1 << 20)}), "Invalid arguments: 'query' must have at most 8192 characters, got 1048576."),
-        ("get_page_structure", json!({"page_type": "essay"}), "Invalid arguments: 'page_type' must be one of principle, implementation, environment, heuristic, workflow"),
+        (
+            "search_knowledge",
+            json!({"query": "x", "min_score": 1.5}),
+            "Invalid arguments: 'min_score' must be at most 1",
+        ),
+        (
+            "search_knowledge",
+            json!({"query": "x", "page_types": ["Princple"]}),
+            "Invalid arguments: 'page_types.0' must be one of",
+        ),
+        (
+            "search_knowledge",
+            json!({"query": "x", "page_types": "Principle"}),
+            "Invalid arguments: 'page_types' must be",
+        ),
+        (
+            "search_knowledge",
+            json!({"query": "x".repeat(1 << 20)}),
+            "Invalid arguments: 'query' must have at most 8192 characters, got 1048576.",
+        ),
+        (
+            "get_page_structure",
+            json!({"page_type": "essay"}),
+            "Invalid arguments: 'page_type' must be one of principle, implementation, environment, heuristic, workflow",
+        ),
         ("kg_edit", json!({"page_id": "Principle/X", "updates": {}}), "Invalid arguments: 'updates'"),
-        ("kg_edit", json!({"page_id": "Principle/X", "updates": {"titel": "x"}}), "Invalid arguments: unknown argument 'titel' in 'updates'."),
+        (
+            "kg_edit",
+            json!({"page_id": "Principle/X", "updates": {"titel": "x"}}),
+            "Invalid arguments: unknown argument 'titel' in 'updates'.",
+        ),
         ("wiki_idea_search", json!("{\"query\": 5}"), "Invalid arguments: 'query' must be a string"),
-        ("wiki_idea_search", json!("{oops"), "Invalid arguments: the arguments are a string that is not JSON"),
-        ("wiki_idea_search", json!([1, 2]), "Invalid arguments: the arguments must be an object, got an array."),
+        (
+            "wiki_idea_search",
+            json!("{oops"),
+            "Invalid arguments: the arguments are a string that is not JSON",
+        ),
+        (
+            "wiki_idea_search",
+            json!([1, 2]),
+            "Invalid arguments: the arguments must be an object, got an array.",
+        ),
     ]
 }
 
@@ -50,12 +106,31 @@ fn odd_but_valid_queries_are_answered() {
     place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
     let mut client = Client::start(&place, "full");
     for query in [
-        "breaker\u{0}", "\u{1F980}\u{1F680}", "\"unbalanced", "a AND b OR NOT c", "NEAR(a b, 5)", "title:x", "x*", "^x", "-x",
-        "(((", "{}[]<>", "'; DROP TABLE pages; --", "the of and", "\u{202e}abc", "日本語 русский", "\\", "%_", "circuit-breaker's",
+        "breaker\u{0}",
+        "\u{1F980}\u{1F680}",
+        "\"unbalanced",
+        "a AND b OR NOT c",
+        "NEAR(a b, 5)",
+        "title:x",
+        "x*",
+        "^x",
+        "-x",
+        "(((",
+        "{}[]<>",
+        "'; DROP TABLE pages; --",
+        "the of and",
+        "\u{202e}abc",
+        "日本語 русский",
+        "\\",
+        "%_",
+        "circuit-breaker's",
     ] {
         let result = client.call("search_knowledge", json!({"query": query}));
         assert_ne!(result["isError"], true, "{query:?}: {result}");
-        assert!(text_of(&result).contains("# Search Results for:") || text_of(&result).contains("Try:"), "{result}");
+        assert!(
+            text_of(&result).contains("# Search Results for:") || text_of(&result).contains("Try:"),
+            "{result}"
+        );
     }
     let many = json!({"query": "tool ".repeat(1_600)});
     assert_ne!(client.call("search_knowledge", many)["isError"], true);

@@ -13,7 +13,10 @@ const PRESETS: [&str; 5] = ["merger", "ideation", "implementation", "context", "
 fn installed(variable: &str) -> Option<PathBuf> {
     let found = env::var_os(variable).map(PathBuf::from);
     if found.is_none() {
-        assert!(env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none(), "{variable} is not set, and services are required");
+        assert!(
+            env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none(),
+            "{variable} is not set, and services are required"
+        );
         eprintln!("SKIPPED: {variable} is not set; `cargo xtask test` installs the client and sets it");
     }
     found
@@ -63,7 +66,12 @@ asyncio.run(main())
 fn python(place: &Place, target: &Value) -> Option<Value> {
     let python = installed("GATEHOUSE_TEST_PYTHON")?;
     let script = place.write("client.py", PYTHON_CLIENT);
-    let ran = Command::new(python).arg(script).arg(target.to_string()).arg(calls().to_string()).output().expect("run python");
+    let ran = Command::new(python)
+        .arg(script)
+        .arg(target.to_string())
+        .arg(calls().to_string())
+        .output()
+        .expect("run python");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     Some(serde_json::from_slice(&ran.stdout).expect("JSON"))
 }
@@ -95,7 +103,9 @@ fn python_calls_every_tool_over_http() {
     let place = indexed();
     let host = Http::start(&place, "full", &[]);
     for preset in PRESETS {
-        let Some(said) = python(&place, &json!({"url": format!("{}/mcp/p/{preset}", host.base)})) else { return };
+        let Some(said) = python(&place, &json!({"url": format!("{}/mcp/p/{preset}", host.base)})) else {
+            return;
+        };
         all_worked(&said, preset);
     }
 }
@@ -103,7 +113,12 @@ fn python_calls_every_tool_over_http() {
 /// Runs the inspector's command line.
 fn inspector(arguments: &[String]) -> Option<Value> {
     let (node, script) = (installed("GATEHOUSE_TEST_NODE")?, installed("GATEHOUSE_TEST_INSPECTOR")?);
-    let folders = env::join_paths(node.parent().map(PathBuf::from).into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())));
+    let folders = env::join_paths(
+        node.parent()
+            .map(PathBuf::from)
+            .into_iter()
+            .chain(env::split_paths(&env::var_os("PATH").unwrap_or_default())),
+    );
     let ran = Command::new(&node)
         .arg(script)
         .arg("--cli")
@@ -118,18 +133,25 @@ fn inspector(arguments: &[String]) -> Option<Value> {
 
 fn inspect_every_tool(target: &[String]) {
     let run = |rest: &[&str]| {
-        let arguments: Vec<String> = target.iter().cloned().chain(rest.iter().map(|part| (*part).to_owned())).collect();
+        let arguments: Vec<String> =
+            target.iter().cloned().chain(rest.iter().map(|part| (*part).to_owned())).collect();
         inspector(&arguments)
     };
     let Some(listed) = run(&["--method", "tools/list", "--strict"]) else { return };
-    let tools: Vec<&str> = listed["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let tools: Vec<&str> =
+        listed["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert_eq!(tools.len(), 7, "{listed}");
     for (tool, arguments) in calls().as_object().expect("calls") {
         let mut rest = vec!["--method", "tools/call", "--tool-name", tool];
-        let given: Vec<String> = arguments.as_object().expect("arguments").iter().map(|(name, value)| match value {
-            Value::String(text) => format!("{name}={text}"),
-            other => format!("{name}={other}"),
-        }).collect();
+        let given: Vec<String> = arguments
+            .as_object()
+            .expect("arguments")
+            .iter()
+            .map(|(name, value)| match value {
+                Value::String(text) => format!("{name}={text}"),
+                other => format!("{name}={other}"),
+            })
+            .collect();
         for argument in &given {
             rest.extend(["--tool-arg", argument]);
         }
@@ -150,6 +172,7 @@ fn the_inspector_calls_every_tool_over_stdio() {
     let place = indexed();
     let file = place.path("presets.toml").display().to_string();
     let state = format!("GATEHOUSE_STATE={}", place.path("state").display());
-    let line = [&binary().display().to_string(), "serve", "--preset", "full", "--config", &file].map(str::to_owned);
+    let line =
+        [&binary().display().to_string(), "serve", "--preset", "full", "--config", &file].map(str::to_owned);
     inspect_every_tool(&[&["-e".to_owned(), state][..], &line].concat());
 }

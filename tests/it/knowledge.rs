@@ -14,7 +14,8 @@ use crate::support::{Client, Place, host::text_of, place::copy_folder, repositor
 /// Presets whose tools may touch the folder `wiki` of the place.
 fn editable() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
-    let place = Place::with(&shipped.replace("wiki_roots = []", "wiki_roots = [\"wiki\"]"), &["kg", "idea", "code"]);
+    let place =
+        Place::with(&shipped.replace("wiki_roots = []", "wiki_roots = [\"wiki\"]"), &["kg", "idea", "code"]);
     place.sample_wiki();
     place
 }
@@ -35,7 +36,8 @@ fn indexing_twice_changes_nothing() {
     let place = editable();
     let mut client = Client::start(&place, "merger");
     let first = client.call("kg_index", json!({"wiki_dir": place.path("wiki")}))["structuredContent"].clone();
-    let second = client.call("kg_index", json!({"wiki_dir": place.path("wiki")}))["structuredContent"].clone();
+    let second =
+        client.call("kg_index", json!({"wiki_dir": place.path("wiki")}))["structuredContent"].clone();
     assert!(first["added"].as_u64().is_some_and(|added| added >= 12), "{first}");
     assert_eq!(second["unchanged"], first["added"]);
     assert_eq!((&second["added"], &second["updated"], &second["removed"]), (&json!(0), &json!(0), &json!(0)));
@@ -47,7 +49,9 @@ fn an_edit_reaches_page_and_file_and_survives_a_restart() {
     let place = editable();
     let mut client = Client::start(&place, "merger");
     client.call("kg_index", json!({"wiki_dir": place.path("wiki")}));
-    let hit = client.call("search_knowledge", json!({"query": "circuit breaker"}))["structuredContent"]["hits"][0].clone();
+    let hit =
+        client.call("search_knowledge", json!({"query": "circuit breaker"}))["structuredContent"]["hits"][0]
+            .clone();
     let id = hit["id"].as_str().expect("an id").to_owned();
     let updates = json!({
         "overview": "A breaker, rewritten by a test.",
@@ -58,7 +62,11 @@ fn an_edit_reaches_page_and_file_and_survives_a_restart() {
     assert_ne!(edited["isError"], true, "{edited}");
     let file = edited["structuredContent"]["file"].as_str().expect("a file");
     let text = fs::read_to_string(place.path("wiki").join(file)).expect("the file");
-    for part in ["A breaker, rewritten by a test.", "[[domain::Edited_By_Test]]", "[[source::Doc|A source|https://example.org/doc]]"] {
+    for part in [
+        "A breaker, rewritten by a test.",
+        "[[domain::Edited_By_Test]]",
+        "[[source::Doc|A source|https://example.org/doc]]",
+    ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
     drop(client);
@@ -69,8 +77,13 @@ fn an_edit_reaches_page_and_file_and_survives_a_restart() {
     assert_eq!(page["sources"][0]["url"], "https://example.org/doc");
     let found = again.call("search_knowledge", json!({"query": "rewritten by a test"}));
     assert_eq!(found["structuredContent"]["hits"][0]["id"], id);
-    let indexed = again.call("kg_index", json!({"wiki_dir": place.path("wiki")}))["structuredContent"].clone();
-    assert_eq!((&indexed["updated"], &indexed["added"]), (&json!(0), &json!(0)), "store and file agree: {indexed}");
+    let indexed =
+        again.call("kg_index", json!({"wiki_dir": place.path("wiki")}))["structuredContent"].clone();
+    assert_eq!(
+        (&indexed["updated"], &indexed["added"]),
+        (&json!(0), &json!(0)),
+        "store and file agree: {indexed}"
+    );
 }
 
 #[test]
@@ -120,22 +133,37 @@ fn a_page_can_be_written_without_a_file() {
                       "content": "== Overview ==\nQuite new.\n", "domains": ["Testing"]});
     let report = client.call("kg_index", json!({"page_data": page}));
     assert_eq!(report["structuredContent"]["added"], 1, "{report}");
-    assert!(client.text("get_wiki_page", json!({"page_title": "Principle/Fresh_Idea"})).contains("Quite new."));
+    assert!(
+        client.text("get_wiki_page", json!({"page_title": "Principle/Fresh_Idea"})).contains("Quite new.")
+    );
 }
 
 #[test]
 fn the_index_file_selects_the_wiki() {
     let place = Place::shipped();
     let (wiki, index) = (place.sample_wiki(), place.path("my.index"));
-    let saved = place.run(&["kg", "index", &wiki.display().to_string(), "--save-to", &index.display().to_string(), "--json"]);
+    let saved = place.run(&[
+        "kg",
+        "index",
+        &wiki.display().to_string(),
+        "--save-to",
+        &index.display().to_string(),
+        "--json",
+    ]);
     let pages = saved.json()["added"].clone();
     let file: Value = serde_json::from_str(&fs::read_to_string(&index).expect("the file")).expect("JSON");
-    assert_eq!((&file["version"], &file["search_backend"], &file["page_count"]), (&json!("1.0"), &json!("sqlite"), &pages));
+    assert_eq!(
+        (&file["version"], &file["search_backend"], &file["page_count"]),
+        (&json!("1.0"), &json!("sqlite"), &pages)
+    );
     let index = index.display().to_string();
     let mut client = Client::raw(&place, &["serve", "--preset", "merger"], &[("KG_INDEX_PATH", &index)]);
     client.initialize("2025-11-25");
     let again = client.call("kg_index", json!({}));
-    assert_eq!(again["structuredContent"]["unchanged"], pages, "no folder means the one of the index file: {again}");
+    assert_eq!(
+        again["structuredContent"]["unchanged"], pages,
+        "no folder means the one of the index file: {again}"
+    );
 }
 
 #[test]
@@ -155,7 +183,8 @@ fn kill_during_indexing_leaves_a_database_that_indexes_on() {
     let folder = wiki.display().to_string();
     let database = place.path("state/knowledge.db");
     for _ in 0..5 {
-        let mut child = place.command(&["kg", "index", &folder]).stderr(Stdio::piped()).spawn().expect("start");
+        let mut child =
+            place.command(&["kg", "index", &folder]).stderr(Stdio::piped()).spawn().expect("start");
         // The database appears when the writing begins; that is the moment.
         while !database.exists() && child.try_wait().expect("wait").is_none() {
             std::thread::yield_now();
@@ -175,7 +204,8 @@ fn kill_during_indexing_leaves_a_database_that_indexes_on() {
 fn a_read_only_or_broken_store_says_so_and_leaves_other_tools_alone() {
     let place = Place::shipped();
     fs::create_dir_all(place.path("state")).expect("state");
-    place.write("state/knowledge.db", "this is no database, but it is long enough to be looked at".repeat(40));
+    place
+        .write("state/knowledge.db", "this is no database, but it is long enough to be looked at".repeat(40));
     let mut client = Client::start(&place, "full");
     let result = client.call("search_knowledge", json!({"query": "x"}));
     let error = &result["structuredContent"]["error"];
@@ -184,7 +214,10 @@ fn a_read_only_or_broken_store_says_so_and_leaves_other_tools_alone() {
     assert!(message.contains("knowledge engine 'sqlite'") && message.contains("knowledge.db"), "{message}");
     assert!(client.text("get_page_structure", json!({"page_type": "heuristic"})).contains("Reasoning"));
     fs::remove_file(place.path("state/knowledge.db")).expect("remove it");
-    assert!(client.text("search_knowledge", json!({"query": "x"})).contains("Try:"), "it recovers without a restart");
+    assert!(
+        client.text("search_knowledge", json!({"query": "x"})).contains("Try:"),
+        "it recovers without a restart"
+    );
 }
 
 #[test]
@@ -197,7 +230,10 @@ fn the_real_pages_index_whole() {
     let place = Place::shipped();
     let folder = wiki.display().to_string();
     let first = place.run(&["kg", "index", &folder, "--json"]).json();
-    assert_eq!((&first["added"], &first["links"], &first["unresolved_links"]), (&json!(99), &json!(238), &json!([])));
+    assert_eq!(
+        (&first["added"], &first["links"], &first["unresolved_links"]),
+        (&json!(99), &json!(238), &json!([]))
+    );
     let second = place.run(&["kg", "index", &folder, "--json"]).json();
     assert_eq!((&second["unchanged"], &second["added"]), (&json!(99), &json!(0)));
     let mut client = Client::start(&place, "full");
@@ -207,8 +243,11 @@ fn the_real_pages_index_whole() {
     };
     let found = ids(client.call("search_knowledge", json!({"query": "QLoRA fine-tuning"})));
     assert!(found[..3].contains(&"Workflow/Unslothai_Unsloth_QLoRA_Finetuning".to_owned()), "{found:?}");
-    let found = client.call("search_knowledge", json!({"query": "memory", "domains": ["Optimization"], "top_k": 20}));
+    let found =
+        client.call("search_knowledge", json!({"query": "memory", "domains": ["Optimization"], "top_k": 20}));
     let hits = found["structuredContent"]["hits"].as_array().expect("hits");
-    assert!(hits.iter().all(|hit| hit["domains"].as_array().expect("domains").contains(&json!("Optimization"))));
+    assert!(
+        hits.iter().all(|hit| hit["domains"].as_array().expect("domains").contains(&json!("Optimization")))
+    );
     assert!(hits.len() > 3, "{found}");
 }

@@ -32,7 +32,8 @@ fn the_stateless_protocol_needs_no_handshake() {
     assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(7), "{listed}");
     assert!(listed["result"]["ttlMs"].as_u64().is_some_and(|ttl| ttl > 0), "{listed}");
     let arguments = json!({"page_type": "heuristic"});
-    let called = client.request("tools/call", json!({"name": "get_page_structure", "arguments": arguments, "_meta": meta}));
+    let called = client
+        .request("tools/call", json!({"name": "get_page_structure", "arguments": arguments, "_meta": meta}));
     assert_eq!(called["result"]["resultType"], "complete", "{called}");
 }
 
@@ -69,7 +70,6 @@ fn malformed_messages_get_the_right_error_and_harm_nobody() {
     assert_eq!(code("no/such/method", json!({})), -32601);
     assert_eq!(code("tools/call", json!({"name": 5})), -32602);
     assert_eq!(code("tools/call", json!({})), -32602);
-    assert_eq!(code("tools/call", json!([])), -32602);
     assert_eq!(code("initialize", json!({"protocolVersion": 7})), -32602);
     client.send_line("this is not JSON");
     client.send_line("{\"jsonrpc\": \"2.0\"");
@@ -115,7 +115,7 @@ fn standard_output_carries_nothing_but_the_protocol() {
 #[test]
 fn arguments_are_not_logged_by_default() {
     let place = Place::shipped();
-    let mut client = Client::raw(&place, &["serve"], &[("GATEHOUSE_LOG", "debug,rmcp=error")]);
+    let mut client = Client::raw(&place, &["serve"], &[("GATEHOUSE_LOG", "debug")]);
     client.initialize("2025-11-25");
     client.call("search_knowledge", json!({"query": "a secret nobody may read"}));
     client.call("search_knowledge", json!({"query": 5, "note": "another secret"}));

@@ -37,7 +37,11 @@ fn annotations_follow_from_the_effect() {
     for tool in listed["result"]["tools"].as_array().expect("tools") {
         let mutating = ["kg_index", "kg_edit"].contains(&tool["name"].as_str().expect("a name"));
         let hints = &tool["annotations"];
-        assert_eq!((&hints["readOnlyHint"], &hints["destructiveHint"]), (&json!(!mutating), &json!(mutating)), "{tool}");
+        assert_eq!(
+            (&hints["readOnlyHint"], &hints["destructiveHint"]),
+            (&json!(!mutating), &json!(mutating)),
+            "{tool}"
+        );
         assert_eq!(hints["openWorldHint"], false);
         assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
@@ -50,13 +54,30 @@ fn search_reads_as_documented() {
     let mut client = Client::start(&place, "full");
     let result = client.call("search_knowledge", json!({"query": "circuit breaker", "top_k": 3}));
     let text = text_of(&result);
-    assert!(text.starts_with("# Search Results for: \"circuit breaker\"\n\nFound **3** relevant pages:\n"), "{text}");
-    for part in ["\n---\n", "## [1] ", "**Type:** ", " | **Score:** 1.00", "**Domains:** ", "### Overview", "### Content Preview", "`get_wiki_page`", "### Related", " → "] {
+    assert!(
+        text.starts_with("# Search Results for: \"circuit breaker\"\n\nFound **3** relevant pages:\n"),
+        "{text}"
+    );
+    for part in [
+        "\n---\n",
+        "## [1] ",
+        "**Type:** ",
+        " | **Score:** 1.00",
+        "**Domains:** ",
+        "### Overview",
+        "### Content Preview",
+        "`get_wiki_page`",
+        "### Related",
+        " → ",
+    ] {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
     }
     let data = &result["structuredContent"];
     assert_eq!((data["query"].as_str(), data["found"].as_u64()), (Some("circuit breaker"), Some(3)));
-    assert!(data["hits"][0]["title"].as_str().is_some_and(|title| title.to_lowercase().contains("breaker")), "{data}");
+    assert!(
+        data["hits"][0]["title"].as_str().is_some_and(|title| title.to_lowercase().contains("breaker")),
+        "{data}"
+    );
     assert_eq!(data["hits"][0]["score"], 1.0);
 }
 
@@ -69,14 +90,22 @@ fn filters_narrow_before_the_limit() {
     let found = found.as_array().expect("hits");
     assert!(!found.is_empty() && found.iter().all(|hit| hit["page_type"] == "Heuristic"), "{found:?}");
     let all = client.call("search_knowledge", json!({"query": "tool", "top_k": 1_000_000_000}));
-    assert!(all["structuredContent"]["found"].as_u64().is_some_and(|found| (2..=20).contains(&found)), "{all}");
-    let domain = all["structuredContent"]["hits"][0]["domains"][0].as_str().expect("a domain").replace(' ', "_");
-    let narrowed = client.call("search_knowledge", json!({"query": "tool", "domains": [domain.to_uppercase()]}));
+    assert!(
+        all["structuredContent"]["found"].as_u64().is_some_and(|found| (2..=20).contains(&found)),
+        "{all}"
+    );
+    let domain =
+        all["structuredContent"]["hits"][0]["domains"][0].as_str().expect("a domain").replace(' ', "_");
+    let narrowed =
+        client.call("search_knowledge", json!({"query": "tool", "domains": [domain.to_uppercase()]}));
     let hits = narrowed["structuredContent"]["hits"].as_array().expect("hits");
-    let has = |hit: &Value| hit["domains"].as_array().expect("domains").contains(&json!(domain.replace('_', " ")));
+    let has =
+        |hit: &Value| hit["domains"].as_array().expect("domains").contains(&json!(domain.replace('_', " ")));
     assert!(!hits.is_empty() && hits.iter().all(has), "{narrowed}");
     let best = client.call("search_knowledge", json!({"query": "tool", "min_score": 1.0}));
-    assert!(best["structuredContent"]["hits"].as_array().expect("hits").iter().all(|hit| hit["score"] == 1.0));
+    assert!(
+        best["structuredContent"]["hits"].as_array().expect("hits").iter().all(|hit| hit["score"] == 1.0)
+    );
 }
 
 #[test]
@@ -126,7 +155,10 @@ fn idea_and_code_search_their_own_types() {
         assert!(text_of(&result).starts_with(heading), "{result}");
         let hits = result["structuredContent"]["hits"].as_array().expect("hits");
         assert!(!hits.is_empty(), "{tool}");
-        assert!(hits.iter().all(|hit| types.contains(&hit["page_type"].as_str().expect("a type"))), "{hits:?}");
+        assert!(
+            hits.iter().all(|hit| types.contains(&hit["page_type"].as_str().expect("a type"))),
+            "{hits:?}"
+        );
     }
 }
 
@@ -134,7 +166,7 @@ fn idea_and_code_search_their_own_types() {
 fn parameters_of_the_preset_reach_the_gate() {
     let place = indexed();
     let mut client = Client::start(&place, "context");
-    let text = client.text("wiki_idea_search", json!({"query": "tool"}));
+    let text = client.text("wiki_code_search", json!({"query": "tool"}));
     assert!(!text.contains("### Content Preview"), "include_content = false: {text}");
     let listed = client.request("tools/list", json!({}));
     let default = &listed["result"]["tools"][1]["inputSchema"]["properties"]["top_k"]["default"];
@@ -149,10 +181,32 @@ fn page_structures_tell_what_belongs_where() {
     let place = Place::shipped();
     let mut client = Client::start(&place, "merger");
     for (page_type, sections) in [
-        ("workflow", &["Overview", "Description", "Usage", "Related Pages", "Execution Steps", "Execution Diagram", "GitHub URL"][..]),
+        (
+            "workflow",
+            &[
+                "Overview",
+                "Description",
+                "Usage",
+                "Related Pages",
+                "Execution Steps",
+                "Execution Diagram",
+                "GitHub URL",
+            ][..],
+        ),
         ("principle", &["Theoretical Basis", "implemented_by"]),
         ("implementation", &["Code Reference", "I/O Contract", "Usage Examples"]),
-        ("environment", &["System Requirements", "Dependencies", "Credentials", "Quick Install", "Code Evidence", "Common Errors", "Compatibility Notes"]),
+        (
+            "environment",
+            &[
+                "System Requirements",
+                "Dependencies",
+                "Credentials",
+                "Quick Install",
+                "Code Evidence",
+                "Common Errors",
+                "Compatibility Notes",
+            ],
+        ),
         ("heuristic", &["The Insight", "Reasoning"]),
     ] {
         let text = client.text("get_page_structure", json!({"page_type": page_type}));

@@ -1,6 +1,9 @@
 //! A gate is the adversary: whatever it does ends its own call, and nothing else.
 
-use std::{fs, time::{Duration, Instant}};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use serde_json::json;
 
@@ -37,7 +40,10 @@ fn endless_loops_end_at_their_deadline_while_others_are_served() {
         assert!(error["message"].as_str().expect("a message").contains("stopped after 0.5 s"), "{answer}");
     }
     // No bound is asserted on a shared machine; the figures are for the reader of the log.
-    eprintln!("{calls} calls and pings beside four endless loops, slowest {slowest:?}; loops ended after {:?}", started.elapsed());
+    eprintln!(
+        "{calls} calls and pings beside four endless loops, slowest {slowest:?}; loops ended after {:?}",
+        started.elapsed()
+    );
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
 
@@ -90,7 +96,11 @@ fn an_endless_log_is_counted_and_dropped() {
     client.request("ping", json!({}));
     let log = client.log();
     assert!(log.len() < 2 << 20, "{} bytes of log", log.len());
-    assert!(log.contains("99800"), "the dropped lines are counted: {}", &log[log.len().saturating_sub(500)..]);
+    assert!(
+        log.contains("99800"),
+        "the dropped lines are counted: {}",
+        &log[log.len().saturating_sub(500)..]
+    );
 }
 
 #[test]
@@ -99,7 +109,8 @@ fn hurried_progress_is_thinned_out() {
     let place = Place::with(presets, &["vices"]);
     let mut client = Client::start(&place, "bad");
     let meta = json!({"progressToken": "p"});
-    let answer = client.request("tools/call", json!({"name": "vice_progress", "arguments": {}, "_meta": meta}));
+    let answer =
+        client.request("tools/call", json!({"name": "vice_progress", "arguments": {}, "_meta": meta}));
     assert_eq!(answer["result"]["content"][0]["text"], "hurried", "{answer}");
     let told = client.notifications.iter().filter(|n| n["method"] == "notifications/progress").count();
     assert!((1..1_000).contains(&told), "{told} progress messages");

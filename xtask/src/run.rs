@@ -27,12 +27,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     process::run(process::cargo().current_dir(&workspace.root).args(build))?;
     let binary = workspace.binary("release", "gatehouse");
     if !serving {
-        return become_command(Command::new(binary).args(arguments));
+        return become_command(at_home(Command::new(binary).args(arguments), &workspace));
     }
 
     let gatehouse = |arguments: &[&str]| {
         let mut command = process::command(&binary);
-        command.current_dir(&workspace.root).args(arguments);
+        at_home(command.current_dir(&workspace.root).args(arguments), &workspace);
         command
     };
     let url = format!("http://127.0.0.1:{PORT}/mcp");
@@ -54,6 +54,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 fn serve(binary: &std::path::Path, workspace: &Workspace, address: &str) -> Command {
     let mut command = Command::new(binary);
     command.current_dir(&workspace.root).args(["serve", "--preset", "full", "--http", address]);
+    at_home(&mut command, workspace);
+    command
+}
+
+/// Keeps the data of a tried-out checkout inside it, away from the user's own, unless the user says where.
+fn at_home<'a>(command: &'a mut Command, workspace: &Workspace) -> &'a mut Command {
+    if std::env::var_os("GATEHOUSE_STATE").is_none() {
+        command.env("GATEHOUSE_STATE", workspace.root.join("target/state"));
+    }
     command
 }
 

@@ -55,6 +55,9 @@ struct EditData {
     /// The file that was rewritten, relative to its wiki folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
+    /// The page's file, left as it is because it lies outside the allowed folders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_file: Option<String>,
     /// The page's date now.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_updated: Option<String>,
@@ -115,6 +118,12 @@ fn text(report: &PatchReport) -> String {
     };
     if let Some(file) = &report.file {
         out += &format!("**File:** {}\n", code(&one_line(file, 300)));
+    } else if let Some(kept) = &report.kept_file {
+        out += &format!(
+            "**File:** {} was left as it is: it lies outside knowledge.wiki_roots in presets.toml. Indexing it \
+             again brings its text back.\n",
+            code(&one_line(kept, 300))
+        );
     } else if !report.changed.is_empty() {
         out += "**File:** none; the page did not come from a wiki file\n";
     }
@@ -125,6 +134,13 @@ fn text(report: &PatchReport) -> String {
 }
 
 fn data(report: PatchReport) -> EditData {
-    let PatchReport { id, changed, file, last_updated, unresolved } = report;
-    EditData { id, changed, file, last_updated, unresolved_links: report::unresolved_data(unresolved) }
+    let PatchReport { id, changed, file, kept_file, last_updated, unresolved } = report;
+    EditData {
+        id,
+        changed,
+        file,
+        kept_file,
+        last_updated,
+        unresolved_links: report::unresolved_data(unresolved),
+    }
 }

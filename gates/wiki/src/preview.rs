@@ -26,8 +26,16 @@ pub fn preview(text: &str, max: usize) -> String {
     let whole = text[head.len()..].starts_with(char::is_whitespace);
     let head = if whole { head } else { at_word(head) };
     match open_block(head) {
-        None => cut_mark(head.trim_end()),
+        None => cut_mark(without_heading(head.trim_end())),
         Some(block) => end_of_block(head, &block),
+    }
+}
+
+/// The text without a heading, or half of one, at its end: nothing of what it announces is there.
+fn without_heading(text: &str) -> &str {
+    match text.rsplit_once('\n') {
+        Some((above, last)) if last.trim_start().starts_with(['=', '#']) => without_heading(above.trim_end()),
+        _ => text,
     }
 }
 
@@ -144,6 +152,14 @@ mod tests {
         assert!(cut.ends_with("lorem…") || cut.ends_with("ipsum…"), "{cut}");
         assert!(cut.chars().count() <= 801);
         assert_eq!(preview("one two three", 7), "one two…");
+    }
+
+    #[test]
+    fn a_heading_is_not_the_last_thing() {
+        let text = format!("== Overview ==\n{}\n\n=== Description ===\nmore of it", "word ".repeat(20));
+        for max in 102..125 {
+            assert!(preview(&text, max).ends_with("word…"), "{max}: {}", preview(&text, max));
+        }
     }
 
     #[test]

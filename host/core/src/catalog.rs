@@ -176,6 +176,9 @@ fn add_aliases(exposure: &Exposure, entries: &mut Vec<Entry>) -> Result<(), Cata
             why,
         };
         let name = ExposedName::new(alias).map_err(bad)?;
+        if let Some(taken) = entries[..declared].iter().find(|entry| entry.name == name) {
+            return Err(bad(format!("is already the name of a tool of {}", taken.id.source)));
+        }
         let Some(entry) = entries[..declared].iter().find(|entry| entry.name.as_str() == target) else {
             let near =
                 names::did_you_mean(target, entries[..declared].iter().map(|entry| entry.name.as_str()));

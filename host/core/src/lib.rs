@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod effect;
 pub mod names;
 pub mod outcome;
+pub mod page;
 pub mod pipeline;
 pub mod ports;
 pub mod preset;

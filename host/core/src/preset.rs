@@ -158,7 +158,8 @@ fn globs(preset: &str, entries: &[String]) -> Result<GlobSet, PresetError> {
 
 fn alternatives(presets: &BTreeMap<String, Preset>, name: &str) -> (String, String) {
     let near = names::did_you_mean(name, presets.keys().map(String::as_str));
-    (near, presets.keys().cloned().collect::<Vec<_>>().join(", "))
+    let known = presets.keys().cloned().collect::<Vec<_>>().join(", ");
+    (near, if known.is_empty() { "none".into() } else { known })
 }
 
 #[cfg(test)]

@@ -30,21 +30,30 @@ impl Clock for SystemClock {
     }
 }
 
-/// The knowledge graph of a configuration. `roots` says which folders it may touch.
-pub(crate) fn knowledge(config: &Config, env: &Env, roots: WikiRoots) -> Result<WikiKnowledge, ConfigError> {
+/// The knowledge graph of a configuration, or of an index file where one is named. `roots` says which
+/// folders it may touch.
+pub(crate) fn knowledge(
+    config: &Config,
+    index_file: Option<&Path>,
+    roots: WikiRoots,
+) -> Result<WikiKnowledge, ConfigError> {
     let mut database = config.state.join("knowledge.db");
     let mut default_root = None;
-    if let Some(path) = env.kg_index_path() {
+    if let Some(path) = index_file {
         let bad = |message: String| ConfigError { place: "KG_INDEX_PATH".into(), message };
-        let index = IndexFile::read(&path).map_err(|fault| bad(said(&fault)))?;
-        if index.search_backend != "sqlite" {
-            let engine = &index.search_backend;
-            return Err(bad(format!(
-                "the index file wants the engine '{engine}', which this build does not have"
-            )));
-        }
-        if let Some(named) = index.backend_refs.get("database").and_then(Value::as_str) {
-            database = PathBuf::from(named);
+        let index = IndexFile::read(path).map_err(|fault| bad(said(&fault)))?;
+        // One arm per engine; the configuration's `knowledge.engine` knows the same names.
+        match index.search_backend.as_str() {
+            "sqlite" => {
+                if let Some(named) = index.backend_refs.get("database").and_then(Value::as_str) {
+                    database = PathBuf::from(named);
+                }
+            }
+            other => {
+                return Err(bad(format!(
+                    "the index file wants the engine '{other}', which this build does not have"
+                )));
+            }
         }
         default_root = Some(index.wiki());
     }
@@ -53,10 +62,9 @@ pub(crate) fn knowledge(config: &Config, env: &Env, roots: WikiRoots) -> Result<
 
 /// A fault in one line, for people at a terminal.
 pub(crate) fn said(fault: &gatehouse_core::Fault) -> String {
-    match &fault.hint {
-        Some(hint) => format!("{} {hint}", fault.message),
-        None => fault.message.clone(),
-    }
+    let Some(hint) = &fault.hint else { return fault.message.clone() };
+    let stop = if fault.message.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{}{stop} {hint}", fault.message)
 }
 
 /// A configuration at work: gates are loaded when a preset first needs them, each once.
@@ -72,7 +80,7 @@ pub(crate) struct Composition {
 impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
-        let knowledge = Arc::new(knowledge(&config, env, roots)?);
+        let knowledge = Arc::new(knowledge(&config, env.kg_index_path().as_deref(), roots)?);
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
@@ -82,9 +90,16 @@ impl Composition {
         Ok(Self { config, knowledge, sandbox, gates: Mutex::default() })
     }
 
-    /// Every preset, the chosen one first in mind: it must work, the others may say why they do not.
+    /// The chosen exposure alone, for the one client of stdio. The error says why it cannot be served.
     pub(crate) async fn house(&self, chosen: &Exposure) -> Result<House, String> {
-        let mut presets = BTreeMap::new();
+        let default = self.served(chosen).await?;
+        Ok(House { pipeline: Pipeline::standard(), default, presets: BTreeMap::new() })
+    }
+
+    /// The chosen exposure and every preset by name. The chosen one must work; another may say why it
+    /// does not.
+    pub(crate) async fn house_of_all(&self, chosen: &Exposure) -> Result<House, String> {
+        let mut house = self.house(chosen).await?;
         for name in self.config.presets.keys() {
             let served = match Exposure::compile(&self.config.presets, name) {
                 Ok(exposure) => self.served(&exposure).await,
@@ -93,32 +108,34 @@ impl Composition {
             if let Err(why) = &served {
                 tracing::warn!(preset = %name, "cannot be served: {why}");
             }
-            presets.insert(name.clone(), served);
+            house.presets.insert(name.clone(), served);
         }
-        if !presets.get(&chosen.preset).is_some_and(Result::is_ok) {
-            presets.insert(chosen.preset.clone(), Ok(self.served(chosen).await?));
-        }
-        Ok(House { pipeline: Pipeline::standard(), presets })
+        Ok(house)
     }
 
     /// One preset, ready to be served.
-    pub(crate) async fn served(&self, exposure: &Exposure) -> Result<Arc<Served>, String> {
+    async fn served(&self, exposure: &Exposure) -> Result<Arc<Served>, String> {
         let catalog = ArcSwap::from_pointee(self.catalog(exposure).await?);
         Ok(Arc::new(Served { catalog, description: exposure.description.clone() }))
     }
 
     /// Everything callable under one preset. The error names preset, gate and file.
     pub(crate) async fn catalog(&self, exposure: &Exposure) -> Result<Catalog, String> {
+        let offers = self.offers(exposure).await?;
+        Catalog::build(exposure, offers).map_err(|error| error.to_string())
+    }
+
+    /// What the gates of a preset offer, before anything is named or denied.
+    pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<Offer>, String> {
         let preset = &exposure.preset;
         let mut offers = Vec::new();
         for (name, params) in &exposure.gates {
             let gate = self.gate(name).await.map_err(|why| format!("preset '{preset}': {why}"))?;
-            let listing = list(&gate, params)
-                .await
-                .map_err(|why| format!("preset '{preset}': gate '{name}': {why}"))?;
+            let listing = list(&gate, params).await;
+            let listing = listing.map_err(|why| format!("preset '{preset}': gate '{name}': {why}"))?;
             offers.push(Offer { source: gate, listing, params: params.clone() });
         }
-        Catalog::build(exposure, offers).map_err(|error| error.to_string())
+        Ok(offers)
     }
 
     /// The gate of this name, loaded once. The error names the file, or what exists instead.
@@ -140,7 +157,7 @@ impl Composition {
         Ok(gate)
     }
 
-    /// A gate from a file that no configuration speaks of; it has no grants.
+    /// A gate from any file, with what the configuration grants to the gate of that name.
     pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let (sandbox, file) = (self.sandbox.clone(), file.to_path_buf());
@@ -169,9 +186,8 @@ impl Composition {
             return Ok(file.clone());
         }
         // A gate's name is a file's stem; anything else could lead out of the folder.
-        let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
         let in_folders = self.config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
-        if let Some(file) = in_folders.filter(|_| plain).find(|file| file.exists()) {
+        if let Some(file) = in_folders.filter(|_| is_gate_name(name)).find(|file| file.exists()) {
             return Ok(file);
         }
         let known = self.gate_names();
@@ -211,5 +227,10 @@ fn wasm_files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let wasm =
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
-    wasm.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
+    let names = wasm.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    names.filter(|name| is_gate_name(name)).collect()
+}
+
+fn is_gate_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
 }

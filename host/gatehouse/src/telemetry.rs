@@ -7,9 +7,15 @@ use tracing_subscriber::{EnvFilter, fmt};
 /// What is logged where nobody says otherwise.
 const DEFAULT: &str = "warn,gatehouse=info,rmcp=error";
 
+/// The protocol library logs whole messages, arguments included; that happens only to those who ask for
+/// it by name.
+fn quiet(filter: &str) -> String {
+    if filter.contains("rmcp") { filter.into() } else { format!("{filter},rmcp=error") }
+}
+
 /// Starts the log with this filter; a filter that does not parse is said and the default taken.
 pub(crate) fn start(filter: Option<&str>) {
-    let wanted = filter.map(|filter| EnvFilter::try_new(filter).map_err(|error| (filter, error)));
+    let wanted = filter.map(|filter| EnvFilter::try_new(quiet(filter)).map_err(|error| (filter, error)));
     let (filter, complaint) = match wanted {
         Some(Ok(filter)) => (filter, None),
         Some(Err((filter, error))) => {

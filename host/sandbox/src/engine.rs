@@ -11,6 +11,15 @@ use crate::{abi::v0_1, limits::MAX_MEMORY, state::State, ticker::Ticker};
 /// Instances that may live at the same time, over all gates.
 pub(crate) const MAX_INSTANCES: u32 = 256;
 
+/// What one instance may be made of. Interpreters bring several core modules, each with its tables.
+pub(crate) const MAX_CORE_INSTANCES: u32 = 20;
+/// Linear memories of one instance.
+pub(crate) const MAX_MEMORIES: u32 = 4;
+/// Tables of one instance.
+pub(crate) const MAX_TABLES: u32 = 8;
+/// Elements of one table.
+pub(crate) const MAX_TABLE_ELEMENTS: usize = 20_000;
+
 /// Engine and linker belong together: a component instantiates only with what this linker offers.
 pub(crate) struct Runtime {
     pub(crate) engine: Engine,
@@ -30,17 +39,18 @@ impl Runtime {
 
 fn config() -> Config {
     let mut pool = PoolingAllocationConfig::new();
-    // Room for components of every toolchain we know: interpreters bring several core modules each.
+    // Every instance may have all that it may have: then a place in front of the pool is a place in it.
+    // Memories and tables are address space only, until a guest touches them.
     pool.total_component_instances(MAX_INSTANCES)
-        .total_core_instances(4 * MAX_INSTANCES)
-        .total_memories(MAX_INSTANCES)
-        .total_tables(4 * MAX_INSTANCES)
+        .total_core_instances(MAX_CORE_INSTANCES * MAX_INSTANCES)
+        .total_memories(MAX_MEMORIES * MAX_INSTANCES)
+        .total_tables(MAX_TABLES * MAX_INSTANCES)
         .total_stacks(MAX_INSTANCES)
         .max_memory_size(MAX_MEMORY)
-        .max_core_instances_per_component(20)
-        .max_memories_per_component(4)
-        .max_tables_per_component(8)
-        .table_elements(20_000)
+        .max_core_instances_per_component(MAX_CORE_INSTANCES)
+        .max_memories_per_component(MAX_MEMORIES)
+        .max_tables_per_component(MAX_TABLES)
+        .table_elements(MAX_TABLE_ELEMENTS)
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
         // What stays mapped between calls; the kernel then tells which pages were touched, and only

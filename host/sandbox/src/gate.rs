@@ -59,7 +59,14 @@ pub struct Gate {
 }
 
 impl Gate {
-    pub(crate) fn new(info: GateInfo, grants: Grants, limits: Limits, shared: Arc<Shared>) -> Self {
+    /// `ready` is the component where it has been loaded on the way.
+    pub(crate) fn new(
+        info: GateInfo,
+        grants: Grants,
+        limits: Limits,
+        shared: Arc<Shared>,
+        ready: Option<Ready>,
+    ) -> Self {
         let name: Arc<str> = info.name.as_str().into();
         Self {
             id: SourceId::Gate(Arc::clone(&name)),
@@ -69,7 +76,7 @@ impl Gate {
             turns: Semaphore::new(limits.concurrency),
             limits,
             shared,
-            ready: OnceCell::new(),
+            ready: OnceCell::new_with(ready),
         }
     }
 
@@ -130,6 +137,7 @@ impl Source for Gate {
             return Ok(listing);
         }
         let ready = self.ready().await?;
+        let _place = self.shared.place().await?;
         let facts = self.facts(Arc::clone(&params), None);
         let limits = Limits { time: DESCRIBE_TIME, ..self.limits.clone() };
         let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await?;

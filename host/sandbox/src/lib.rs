@@ -8,6 +8,7 @@
 
 mod abi;
 mod capability;
+mod capture;
 mod engine;
 mod gate;
 mod index;
@@ -25,6 +26,7 @@ use gatehouse_core::ports::{Clock, Knowledge, Text};
 pub use gate::{Gate, GateInfo};
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, Sandbox};
+pub use machine_code::make_private;
 
 /// What the host does for gates, one field a capability that needs something from outside.
 #[derive(Clone)]

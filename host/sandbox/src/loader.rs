@@ -14,7 +14,7 @@ use gatehouse_core::{
 };
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use wasmtime::component::Component;
+use wasmtime::{Engine, component::Component};
 
 use crate::{
     Ports,
@@ -84,7 +84,7 @@ impl Sandbox {
             machine_code: MachineCode::new(cache.join("machine-code")),
             runtime: OnceLock::new(),
             compiling: Mutex::new(()),
-            // Each call holds at most one place, and the pool has one for each.
+            // Each instance holds one place, and the pool has room for all that it may be made of.
             places: Semaphore::new(MAX_INSTANCES as usize),
         };
         Self { shared: Arc::new(shared) }
@@ -102,19 +102,19 @@ impl Sandbox {
         }
         let stamp = Stamp::of(&meta);
         let known = self.shared.index.digest(file, &stamp);
-        let (digest, ask) =
-            match known.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?))) {
-                Some(known) => known,
-                None => {
-                    let (digest, component) = self.shared.read(file)?;
-                    let ask = self.shared.ask(&component).map_err(&bad)?;
-                    // A file that was replaced while it was read is looked at again next time.
-                    if fs::metadata(file).is_ok_and(|now| Stamp::of(&now) == stamp) {
-                        self.shared.index.learn_file(file, stamp, &digest, ask.clone());
-                    }
-                    (digest, ask)
+        let known = known.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?, None)));
+        let (digest, ask, ready) = match known {
+            Some(known) => known,
+            None => {
+                let (digest, component, ready) = self.shared.read(file)?;
+                let ask = ask(&component, &ready.runtime.engine);
+                // A file that was replaced while it was read is looked at again next time.
+                if fs::metadata(file).is_ok_and(|now| Stamp::of(&now) == stamp) {
+                    self.shared.index.learn_file(file, stamp, &digest, ask.clone());
                 }
-            };
+                (digest, ask, Some(ready))
+            }
+        };
         if let Some(pin) = settings.sha256.filter(|pin| !pin.eq_ignore_ascii_case(&digest)) {
             return Err(bad(format!("its SHA-256 is {digest}, but presets.toml pins {}", quoted(&pin, 64))));
         }
@@ -126,7 +126,7 @@ impl Sandbox {
             ask,
             grants: settings.grants.entries(),
         };
-        Ok(Gate::new(info, settings.grants, settings.limits, Arc::clone(&self.shared)))
+        Ok(Gate::new(info, settings.grants, settings.limits, Arc::clone(&self.shared), ready))
     }
 }
 
@@ -135,62 +135,33 @@ impl Shared {
     pub(crate) fn load(&self, info: &GateInfo) -> Result<Ready, LoadError> {
         let bad = |why: String| LoadError::new(&info.file, why);
         let runtime = self.runtime().map_err(&bad)?;
-        let component = match self.machine_code.load(&runtime.engine, &info.digest) {
-            Some(component) => component,
-            None => {
-                let (digest, component) = self.read(&info.file)?;
-                if digest != info.digest {
-                    return Err(bad("was replaced since the host looked at it; start the host again".into()));
-                }
-                component
-            }
-        };
-        let pre = runtime.linker.instantiate_pre(&component).and_then(GatePre::new);
-        let pre = pre.map_err(|error| bad(quoted(&format!("{error:#}"), 400)))?;
-        Ok(Ready { runtime, pre })
+        if let Some(component) = self.machine_code.load(&runtime.engine, &info.digest) {
+            return ready(runtime, &component).map_err(bad);
+        }
+        let (digest, _, ready) = self.read(&info.file)?;
+        if digest != info.digest {
+            return Err(bad("was replaced since the host looked at it; start the host again".into()));
+        }
+        Ok(ready)
     }
 
     /// Reads a file: its digest, and its component, compiled if need be.
-    fn read(&self, file: &Path) -> Result<(String, Component), LoadError> {
+    fn read(&self, file: &Path) -> Result<(String, Component, Ready), LoadError> {
         let bad = |why: String| LoadError::new(file, why);
         let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
         check_header(&wasm).map_err(|why| bad(why.into()))?;
         let digest = hex(&Sha256::digest(&wasm));
         let runtime = self.runtime().map_err(bad)?;
         let _one_at_a_time = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(component) = self.machine_code.load(&runtime.engine, &digest) {
-            return Ok((digest, component));
-        }
-        let compiled = self.machine_code.compile(&runtime.engine, &digest, &wasm);
+        let compiled = match self.machine_code.load(&runtime.engine, &digest) {
+            Some(component) => Ok(component),
+            None => self.machine_code.compile(&runtime.engine, &digest, &wasm),
+        };
         let component = compiled.map_err(|error| {
             bad(format!("is not a valid component: {}", quoted(&format!("{error:#}"), 400)))
         })?;
-        // Instantiation is checked here, where the file's name is at hand, rather than at the first call.
-        let pre = runtime.linker.instantiate_pre(&component).and_then(GatePre::new);
-        pre.map_err(|error| {
-            bad(format!(
-                "does not fit the contract gatehouse:gate@0.1.0: {}",
-                quoted(&format!("{error:#}"), 400)
-            ))
-        })?;
-        Ok((digest, component))
-    }
-
-    fn ask(&self, component: &Component) -> Result<Ask, String> {
-        let runtime = self.runtime()?;
-        let mut ask = Ask::default();
-        for (name, _) in component.component_type().imports(&runtime.engine) {
-            let interface = name.strip_prefix("gatehouse:gate/").and_then(|rest| rest.split('@').next());
-            match Capability::ALL.into_iter().find(|capability| Some(capability.as_str()) == interface) {
-                Some(capability) => ask.capabilities.push(capability),
-                // The shared nouns are no capability.
-                None if interface == Some("types") => {}
-                None => ask.others.push(name.to_owned()),
-            }
-        }
-        ask.capabilities.sort();
-        ask.others.sort();
-        Ok(ask)
+        let ready = ready(runtime, &component).map_err(bad)?;
+        Ok((digest, component, ready))
     }
 
     fn runtime(&self) -> Result<Arc<Runtime>, String> {
@@ -209,6 +180,32 @@ impl Shared {
     pub(crate) async fn place(&self) -> Result<SemaphorePermit<'_>, Fault> {
         self.places.acquire().await.map_err(|_| Fault::unavailable("The sandbox is closing."))
     }
+}
+
+/// Checks that the host has what the component imports, and the component what the host calls.
+fn ready(runtime: Arc<Runtime>, component: &Component) -> Result<Ready, String> {
+    let pre = runtime.linker.instantiate_pre(component).and_then(GatePre::new);
+    let pre = pre.map_err(|error| {
+        format!("does not fit the contract gatehouse:gate@0.1.0: {}", quoted(&format!("{error:#}"), 400))
+    })?;
+    Ok(Ready { runtime, pre })
+}
+
+/// Sorts the import list of a component into our capabilities and the rest.
+fn ask(component: &Component, engine: &Engine) -> Ask {
+    let mut ask = Ask::default();
+    for (name, _) in component.component_type().imports(engine) {
+        let interface = name.strip_prefix("gatehouse:gate/").and_then(|rest| rest.split('@').next());
+        match Capability::ALL.into_iter().find(|capability| Some(capability.as_str()) == interface) {
+            Some(capability) => ask.capabilities.push(capability),
+            // The shared nouns are no capability.
+            None if interface == Some("types") => {}
+            None => ask.others.push(name.to_owned()),
+        }
+    }
+    ask.capabilities.sort();
+    ask.others.sort();
+    ask
 }
 
 /// Tells the common mistakes apart before the compiler words them: the first eight bytes are magic,

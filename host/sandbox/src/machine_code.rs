@@ -47,7 +47,7 @@ impl MachineCode {
             Ok(()) => map(engine, &path),
             Err(error) => {
                 tracing::warn!(folder = %self.folder.display(), %error, "compiled gates cannot be kept; every start will compile again");
-                Component::new(engine, wasm)
+                from_memory(engine, &code)
             }
         }
     }
@@ -68,28 +68,45 @@ impl MachineCode {
     }
 }
 
-/// Makes the folder, ours alone. Fails where it belongs to somebody else.
-pub(crate) fn make_private(folder: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(folder)?;
+/// Makes a folder that only this user can read and write. One that others could write to is emptied of
+/// machine code first, for nobody knows who put it there; one of somebody else is an error.
+pub fn make_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
     #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if !private(folder) {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-        }
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)?;
+    if private(folder) {
+        return Ok(());
     }
-    Ok(())
+    for entry in
+        fs::read_dir(folder)?.flatten().filter(|e| e.path().extension().is_some_and(|x| x == "cwasm"))
+    {
+        fs::remove_file(entry.path())?;
+    }
+    #[cfg(unix)]
+    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    if private(folder) { Ok(()) } else { Err(std::io::Error::other("the folder belongs to another user")) }
 }
 
-/// Whether nobody else can write into the folder.
+/// Whether the folder is ours and nobody else can write into it.
 fn private(folder: &Path) -> bool {
     #[cfg(unix)]
     {
-        use std::os::unix::fs::PermissionsExt;
-        fs::metadata(folder).is_ok_and(|meta| meta.permissions().mode() & 0o077 == 0)
+        use std::os::unix::fs::MetadataExt;
+        // This process's own entry belongs to its effective user.
+        let me = fs::metadata("/proc/self").map(|own| own.uid());
+        fs::metadata(folder)
+            .is_ok_and(|meta| meta.mode() & 0o077 == 0 && me.as_ref().map_or(true, |me| meta.uid() == *me))
     }
     #[cfg(not(unix))]
     folder.exists()
+}
+
+#[allow(unsafe_code, reason = "loading our own compiled code, see SAFETY")]
+fn from_memory(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes come from this engine's compiler, in this process, a moment ago.
+    unsafe { Component::deserialize(engine, code) }
 }
 
 #[allow(unsafe_code, reason = "mapping our own compiled code, see SAFETY")]
@@ -98,4 +115,22 @@ fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // into a folder that only this user can write; it is replaced by rename only, so a mapping of it
     // never changes. wasmtime itself checks version and configuration in the file's header.
     unsafe { Component::deserialize_file(engine, path) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_was_open_to_others_is_emptied_before_it_is_used() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = parent.path().join("machine-code");
+        fs::create_dir(&folder).expect("made");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("opened");
+        fs::write(folder.join("planted.cwasm"), b"not ours").expect("planted");
+        make_private(&folder).expect("ours now");
+        assert!(private(&folder) && !folder.join("planted.cwasm").exists());
+    }
 }

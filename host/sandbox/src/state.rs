@@ -7,6 +7,8 @@ use wasmtime_wasi::{
 
 use crate::{
     capability::{CallFacts, Capabilities},
+    capture::Capture,
+    engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLE_ELEMENTS, MAX_TABLES},
     limits::Limits,
 };
 
@@ -20,12 +22,12 @@ pub(crate) struct State {
     wasi: WasiCtx,
     table: ResourceTable,
     /// What the guest wrote to standard error and output.
-    output: MemoryOutputPipe,
+    output: Capture,
 }
 
 impl State {
     pub(crate) fn new(facts: CallFacts, limits: &Limits) -> Self {
-        let output = MemoryOutputPipe::new(limits.stderr);
+        let output = Capture::new(limits.stderr);
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(output.clone()).stderr(output.clone());
         wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
@@ -40,8 +42,7 @@ impl State {
 
     /// The last lines the guest wrote, for the message of a trap.
     pub(crate) fn last_words(&self) -> String {
-        let bytes = self.output.contents();
-        let text = String::from_utf8_lossy(&bytes);
+        let text = self.output.text();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let start = lines.len().saturating_sub(5);
         gatehouse_core::names::quoted(&lines[start..].join(" | "), 500)
@@ -65,10 +66,10 @@ impl Caps {
     fn new(memory: usize) -> Self {
         let limits = StoreLimitsBuilder::new()
             .memory_size(memory)
-            .instances(40)
-            .memories(4)
-            .tables(20)
-            .table_elements(20_000)
+            .instances(MAX_CORE_INSTANCES as usize)
+            .memories(MAX_MEMORIES as usize)
+            .tables(MAX_TABLES as usize)
+            .table_elements(MAX_TABLE_ELEMENTS)
             .build();
         Self { limits, memory_refused: false }
     }

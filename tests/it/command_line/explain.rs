@@ -36,6 +36,15 @@ fn a_denied_tool_is_told_with_the_glob_that_denies_it() {
 }
 
 #[test]
+fn a_denied_alias_is_told_with_the_glob_that_denies_it() {
+    let presets =
+        "[presets.full]\ngates.idea = {}\naliases = { think = \"wiki_idea_search\" }\ndeny = [\"thin?\"]\n";
+    let told = run(&Place::with(presets, &["idea"]), 0, &["explain", "think", "--json"]).json();
+    let why = told["why"].as_str().expect("a reason");
+    assert!(told["exposed"] == false && why.contains("denies 'think' by \"thin?\""), "{why}");
+}
+
+#[test]
 fn a_tool_of_another_preset_is_told_with_that_preset() {
     let (exposed, why) = explain("wiki_idea_search");
     assert!(!exposed && why.ends_with("presets that expose it: ideas"), "{why}");

@@ -67,10 +67,12 @@ fn doctor_names_the_broken_configuration_and_fails() {
 
 #[test]
 fn doctor_names_the_folder_that_cannot_be_written() {
-    let place = Place::shipped();
-    place.write("state", "a file where the folder should be");
-    let ran = run(&place, 1, &["doctor"]);
-    assert!(ran.stdout().contains("FAIL  data folder: "), "{}", ran.stdout());
+    let place = Place::with("[presets.full]\ngates.idea = {}\n", &["idea"]);
+    let file = place.write("file", "where the folder should be");
+    let output = place.command(&["doctor"]).env("GATEHOUSE_STATE", file).output().expect("run gatehouse");
+    let (code, told) = (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned());
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("FAIL  data folder: ") && told.contains("ok    preset full: 1 tools"), "{told}");
 }
 
 #[test]

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::run;
 use crate::support::{Client, Place, place::binary};
 
-/// Where each client keeps its servers, and what it calls the transport of a local and of a remote one.
-const CLIENTS: [(&str, &str, Option<(&str, &str)>); 4] = [
-    ("claude", "mcpServers", Some(("stdio", "http"))),
-    ("cursor", "mcpServers", None),
-    ("vscode", "servers", Some(("stdio", "http"))),
-    ("codex", "mcp_servers", None),
+/// Where each client keeps its servers, and whether it wants the transport named.
+const CLIENTS: [(&str, &str, bool); 4] = [
+    ("claude", "mcpServers", true),
+    ("cursor", "mcpServers", false),
+    ("vscode", "servers", true),
+    ("codex", "mcp_servers", false),
 ];
 
 /// The entry of one server, as the client would read it.
@@ -29,7 +29,7 @@ fn entry(place: &Place, client: &str, servers: &str, server: &str, more: &[&str]
 fn every_client_gets_the_shape_it_reads() {
     let place = Place::shipped();
     let config = place.path("presets.toml").canonicalize().expect("presets.toml");
-    for (client, servers, transport) in CLIENTS {
+    for (client, servers, typed) in CLIENTS {
         let told = entry(&place, client, servers, "gatehouse", &[]);
         assert_eq!(told["command"], json!(binary()), "{client}: {told}");
         assert_eq!(
@@ -37,19 +37,19 @@ fn every_client_gets_the_shape_it_reads() {
             json!(["serve", "--preset", "full", "--config", config]),
             "{client}: {told}"
         );
-        assert_eq!(told.get("type"), transport.map(|(stdio, _)| json!(stdio)).as_ref(), "{client}: {told}");
+        assert_eq!(told.get("type"), typed.then(|| json!("stdio")).as_ref(), "{client}: {told}");
     }
 }
 
 #[test]
 fn every_client_gets_the_address_of_a_running_host() {
     let place = Place::shipped();
-    for (client, servers, transport) in CLIENTS {
+    for (client, servers, typed) in CLIENTS {
         for url in ["http://127.0.0.1:8642", "http://127.0.0.1:8642/", "http://127.0.0.1:8642/mcp"] {
             let told = entry(&place, client, servers, "wiki", &["--server", "wiki", "--http", url]);
             assert_eq!(told["url"], "http://127.0.0.1:8642/mcp/p/full", "{client} {url}: {told}");
             assert_eq!(told.get("command"), None, "{client}: {told}");
-            assert_eq!(told.get("type"), transport.map(|(_, http)| json!(http)).as_ref(), "{client}: {told}");
+            assert_eq!(told.get("type"), typed.then(|| json!("http")).as_ref(), "{client}: {told}");
         }
     }
 }

@@ -5,11 +5,12 @@ use std::fs;
 use super::{refused, says, served};
 use crate::support::Place;
 
-/// What a host says about `gates/weather.wasm` with this content.
+/// What a host says about `gates/weather.wasm` with this content, the first time and ever after.
 fn refuses_component(content: &[u8]) -> String {
     let place = Place::with("[presets.full]\ngates.weather = {}\n", &[]);
     place.write("gates/weather.wasm", content);
     let line = refused(&place, &[], &[]);
+    assert_eq!(refused(&place, &[], &[]), line, "a cache must not change the answer");
     says(&line, &["preset 'full'", "gate 'weather' cannot be loaded", "gates/weather.wasm: "]);
     line
 }

@@ -175,13 +175,6 @@ impl Client {
         self.stdin.take();
         self.child.wait().expect("wait for the host").code()
     }
-
-    /// Waits for a host that ends by itself, and gives its exit code and what it said.
-    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
-        let code = self.child.wait().expect("wait for the host").code();
-        while self.lines.recv().is_ok() {}
-        (code, self.log())
-    }
 }
 
 impl Drop for Client {
@@ -226,9 +219,17 @@ impl Http {
     }
 
     /// Posts one message, and gives status, headers and body.
-    pub(crate) fn post(&self, path: &str, message: &Value, headers: &[(&str, &str)]) -> (u16, HashMap<String, String>, String) {
-        let agent: ureq::Agent =
-            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).build().into();
+    pub(crate) fn post(
+        &self,
+        path: &str,
+        message: &Value,
+        headers: &[(&str, &str)],
+    ) -> (u16, HashMap<String, String>, String) {
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(PATIENCE))
+            .build()
+            .into();
         let mut request = agent
             .post(format!("{}{path}", self.base))
             .header("content-type", "application/json")
@@ -238,7 +239,8 @@ impl Http {
         }
         let mut response = request.send(message.to_string()).expect("an answer");
         let headers = response.headers().iter();
-        let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
+        let headers =
+            headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
         let headers = headers.collect();
         (response.status().as_u16(), headers, response.body_mut().read_to_string().expect("a body"))
     }
@@ -253,7 +255,8 @@ impl Http {
         let session = answered.get("mcp-session-id").expect("a session").clone();
         let mut with = headers.to_vec();
         with.push(("mcp-session-id", &session));
-        let (status, ..) = self.post(path, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &with);
+        let (status, ..) =
+            self.post(path, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &with);
         assert_eq!(status, 202);
         session
     }

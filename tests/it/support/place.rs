@@ -38,6 +38,8 @@ impl Place {
     pub(crate) fn with(presets: &str, gates: &[&str]) -> Self {
         let place = Self { folder: tempfile::tempdir().expect("a temporary folder") };
         fs::create_dir(place.path("gates")).expect("gates folder");
+        #[cfg(unix)]
+        place.share_machine_code();
         for gate in gates {
             place.add_gate(gate);
         }
@@ -45,12 +47,25 @@ impl Place {
         place
     }
 
+    /// To compile a gate takes seconds, so all tests keep machine code in one folder. Files in it are named
+    /// by content, so no test finds what it would not have made itself.
+    #[cfg(unix)]
+    fn share_machine_code(&self) {
+        use std::os::unix::fs::{DirBuilderExt, symlink};
+        let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine-code");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&shared).expect("shared folder");
+        fs::create_dir_all(self.path("state/cache")).expect("state folder");
+        symlink(shared, self.path("state/cache/machine-code")).expect("link the shared folder");
+    }
+
     /// Copies a built gate, shipped or fixture, into the gates folder.
     pub(crate) fn add_gate(&self, name: &str) {
         let file = format!("{name}.wasm");
-        let built = [repository().join("gates").join(&file), repository().join("target/fixture-gates").join(&file)];
+        let built =
+            [repository().join("gates").join(&file), repository().join("target/fixture-gates").join(&file)];
         let found = built.iter().find(|path| path.exists());
-        let found = found.unwrap_or_else(|| panic!("{file} is not built; `cargo xtask gates --fixtures` builds it"));
+        let found =
+            found.unwrap_or_else(|| panic!("{file} is not built; `cargo xtask gates --fixtures` builds it"));
         fs::copy(found, self.path("gates").join(&file)).expect("copy a gate");
     }
 

@@ -5,9 +5,6 @@ use crate::support::repository;
 
 const MAP: &str = "docs/architecture.md";
 
-/// Types whose names use a word of the column "not", for another idea than the one the table is about.
-const HOMONYMS: [(&str, &str); 0] = [];
-
 /// Everything in backticks.
 fn quoted(text: &str) -> Vec<&str> {
     let spans = text.lines().flat_map(|line| line.split('`').skip(1).step_by(2));
@@ -64,8 +61,7 @@ fn one_idea_has_one_word() {
     let used = files("host", ".rs").into_iter().flat_map(|(path, text)| {
         let wrong = types(&text).filter(|name| {
             let parts = snake(name);
-            let homonym = HOMONYMS.iter().any(|(known, _)| known == name);
-            !homonym && parts.split('_').any(|part| words.iter().any(|word| word == part))
+            parts.split('_').any(|part| words.iter().any(|word| word == part))
         });
         wrong.map(|name| format!("{path}: '{name}'")).collect::<Vec<_>>()
     });

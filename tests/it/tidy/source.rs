@@ -118,7 +118,6 @@ fn the_workplace_is_not_named() {
     let words = [
         concat!("far", "m-"),
         concat!("/wo", "rk/"),
-        concat!("shared/", "data"),
         concat!("shared/", "design"),
         concat!("duplicates", " --"),
         concat!("issues", " show"),

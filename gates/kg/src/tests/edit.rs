@@ -15,6 +15,7 @@ fn report(changed: &[&str]) -> PatchReport {
     PatchReport {
         id: "Principle/A".into(),
         changed: changed.iter().map(|c| (*c).to_owned()).collect(),
+        kept_file: None,
         file: Some("principles/A.md".into()),
         last_updated: Some("2026-11-21 23:00 GMT".into()),
         unresolved: vec![],

@@ -1,6 +1,8 @@
 //! Checks arguments against the tool's schema before any gate runs, and says what would be right.
 //! A client that sends the arguments as a JSON string gets them parsed.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
@@ -19,18 +21,27 @@ pub(super) struct Validate;
 #[async_trait]
 impl Stage for Validate {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        let schema = &call.entry()?.schema;
-        let refused = |why: String| refusal(&why, schema);
-        match &call.arguments {
-            Value::Object(_) => schema.check(&call.arguments, "argument").map_err(refused)?,
-            other => {
-                let arguments = object(other).map_err(refused)?;
-                schema.check(&arguments, "argument").map_err(refused)?;
-                call.arguments = arguments;
-            }
+        let schema = Arc::clone(&call.entry()?.schema);
+        let refused = |why: String| refusal(&why, &schema);
+        if !call.arguments.is_object() {
+            call.arguments = object(&call.arguments).map_err(refused)?;
+        }
+        if let Err(why) = schema.check(&call.arguments, "argument") {
+            call.arguments = without_nulls(&schema, &call.arguments).ok_or_else(|| refused(why))?;
         }
         next.run(call).await
     }
+}
+
+/// The arguments without their nulls, if that makes them match: many clients write null for what they
+/// do not set.
+fn without_nulls(schema: &Schema, arguments: &Value) -> Option<Value> {
+    let given = arguments.as_object()?;
+    let set: Map<String, Value> =
+        given.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
+    let fewer = set.len() < given.len();
+    let set = Value::Object(set);
+    (fewer && schema.check(&set, "argument").is_ok()).then_some(set)
 }
 
 /// Arguments that are no object yet: none at all, or an object in a string.
@@ -69,5 +80,18 @@ mod tests {
         assert_eq!(object(&json!(5)), Err("the arguments must be an object, got a number.".into()));
         assert_eq!(object(&json!("[1]")), Err("the arguments must be an object, got a string.".into()));
         assert!(object(&json!("{oops")).expect_err("not JSON").starts_with("the arguments are a string"));
+    }
+
+    #[test]
+    fn a_null_that_the_schema_refuses_counts_as_not_set() {
+        let source = json!({"type": "object", "required": ["query"], "properties": {
+            "query": {"type": "string"}, "top_k": {"type": "integer"}, "any": {}}});
+        let schema = Schema::new(Arc::new(source.as_object().cloned().expect("object")));
+        assert_eq!(
+            without_nulls(&schema, &json!({"query": "x", "top_k": null})),
+            Some(json!({"query": "x"}))
+        );
+        assert_eq!(without_nulls(&schema, &json!({"query": null})), None);
+        assert_eq!(without_nulls(&schema, &json!({"query": 5})), None);
     }
 }

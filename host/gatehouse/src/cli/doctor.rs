@@ -86,7 +86,7 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
 
 /// Whether the folder, or the one it would be made in, can be written.
 fn writable(folder: &Path) -> Result<String, String> {
-    let made = std::fs::create_dir_all(folder).and_then(|()| {
+    let made = gatehouse_sandbox::make_private(folder).and_then(|()| {
         let probe = folder.join(".doctor");
         std::fs::write(&probe, b"")?;
         std::fs::remove_file(&probe)

@@ -52,14 +52,13 @@ async fn explain(
             format!("'{tool}' comes from {}{alias}, with parameters {params}", entry.id.source),
         ));
     }
-    // The same preset without its deny list tells a denied tool from one that no gate of it has.
-    let open = Exposure::of_gates(preset, exposure.gates.clone());
-    let open = composition.catalog(&open).await.map_err(Failure::Failed)?;
-    if let Some(entry) = open.get(tool) {
-        let glob = exposure.denied_by(tool).unwrap_or_default();
+    let offers = composition.offers(exposure).await.map_err(Failure::Failed)?;
+    let gate_of = |name: &str| offers.iter().find(|o| o.listing.tools.iter().any(|tool| *tool.name == *name));
+    let target = exposure.aliases.get(tool).map_or(tool, String::as_str);
+    if let (Some(offer), Some(glob)) = (gate_of(target), exposure.denied_by(tool)) {
         return Ok((
             false,
-            format!("preset '{preset}' has {}, but denies '{tool}' by \"{glob}\"", entry.id.source),
+            format!("preset '{preset}' has {}, but denies '{tool}' by \"{glob}\"", offer.source.id()),
         ));
     }
     let mut elsewhere = Vec::new();
@@ -80,6 +79,6 @@ async fn explain(
             ),
         ));
     }
-    let near = names::did_you_mean(tool, open.names());
+    let near = names::did_you_mean(tool, catalog.names());
     Ok((false, format!("no gate of any preset has a tool '{tool}'.{near}")))
 }

@@ -43,6 +43,7 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
                 match composition.gate(&name).await {
                     Ok(gate) => {
                         let told = inspect(&gate).await;
+                        broken |= told.get("error").is_some();
                         rows.push(row(&told));
                         listed.push(told);
                     }
@@ -130,7 +131,11 @@ async fn inspect(gate: &Gate) -> Value {
 
 fn row(told: &Value) -> Vec<String> {
     let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
-    vec![text("name"), text("version"), names(&told["tools"]), strings(&told["granted"]), text("file")]
+    let tools = match told["error"].as_str() {
+        Some(why) => format!("broken: {why}"),
+        None => names(&told["tools"]),
+    };
+    vec![text("name"), text("version"), tools, strings(&told["granted"]), text("file")]
 }
 
 fn print(told: &Value) {

@@ -97,7 +97,10 @@ pub(super) struct Edit {
 }
 
 pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
-    let knowledge = compose::knowledge(&place.config(env)?, env, WikiRoots::Any)?;
+    // A folder that is named needs no index file, and is how a missing one is made.
+    let named = matches!(&command, Command::Index(Index { dir: Some(_), .. }));
+    let index_file = env.kg_index_path().filter(|path| !named || path.exists());
+    let knowledge = compose::knowledge(&place.config(env)?, index_file.as_deref(), WikiRoots::Any)?;
     match command {
         Command::Index(arguments) => index(&knowledge, arguments).await,
         Command::Search(arguments) => search(&knowledge, arguments).await,

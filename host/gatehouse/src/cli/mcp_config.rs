@@ -4,7 +4,10 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::{Failure, Place};
-use crate::{config::Env, out};
+use crate::{
+    config::{Config, Env},
+    out,
+};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -34,7 +37,7 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
     config.select(Some(&arguments.preset), env)?;
     let entry = match &arguments.http {
         Some(url) => remote(url, arguments, env)?,
-        None => local(arguments, config.file.as_deref())?,
+        None => local(arguments, &config, place, env)?,
     };
     match arguments.client {
         Client::Claude | Client::Cursor => out::json(&json!({"mcpServers": {&arguments.server: entry}})),
@@ -49,13 +52,21 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
     Ok(())
 }
 
-fn local(arguments: &Arguments, config: Option<&std::path::Path>) -> Result<Value, Failure> {
+fn local(arguments: &Arguments, config: &Config, place: &Place, env: &Env) -> Result<Value, Failure> {
     let program = std::env::current_exe().map_err(|error| Failure::Failed(error.to_string()))?;
     let mut line = vec!["serve".to_owned(), "--preset".into(), arguments.preset.clone()];
-    if let Some(file) = config {
+    if let Some(file) = &config.file {
         line.extend(["--config".into(), file.display().to_string()]);
     }
+    // The client starts its host in a folder and an environment of its own.
+    if place.gates.is_some() {
+        line.extend(config.gate_folders.iter().flat_map(|dir| ["--gates".into(), dir.display().to_string()]));
+    }
     let mut entry = json!({"command": program, "args": line});
+    let places = env.places();
+    if !places.is_empty() {
+        entry["env"] = json!(places);
+    }
     if matches!(arguments.client, Client::Claude | Client::Vscode) {
         entry["type"] = json!("stdio");
     }

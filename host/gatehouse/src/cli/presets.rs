@@ -141,25 +141,37 @@ async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
 
 async fn cost(composition: &Composition, json: bool) -> Result<(), Failure> {
     let mut told = Vec::new();
+    let mut broken = 0;
     for name in composition.config.presets.keys() {
-        let catalog = composition.catalog(&exposure(composition, name)?).await.map_err(Failure::Failed)?;
-        told.push(tokens_of(&catalog));
+        told.push(match composition.catalog(&exposure(composition, name)?).await {
+            Ok(catalog) => tokens_of(&catalog),
+            Err(why) => {
+                broken += 1;
+                json!({"preset": name, "error": why})
+            }
+        });
     }
     if json {
         out::json(&told);
-        return Ok(());
+    } else {
+        told.iter().for_each(print_cost);
     }
-    for preset in &told {
-        out::line(format!("{}: {} tokens", preset["preset"].as_str().unwrap_or_default(), preset["tokens"]));
-        for tool in preset["tools"].as_array().into_iter().flatten() {
-            out::line(format!(
-                "  {:>5}  {}",
-                tool["tokens"].to_string(),
-                tool["name"].as_str().unwrap_or_default()
-            ));
-        }
+    if broken == 0 { Ok(()) } else { Err(Failure::Failed(format!("{broken} presets cannot be served"))) }
+}
+
+fn print_cost(preset: &Value) {
+    let name = preset["preset"].as_str().unwrap_or_default();
+    if let Some(why) = preset["error"].as_str() {
+        return out::line(format!("{name}: broken: {why}"));
     }
-    Ok(())
+    out::line(format!("{name}: {} tokens", preset["tokens"]));
+    for tool in preset["tools"].as_array().into_iter().flatten() {
+        out::line(format!(
+            "  {:>5}  {}",
+            tool["tokens"].to_string(),
+            tool["name"].as_str().unwrap_or_default()
+        ));
+    }
 }
 
 /// Tokens of the `tools` array of tools/list, as bytes on the wire, whole and by tool.

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use clap::Args;
-use gatehouse_wire::serve::{self, House, HttpError, Token};
+use gatehouse_wire::serve::{self, HttpError, Token};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Place};
@@ -24,20 +24,17 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
     match arguments.http {
         None => {
-            let served = composition.served(&chosen).await.map_err(Failure::Usage)?;
-            let house = House { pipeline: gatehouse_core::Pipeline::standard(), presets: Default::default() };
-            serve::serve_stdio(Arc::new(house), served).await.map_err(Failure::Failed)
+            let house = composition.house(&chosen).await.map_err(Failure::Usage)?;
+            serve::serve_stdio(Arc::new(house)).await.map_err(Failure::Failed)
         }
         Some(address) => {
             // The address first: one that cannot be had should not cost the time of loading gates.
             let token = env.token().map(|token| Token::new(token.to_owned())).transpose();
             let http = serve::bind(address, token.map_err(Failure::Usage)?).await.map_err(refused)?;
-            let house = composition.house(&chosen).await.map_err(Failure::Usage)?;
+            let house = composition.house_of_all(&chosen).await.map_err(Failure::Usage)?;
             greet(&composition, http.address, &chosen.preset);
             let stop = stop_on_signal();
-            http.serve(Arc::new(house), &chosen.preset, stop)
-                .await
-                .map_err(|error| Failure::Failed(error.to_string()))
+            http.serve(Arc::new(house), stop).await.map_err(|error| Failure::Failed(error.to_string()))
         }
     }
 }

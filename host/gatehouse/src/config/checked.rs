@@ -122,8 +122,13 @@ impl Config {
                 let message = "names no gate; unset it, or list gates such as kg,idea".into();
                 return Err(ConfigError { place: "MCP_ENABLED_GATES".into(), message });
             }
-            let gates = gates.into_iter().map(|gate| (gate, Map::new())).collect();
-            return Ok(Exposure::of_gates("enabled-gates", gates));
+            let mut once: Vec<(String, Map<_, _>)> = Vec::new();
+            for gate in gates {
+                if !once.iter().any(|(known, _)| *known == gate) {
+                    once.push((gate, Map::new()));
+                }
+            }
+            return Ok(Exposure::of_gates("enabled-gates", once));
         }
         compile("default_preset", &self.default_preset)
     }

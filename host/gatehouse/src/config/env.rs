@@ -69,6 +69,12 @@ impl Env {
         self.0.get(STATE).map(PathBuf::from)
     }
 
+    /// The variables that say where data is, as absolute paths, for a host that is started elsewhere.
+    pub(crate) fn places(&self) -> BTreeMap<&'static str, PathBuf> {
+        let set = |name| Some((name, std::path::absolute(self.0.get(name)?).ok()?));
+        [STATE, KG_INDEX_PATH].into_iter().filter_map(set).collect()
+    }
+
     pub(crate) fn token(&self) -> Option<&str> {
         self.0.get(TOKEN).map(String::as_str)
     }

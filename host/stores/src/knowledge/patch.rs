@@ -58,6 +58,7 @@ impl WikiKnowledge {
             id: after.id.clone(),
             changed: changed.iter().map(|field| (*field).to_owned()).collect(),
             file: file.as_ref().and(after.origin.as_ref()).map(|origin| origin.file.clone()),
+            kept_file: kept_file(&before, &after, file.is_some()),
             last_updated: after.last_updated.clone(),
             unresolved_links: Vec::new(),
         };
@@ -66,6 +67,12 @@ impl WikiKnowledge {
         report.unresolved_links = self.engine.replace(Replacement { before, after, file }).await?;
         Ok(report)
     }
+}
+
+/// The page's file, where the page changed and its file did not.
+fn kept_file(before: &Record, after: &Record, rewritten: bool) -> Option<String> {
+    let origin = before.origin.as_ref().filter(|_| !rewritten && before != after)?;
+    Some(Path::new(&origin.root).join(&origin.file).display().to_string())
 }
 
 fn prepare(

@@ -66,7 +66,7 @@ fn explain(code: Option<ErrorCode>) -> (Option<&'static str>, &'static str) {
         ),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
             Some("another process is writing"),
-            "Try again; if it stays so, `gatehouse status` shows who runs.",
+            "Try again; if it stays so, another host holds this data folder for long.",
         ),
         Some(ErrorCode::CannotOpen) => {
             (Some("the file cannot be opened"), "Check that its folder exists and that you may write to it.")

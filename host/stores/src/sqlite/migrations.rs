@@ -23,13 +23,18 @@ const STEPS: [&str; 1] = [
         file         TEXT,
         last_updated TEXT,
         domains      TEXT NOT NULL,
-        sources      TEXT NOT NULL,
-        overview     TEXT NOT NULL,
-        content      TEXT NOT NULL
+        sources      TEXT NOT NULL
     ) STRICT;
     CREATE INDEX page_title ON page (title_key);
     CREATE INDEX page_type ON page (type);
     CREATE INDEX page_file ON page (root, file);
+
+    -- The long texts stand apart, so that looking at many pages does not read them.
+    CREATE TABLE page_body (
+        page     INTEGER PRIMARY KEY REFERENCES page ON DELETE CASCADE,
+        overview TEXT NOT NULL,
+        content  TEXT NOT NULL
+    ) STRICT;
 
     CREATE TABLE domain (
         key  TEXT NOT NULL,
@@ -137,6 +142,6 @@ mod tests {
     fn the_schema_is_made() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
-        connection.execute_batch("SELECT * FROM page, link, domain").unwrap();
+        connection.execute_batch("SELECT * FROM page, page_body, link, domain").unwrap();
     }
 }

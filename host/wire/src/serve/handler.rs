@@ -18,8 +18,7 @@ use serde_json::Value;
 
 use super::{House, Served, progress, reply};
 
-/// How long a client may keep a tool list. Reloads are announced, so this only bounds what a client
-/// misses that does not listen.
+/// How long a client may keep a tool list without asking again.
 const LIST_TTL_MS: u64 = 60_000;
 
 /// Methods of the protocol that rmcp hands over as unknown when their parameters do not parse.
@@ -73,7 +72,7 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
         match &self.served.description {

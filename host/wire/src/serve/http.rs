@@ -26,7 +26,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{House, auth::Token, handler::Handler};
+use super::{House, Served, auth::Token, handler::Handler};
 
 /// The largest request body, the same as the longest line over stdio.
 const MAX_BODY: usize = 16 << 20;
@@ -71,29 +71,28 @@ pub async fn bind(address: SocketAddr, token: Option<Token>) -> Result<Http, Htt
 }
 
 struct Server {
+    default: Mcp,
     presets: HashMap<String, Result<Mcp, String>>,
-    default: String,
     token: Option<Token>,
 }
 
 impl Http {
     /// Answers until `stop` is cancelled, then lets running requests end.
-    pub async fn serve(
-        self,
-        house: Arc<House>,
-        default: &str,
-        stop: CancellationToken,
-    ) -> std::io::Result<()> {
-        let mut presets = HashMap::new();
-        for (name, served) in &house.presets {
-            let service = served.as_ref().map_err(Clone::clone).map(|served| {
-                let handler = Handler::new(Arc::clone(&house), Arc::clone(served), self.principal());
-                let config = self.config(&stop);
-                StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), config)
-            });
-            presets.insert(name.clone(), service);
-        }
-        let server = Arc::new(Server { presets, default: default.to_owned(), token: self.token });
+    pub async fn serve(self, house: Arc<House>, stop: CancellationToken) -> std::io::Result<()> {
+        let service = |served: &Arc<Served>| {
+            let handler = Handler::new(Arc::clone(&house), Arc::clone(served), self.principal());
+            StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), self.config(&stop))
+        };
+        let presets = house.presets.iter().map(|(name, served)| {
+            let served = served.as_ref().map(service).map_err(Clone::clone);
+            (name.clone(), served)
+        });
+        let server = Server {
+            default: service(&house.default),
+            presets: presets.collect(),
+            token: self.token.clone(),
+        };
+        let server = Arc::new(server);
         let router = Router::new()
             .route("/mcp", any(default_preset))
             .route("/mcp/p/{preset}", any(named_preset))
@@ -138,7 +137,15 @@ async fn authenticate(State(server): State<Arc<Server>>, request: Request, next:
 }
 
 async fn default_preset(State(server): State<Arc<Server>>, request: Request) -> Response {
-    answer(&server, &server.default, request).await
+    answer(&server.default, request).await
+}
+
+async fn answer(service: &Mcp, request: Request) -> Response {
+    service.handle(request).await.map(Body::new).into_response()
+}
+
+async fn unknown_path() -> Response {
+    refuse(StatusCode::NOT_FOUND, "MCP is served on /mcp and on /mcp/p/<preset>.")
 }
 
 async fn named_preset(
@@ -146,28 +153,18 @@ async fn named_preset(
     Path(preset): Path<String>,
     request: Request,
 ) -> Response {
-    answer(&server, &preset, request).await
-}
-
-async fn unknown_path() -> Response {
-    refuse(StatusCode::NOT_FOUND, "MCP is served on /mcp and on /mcp/p/<preset>.")
-}
-
-async fn answer(server: &Server, preset: &str, request: Request) -> Response {
-    match server.presets.get(preset) {
-        Some(Ok(service)) => service.handle(request).await.map(Body::new).into_response(),
+    match server.presets.get(&preset) {
+        Some(Ok(service)) => answer(service, request).await,
         Some(Err(why)) => {
             refuse(StatusCode::SERVICE_UNAVAILABLE, &format!("Preset '{preset}' cannot be served: {why}"))
         }
         None => {
             let mut known: Vec<&str> = server.presets.keys().map(String::as_str).collect();
             known.sort_unstable();
-            let near = names::did_you_mean(preset, known.iter().copied());
-            let shown = names::quoted(preset, 64);
-            refuse(
-                StatusCode::NOT_FOUND,
-                &format!("Unknown preset '{shown}'.{near} There are: {}.", known.join(", ")),
-            )
+            let near = names::did_you_mean(&preset, known.iter().copied());
+            let shown = names::quoted(&preset, 64);
+            let why = format!("Unknown preset '{shown}'.{near} There are: {}.", known.join(", "));
+            refuse(StatusCode::NOT_FOUND, &why)
         }
     }
 }

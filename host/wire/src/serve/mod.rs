@@ -29,6 +29,8 @@ pub struct Served {
 pub struct House {
     /// The one line every call takes.
     pub pipeline: Pipeline,
-    /// Presets by name. One that cannot be served says why.
+    /// What clients get that name no preset.
+    pub default: Arc<Served>,
+    /// Presets by name, over HTTP. One that cannot be served says why.
     pub presets: BTreeMap<String, Result<Arc<Served>, String>>,
 }

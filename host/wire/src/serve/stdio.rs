@@ -6,10 +6,11 @@ use std::sync::Arc;
 use gatehouse_core::Principal;
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
 
-use super::{House, Served, handler::Handler};
+use super::{House, handler::Handler};
 
-/// Serves until the client is gone.
-pub async fn serve_stdio(house: Arc<House>, served: Arc<Served>) -> Result<(), String> {
+/// Serves the default preset until the client is gone.
+pub async fn serve_stdio(house: Arc<House>) -> Result<(), String> {
+    let served = Arc::clone(&house.default);
     let handler = Handler::new(house, served, Principal::Local);
     let running = handler.serve(stdio_pipes()).await.map_err(|error| error.to_string());
     match running {

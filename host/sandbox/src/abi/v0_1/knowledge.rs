@@ -157,6 +157,7 @@ impl From<core::PatchReport> for wit::PatchReport {
             id: report.id,
             changed: report.changed,
             file: report.file,
+            kept_file: report.kept_file,
             last_updated: report.last_updated,
             unresolved: into(report.unresolved_links),
         }

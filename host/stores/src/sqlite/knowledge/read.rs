@@ -18,14 +18,17 @@ use crate::{
 const COLUMNS: &str =
     "id, type, title, overview, content, domains, sources, last_updated, hash, root, file, number";
 
+/// The tables that they stand in.
+const PAGES: &str = "page JOIN page_body ON page_body.page = page.number";
+
 /// The stored page with this id (compared as ids are), and its number.
 pub(super) fn stored(db: &Connection, key: &str) -> Result<Option<(i64, Record)>, StoreError> {
-    one(db, &format!("SELECT {COLUMNS} FROM page WHERE key = ?1"), &[&key])
+    one(db, &format!("SELECT {COLUMNS} FROM {PAGES} WHERE key = ?1"), &[&key])
 }
 
 /// The stored page with this number.
 pub(super) fn numbered(db: &Connection, number: i64) -> Result<Option<(i64, Record)>, StoreError> {
-    one(db, &format!("SELECT {COLUMNS} FROM page WHERE number = ?1"), &[&number])
+    one(db, &format!("SELECT {COLUMNS} FROM {PAGES} WHERE number = ?1"), &[&number])
 }
 
 /// The page that an id or a title names. An id is preferred to a title; of several pages with one title
@@ -35,7 +38,7 @@ pub(super) fn named(db: &Connection, text: &str) -> Result<Option<(i64, Record)>
     let id_key =
         ids::split_loose(text).map_or_else(|| key.clone(), |(kind, name)| ids::key(&ids::join(kind, name)));
     let sql = format!(
-        "SELECT {COLUMNS} FROM page WHERE key IN (?1, ?2) OR title_key = ?1 ORDER BY key = ?1 DESC, key = ?2 DESC, id LIMIT 1"
+        "SELECT {COLUMNS} FROM {PAGES} WHERE key IN (?1, ?2) OR title_key = ?1 ORDER BY key = ?1 DESC, key = ?2 DESC, id LIMIT 1"
     );
     one(db, &sql, &[&key, &id_key])
 }

@@ -85,14 +85,11 @@ fn ranked(
     filters: &Filters,
     limit: usize,
 ) -> Result<Vec<(i64, f64)>, StoreError> {
-    // Ids are looked up for few pages only, because that reads the pages; more than are wanted, because
-    // ties are broken by them. Where more pages tie than that, all of them are looked up after all.
-    let few = limit.saturating_mul(2).saturating_add(16);
-    let mut rows = answers(db, expression, filters, few)?;
-    let is_cut = rows.len() == few && rows[limit.min(few) - 1].1 == rows[few - 1].1;
-    if is_cut {
-        rows = answers(db, expression, filters, usize::MAX)?;
-        let worst = rows[limit - 1].1;
+    let mut rows = answers(db, expression, filters)?;
+    if limit < rows.len() {
+        // Ids are looked up only where they can decide: not for what is worse than the last one wanted.
+        let (_, (_, worst), _) = rows.select_nth_unstable_by(limit - 1, |a, b| a.1.total_cmp(&b.1));
+        let worst = *worst;
         rows.retain(|(_, rank)| *rank <= worst);
     }
     let mut named = Vec::with_capacity(rows.len());
@@ -104,27 +101,25 @@ fn ranked(
     Ok(named.into_iter().take(limit).map(|(rank, _, number)| (number, rank)).collect())
 }
 
-fn answers(
-    db: &Connection,
-    expression: &str,
-    filters: &Filters,
-    limit: usize,
-) -> Result<Vec<(i64, f64)>, StoreError> {
+/// Numbers and ranks of all pages that answer, in no order.
+fn answers(db: &Connection, expression: &str, filters: &Filters) -> Result<Vec<(i64, f64)>, StoreError> {
     // Lists travel as JSON: they have any length, and the statement stays the same.
     let mut values = vec![Value::from(expression.to_owned())];
     let mut conditions = String::new();
     if !filters.page_types.is_empty() {
         values.push(list(filters.page_types.iter().map(|kind| kind.as_str().to_owned())));
-        conditions.push_str(" AND rowid IN (SELECT number FROM page WHERE type IN (SELECT value FROM json_each(?)))");
+        conditions.push_str(
+            " AND rowid IN (SELECT number FROM page WHERE type IN (SELECT value FROM json_each(?)))",
+        );
     }
     if !filters.domains.is_empty() {
         values.push(list(filters.domains.iter().map(|domain| ids::domain_key(domain))));
-        conditions.push_str(" AND rowid IN (SELECT page FROM domain WHERE key IN (SELECT value FROM json_each(?)))");
+        conditions.push_str(
+            " AND rowid IN (SELECT page FROM domain WHERE key IN (SELECT value FROM json_each(?)))",
+        );
     }
-    values.push(Value::from(i64::try_from(limit).unwrap_or(i64::MAX)));
     let sql = format!(
-        "SELECT rowid, bm25(page_text, {WEIGHTS}) AS score FROM page_text
-         WHERE page_text MATCH ?{conditions} ORDER BY score LIMIT ?"
+        "SELECT rowid, bm25(page_text, {WEIGHTS}) FROM page_text WHERE page_text MATCH ?{conditions}"
     );
     let mut statement = db.prepare_cached(&sql)?;
     let rows =

@@ -116,8 +116,8 @@ fn put(db: &Connection, number: Option<i64>, record: &Record) -> Result<i64, Sto
     }
     let origin = record.origin.as_ref();
     db.prepare_cached(
-        "INSERT INTO page (number, id, key, title_key, type, title, hash, root, file, last_updated, domains, sources,
-            overview, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        "INSERT INTO page (number, id, key, title_key, type, title, hash, root, file, last_updated, domains, sources)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?
     .execute(params![
         number,
@@ -132,10 +132,10 @@ fn put(db: &Connection, number: Option<i64>, record: &Record) -> Result<i64, Sto
         record.last_updated,
         json(serde_json::to_string(&record.domains))?,
         json(serde_json::to_string(&record.sources))?,
-        record.overview,
-        record.content,
     ])?;
     let number = db.last_insert_rowid();
+    db.prepare_cached("INSERT INTO page_body (page, overview, content) VALUES (?1, ?2, ?3)")?
+        .execute(params![number, record.overview, record.content])?;
     for domain in &record.domains {
         db.prepare_cached("INSERT OR IGNORE INTO domain (page, key) VALUES (?1, ?2)")?
             .execute(params![number, ids::domain_key(domain)])?;

@@ -1,3 +1,5 @@
+//! Edits on one page, and on pages made at random.
+
 use gatehouse_core::{
     outcome::FaultKind,
     ports::knowledge::{Changes, Link, PageSource},

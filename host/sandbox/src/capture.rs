@@ -1,0 +1,109 @@
+//! What a guest writes to standard error and output: the last bytes are kept, for the message of a trap
+//! and the log. It never blocks and never fails, so a talkative guest is cut and not broken.
+
+use std::{
+    collections::VecDeque,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::{
+    cli::{IsTerminal, StdoutStream},
+    p2::{OutputStream, Pollable, StreamResult},
+};
+
+/// The last `limit` bytes of what was written.
+#[derive(Clone)]
+pub(crate) struct Capture {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    limit: usize,
+}
+
+impl Capture {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { kept: Arc::default(), limit }
+    }
+
+    /// The last bytes as text; what is no UTF-8 shows as the replacement character.
+    pub(crate) fn text(&self) -> String {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+    }
+
+    fn keep(&self, bytes: &[u8]) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
+        let excess = (kept.len() + bytes.len()).saturating_sub(self.limit);
+        kept.drain(..excess);
+        kept.extend(bytes);
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Capture {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Capture {
+    fn write(&mut self, bytes: bytes::Bytes) -> StreamResult<()> {
+        self.keep(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 << 10)
+    }
+}
+
+impl AsyncWrite for Capture {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.keep(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl IsTerminal for Capture {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Capture {
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_bytes_are_kept() {
+        let capture = Capture::new(8);
+        capture.keep(b"hello ");
+        capture.keep(b"world");
+        assert_eq!(capture.text(), "lo world");
+        capture.keep(&[b'x'; 100]);
+        assert_eq!(capture.text(), "xxxxxxxx");
+    }
+}

@@ -1,0 +1,97 @@
+//! The promises of a database file, without any engine on it.
+
+use super::*;
+
+fn database(path: PathBuf) -> Database {
+    Database::new("knowledge engine 'sqlite'", path)
+}
+
+async fn count(db: &Database) -> Result<i64, Fault> {
+    db.read(|c| Ok(c.query_row("SELECT count(*) FROM domain", [], |row| row.get(0))?)).await
+}
+
+fn insert(page: i64) -> impl FnOnce(&Transaction<'_>) -> Result<(), StoreError> + Send + 'static {
+    move |t| {
+        t.execute(
+            "INSERT INTO page VALUES (?1, ?1, ?1, '', '', '', '', NULL, NULL, NULL, '', '')",
+            [page.to_string()],
+        )?;
+        t.execute("INSERT INTO domain (key, page) VALUES ('x', ?1)", [page])?;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn work_that_fails_or_panics_changes_nothing_and_the_next_succeeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = database(dir.path().join("a/b/k.db"));
+    db.write(insert(1), |kept| assert!(kept)).await.unwrap();
+    let failed = |t: &Transaction<'_>| {
+        insert(2)(t)?;
+        Err::<(), _>(StoreError::Fault(Fault::invalid("no")))
+    };
+    assert_eq!(db.write(failed, |_| ()).await.unwrap_err().message, "no");
+    let panics = |t: &Transaction<'_>| -> Result<(), StoreError> {
+        insert(3)(t)?;
+        panic!("a mistake")
+    };
+    assert!(db.write(panics, |_| ()).await.is_err());
+    db.write(insert(4), |_| ()).await.unwrap();
+    assert_eq!(count(&db).await.unwrap(), 2);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_folder_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = tempfile::tempdir().unwrap();
+    count(&database(dir.path().join("state/k.db"))).await.unwrap();
+    let mode = std::fs::metadata(dir.path().join("state")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn an_opening_that_failed_is_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let blocked = dir.path().join("state");
+    std::fs::write(&blocked, "a file").unwrap();
+    let db = database(blocked.join("k.db"));
+    let fault = count(&db).await.unwrap_err();
+    assert!(fault.message.starts_with("knowledge engine 'sqlite' at "), "{}", fault.message);
+    std::fs::remove_file(&blocked).unwrap();
+    assert_eq!(count(&db).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn files_that_are_no_database_or_newer_are_refused_unchanged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("k.db");
+    let garbage = vec![b'x'; 8192];
+    std::fs::write(&path, &garbage).unwrap();
+    let fault = count(&database(path.clone())).await.unwrap_err();
+    assert!(fault.message.contains("not an intact database"), "{}", fault.message);
+    assert_eq!(std::fs::read(&path).unwrap(), garbage);
+
+    std::fs::remove_file(&path).unwrap();
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let fault = count(&database(path.clone())).await.unwrap_err();
+    assert!(fault.message.contains("version 99") && fault.message.contains("k.db"), "{}", fault.message);
+    assert!(!fault.retryable);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn many_openings_at_once_succeed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("k.db");
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let path = path.clone();
+            std::thread::spawn(move || open_writer(&path).map(|_| ()))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap().unwrap();
+    }
+}
