@@ -70,9 +70,22 @@ fn malformed_messages_get_the_right_error_and_harm_nobody() {
     assert_eq!(code("no/such/method", json!({})), -32601);
     assert_eq!(code("tools/call", json!({"name": 5})), -32602);
     assert_eq!(code("tools/call", json!({})), -32602);
+    assert_eq!(code("tools/call", json!([])), -32602);
     assert_eq!(code("initialize", json!({"protocolVersion": 7})), -32602);
     client.send_line("this is not JSON");
     client.send_line("{\"jsonrpc\": \"2.0\"");
+    assert_eq!(client.tools().len(), 7);
+    let codes: Vec<_> = client.notifications.iter().map(|answer| answer["error"]["code"].clone()).collect();
+    assert_eq!(codes, [-32700, -32700], "answers without an id");
+}
+
+#[test]
+fn a_line_over_16_mib_is_answered() {
+    let place = Place::shipped();
+    let mut client = Client::start(&place, "full");
+    let error = client.call("search_knowledge", json!({"query": "x".repeat(17 << 20)}));
+    assert_eq!(error["code"], -32600);
+    assert!(error["message"].as_str().expect("a message").contains("the most is 16777216"), "{error}");
     assert_eq!(client.tools().len(), 7);
 }
 
@@ -108,8 +121,7 @@ fn standard_output_carries_nothing_but_the_protocol() {
     client.call("search_knowledge", json!({"query": "anything"}));
     client.call("no_such_tool", json!({}));
     assert!(client.notifications.iter().all(|message| message.get("not protocol").is_none()));
-    let log = client.log();
-    assert!(log.contains("tools/call"), "{log}");
+    client.log_with("tools/call");
 }
 
 #[test]
@@ -119,6 +131,7 @@ fn arguments_are_not_logged_by_default() {
     client.initialize("2025-11-25");
     client.call("search_knowledge", json!({"query": "a secret nobody may read"}));
     client.call("search_knowledge", json!({"query": 5, "note": "another secret"}));
-    let log = client.log();
+    // The line about the second call comes after all that could give the first one away.
+    let log = client.log_with("failed");
     assert!(log.contains("search_knowledge") && !log.contains("secret"), "{log}");
 }

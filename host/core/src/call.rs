@@ -15,8 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     catalog::{Catalog, Entry},
-    names,
-    outcome::{Fault, FaultKind},
+    outcome::Fault,
 };
 
 /// Who calls.
@@ -89,13 +88,9 @@ impl Call {
         }
     }
 
-    /// The tool it asks for. A tool that the preset hides is as unknown as one that does not exist.
+    /// The tool it asks for.
     pub fn entry(&self) -> Result<&Entry, Fault> {
-        self.catalog.get(&self.name).ok_or_else(|| {
-            let shown = names::quoted(&self.name, 64);
-            let near = names::did_you_mean(&self.name, self.catalog.names());
-            Fault::new(FaultKind::UnknownTool, format!("Unknown tool: '{shown}'.{near}"))
-        })
+        self.catalog.find(&self.name)
     }
 
     /// What is left of its time.

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     names,
+    outcome::{Fault, FaultKind},
     preset::Exposure,
     schema::{Schema, with_defaults},
     source::{Listing, Source},
@@ -140,6 +141,14 @@ impl Catalog {
     /// The tool of this name, if the preset exposes one.
     pub fn get(&self, name: &str) -> Option<&Entry> {
         self.by_name.get(name).and_then(|index| self.entries.get(*index))
+    }
+
+    /// The tool of this name. A tool that the preset hides is as unknown as one that does not exist.
+    pub fn find(&self, name: &str) -> Result<&Entry, Fault> {
+        self.get(name).ok_or_else(|| {
+            let near = names::did_you_mean(name, self.names());
+            Fault::new(FaultKind::UnknownTool, format!("Unknown tool: '{}'.{near}", names::quoted(name, 64)))
+        })
     }
 
     /// Every tool, sorted by name.

@@ -7,6 +7,7 @@ pub mod call;
 pub mod capability;
 pub mod catalog;
 pub mod effect;
+pub mod json;
 pub mod names;
 pub mod outcome;
 pub mod page;
@@ -16,6 +17,7 @@ pub mod preset;
 pub mod schema;
 pub mod source;
 pub mod tool;
+mod weight;
 
 pub use call::{Call, Principal};
 pub use catalog::{Catalog, Generation};

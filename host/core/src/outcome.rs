@@ -167,7 +167,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Bytes of payload, for logs and caps; encodings of the wire not counted.
+    /// Bytes of its text and media, for the log; structured data, which repeats them, is not counted.
     pub fn bytes(&self) -> usize {
         self.content
             .iter()

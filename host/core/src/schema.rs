@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use jsonschema::{
-    Draft, ValidationError, Validator,
+    Draft, PatternOptions, ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind},
 };
 use serde_json::{Map, Value};
@@ -33,8 +33,11 @@ impl Schema {
     pub fn compile(&self) -> Result<&Validator, &str> {
         self.compiled
             .get_or_init(|| {
+                crate::weight::check(&self.source)?;
                 jsonschema::options()
                     .with_draft(Draft::Draft202012)
+                    // Takes linear time on any text, for which it lacks look-around.
+                    .with_pattern_options(PatternOptions::regex())
                     .build(&Value::Object((*self.source).clone()))
                     .map_err(|error| names::quoted(&error.to_string(), 300))
             })
@@ -49,14 +52,12 @@ impl Schema {
         if validator.is_valid(value) {
             return Ok(());
         }
-        // A wrong name explains more than what it leaves missing, so unknown members come first.
-        let errors: Vec<ValidationError<'_>> = validator.iter_errors(value).take(16).collect();
-        let unknown =
-            errors.iter().find(|e| matches!(e.kind(), ValidationErrorKind::AdditionalProperties { .. }));
-        match unknown.or_else(|| errors.first()) {
-            Some(error) => Err(self.describe(error, noun)),
-            None => Ok(()),
+        // A wrong name explains more than what it leaves missing, so unknown members come first. Only the
+        // first error is asked for: a hostile value has millions.
+        if let Some(unknown) = unknown_member(&self.source, value, noun, String::new()) {
+            return Err(unknown);
         }
+        validator.validate(value).map_err(|error| self.describe(&error, noun))
     }
 
     fn describe(&self, error: &ValidationError<'_>, noun: &str) -> String {
@@ -68,11 +69,6 @@ impl Schema {
         };
         let value = error.instance();
         match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let name = unexpected.first().map(String::as_str).unwrap_or_default();
-                let near = names::did_you_mean(name, self.members(path));
-                format!("unknown {noun} '{}'{}.{near}", names::quoted(name, 64), within(path))
-            }
             ValidationErrorKind::Required { property } => {
                 format!(
                     "missing required {noun} '{}'{}.",
@@ -112,21 +108,21 @@ impl Schema {
             _ => format!("{place}: {}.", names::quoted(&error.masked_with("the value").to_string(), 200)),
         }
     }
+}
 
-    /// Names of the members that the schema knows at this JSON pointer into the value.
-    fn members(&self, path: &str) -> impl Iterator<Item = &str> {
-        let mut at = Some(&*self.source);
-        for step in path.split('/').skip(1) {
-            at = at.and_then(|schema| {
-                let property = schema.get("properties").and_then(|p| p.get(step));
-                property.or_else(|| schema.get("items")).and_then(Value::as_object)
-            });
-        }
-        at.and_then(|schema| schema.get("properties"))
-            .and_then(Value::as_object)
-            .into_iter()
-            .flat_map(|members| members.keys().map(String::as_str))
+/// The sentence about the first member that an object schema closed to others does not know, looking
+/// into members that are objects themselves.
+fn unknown_member(schema: &Map<String, Value>, value: &Value, noun: &str, path: String) -> Option<String> {
+    let (given, known) = (value.as_object()?, schema.get("properties").and_then(Value::as_object)?);
+    if schema.get("additionalProperties") == Some(&Value::Bool(false))
+        && let Some(name) = given.keys().find(|name| !known.contains_key(*name))
+    {
+        let near = names::did_you_mean(name, known.keys().map(String::as_str));
+        return Some(format!("unknown {noun} '{}'{}.{near}", names::quoted(name, 64), within(&path)));
     }
+    given.iter().find_map(|(name, value)| {
+        unknown_member(known.get(name)?.as_object()?, value, noun, format!("{path}/{name}"))
+    })
 }
 
 /// `params` with the defaults that `schema` gives for the members it lacks, one level deep.

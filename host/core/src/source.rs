@@ -57,7 +57,7 @@ pub trait Source: Send + Sync {
 /// The most tools one source may list; a client that is shown more has lost its context anyway.
 pub const MAX_TOOLS: usize = 512;
 
-/// The most bytes a description or a schema may have.
+/// The most bytes a text or a schema may have.
 pub const MAX_TEXT: usize = 64 * 1024;
 
 impl Listing {
@@ -67,9 +67,10 @@ impl Listing {
         if self.tools.len() > MAX_TOOLS {
             return Err(format!("lists {} tools, the most is {MAX_TOOLS}", self.tools.len()));
         }
-        Schema::new(Arc::clone(&self.params_schema))
-            .compile()
-            .map_err(|why| format!("params-schema: {why}"))?;
+        short("its name", &self.name)?;
+        short("its version", &self.version)?;
+        short("its summary", &self.summary)?;
+        schema("params-schema", &self.params_schema)?;
         let mut seen = HashSet::new();
         for tool in &self.tools {
             ExposedName::new(&tool.name).map_err(|why| format!("tool name {why}"))?;
@@ -77,21 +78,27 @@ impl Listing {
             if !seen.insert(&*tool.name) {
                 return Err(bad("is listed twice".into()));
             }
-            if tool.description.len() > MAX_TEXT {
-                return Err(bad(format!("its description is longer than {MAX_TEXT} bytes")));
-            }
-            for (what, schema) in
+            short("its description", &tool.description).map_err(bad)?;
+            short("its title", tool.title.as_deref().unwrap_or_default()).map_err(bad)?;
+            for (what, found) in
                 [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())]
             {
-                let Some(schema) = schema else { continue };
-                if schema.get("type").and_then(Value::as_str) != Some("object") {
+                let Some(found) = found else { continue };
+                if found.get("type").and_then(Value::as_str) != Some("object") {
                     return Err(bad(format!("its {what} schema is not of type object")));
                 }
-                Schema::new(Arc::clone(schema))
-                    .compile()
-                    .map_err(|why| bad(format!("its {what} schema: {why}")))?;
+                schema(&format!("its {what} schema"), found).map_err(bad)?;
             }
         }
         Ok(())
     }
+}
+
+fn short(what: &str, text: &str) -> Result<(), String> {
+    if text.len() > MAX_TEXT { Err(format!("{what} is longer than {MAX_TEXT} bytes")) } else { Ok(()) }
+}
+
+fn schema(what: &str, found: &Arc<Map<String, Value>>) -> Result<(), String> {
+    short(what, &Value::Object((**found).clone()).to_string())?;
+    Schema::new(Arc::clone(found)).compile().map(|_| ()).map_err(|why| format!("{what} {why}"))
 }

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let env = config::Env::read();
-    telemetry::start(env.log());
+    let _log = telemetry::start(env.log());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         // Guests that compute yield often; looking at timers and new work every few polls instead of

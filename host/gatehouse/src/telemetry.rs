@@ -1,7 +1,10 @@
-//! The log: on standard error, for people. Standard output belongs to the protocol.
+//! The log: on standard error, for people. Standard output belongs to the protocol. A thread of its own
+//! writes, so that a client that does not read its host's log does not stop the host; lines that it
+//! leaves waiting too long are dropped.
 
 use std::io;
 
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// What is logged where nobody says otherwise.
@@ -14,7 +17,8 @@ fn quiet(filter: &str) -> String {
 }
 
 /// Starts the log with this filter; a filter that does not parse is said and the default taken.
-pub(crate) fn start(filter: Option<&str>) {
+/// Lines are written as long as what it returns is kept.
+pub(crate) fn start(filter: Option<&str>) -> WorkerGuard {
     let wanted = filter.map(|filter| EnvFilter::try_new(quiet(filter)).map_err(|error| (filter, error)));
     let (filter, complaint) = match wanted {
         Some(Ok(filter)) => (filter, None),
@@ -23,10 +27,12 @@ pub(crate) fn start(filter: Option<&str>) {
         }
         None => (EnvFilter::new(DEFAULT), None),
     };
-    let log = fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
+    let (writer, guard) = tracing_appender::non_blocking(io::stderr());
+    let log = fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).with_target(false);
     // Fails only where a log was started before, which is then the log.
     let _ = log.try_init();
     if let Some(complaint) = complaint {
         tracing::warn!("{complaint}");
     }
+    guard
 }

@@ -43,7 +43,7 @@ pub struct GateInfo {
     /// What it imports.
     pub ask: Ask,
     /// What presets.toml grants it.
-    pub grants: Vec<String>,
+    pub grants: Grants,
 }
 
 /// One loaded gate. Loading is lazy: until a call needs it, only its digest and its ask are known.
@@ -60,19 +60,13 @@ pub struct Gate {
 
 impl Gate {
     /// `ready` is the component where it has been loaded on the way.
-    pub(crate) fn new(
-        info: GateInfo,
-        grants: Grants,
-        limits: Limits,
-        shared: Arc<Shared>,
-        ready: Option<Ready>,
-    ) -> Self {
+    pub(crate) fn new(info: GateInfo, limits: Limits, shared: Arc<Shared>, ready: Option<Ready>) -> Self {
         let name: Arc<str> = info.name.as_str().into();
         Self {
             id: SourceId::Gate(Arc::clone(&name)),
             name,
+            grants: Arc::new(info.grants.clone()),
             info,
-            grants: Arc::new(grants),
             turns: Semaphore::new(limits.concurrency),
             limits,
             shared,

@@ -81,7 +81,11 @@ pub(crate) struct Index {
 
 impl Index {
     pub(crate) fn open(path: PathBuf) -> Self {
-        let read = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
+        let ours = path.parent().is_some_and(machine_code::private);
+        let read = fs::read(&path)
+            .ok()
+            .filter(|_| ours)
+            .and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
         let content = read.filter(|c| c.version == VERSION).unwrap_or_default();
         Self { path, content: Mutex::new(content) }
     }

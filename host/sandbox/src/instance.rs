@@ -13,7 +13,7 @@ use crate::{
     capability::CallFacts,
     engine::Runtime,
     limits::Limits,
-    state::State,
+    state::{MAX_HANDLES, State},
 };
 
 /// A component, ready to be instantiated.
@@ -70,6 +70,7 @@ impl Ready {
         let mut store = Store::new(&self.runtime.engine, State::new(facts, limits));
         store.limiter(|state| &mut state.caps);
         store.set_hostcall_fuel(limits.copy);
+        store.set_max_component_handles(MAX_HANDLES);
         store.set_epoch_deadline(1);
         // Yielding at every tick keeps a busy guest from starving its neighbours until its time is up.
         store.epoch_deadline_callback(move |_| {
@@ -85,18 +86,18 @@ impl Ready {
 /// What ended the guest, in words that name the limit or the trap, with the guest's last words.
 fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::Error) -> Fault {
     let state = store.data();
+    let words = state.last_words();
+    let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };
     let fault = if error.is::<DeadlinePassed>() {
         let seconds = limits.time.as_secs_f32();
         Fault::new(FaultKind::TimedOut, format!("Gate '{gate}' was stopped after {seconds} s."))
             .hint(format!("Ask for less at once, or raise limits.time under [gates.{gate}] in presets.toml."))
     } else if state.caps.memory_refused {
         let mib = limits.memory >> 20;
-        Fault::exhausted(format!("Gate '{gate}' ran out of memory: its limit is {mib} MiB.")).hint(format!(
-            "Ask for less at once, or raise limits.memory under [gates.{gate}] in presets.toml."
-        ))
+        Fault::exhausted(format!("Gate '{gate}' ran out of memory: its limit is {mib} MiB.{said}")).hint(
+            format!("Ask for less at once, or raise limits.memory under [gates.{gate}] in presets.toml."),
+        )
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
-        let words = state.last_words();
-        let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };
         Fault::internal(format!("Gate '{gate}' trapped: {trap}.{said}"))
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if error.to_string().contains("too much data is being copied") {
@@ -107,7 +108,7 @@ fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::
     } else {
         Fault::internal(format!("Gate '{gate}' failed: {}", quoted(&format!("{error:#}"), 300)))
     };
-    tracing::warn!(target: "gate", gate, error = %quoted(&format!("{error:#}"), 2_000), output = %state.last_words(), "call ended by the sandbox");
+    tracing::warn!(target: "gate", gate, error = %quoted(&format!("{error:#}"), 2_000), output = %words, "call ended by the sandbox");
     fault
 }
 

@@ -26,7 +26,6 @@ use gatehouse_core::ports::{Clock, Knowledge, Text};
 pub use gate::{Gate, GateInfo};
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, Sandbox};
-pub use machine_code::make_private;
 
 /// What the host does for gates, one field a capability that needs something from outside.
 #[derive(Clone)]

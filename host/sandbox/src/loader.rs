@@ -100,13 +100,13 @@ impl Sandbox {
         if meta.len() > MAX_FILE {
             return Err(bad(format!("has {} bytes, the most is {MAX_FILE}", meta.len())));
         }
-        let stamp = Stamp::of(&meta);
+        let (stamp, pin) = (Stamp::of(&meta), settings.sha256.as_deref());
         let known = self.shared.index.digest(file, &stamp);
         let known = known.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?, None)));
         let (digest, ask, ready) = match known {
             Some(known) => known,
             None => {
-                let (digest, component, ready) = self.shared.read(file)?;
+                let (digest, component, ready) = self.shared.read(file, |digest| pinned(pin, digest))?;
                 let ask = ask(&component, &ready.runtime.engine);
                 // A file that was replaced while it was read is looked at again next time.
                 if fs::metadata(file).is_ok_and(|now| Stamp::of(&now) == stamp) {
@@ -115,18 +115,16 @@ impl Sandbox {
                 (digest, ask, Some(ready))
             }
         };
-        if let Some(pin) = settings.sha256.filter(|pin| !pin.eq_ignore_ascii_case(&digest)) {
-            return Err(bad(format!("its SHA-256 is {digest}, but presets.toml pins {}", quoted(&pin, 64))));
-        }
+        pinned(pin, &digest).map_err(bad)?;
         let info = GateInfo {
             name: name.to_owned(),
             file: file.to_owned(),
             size: meta.len(),
             digest,
             ask,
-            grants: settings.grants.entries(),
+            grants: settings.grants,
         };
-        Ok(Gate::new(info, settings.grants, settings.limits, Arc::clone(&self.shared), ready))
+        Ok(Gate::new(info, settings.limits, Arc::clone(&self.shared), ready))
     }
 }
 
@@ -138,19 +136,25 @@ impl Shared {
         if let Some(component) = self.machine_code.load(&runtime.engine, &info.digest) {
             return ready(runtime, &component).map_err(bad);
         }
-        let (digest, _, ready) = self.read(&info.file)?;
-        if digest != info.digest {
-            return Err(bad("was replaced since the host looked at it; start the host again".into()));
-        }
-        Ok(ready)
+        let same = |digest: &str| match digest == info.digest {
+            true => Ok(()),
+            false => Err("was replaced since the host looked at it; start the host again".into()),
+        };
+        self.read(&info.file, same).map(|(_, _, ready)| ready)
     }
 
-    /// Reads a file: its digest, and its component, compiled if need be.
-    fn read(&self, file: &Path) -> Result<(String, Component, Ready), LoadError> {
+    /// Reads a file: its digest, and its component, compiled if need be. A file whose digest is not
+    /// admitted is not even compiled.
+    fn read(
+        &self,
+        file: &Path,
+        admit: impl Fn(&str) -> Result<(), String>,
+    ) -> Result<(String, Component, Ready), LoadError> {
         let bad = |why: String| LoadError::new(file, why);
         let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
         check_header(&wasm).map_err(|why| bad(why.into()))?;
         let digest = hex(&Sha256::digest(&wasm));
+        admit(&digest).map_err(bad)?;
         let runtime = self.runtime().map_err(bad)?;
         let _one_at_a_time = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         let compiled = match self.machine_code.load(&runtime.engine, &digest) {
@@ -179,6 +183,13 @@ impl Shared {
     /// A place in the pool; waits when all are taken.
     pub(crate) async fn place(&self) -> Result<SemaphorePermit<'_>, Fault> {
         self.places.acquire().await.map_err(|_| Fault::unavailable("The sandbox is closing."))
+    }
+}
+
+fn pinned(pin: Option<&str>, digest: &str) -> Result<(), String> {
+    match pin.filter(|pin| !pin.eq_ignore_ascii_case(digest)) {
+        Some(pin) => Err(format!("its SHA-256 is {digest}, but presets.toml pins {}", quoted(pin, 64))),
+        None => Ok(()),
     }
 }
 

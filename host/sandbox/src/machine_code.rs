@@ -26,7 +26,9 @@ impl MachineCode {
     /// The component of this digest if it was compiled before by an engine like this one.
     pub(crate) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.path(engine, digest);
-        if !private(&self.folder) || !path.exists() {
+        // Who can write beside the folder can put another one in its place.
+        let beside = self.folder.parent().is_none_or(private);
+        if !beside || !private(&self.folder) || !path.exists() {
             return None;
         }
         match map(engine, &path) {
@@ -53,6 +55,7 @@ impl MachineCode {
     }
 
     fn store(&self, path: &Path, code: &[u8]) -> std::io::Result<()> {
+        self.folder.parent().map_or(Ok(()), make_private)?;
         make_private(&self.folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(code)?;
@@ -70,7 +73,7 @@ impl MachineCode {
 
 /// Makes a folder that only this user can read and write. One that others could write to is emptied of
 /// machine code first, for nobody knows who put it there; one of somebody else is an error.
-pub fn make_private(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -90,7 +93,7 @@ pub fn make_private(folder: &Path) -> std::io::Result<()> {
 }
 
 /// Whether the folder is ours and nobody else can write into it.
-fn private(folder: &Path) -> bool {
+pub(crate) fn private(folder: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

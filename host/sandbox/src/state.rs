@@ -1,9 +1,7 @@
 //! Everything one running gate can reach. Reading this struct is knowing the sandbox.
 
-use wasmtime::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
-use wasmtime_wasi::{
-    ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, p2::pipe::MemoryOutputPipe,
-};
+use wasmtime::ResourceLimiter;
+use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use crate::{
     capability::{CallFacts, Capabilities},
@@ -11,6 +9,12 @@ use crate::{
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLE_ELEMENTS, MAX_TABLES},
     limits::Limits,
 };
+
+/// The most random bytes a guest may ask for at once.
+const MAX_RANDOM: u64 = 64 << 10;
+
+/// Host objects (streams, pollables) that a guest may hold.
+pub(crate) const MAX_HANDLES: usize = 1 << 10;
 
 /// The host side of one instance. It lives exactly as long as one call.
 pub(crate) struct State {
@@ -30,12 +34,16 @@ impl State {
         let output = Capture::new(limits.stderr);
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(output.clone()).stderr(output.clone());
+        // Made a byte at a time, in one call that no deadline interrupts.
+        wasi.max_random_size(MAX_RANDOM);
         wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(MAX_HANDLES);
         Self {
             capabilities: Capabilities::new(facts),
             caps: Caps::new(limits.memory),
             wasi: wasi.build(),
-            table: ResourceTable::new(),
+            table,
             output,
         }
     }
@@ -55,56 +63,67 @@ impl WasiView for State {
     }
 }
 
-/// Caps memory and tables, and remembers that it did: the guest only sees an allocation fail, and its
-/// trap says nothing of the reason.
+/// Caps memory and tables over the whole instance, and remembers that it did: the guest only sees an
+/// allocation fail, and its trap says nothing of the reason.
 pub(crate) struct Caps {
-    limits: StoreLimits,
+    /// Bytes of linear memory, all memories together.
+    memory_left: usize,
+    /// Elements, all tables together.
+    elements_left: usize,
     pub(crate) memory_refused: bool,
 }
 
 impl Caps {
     fn new(memory: usize) -> Self {
-        let limits = StoreLimitsBuilder::new()
-            .memory_size(memory)
-            .instances(MAX_CORE_INSTANCES as usize)
-            .memories(MAX_MEMORIES as usize)
-            .tables(MAX_TABLES as usize)
-            .table_elements(MAX_TABLE_ELEMENTS)
-            .build();
-        Self { limits, memory_refused: false }
+        Self { memory_left: memory, elements_left: MAX_TABLE_ELEMENTS, memory_refused: false }
+    }
+}
+
+/// Takes what something grows by out of what is left.
+fn take(left: &mut usize, current: usize, desired: usize) -> bool {
+    match left.checked_sub(desired.saturating_sub(current)) {
+        Some(rest) => {
+            *left = rest;
+            true
+        }
+        None => false,
     }
 }
 
 impl ResourceLimiter for Caps {
-    fn memory_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        let allowed = self.limits.memory_growing(current, desired, maximum)?;
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let allowed = take(&mut self.memory_left, current, desired);
         self.memory_refused |= !allowed;
         Ok(allowed)
     }
 
-    fn table_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        self.limits.table_growing(current, desired, maximum)
+    fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(take(&mut self.elements_left, current, desired))
     }
 
     fn instances(&self) -> usize {
-        self.limits.instances()
+        MAX_CORE_INSTANCES as usize
     }
 
     fn tables(&self) -> usize {
-        self.limits.tables()
+        MAX_TABLES as usize
     }
 
     fn memories(&self) -> usize {
-        self.limits.memories()
+        MAX_MEMORIES as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memories_share_one_limit() {
+        let mut caps = Caps::new(100);
+        assert!(caps.memory_growing(0, 60, None).is_ok_and(|allowed| allowed));
+        assert!(caps.memory_growing(0, 60, None).is_ok_and(|allowed| !allowed), "a second memory");
+        assert!(caps.memory_growing(60, 100, None).is_ok_and(|allowed| allowed));
+        assert!(caps.memory_refused);
     }
 }

@@ -166,6 +166,19 @@ impl Client {
         self.stderr.lock().expect("stderr").clone()
     }
 
+    /// What the host wrote to standard error, once that holds `needle`.
+    pub(crate) fn log_with(&self, needle: &str) -> String {
+        let start = std::time::Instant::now();
+        loop {
+            let log = self.log();
+            if log.contains(needle) {
+                return log;
+            }
+            assert!(start.elapsed() < PATIENCE, "no '{needle}' in the log:\n{log}");
+            std::thread::yield_now();
+        }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -54,7 +54,8 @@ impl Place {
         use std::os::unix::fs::{DirBuilderExt, symlink};
         let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine-code");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&shared).expect("shared folder");
-        fs::create_dir_all(self.path("state/cache")).expect("state folder");
+        let private = |path| fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        private(self.path("state/cache")).expect("state folder");
         symlink(shared, self.path("state/cache/machine-code")).expect("link the shared folder");
     }
 

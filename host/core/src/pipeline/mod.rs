@@ -40,10 +40,7 @@ impl Next<'_> {
             return stage.run(call, Next { stages: rest }).await;
         }
         let catalog = Arc::clone(&call.catalog);
-        let entry = match catalog.get(&call.name) {
-            Some(entry) => entry,
-            None => return call.entry().map(|_| Default::default()),
-        };
+        let entry = catalog.find(&call.name)?;
         entry.source.call(SourceCall { call, tool: &entry.spec, params: &entry.params }).await
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::{Next, Stage};
 use crate::{
     call::Call,
+    json,
     outcome::{Fault, Outcome},
     schema::{Schema, kind_of},
 };
@@ -48,8 +49,9 @@ fn without_nulls(schema: &Schema, arguments: &Value) -> Option<Value> {
 fn object(value: &Value) -> Result<Value, String> {
     let parsed = match value {
         Value::Null => Value::Object(Map::new()),
-        Value::String(text) => serde_json::from_str(text)
-            .map_err(|error| format!("the arguments are a string that is not JSON ({error})."))?,
+        Value::String(text) => {
+            json::parse(text).map_err(|why| format!("the arguments are a string that {why}."))?
+        }
         _ => Value::Null,
     };
     match parsed {

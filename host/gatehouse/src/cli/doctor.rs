@@ -84,13 +84,14 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
     Ok(checks)
 }
 
-/// Whether the folder, or the one it would be made in, can be written.
+/// Whether the folder can be written, or the nearest one that exists, in which it would be made. Changes
+/// nothing.
 fn writable(folder: &Path) -> Result<String, String> {
-    let made = gatehouse_sandbox::make_private(folder).and_then(|()| {
-        let probe = folder.join(".doctor");
-        std::fs::write(&probe, b"")?;
-        std::fs::remove_file(&probe)
-    });
+    let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
     let shown = folder.display().to_string();
-    made.map(|()| shown.clone()).map_err(|error| format!("{shown} cannot be written: {error}"))
+    match tempfile::NamedTempFile::new_in(existing) {
+        Ok(_) if existing == folder => Ok(shown),
+        Ok(_) => Ok(format!("{shown} (made on first use)")),
+        Err(error) => Err(format!("{shown} cannot be written: {error}")),
+    }
 }

@@ -90,13 +90,11 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
 /// Everything `gates inspect` shows, as JSON.
 async fn inspect(gate: &Gate) -> Value {
     let info = gate.info();
-    let granted: Vec<&str> = info.grants.iter().map(String::as_str).collect();
-    let grants = gatehouse_core::capability::Grants::parse(granted).unwrap_or_default();
     let missing: Vec<&str> = info
         .ask
         .capabilities
         .iter()
-        .filter(|asked| grants.require(&info.name, **asked, Access::Read).is_err())
+        .filter(|asked| info.grants.require(&info.name, **asked, Access::Read).is_err())
         .map(|asked| asked.as_str())
         .collect();
     let asked: Vec<&str> =
@@ -108,7 +106,7 @@ async fn inspect(gate: &Gate) -> Value {
         "sha256": info.digest,
         "asks": asked,
         "imports": info.ask.others,
-        "granted": info.grants,
+        "granted": info.grants.entries(),
         "not_granted": missing,
     });
     match gate.list(&Map::new()).await {

@@ -5,7 +5,7 @@ mod knowledge;
 
 use std::sync::Arc;
 
-use gatehouse_core::{effect, outcome, source::Listing, tool::ToolSpec};
+use gatehouse_core::{effect, json, outcome, source::Listing, tool::ToolSpec};
 use serde_json::{Map, Value};
 
 #[allow(missing_docs, reason = "generated; the prose stands in the WIT files")]
@@ -141,9 +141,9 @@ fn content(content: types::Content) -> Result<outcome::Content, String> {
 }
 
 fn object(text: &str, what: &str) -> Result<Map<String, Value>, String> {
-    match serde_json::from_str(text) {
+    match json::parse(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(format!("{what} is not a JSON object")),
-        Err(error) => Err(format!("{what} is not JSON: {error}")),
+        Err(why) => Err(format!("{what} {why}")),
     }
 }

@@ -4,7 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
-use gatehouse_core::{Call, Fault, FaultKind, Outcome, Principal, names::quoted};
+use gatehouse_core::{Call, Fault, Outcome, Principal, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -22,10 +22,11 @@ use super::{House, Served, progress, reply};
 const LIST_TTL_MS: u64 = 60_000;
 
 /// Methods of the protocol that rmcp hands over as unknown when their parameters do not parse.
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 15] = [
     "completion/complete",
     "initialize",
     "logging/setLevel",
+    "ping",
     "prompts/get",
     "prompts/list",
     "resources/list",
@@ -33,6 +34,8 @@ const METHODS: [&str; 12] = [
     "resources/subscribe",
     "resources/templates/list",
     "resources/unsubscribe",
+    "server/discover",
+    "subscriptions/listen",
     "tools/call",
     "tools/list",
 ];
@@ -83,9 +86,13 @@ impl ServerHandler for Handler {
 
     async fn list_tools(
         &self,
-        _page: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        // The list is one page, so every cursor is one we never gave out.
+        if page.and_then(|page| page.cursor).is_some() {
+            return Err(ErrorData::invalid_params("Invalid cursor: the list has one page", None));
+        }
         let tools = reply::tools(&self.served.catalog.load());
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)
@@ -141,10 +148,4 @@ impl ServerHandler for Handler {
         }
         Ok(CustomResult::new(value))
     }
-}
-
-/// Whether a fault is the protocol's business rather than the tool's: the MCP specification wants an
-/// error, not a result, for a tool that does not exist.
-pub(super) fn is_protocol_error(fault: &Fault) -> bool {
-    fault.kind == FaultKind::UnknownTool
 }

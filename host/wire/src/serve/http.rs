@@ -3,7 +3,7 @@
 //! Browsers are kept out: a request whose Origin or Host is not this server's own is refused, so a web
 //! page cannot reach a host on loopback. Beyond loopback every request needs the bearer token.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -28,10 +28,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::{House, Served, auth::Token, handler::Handler};
 
-/// The largest request body, the same as the longest line over stdio.
-const MAX_BODY: usize = 16 << 20;
+/// The largest request body. Over stdio one client can only hurt itself; here it would hurt others.
+const MAX_BODY: usize = 4 << 20;
 
-type Mcp = StreamableHttpService<Handler, LocalSessionManager>;
+/// How long a session may rest: an agent's user goes to lunch, and a session holds next to nothing.
+const SESSION_REST: Duration = Duration::from_secs(12 * 3600);
+
+/// Sessions per preset; more are answered with "try later".
+const MAX_SESSIONS: usize = 1_000;
+
+/// How long running requests may go on once the host is told to stop.
+const LAST_REQUESTS: Duration = Duration::from_secs(5);
+
+/// A preset's service, and its sessions to count them.
+struct Mcp {
+    service: StreamableHttpService<Handler, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+}
 
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -79,9 +92,16 @@ struct Server {
 impl Http {
     /// Answers until `stop` is cancelled, then lets running requests end.
     pub async fn serve(self, house: Arc<House>, stop: CancellationToken) -> std::io::Result<()> {
+        // Event streams never end by themselves, so they are ended when the last requests had their time.
+        let end = CancellationToken::new();
         let service = |served: &Arc<Served>| {
             let handler = Handler::new(Arc::clone(&house), Arc::clone(served), self.principal());
-            StreamableHttpService::new(move || Ok(handler.clone()), Arc::default(), self.config(&stop))
+            let mut sessions = LocalSessionManager::default();
+            sessions.session_config.keep_alive = Some(SESSION_REST);
+            let sessions = Arc::new(sessions);
+            let make = move || Ok(handler.clone());
+            let service = StreamableHttpService::new(make, Arc::clone(&sessions), self.config(&end));
+            Mcp { service, sessions }
         };
         let presets = house.presets.iter().map(|(name, served)| {
             let served = served.as_ref().map(service).map_err(Clone::clone);
@@ -103,7 +123,17 @@ impl Http {
         let listener = self.listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
-        axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await
+        let stopped = stop.clone();
+        let ending = async move {
+            stop.cancelled().await;
+            tokio::time::sleep(LAST_REQUESTS).await;
+            end.cancel();
+            std::future::pending().await
+        };
+        tokio::select! {
+            served = axum::serve(listener, router).with_graceful_shutdown(stopped.cancelled_owned()) => served,
+            never = ending => never,
+        }
     }
 
     fn principal(&self) -> Principal {
@@ -113,14 +143,14 @@ impl Http {
         }
     }
 
-    fn config(&self, stop: &CancellationToken) -> StreamableHttpServerConfig {
+    fn config(&self, end: &CancellationToken) -> StreamableHttpServerConfig {
         let port = self.address.port();
         let own = ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("http://{host}:{port}"));
         let config = StreamableHttpServerConfig::default()
             .with_allowed_origins(own)
             .enforce_origin_validation()
             .with_max_request_body_bytes(MAX_BODY)
-            .with_cancellation_token(stop.child_token());
+            .with_cancellation_token(end.child_token());
         // Beyond loopback the host goes by names we cannot know; there the token is the protection.
         if self.address.ip().is_loopback() { config } else { config.disable_allowed_hosts() }
     }
@@ -140,8 +170,12 @@ async fn default_preset(State(server): State<Arc<Server>>, request: Request) -> 
     answer(&server.default, request).await
 }
 
-async fn answer(service: &Mcp, request: Request) -> Response {
-    service.handle(request).await.map(Body::new).into_response()
+async fn answer(mcp: &Mcp, request: Request) -> Response {
+    let opens = !request.headers().contains_key("mcp-session-id");
+    if opens && mcp.sessions.sessions.read().await.len() >= MAX_SESSIONS {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "Too many sessions are open here; try again later.");
+    }
+    mcp.service.handle(request).await.map(Body::new).into_response()
 }
 
 async fn unknown_path() -> Response {

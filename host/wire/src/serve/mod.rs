@@ -3,6 +3,7 @@
 mod auth;
 mod handler;
 mod http;
+mod lines;
 mod progress;
 mod reply;
 mod stdio;

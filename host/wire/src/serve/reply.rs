@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use gatehouse_core::{
-    Catalog, Content, Fault, Outcome, Reply,
+    Catalog, Content, Fault, FaultKind, Outcome, Reply,
     catalog::Entry,
     outcome::{Media, ResourceBody},
 };
@@ -13,8 +13,6 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, Tool, ToolAnnotations},
 };
 use serde_json::{Map, Value, json};
-
-use super::handler::is_protocol_error;
 
 /// What tools/list says, sorted by name. The same catalog gives the same bytes.
 pub fn tools(catalog: &Catalog) -> Vec<Tool> {
@@ -45,7 +43,10 @@ fn tool(entry: &Entry) -> Tool {
 pub(super) fn result(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
     match outcome.and_then(success) {
         Ok(result) => Ok(result),
-        Err(fault) if is_protocol_error(&fault) => Err(ErrorData::invalid_params(fault.message, None)),
+        // The specification wants an error, not a result, for a tool that does not exist.
+        Err(fault) if fault.kind == FaultKind::UnknownTool => {
+            Err(ErrorData::invalid_params(fault.message, None))
+        }
         Err(fault) => Ok(failure(fault)),
     }
 }
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_unknown_tool_is_a_protocol_error() {
-        let fault = Fault::new(gatehouse_core::FaultKind::UnknownTool, "Unknown tool: 'x'.");
+        let fault = Fault::new(FaultKind::UnknownTool, "Unknown tool: 'x'.");
         assert_eq!(result(Err(fault)).expect_err("an error").code.0, -32602);
     }
 

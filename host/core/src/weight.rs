@@ -1,0 +1,112 @@
+//! What it may cost to check a value against a schema, found out before the schema is used. A gate
+//! writes its schemas itself, and forty lines of references can ask for a million million comparisons.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+/// The most nodes a schema may have with every reference replaced by what it refers to.
+const MAX_WEIGHT: u64 = 20_000;
+
+/// Passes schemas whose weight is bounded. References must be local (`#/$defs/…`) and must not lead in a
+/// circle; the error says which does.
+pub(crate) fn check(schema: &Map<String, Value>) -> Result<(), String> {
+    let root = Value::Object(schema.clone());
+    let weight = Scale { root: &root, known: HashMap::new() }.weigh(&root, 0)?;
+    if weight > MAX_WEIGHT {
+        Err(format!("is too large: {weight} nodes, the most is {MAX_WEIGHT}"))
+    } else {
+        Ok(())
+    }
+}
+
+struct Scale<'a> {
+    root: &'a Value,
+    /// Weight of what a reference leads to; none while it is being weighed.
+    known: HashMap<&'a str, Option<u64>>,
+}
+
+impl<'a> Scale<'a> {
+    fn weigh(&mut self, node: &'a Value, depth: u32) -> Result<u64, String> {
+        if depth > 64 {
+            return Err("is nested more than 64 levels deep".into());
+        }
+        let mut weight: u64 = 1;
+        match node {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    let part = match (key.as_str(), value) {
+                        ("$ref", Value::String(target)) => self.follow(target)?,
+                        ("$dynamicRef" | "$recursiveRef", _) => return Err(format!("uses {key}")),
+                        // What is only referred to weighs where it is used.
+                        ("$defs" | "definitions", _) if depth == 0 => 0,
+                        _ => self.weigh(value, depth + 1)?,
+                    };
+                    weight = weight.saturating_add(part);
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    weight = weight.saturating_add(self.weigh(item, depth + 1)?);
+                }
+            }
+            _ => {}
+        }
+        Ok(weight)
+    }
+
+    fn follow(&mut self, target: &'a str) -> Result<u64, String> {
+        match self.known.get(target) {
+            Some(Some(weight)) => return Ok(*weight),
+            Some(None) => {
+                return Err(format!("refers to itself through '{}'", crate::names::quoted(target, 80)));
+            }
+            None => {}
+        }
+        let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+        let Some(found) = found else {
+            return Err(format!(
+                "refers to '{}', which is not a part of it",
+                crate::names::quoted(target, 80)
+            ));
+        };
+        self.known.insert(target, None);
+        let weight = self.weigh(found, 1)?;
+        self.known.insert(target, Some(weight));
+        Ok(weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn weighed(schema: Value) -> Result<(), String> {
+        check(schema.as_object().expect("an object"))
+    }
+
+    #[test]
+    fn references_that_multiply_are_refused() {
+        let mut defs = Map::new();
+        for level in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/a{}", level + 1)});
+            defs.insert(format!("a{level}"), json!({"allOf": [next, next]}));
+        }
+        defs.insert("a40".into(), json!({"type": "string"}));
+        let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": defs});
+        assert!(weighed(schema).expect_err("2^40 nodes").contains("too large"));
+    }
+
+    #[test]
+    fn circles_and_far_references_are_refused_and_plain_ones_pass() {
+        let circle = json!({"type": "object", "properties": {"x": {"$ref": "#"}}});
+        assert!(weighed(circle).expect_err("a circle").contains("refers to itself"));
+        let far = json!({"type": "object", "properties": {"x": {"$ref": "https://example.org/schema"}}});
+        assert!(weighed(far).expect_err("not local").contains("not a part of it"));
+        let plain = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/s"}, "y": {"$ref": "#/$defs/s"}},
+                           "$defs": {"s": {"type": "string"}}});
+        assert_eq!(weighed(plain), Ok(()));
+    }
+}

@@ -1,0 +1,251 @@
+//! Messages as lines, the framing of MCP over stdio. Every request is answered, also one that is no
+//! valid message or too long to be read: a client that waits for an answer would wait for ever.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use gatehouse_core::json::{self as bounds, MAX_VALUES};
+use rmcp::{
+    RoleServer,
+    model::{ErrorCode, ErrorData},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+
+/// The longest line that is read, in bytes; the same as the largest body over HTTP.
+const MAX_LINE: usize = 16 << 20;
+
+/// Bytes of memory kept for the next line.
+const KEPT: usize = 64 << 10;
+
+/// How much of both ends of a longer line is kept, to find its id in.
+const ENDS: usize = 512;
+
+/// A connection to one client.
+pub(super) struct Lines<R, W> {
+    reader: BufReader<R>,
+    line: Vec<u8>,
+    /// Bytes of the current line that were dropped because it is too long.
+    dropped: usize,
+    writer: Arc<Writer<W>>,
+}
+
+/// Lines on their way out. What is queued is written by whoever holds the stream, in one piece with what
+/// others queued meanwhile; a write that is interrupted goes on with the next one.
+struct Writer<W> {
+    queued: Mutex<Vec<u8>>,
+    stream: tokio::sync::Mutex<Stream<W>>,
+}
+
+struct Stream<W> {
+    pipe: W,
+    /// Taken from the queue and not yet written whole.
+    rest: Vec<u8>,
+    written: usize,
+}
+
+impl<R: AsyncRead, W> Lines<R, W> {
+    pub(super) fn new((reader, pipe): (R, W)) -> Self {
+        let stream = Stream { pipe, rest: Vec::new(), written: 0 };
+        let writer = Writer { queued: Mutex::default(), stream: tokio::sync::Mutex::new(stream) };
+        Self { reader: BufReader::new(reader), line: Vec::new(), dropped: 0, writer: Arc::new(writer) }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Writer<W> {
+    fn queue(&self, message: &impl serde::Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
+        if queued.is_empty() {
+            *queued = line
+        } else {
+            queued.extend_from_slice(&line)
+        }
+        Ok(())
+    }
+
+    async fn flush(&self) -> io::Result<()> {
+        let mut stream = self.stream.lock().await;
+        loop {
+            let Stream { pipe, rest, written } = &mut *stream;
+            while *written < rest.len() {
+                match pipe.write(&rest[*written..]).await? {
+                    0 => return Err(io::ErrorKind::WriteZero.into()),
+                    count => *written += count,
+                }
+            }
+            *written = 0;
+            *rest = std::mem::take(&mut *self.queued.lock().unwrap_or_else(PoisonError::into_inner));
+            if rest.is_empty() {
+                return pipe.flush().await;
+            }
+        }
+    }
+}
+
+impl<R, W> Lines<R, W> {
+    /// Makes room for the next line; a long one does not keep its memory.
+    fn forget(&mut self) {
+        self.line.clear();
+        self.line.shrink_to(KEPT);
+        self.dropped = 0;
+    }
+}
+
+/// What came of reading on.
+enum Read {
+    /// A line is in the buffer.
+    Line,
+    /// A line was too long; both its ends are in the buffer.
+    TooLong,
+    /// There is no more.
+    End,
+}
+
+impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
+    /// Reads up to the end of the line. May be given up at any time and called again.
+    async fn read(&mut self) -> Read {
+        loop {
+            let available = match self.reader.fill_buf().await {
+                Ok([]) => return Read::End,
+                Ok(available) => available,
+                Err(error) => {
+                    tracing::error!(%error, "standard input cannot be read");
+                    return Read::End;
+                }
+            };
+            let end = memchr::memchr(b'\n', available);
+            let take = end.map_or(available.len(), |at| at + 1);
+            self.line.extend_from_slice(&available[..take]);
+            self.reader.consume(take);
+            if self.dropped > 0 || self.line.len() > MAX_LINE {
+                // Head and tail stay; what is between them goes.
+                let cut = self.line.len().saturating_sub(ENDS).max(ENDS);
+                self.dropped += self.line.drain(ENDS.min(cut)..cut).len();
+            }
+            match end {
+                Some(_) if self.dropped > 0 => return Read::TooLong,
+                Some(_) => return Read::Line,
+                None => {}
+            }
+        }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for Lines<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        async move {
+            writer.queue(&message)?;
+            writer.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            // An answer of ours may wait from a receive that was given up.
+            let waits = !self.writer.queued.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+            if waits && self.writer.flush().await.is_err() {
+                return None;
+            }
+            let answer = match self.read().await {
+                Read::End => return None,
+                Read::TooLong => Some(too_long(&self.line, self.line.len() + self.dropped)),
+                Read::Line => match understand(&self.line) {
+                    Ok(message) => {
+                        self.forget();
+                        return Some(message);
+                    }
+                    Err(answer) => answer,
+                },
+            };
+            self.forget();
+            if let Some(answer) = answer
+                && self.writer.queue(&answer).is_err()
+            {
+                return None;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.writer.flush().await
+    }
+}
+
+/// A message, or the answer to what is none; no answer to blank lines and to notifications we do not know.
+fn understand(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Err(None);
+    }
+    if bounds::too_many_values(line) {
+        let why = format!("The message has more than {} values", MAX_VALUES);
+        return Err(Some(error_to(find_id(line).unwrap_or_default(), ErrorCode::INVALID_REQUEST, why)));
+    }
+    if let Ok(message) = serde_json::from_slice(line) {
+        return Ok(message);
+    }
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => {
+            return Err(Some(error_to(Value::Null, ErrorCode::PARSE_ERROR, format!("Not JSON: {error}"))));
+        }
+    };
+    if value.is_array() {
+        let why = "Batches are not supported; send each message on a line of its own".into();
+        return Err(Some(error_to(Value::Null, ErrorCode::INVALID_REQUEST, why)));
+    }
+    match (value.get("id"), value.get("method").and_then(Value::as_str)) {
+        (Some(id), Some(method)) => {
+            let why = format!("Invalid params for {}", gatehouse_core::names::quoted(method, 64));
+            Err(Some(error_to(id.clone(), ErrorCode::INVALID_PARAMS, why)))
+        }
+        (None, Some(_)) => Err(None),
+        // A broken response is not answered: the peer might answer the answer.
+        _ if value.get("result").or_else(|| value.get("error")).is_some() => Err(None),
+        (id, None) => {
+            let why = "Not a JSON-RPC 2.0 message".into();
+            Err(Some(error_to(id.cloned().unwrap_or_default(), ErrorCode::INVALID_REQUEST, why)))
+        }
+    }
+}
+
+fn too_long(ends: &[u8], length: usize) -> Value {
+    let why = format!("The message has {length} bytes, the most is {MAX_LINE}");
+    error_to(find_id(ends).unwrap_or_default(), ErrorCode::INVALID_REQUEST, why)
+}
+
+/// The id in what is left of a message: before its parameters, or behind them.
+fn find_id(ends: &[u8]) -> Option<Value> {
+    let text = String::from_utf8_lossy(ends);
+    let head = text.split("\"params\"").next().unwrap_or_default();
+    let tail = text.rfind("\"id\"").map(|at| &text[at..]);
+    let candidates = [head.find("\"id\"").map(|at| &head[at..]), tail];
+    candidates.into_iter().flatten().find_map(|found| {
+        let value = found.strip_prefix("\"id\"")?.trim_start().strip_prefix(':')?;
+        let id = serde_json::Deserializer::from_str(value).into_iter::<Value>().next()?.ok()?;
+        (id.is_number() || id.is_string()).then_some(id)
+    })
+}
+
+fn error_to(id: Value, code: ErrorCode, why: String) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, why, None)})
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! What the connection answers by itself.
+
+use tokio::io::{AsyncReadExt, duplex};
+
+use super::*;
+
+/// What the connection answers by itself to these lines.
+async fn answers(input: Vec<u8>) -> Vec<Value> {
+    let (ours, mut theirs) = duplex(1 << 20);
+    let (reader, mut feeder) = duplex(1 << 16);
+    let mut lines = Lines::new((reader, ours));
+    let feeding = tokio::spawn(async move { feeder.write_all(&input).await });
+    while lines.receive().await.is_some() {}
+    lines.close().await.expect("written");
+    feeding.await.expect("fed").expect("fed");
+    drop(lines);
+    let mut said = String::new();
+    theirs.read_to_string(&mut said).await.expect("UTF-8");
+    said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[tokio::test]
+async fn every_request_is_answered_under_its_own_id() {
+    let input = [
+        "",
+        "not JSON",
+        "[]",
+        r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[]}"#,
+        r#"{"jsonrpc":"2.0","method":"$/lsp","params":5}"#,
+        r#"{"jsonrpc":"2.0","id":"a"}"#,
+        r#"{"jsonrpc":"2.0","id":9,"error":"nonsense"}"#,
+        r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#,
+    ];
+    let said = answers((input.join("\n") + "\n").into_bytes()).await;
+    let told: Vec<(Value, i64)> = said
+        .iter()
+        .map(|answer| (answer["id"].clone(), answer["error"]["code"].as_i64().expect("a code")))
+        .collect();
+    let null = Value::Null;
+    assert_eq!(told, [(null.clone(), -32700), (null, -32600), (json!(7), -32602), (json!("a"), -32600)]);
+}
+
+#[tokio::test]
+async fn a_line_that_is_too_long_is_answered_and_the_next_one_read() {
+    let long = "x".repeat(MAX_LINE);
+    let id_first =
+        format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"name":"{long}"}}}}"#);
+    let id_last =
+        format!(r#"{{"method":"tools/call","params":{{"name":"{long}"}},"jsonrpc":"2.0","id":"z"}}"#);
+    let said = answers(format!("{id_first}\n{id_last}\n{long}y\nnot JSON\n").into_bytes()).await;
+    let ids: Vec<Value> = said.iter().map(|answer| answer["id"].clone()).collect();
+    assert_eq!(ids, [json!(3), json!("z"), Value::Null, Value::Null]);
+    assert_eq!(
+        said[0]["error"]["message"],
+        format!("The message has {} bytes, the most is {MAX_LINE}", id_first.len() + 1)
+    );
+    assert_eq!(said[3]["error"]["code"], -32700, "what follows is read as a line of its own");
+}
