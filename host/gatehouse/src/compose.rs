@@ -146,13 +146,10 @@ impl Composition {
         }
         let file = self.file_of(name)?;
         let settings = self.config.gates.get(name).cloned().unwrap_or_default().settings;
-        let (sandbox, owned) = (self.sandbox.clone(), name.to_owned());
-        let loaded = tokio::task::spawn_blocking(move || sandbox.gate(&owned, &file, settings)).await;
-        let gate = match loaded {
-            Ok(Ok(gate)) => Arc::new(gate),
-            Ok(Err(error)) => return Err(format!("gate '{name}' cannot be loaded: {error}")),
-            Err(_) => return Err(format!("gate '{name}' cannot be loaded: the compiler failed on it")),
-        };
+        // Nobody waits for this task's thread while gates are loaded, and a gate that the index knows is
+        // loaded in less time than another thread takes to wake.
+        let loaded = tokio::task::block_in_place(|| self.sandbox.gate(name, &file, settings));
+        let gate = Arc::new(loaded.map_err(|error| format!("gate '{name}' cannot be loaded: {error}"))?);
         gates.insert(name.to_owned(), Arc::clone(&gate));
         Ok(gate)
     }
@@ -160,10 +157,9 @@ impl Composition {
     /// A gate from any file, with what the configuration grants to the gate of that name.
     pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let (sandbox, file) = (self.sandbox.clone(), file.to_path_buf());
         let settings = self.config.gates.get(&name).cloned().unwrap_or_default().settings;
-        let loaded = tokio::task::spawn_blocking(move || sandbox.gate(&name, &file, settings)).await;
-        loaded.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+        tokio::task::block_in_place(|| self.sandbox.gate(&name, file, settings))
+            .map_err(|error| error.to_string())
     }
 
     /// Names of all gates there are: files in the folders, and those that the configuration names.
@@ -206,21 +202,19 @@ impl Composition {
     }
 }
 
-/// What a gate offers under these parameters. Wrong parameters are told in the host's words, by the
-/// schema that the gate itself declares.
+/// What a gate offers under these parameters. Where the gate refuses them, the host looks for the reason in
+/// the schema that the gate declares without any, and words it as it words every such mistake.
 async fn list(gate: &Gate, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
-    let listed = gate.list(params).await;
-    let schema = match &listed {
-        Ok(listing) => Some(Arc::clone(&listing.params_schema)),
-        Err(fault) if fault.kind == FaultKind::InvalidArguments => {
-            gate.list(&Map::new()).await.ok().map(|listing| Arc::clone(&listing.params_schema))
-        }
-        Err(_) => None,
+    let fault = match gate.list(params).await {
+        Ok(listing) => return Ok(listing),
+        Err(fault) => fault,
     };
-    if let Some(schema) = schema {
-        Schema::new(schema).check(&Value::Object(params.clone()), "parameter")?;
+    if fault.kind == FaultKind::InvalidArguments
+        && let Ok(plain) = gate.list(&Map::new()).await
+    {
+        Schema::new(Arc::clone(&plain.params_schema)).check(&Value::Object(params.clone()), "parameter")?;
     }
-    listed.map_err(|fault| said(&fault))
+    Err(said(&fault))
 }
 
 fn wasm_files(folder: &Path) -> Vec<String> {

@@ -4,11 +4,14 @@
 
 use std::io;
 
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// What is logged where nobody says otherwise.
 const DEFAULT: &str = "warn,gatehouse=info,rmcp=error";
+
+/// Lines that may wait to be written.
+const LINES: usize = 1_024;
 
 /// The protocol library logs whole messages, arguments included; that happens only to those who ask for
 /// it by name.
@@ -27,7 +30,9 @@ pub(crate) fn start(filter: Option<&str>) -> WorkerGuard {
         }
         None => (EnvFilter::new(DEFAULT), None),
     };
-    let (writer, guard) = tracing_appender::non_blocking(io::stderr());
+    // The default waits for 128,000 lines, in memory that is laid out at the start.
+    let queue = NonBlockingBuilder::default().buffered_lines_limit(LINES);
+    let (writer, guard) = queue.finish(io::stderr());
     let log = fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).with_target(false);
     // Fails only where a log was started before, which is then the log.
     let _ = log.try_init();

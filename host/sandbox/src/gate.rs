@@ -12,6 +12,7 @@ use gatehouse_core::{
     capability::{Ask, Grants},
     names::quoted,
     outcome::Fault,
+    schema::Schema,
     source::{Listing, SourceCall},
 };
 use serde::Serialize;
@@ -125,8 +126,8 @@ impl Source for Gate {
         self.limits.time
     }
 
-    async fn list(&self, params: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
-        let params: Arc<str> = serde_json::to_string(params).unwrap_or_default().into();
+    async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+        let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         if let Some(listing) = self.shared.index.listing(&self.info.digest, &params) {
             return Ok(listing);
         }
@@ -137,6 +138,9 @@ impl Source for Gate {
         let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await?;
         let listing = v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))?;
         listing.check().map_err(|why| broken(&self.name, &why))?;
+        // Checked before it is learnt: what the index knows needs no validator at the next start.
+        let schema = Schema::new(Arc::clone(&listing.params_schema));
+        schema.check(&Value::Object(given.clone()), "parameter").map_err(Fault::invalid)?;
         let listing = Arc::new(listing);
         self.shared.index.learn_listing(&self.info.digest, &params, Arc::clone(&listing));
         Ok(listing)
