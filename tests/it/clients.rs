@@ -110,8 +110,9 @@ fn python_calls_every_tool_over_http() {
     }
 }
 
-/// Runs the inspector's command line.
-fn inspector(arguments: &[String]) -> Option<Value> {
+/// Runs the inspector's command line, in the place, where a host finds its configuration: the inspector
+/// takes an option --config for its own.
+fn inspector(place: &Place, arguments: &[String]) -> Option<Value> {
     let (node, script) = (installed("GATEHOUSE_TEST_NODE")?, installed("GATEHOUSE_TEST_INSPECTOR")?);
     let folders = env::join_paths(
         node.parent()
@@ -123,6 +124,7 @@ fn inspector(arguments: &[String]) -> Option<Value> {
         .arg(script)
         .arg("--cli")
         .args(arguments)
+        .current_dir(place.folder.path())
         .env("PATH", folders.expect("a path"))
         .output()
         .expect("run the inspector");
@@ -131,11 +133,11 @@ fn inspector(arguments: &[String]) -> Option<Value> {
     Some(serde_json::from_str(&said).unwrap_or_else(|_| panic!("JSON: {said}")))
 }
 
-fn inspect_every_tool(target: &[String]) {
+fn inspect_every_tool(place: &Place, target: &[String]) {
     let run = |rest: &[&str]| {
         let arguments: Vec<String> =
             target.iter().cloned().chain(rest.iter().map(|part| (*part).to_owned())).collect();
-        inspector(&arguments)
+        inspector(place, &arguments)
     };
     let Some(listed) = run(&["--method", "tools/list", "--strict"]) else { return };
     let tools: Vec<&str> =
@@ -164,15 +166,13 @@ fn inspect_every_tool(target: &[String]) {
 fn the_inspector_calls_every_tool_over_http() {
     let place = indexed();
     let host = Http::start(&place, "full", &[]);
-    inspect_every_tool(&[format!("{}/mcp", host.base), "--transport".into(), "http".into()]);
+    inspect_every_tool(&place, &[format!("{}/mcp", host.base), "--transport".into(), "http".into()]);
 }
 
 #[test]
 fn the_inspector_calls_every_tool_over_stdio() {
     let place = indexed();
-    let file = place.path("presets.toml").display().to_string();
-    let state = format!("GATEHOUSE_STATE={}", place.path("state").display());
-    let line =
-        [&binary().display().to_string(), "serve", "--preset", "full", "--config", &file].map(str::to_owned);
-    inspect_every_tool(&[&["-e".to_owned(), state][..], &line].concat());
+    let environment = ["-e".to_owned(), format!("GATEHOUSE_STATE={}", place.path("state").display())];
+    let line = [binary().display().to_string(), "serve".to_owned()];
+    inspect_every_tool(&place, &[&environment[..], &line[..]].concat());
 }
