@@ -126,6 +126,21 @@ fn nothing_outside_the_allowed_folders_is_touched() {
 }
 
 #[test]
+fn a_file_outside_the_allowed_folders_is_kept_and_the_reply_says_so() {
+    let place = Place::shipped();
+    let wiki = place.sample_wiki();
+    place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
+    let before = pages(&wiki);
+    let mut client = Client::start(&place, "merger");
+    let arguments = json!({"page_id": "Principle/Circuit_Breaking", "updates": {"overview": "Only stored."}});
+    let edited = client.call("kg_edit", arguments);
+    assert!(text_of(&edited).contains("was left as it is: it lies outside knowledge.wiki_roots"), "{edited}");
+    let kept = edited["structuredContent"]["kept_file"].as_str().expect("the file");
+    assert!(kept.ends_with("principles/Circuit_Breaking.md"), "{kept}");
+    assert_eq!(pages(&wiki), before);
+}
+
+#[test]
 fn a_page_can_be_written_without_a_file() {
     let place = editable();
     let mut client = Client::start(&place, "merger");

@@ -54,8 +54,9 @@ impl Schema {
         }
         // A wrong name explains more than what it leaves missing, so unknown members come first. Only the
         // first error is asked for: a hostile value has millions.
-        if let Some(unknown) = unknown_member(&self.source, value, noun, String::new()) {
-            return Err(unknown);
+        if let Some((path, name, known)) = unknown_member(&self.source, value) {
+            let near = names::did_you_mean(name, known.keys().map(String::as_str));
+            return Err(format!("unknown {noun} '{}'{}.{near}", names::quoted(name, 64), within(&path)));
         }
         validator.validate(value).map_err(|error| self.describe(&error, noun))
     }
@@ -110,19 +111,31 @@ impl Schema {
     }
 }
 
-/// The sentence about the first member that an object schema closed to others does not know, looking
-/// into members that are objects themselves.
-fn unknown_member(schema: &Map<String, Value>, value: &Value, noun: &str, path: String) -> Option<String> {
-    let (given, known) = (value.as_object()?, schema.get("properties").and_then(Value::as_object)?);
-    if schema.get("additionalProperties") == Some(&Value::Bool(false))
-        && let Some(name) = given.keys().find(|name| !known.contains_key(*name))
-    {
-        let near = names::did_you_mean(name, known.keys().map(String::as_str));
-        return Some(format!("unknown {noun} '{}'{}.{near}", names::quoted(name, 64), within(&path)));
+/// The first member that an object schema closed to others does not know: where it is (JSON pointer), its
+/// name, and the members that the schema knows there. Looks into members and items too.
+fn unknown_member<'a>(
+    schema: &'a Map<String, Value>,
+    value: &'a Value,
+) -> Option<(String, &'a str, &'a Map<String, Value>)> {
+    let below = |part: &'a Value, schema: Option<&'a Value>, step: &dyn std::fmt::Display| {
+        let (path, name, known) = unknown_member(schema?.as_object()?, part)?;
+        Some((format!("/{step}{path}"), name, known))
+    };
+    match value {
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, item)| below(item, schema.get("items"), &at))
+        }
+        Value::Object(given) => {
+            let known = schema.get("properties").and_then(Value::as_object)?;
+            if schema.get("additionalProperties") == Some(&Value::Bool(false))
+                && let Some(name) = given.keys().find(|name| !known.contains_key(*name))
+            {
+                return Some((String::new(), name, known));
+            }
+            given.iter().find_map(|(name, part)| below(part, known.get(name), name))
+        }
+        _ => None,
     }
-    given.iter().find_map(|(name, value)| {
-        unknown_member(known.get(name)?.as_object()?, value, noun, format!("{path}/{name}"))
-    })
 }
 
 /// `params` with the defaults that `schema` gives for the members it lacks, one level deep.
@@ -196,6 +209,7 @@ mod tests {
                 "query": {"type": "string", "minLength": 1, "maxLength": 10},
                 "top_k": {"type": "integer", "minimum": 1, "default": 5},
                 "page_types": {"type": "array", "items": {"enum": ["Workflow", "Principle"]}},
+                "rows": {"type": "array", "items": {"additionalProperties": false, "properties": {"title": {}}}},
                 "updates": {"type": "object", "additionalProperties": false, "properties": {"overview": {"type": "string"}}},
             },
         });
@@ -217,6 +231,10 @@ mod tests {
         assert_eq!(
             wrong(json!({"query": "x", "updates": {"overvew": ""}})),
             "unknown argument 'overvew' in 'updates'. Did you mean 'overview'?"
+        );
+        assert_eq!(
+            wrong(json!({"query": "x", "rows": [{"title": 1}, {"titel": 2}]})),
+            "unknown argument 'titel' in 'rows.1'. Did you mean 'title'?"
         );
         assert_eq!(wrong(json!({"query": ""})), "'query' must have at least 1 character.");
         assert_eq!(wrong(json!([1])), "the arguments must be an object, got an array.");

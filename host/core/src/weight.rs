@@ -38,6 +38,8 @@ impl<'a> Scale<'a> {
                     let part = match (key.as_str(), value) {
                         ("$ref", Value::String(target)) => self.follow(target)?,
                         ("$dynamicRef" | "$recursiveRef", _) => return Err(format!("uses {key}")),
+                        // Below the root it would give "#/…" another meaning than the one weighed here.
+                        ("$id", Value::String(_)) if depth > 0 => return Err("uses $id within".into()),
                         // What is only referred to weighs where it is used.
                         ("$defs" | "definitions", _) if depth == 0 => 0,
                         _ => self.weigh(value, depth + 1)?,
@@ -97,6 +99,15 @@ mod tests {
         defs.insert("a40".into(), json!({"type": "string"}));
         let schema = json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": defs});
         assert!(weighed(schema).expect_err("2^40 nodes").contains("too large"));
+    }
+
+    #[test]
+    fn a_schema_within_a_schema_cannot_hide_its_weight() {
+        let heavy = json!({"$id": "https://example.org/inner", "$ref": "#/$defs/a",
+                           "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}, "b": {}}});
+        let schema = json!({"type": "object", "properties": {"x": heavy}, "$defs": {"a": {}, "b": {}}});
+        assert!(weighed(schema).expect_err("an inner schema").contains("$id"));
+        assert_eq!(weighed(json!({"$id": "https://example.org/s", "type": "object"})), Ok(()));
     }
 
     #[test]

@@ -125,6 +125,19 @@ impl Composition {
         Catalog::build(exposure, offers).map_err(|error| error.to_string())
     }
 
+    /// Every preset with its catalog, or with why it cannot be served.
+    pub(crate) async fn catalogs(&self) -> Vec<(&str, Result<Catalog, String>)> {
+        let mut catalogs = Vec::new();
+        for name in self.config.presets.keys() {
+            let catalog = match Exposure::compile(&self.config.presets, name) {
+                Ok(exposure) => self.catalog(&exposure).await,
+                Err(error) => Err(error.to_string()),
+            };
+            catalogs.push((name.as_str(), catalog));
+        }
+        catalogs
+    }
+
     /// What the gates of a preset offer, before anything is named or denied.
     pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<Offer>, String> {
         let preset = &exposure.preset;

@@ -104,7 +104,10 @@ impl Sandbox {
         let known = self.shared.index.digest(file, &stamp);
         let known = known.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?, None)));
         let (digest, ask, ready) = match known {
-            Some(known) => known,
+            Some(known) => {
+                pinned(pin, &known.0).map_err(bad)?;
+                known
+            }
             None => {
                 let (digest, component, ready) = self.shared.read(file, |digest| pinned(pin, digest))?;
                 let ask = ask(&component, &ready.runtime.engine);
@@ -115,7 +118,6 @@ impl Sandbox {
                 (digest, ask, Some(ready))
             }
         };
-        pinned(pin, &digest).map_err(bad)?;
         let info = GateInfo {
             name: name.to_owned(),
             file: file.to_owned(),

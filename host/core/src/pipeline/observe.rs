@@ -1,5 +1,5 @@
-//! Sees every call: one span around it, one line when it is over, at level debug. Arguments and results are never
-//! logged here, only sizes and kinds: a fault's message may quote an argument.
+//! Sees every call: one span around it, one line when it is over, at level debug. Arguments and results are
+//! never logged here, only sizes and kinds: a fault's message may quote an argument.
 
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -29,9 +29,7 @@ impl Stage for Observe {
         let _entered = span.entered();
         match &outcome {
             Ok(reply) => tracing::debug!(micros, bytes = reply.bytes(), is_error = reply.is_error, "done"),
-            Err(fault) => {
-                tracing::debug!(micros, fault = ?fault.kind, "failed")
-            }
+            Err(fault) => tracing::debug!(micros, fault = ?fault.kind, "failed"),
         }
         outcome
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Failure, Place, exposure};
+use super::{Failure, Place};
 use crate::{
     compose::Composition,
     config::{Env, env::VARIABLES},
@@ -70,9 +70,8 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
         let result = composition.gate(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
         checks.push(Check { what: format!("gate {name}"), result });
     }
-    for name in config.presets.keys() {
-        let result = composition.catalog(&exposure(composition, name)?).await;
-        let result = result.map(|catalog| format!("{} tools", catalog.entries().len()));
+    for (name, catalog) in composition.catalogs().await {
+        let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
         checks.push(Check { what: format!("preset {name}"), result });
     }
     let health = composition.knowledge.health().await;

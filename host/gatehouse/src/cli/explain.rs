@@ -1,10 +1,10 @@
 //! `gatehouse explain`
 
 use clap::Args;
-use gatehouse_core::{Exposure, names};
+use gatehouse_core::{Catalog, Exposure, names};
 use serde_json::json;
 
-use super::{Failure, Place, exposure};
+use super::{Failure, Place};
 use crate::{compose::Composition, config::Env, out};
 
 #[derive(Args)]
@@ -61,15 +61,10 @@ async fn explain(
             format!("preset '{preset}' has {}, but denies '{tool}' by \"{glob}\"", offer.source.id()),
         ));
     }
-    let mut elsewhere = Vec::new();
-    for name in composition.config.presets.keys() {
-        // A preset that cannot be served exposes nothing, and `presets check` says why.
-        if let Ok(other) = composition.catalog(&self::exposure(composition, name)?).await
-            && other.get(tool).is_some()
-        {
-            elsewhere.push(name.clone());
-        }
-    }
+    // A preset that cannot be served exposes nothing, and `presets check` says why.
+    let exposes = |catalog: &Result<Catalog, String>| catalog.as_ref().is_ok_and(|c| c.get(tool).is_some());
+    let presets = composition.catalogs().await;
+    let elsewhere: Vec<&str> = presets.iter().filter(|(_, c)| exposes(c)).map(|(name, _)| *name).collect();
     if !elsewhere.is_empty() {
         return Ok((
             false,

@@ -115,8 +115,7 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
 async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
     let mut told = Vec::new();
     let mut broken = 0;
-    for name in composition.config.presets.keys() {
-        let result = composition.catalog(&exposure(composition, name)?).await;
+    for (name, result) in composition.catalogs().await {
         broken += usize::from(result.is_err());
         if !json {
             match &result {
@@ -142,8 +141,8 @@ async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
 async fn cost(composition: &Composition, json: bool) -> Result<(), Failure> {
     let mut told = Vec::new();
     let mut broken = 0;
-    for name in composition.config.presets.keys() {
-        told.push(match composition.catalog(&exposure(composition, name)?).await {
+    for (name, catalog) in composition.catalogs().await {
+        told.push(match catalog {
             Ok(catalog) => tokens_of(&catalog),
             Err(why) => {
                 broken += 1;

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Failure, Place, exposure};
+use super::{Failure, Place};
 use crate::{config::Env, out};
 
 #[derive(Args)]
@@ -17,12 +17,12 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
     let composition = place.compose(env)?;
     let config = &composition.config;
     let mut presets = serde_json::Map::new();
-    for name in config.presets.keys() {
-        let state = match composition.catalog(&exposure(&composition, name)?).await {
+    for (name, catalog) in composition.catalogs().await {
+        let state = match catalog {
             Ok(catalog) => json!({"ok": true, "tools": catalog.entries().len()}),
             Err(why) => json!({"ok": false, "error": why}),
         };
-        presets.insert(name.clone(), state);
+        presets.insert(name.to_owned(), state);
     }
     let knowledge = match composition.knowledge.health().await {
         Ok(health) => {
