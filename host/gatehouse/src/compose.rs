@@ -1,25 +1,24 @@
 //! The composition: crates that do not know each other are put together here, and nowhere else.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use arc_swap::ArcSwap;
-use gatehouse_core::{
-    Catalog, Exposure, FaultKind, Pipeline, Source, catalog::Offer, names, ports::Clock, schema::Schema,
-    source::Listing,
-};
+use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock};
 use gatehouse_models::Extractor;
 use gatehouse_sandbox::{Gate, Ports, Sandbox};
 use gatehouse_stores::{IndexFile, KnowledgeConfig, WikiKnowledge, WikiRoots};
-use gatehouse_wire::serve::{House, Served};
-use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use gatehouse_wire::serve::View;
+use serde_json::Value;
 
-use crate::config::{Config, ConfigError, Env, GateConfig};
+use crate::config::{Config, ConfigError, Env};
+
+mod gates;
+
+pub(crate) use gates::Gates;
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -67,14 +66,33 @@ pub(crate) fn said(fault: &gatehouse_core::Fault) -> String {
     format!("{}{stop} {hint}", fault.message)
 }
 
-/// A configuration at work: gates are loaded when a preset first needs them, each once.
+/// A configuration at work: gates are loaded when a preset first needs them, each once. What is composed
+/// does not change; a reload composes anew and takes over what stays as it is.
 pub(crate) struct Composition {
     /// What was configured.
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     /// The knowledge graph as gates see it.
     pub(crate) knowledge: Arc<WikiKnowledge>,
-    sandbox: Sandbox,
-    gates: Mutex<BTreeMap<String, Arc<Gate>>>,
+    /// The gates.
+    pub(crate) gates: Gates,
+}
+
+/// The presets of a composition, ready to be served.
+pub(crate) struct Views {
+    /// The one for clients that name none.
+    pub(crate) default: View,
+    /// Those that HTTP serves by name, or why they cannot be served.
+    pub(crate) presets: BTreeMap<String, Result<View, String>>,
+}
+
+impl Views {
+    /// Presets that cannot be served, with the reason.
+    pub(crate) fn failing(&self) -> BTreeMap<String, String> {
+        let failing = |(name, view): (&String, &Result<View, String>)| {
+            Some((name.clone(), view.as_ref().err()?.clone()))
+        };
+        self.presets.iter().filter_map(failing).collect()
+    }
 }
 
 impl Composition {
@@ -87,36 +105,39 @@ impl Composition {
             text: Arc::new(Extractor),
         };
         let sandbox = Sandbox::new(&config.state.join("cache"), ports);
-        Ok(Self { config, knowledge, sandbox, gates: Mutex::default() })
+        let config = Arc::new(config);
+        Ok(Self { knowledge, gates: Gates::new(Arc::clone(&config), sandbox), config })
     }
 
-    /// The chosen exposure alone, for the one client of stdio. The error says why it cannot be served.
-    pub(crate) async fn house(&self, chosen: &Exposure) -> Result<House, String> {
-        let default = self.served(chosen).await?;
-        Ok(House { pipeline: Pipeline::standard(), default, presets: BTreeMap::new() })
+    /// The same house under another configuration. Gates whose settings are the same stay loaded, but for
+    /// those in `reread`, whose files are read again; those in `withdrawn` have none any more.
+    pub(crate) async fn next(
+        &self,
+        config: Arc<Config>,
+        reread: &BTreeSet<String>,
+        withdrawn: BTreeSet<String>,
+    ) -> Self {
+        let gates = self.gates.next(Arc::clone(&config), reread, withdrawn).await;
+        Self { knowledge: Arc::clone(&self.knowledge), gates, config }
     }
 
-    /// The chosen exposure and every preset by name. The chosen one must work; another may say why it
-    /// does not.
-    pub(crate) async fn house_of_all(&self, chosen: &Exposure) -> Result<House, String> {
-        let mut house = self.house(chosen).await?;
-        for name in self.config.presets.keys() {
-            let served = match Exposure::compile(&self.config.presets, name) {
-                Ok(exposure) => self.served(&exposure).await,
+    /// What is to be served: the chosen exposure, which must work, and with `all` every preset by name,
+    /// which may say why it does not.
+    pub(crate) async fn views(&self, chosen: &Exposure, all: bool) -> Result<Views, String> {
+        let default = self.view(chosen).await?;
+        let mut presets = BTreeMap::new();
+        for name in self.config.presets.keys().filter(|_| all) {
+            let view = match Exposure::compile(&self.config.presets, name) {
+                Ok(exposure) => self.view(&exposure).await,
                 Err(error) => Err(error.to_string()),
             };
-            if let Err(why) = &served {
-                tracing::warn!(preset = %name, "cannot be served: {why}");
-            }
-            house.presets.insert(name.clone(), served);
+            presets.insert(name.clone(), view);
         }
-        Ok(house)
+        Ok(Views { default, presets })
     }
 
-    /// One preset, ready to be served.
-    async fn served(&self, exposure: &Exposure) -> Result<Arc<Served>, String> {
-        let catalog = ArcSwap::from_pointee(self.catalog(exposure).await?);
-        Ok(Arc::new(Served { catalog, description: exposure.description.clone() }))
+    async fn view(&self, exposure: &Exposure) -> Result<View, String> {
+        Ok(View { catalog: self.catalog(exposure).await?, description: exposure.description.clone() })
     }
 
     /// Everything callable under one preset. The error names preset, gate and file.
@@ -142,102 +163,25 @@ impl Composition {
     pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<Offer>, String> {
         let preset = &exposure.preset;
         let mut offers = Vec::new();
-        for (name, params) in &exposure.gates {
-            let gate = self.gate(name).await.map_err(|why| format!("preset '{preset}': {why}"))?;
-            let listing = list(&gate, params).await;
-            let listing = listing.map_err(|why| format!("preset '{preset}': gate '{name}': {why}"))?;
-            offers.push(Offer { source: gate, listing, params: params.clone() });
+        for (name, params) in exposure.gates.iter().filter(|(name, _)| !self.gates.is_withdrawn(name)) {
+            let offer = self.gates.offer(name, params).await;
+            offers.push(offer.map_err(|why| format!("preset '{preset}': {why}"))?);
         }
         Ok(offers)
     }
 
     /// The gate of this name, loaded once. The error names the file, or what exists instead.
     pub(crate) async fn gate(&self, name: &str) -> Result<Arc<Gate>, String> {
-        let mut gates = self.gates.lock().await;
-        if let Some(gate) = gates.get(name) {
-            return Ok(Arc::clone(gate));
-        }
-        let file = self.file_of(name)?;
-        let settings = self.config.gates.get(name).cloned().unwrap_or_default().settings;
-        // Nobody waits for this task's thread while gates are loaded, and a gate that the index knows is
-        // loaded in less time than another thread takes to wake.
-        let loaded = tokio::task::block_in_place(|| self.sandbox.gate(name, &file, settings));
-        let gate = Arc::new(loaded.map_err(|error| format!("gate '{name}' cannot be loaded: {error}"))?);
-        gates.insert(name.to_owned(), Arc::clone(&gate));
-        Ok(gate)
+        self.gates.get(name).await
     }
 
     /// A gate from any file, with what the configuration grants to the gate of that name.
     pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
-        let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let settings = self.config.gates.get(&name).cloned().unwrap_or_default().settings;
-        tokio::task::block_in_place(|| self.sandbox.gate(&name, file, settings))
-            .map_err(|error| error.to_string())
+        self.gates.at(file).await
     }
 
     /// Names of all gates there are: files in the folders, and those that the configuration names.
     pub(crate) fn gate_names(&self) -> Vec<String> {
-        let dropped = self.config.gate_folders.iter().flat_map(|folder| wasm_files(folder));
-        let named = self
-            .config
-            .gates
-            .iter()
-            .filter(|(_, gate)| gate.component.is_some())
-            .map(|(name, _)| name.clone());
-        let mut names: Vec<String> = dropped.chain(named).collect();
-        names.sort();
-        names.dedup();
-        names
+        self.gates.names()
     }
-
-    fn file_of(&self, name: &str) -> Result<PathBuf, String> {
-        if let Some(GateConfig { component: Some(file), .. }) = self.config.gates.get(name) {
-            return Ok(file.clone());
-        }
-        // A gate's name is a file's stem; anything else could lead out of the folder.
-        let in_folders = self.config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
-        if let Some(file) = in_folders.filter(|_| is_gate_name(name)).find(|file| file.exists()) {
-            return Ok(file);
-        }
-        let known = self.gate_names();
-        let near = names::did_you_mean(name, known.iter().map(String::as_str));
-        let shown = names::quoted(name, 64);
-        let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
-        let there_are = if known.is_empty() {
-            format!(
-                "There is no gate in {}; `cargo xtask gates` builds the shipped ones.",
-                folders.join(", ")
-            )
-        } else {
-            format!("There are: {}.", known.join(", "))
-        };
-        Err(format!("unknown gate '{shown}': no {shown}.wasm in {}.{near} {there_are}", folders.join(", ")))
-    }
-}
-
-/// What a gate offers under these parameters. Where the gate refuses them, the host looks for the reason in
-/// the schema that the gate declares without any, and words it as it words every such mistake.
-async fn list(gate: &Gate, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
-    let fault = match gate.list(params).await {
-        Ok(listing) => return Ok(listing),
-        Err(fault) => fault,
-    };
-    if fault.kind == FaultKind::InvalidArguments
-        && let Ok(plain) = gate.list(&Map::new()).await
-    {
-        Schema::new(Arc::clone(&plain.params_schema)).check(&Value::Object(params.clone()), "parameter")?;
-    }
-    Err(said(&fault))
-}
-
-fn wasm_files(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let wasm =
-        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
-    let names = wasm.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
-    names.filter(|name| is_gate_name(name)).collect()
-}
-
-fn is_gate_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
 }

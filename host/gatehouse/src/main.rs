@@ -5,7 +5,10 @@ mod cli;
 mod compose;
 mod config;
 mod out;
+mod presence;
+mod reload;
 mod telemetry;
+mod watch;
 
 use std::process::ExitCode;
 

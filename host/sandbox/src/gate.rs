@@ -2,7 +2,10 @@
 
 use std::{
     path::PathBuf,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -18,17 +21,22 @@ use gatehouse_core::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::{OnceCell, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     abi::v0_1::{self, ToolCall},
     capability::{CallFacts, Client},
-    instance::{self, Ready, broken},
+    index::Stamp,
+    instance::{self, Ended, Ready, broken},
     limits::Limits,
     loader::{LoadError, Shared},
 };
 
 /// The longest a gate may take to describe itself.
 const DESCRIBE_TIME: Duration = Duration::from_secs(5);
+
+/// Traps in a row after which a version is not fit to stay.
+const MAX_TRAPS: u32 = 3;
 
 /// What can be told of a gate without calling a tool.
 #[derive(Debug, Clone, Serialize)]
@@ -37,6 +45,9 @@ pub struct GateInfo {
     pub name: String,
     /// The component's file.
     pub file: PathBuf,
+    /// The file as it was when this gate was made of it.
+    #[serde(skip)]
+    pub stamp: Stamp,
     /// Bytes of the file.
     pub size: u64,
     /// SHA-256 of the file, hexadecimal.
@@ -57,6 +68,10 @@ pub struct Gate {
     shared: Arc<Shared>,
     ready: OnceCell<Ready>,
     turns: Semaphore,
+    /// Calls in a row that ended in a trap.
+    traps: AtomicU32,
+    /// Cancelled when there were too many of them.
+    unfit: CancellationToken,
 }
 
 impl Gate {
@@ -72,6 +87,22 @@ impl Gate {
             limits,
             shared,
             ready: OnceCell::new_with(ready),
+            traps: AtomicU32::new(0),
+            unfit: CancellationToken::new(),
+        }
+    }
+
+    /// Ends when calls have trapped three times in a row: a version that was just loaded is then not fit
+    /// to stay.
+    pub async fn unfit(&self) {
+        self.unfit.cancelled().await;
+    }
+
+    fn observe(&self, trapped: bool) {
+        if !trapped {
+            self.traps.store(0, Ordering::Relaxed);
+        } else if self.traps.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_TRAPS {
+            self.unfit.cancel();
         }
     }
 
@@ -135,7 +166,8 @@ impl Source for Gate {
         let _place = self.shared.place().await?;
         let facts = self.facts(Arc::clone(&params), None);
         let limits = Limits { time: DESCRIBE_TIME, ..self.limits.clone() };
-        let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await?;
+        let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await;
+        let manifest = manifest.map_err(|ended| ended.fault)?;
         let listing = v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))?;
         listing.check().map_err(|why| broken(&self.name, &why))?;
         // Checked before it is learnt: what the index knows needs no validator at the next start.
@@ -164,7 +196,8 @@ impl Source for Gate {
             preset: call.catalog.preset.to_string(),
             deadline_ms: call.remaining().as_millis() as u64,
         };
-        let reply = ready.call(facts, &self.limits, call.deadline.into_std(), &request).await?;
-        instance::reply(&self.name, reply)
+        let reply = ready.call(facts, &self.limits, call.deadline.into_std(), &request).await;
+        self.observe(matches!(reply, Err(Ended { trapped: true, .. })));
+        instance::reply(&self.name, reply.map_err(|ended| ended.fault)?)
     }
 }

@@ -4,7 +4,7 @@
 //! It is a cache: a missing, broken or outdated file means the gates are read again, nothing else.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::Write,
     path::{Path, PathBuf},
@@ -21,7 +21,7 @@ const VERSION: &str = concat!("1/", env!("CARGO_PKG_VERSION"));
 
 /// What the file system says about a file; any change of the content changes one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     size: u64,
     modified_ns: i128,
     changed_ns: i128,
@@ -29,6 +29,11 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    /// Of a file as it is now; follows links.
+    pub fn read(file: &Path) -> std::io::Result<Self> {
+        fs::metadata(file).map(|meta| Self::of(&meta))
+    }
+
     pub(crate) fn of(meta: &fs::Metadata) -> Self {
         #[cfg(unix)]
         {
@@ -103,6 +108,11 @@ impl Index {
     /// What a component lists under these parameters.
     pub(crate) fn listing(&self, digest: &str, params: &str) -> Option<Arc<Listing>> {
         self.with(|c| c.components.get(digest).and_then(|known| known.listings.get(params)).cloned())
+    }
+
+    /// The components of all files that are known.
+    pub(crate) fn digests(&self) -> BTreeSet<String> {
+        self.with(|c| c.files.values().map(|(_, digest)| digest.clone()).collect())
     }
 
     pub(crate) fn learn_file(&self, file: &Path, stamp: Stamp, digest: &str, ask: Ask) {

@@ -27,6 +27,19 @@ pub(crate) struct Ready {
 #[error("the deadline passed")]
 struct DeadlinePassed;
 
+/// How a call ended that gave no reply.
+pub(crate) struct Ended {
+    pub(crate) fault: Fault,
+    /// Whether the guest broke off by itself, rather than at a limit or with a fault of its own.
+    pub(crate) trapped: bool,
+}
+
+impl From<v0_1::Fault> for Ended {
+    fn from(fault: v0_1::Fault) -> Self {
+        Self { fault: fault.into(), trapped: false }
+    }
+}
+
 impl Ready {
     /// Runs `describe`.
     pub(crate) async fn describe(
@@ -35,7 +48,7 @@ impl Ready {
         limits: &Limits,
         deadline: Instant,
         params: &str,
-    ) -> Result<Manifest, Fault> {
+    ) -> Result<Manifest, Ended> {
         let _running = self.runtime.ticker.running();
         let gate = Arc::clone(&facts.gate);
         let mut store = self.store(facts, limits, deadline);
@@ -55,7 +68,7 @@ impl Ready {
         limits: &Limits,
         deadline: Instant,
         call: &ToolCall,
-    ) -> Result<Reply, Fault> {
+    ) -> Result<Reply, Ended> {
         let _running = self.runtime.ticker.running();
         let gate = Arc::clone(&facts.gate);
         let mut store = self.store(facts, limits, deadline);
@@ -84,10 +97,11 @@ impl Ready {
 }
 
 /// What ended the guest, in words that name the limit or the trap, with the guest's last words.
-fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::Error) -> Fault {
+fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::Error) -> Ended {
     let state = store.data();
     let words = state.last_words();
     let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };
+    let mut trapped = false;
     let fault = if error.is::<DeadlinePassed>() {
         let seconds = limits.time.as_secs_f32();
         Fault::new(FaultKind::TimedOut, format!("Gate '{gate}' was stopped after {seconds} s."))
@@ -98,6 +112,7 @@ fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::
             format!("Ask for less at once, or raise limits.memory under [gates.{gate}] in presets.toml."),
         )
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
+        trapped = true;
         Fault::internal(format!("Gate '{gate}' trapped: {trap}.{said}"))
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if error.to_string().contains("too much data is being copied") {
@@ -109,7 +124,7 @@ fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::
         Fault::internal(format!("Gate '{gate}' failed: {}", quoted(&format!("{error:#}"), 300)))
     };
     tracing::warn!(target: "gate", gate, error = %quoted(&format!("{error:#}"), 2_000), output = %words, "call ended by the sandbox");
-    fault
+    Ended { fault, trapped }
 }
 
 /// The manifest or reply of a gate that does not hold to the contract.

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use gatehouse_core::ports::{Clock, Knowledge, Text};
 
 pub use gate::{Gate, GateInfo};
+pub use index::Stamp;
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, Sandbox};
 

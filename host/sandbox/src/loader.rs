@@ -47,7 +47,7 @@ impl LoadError {
 }
 
 /// What presets.toml says about one gate.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct GateSettings {
     /// What it may reach.
     pub grants: Grants,
@@ -113,7 +113,7 @@ impl Sandbox {
                 let ask = ask(&component, &ready.runtime.engine);
                 // A file that was replaced while it was read is looked at again next time.
                 if fs::metadata(file).is_ok_and(|now| Stamp::of(&now) == stamp) {
-                    self.shared.index.learn_file(file, stamp, &digest, ask.clone());
+                    self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
                 }
                 (digest, ask, Some(ready))
             }
@@ -121,12 +121,19 @@ impl Sandbox {
         let info = GateInfo {
             name: name.to_owned(),
             file: file.to_owned(),
+            stamp,
             size: meta.len(),
             digest,
             ask,
             grants: settings.grants,
         };
         Ok(Gate::new(info, settings.limits, Arc::clone(&self.shared), ready))
+    }
+
+    /// Removes the machine code of components that no known gate has any more and that nobody has used
+    /// for a week. Blocking.
+    pub fn sweep(&self) {
+        self.shared.machine_code.sweep(&self.shared.index.digests());
     }
 }
 
@@ -140,7 +147,7 @@ impl Shared {
         }
         let same = |digest: &str| match digest == info.digest {
             true => Ok(()),
-            false => Err("was replaced since the host looked at it; start the host again".into()),
+            false => Err("was replaced, and the version that is served is no longer at hand".into()),
         };
         self.read(&info.file, same).map(|(_, _, ready)| ready)
     }

@@ -5,13 +5,21 @@
 //! This is the one module of the host with unsafe code.
 
 use std::{
+    collections::BTreeSet,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::Write,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use wasmtime::{Engine, component::Component};
+
+/// How long machine code is kept that no gate has any more.
+const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// The time of last use is noted at most this often.
+const NOTED: Duration = Duration::from_secs(24 * 3600);
 
 /// The folder of compiled components.
 pub(crate) struct MachineCode {
@@ -32,7 +40,10 @@ impl MachineCode {
             return None;
         }
         match map(engine, &path) {
-            Ok(component) => Some(component),
+            Ok(component) => {
+                note_use(&path);
+                Some(component)
+            }
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "compiled gate is unusable and will be made again");
                 None
@@ -54,6 +65,24 @@ impl MachineCode {
         }
     }
 
+    /// Removes what belongs to none of these components and was neither made nor used for [`KEPT`]. Other
+    /// hosts may know other components, and an old version may be needed again: hence the wait.
+    pub(crate) fn sweep(&self, digests: &BTreeSet<String>) {
+        if !private(&self.folder) {
+            return;
+        }
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+            let code = path.extension().is_some_and(|extension| extension == "cwasm");
+            let known = name.split('-').next().is_some_and(|digest| digests.contains(digest));
+            let used = entry.metadata().and_then(|meta| meta.modified()).ok();
+            let old = used.and_then(|used| used.elapsed().ok()).is_some_and(|age| age > KEPT);
+            if code && !known && old {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
     fn store(&self, path: &Path, code: &[u8]) -> std::io::Result<()> {
         self.folder.parent().map_or(Ok(()), make_private)?;
         make_private(&self.folder)?;
@@ -68,6 +97,14 @@ impl MachineCode {
         let mut hasher = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
         self.folder.join(format!("{digest}-{:016x}.cwasm", hasher.finish()))
+    }
+}
+
+/// Marks a file as used, for [`MachineCode::sweep`]. A file that cannot be marked is compiled again one day.
+fn note_use(path: &Path) {
+    let age = fs::metadata(path).and_then(|meta| meta.modified()).ok().and_then(|used| used.elapsed().ok());
+    if age.is_some_and(|age| age > NOTED) {
+        let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
     }
 }
 
@@ -135,5 +172,22 @@ mod tests {
         fs::write(folder.join("planted.cwasm"), b"not ours").expect("planted");
         make_private(&folder).expect("ours now");
         assert!(private(&folder) && !folder.join("planted.cwasm").exists());
+    }
+
+    #[test]
+    fn what_nobody_used_for_long_is_swept_but_for_what_gates_have() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = parent.path().join("machine-code");
+        make_private(&folder).expect("made");
+        for name in ["known-1.cwasm", "gone-1.cwasm", "recent-1.cwasm", "other.txt"] {
+            let file = fs::File::create(folder.join(name)).expect("made");
+            let age = if name.starts_with("recent") { Duration::ZERO } else { 2 * KEPT };
+            file.set_modified(SystemTime::now() - age).expect("aged");
+        }
+        MachineCode::new(folder.clone()).sweep(&["known".to_owned()].into());
+        let mut left: Vec<_> =
+            fs::read_dir(&folder).expect("read").flatten().map(|e| e.file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["known-1.cwasm", "other.txt", "recent-1.cwasm"]);
     }
 }

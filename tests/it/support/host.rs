@@ -113,9 +113,16 @@ impl Client {
             let message = self.next_message();
             match message["id"].as_u64() {
                 Some(answered) if answered == id => return message,
-                Some(other) => drop(self.early.insert(other, message)),
-                None => self.notifications.push(message),
+                _ => self.keep(message),
             }
+        }
+    }
+
+    /// Keeps a message that is not waited for.
+    pub(crate) fn keep(&mut self, message: Value) {
+        match message["id"].as_u64() {
+            Some(id) => drop(self.early.insert(id, message)),
+            None => self.notifications.push(message),
         }
     }
 

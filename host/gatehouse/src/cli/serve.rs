@@ -3,11 +3,18 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use clap::Args;
-use gatehouse_wire::serve::{self, HttpError, Token};
+use gatehouse_core::{Exposure, Pipeline};
+use gatehouse_wire::serve::{self, House, HttpError, Token};
 use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Place};
-use crate::{compose::Composition, config::Env, out};
+use crate::{
+    compose::Composition,
+    config::Env,
+    out,
+    presence::{self, About},
+    reload::{Keeper, Origin, Report},
+};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -22,21 +29,48 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let composition = place.compose(env)?;
     let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
+    let origin = Origin {
+        gates: place.gates.clone(),
+        preset: arguments.preset,
+        env: env.clone(),
+        all: arguments.http.is_some(),
+    };
     match arguments.http {
         None => {
-            let house = composition.house(&chosen).await.map_err(Failure::Usage)?;
-            serve::serve_stdio(Arc::new(house)).await.map_err(Failure::Failed)
+            let house = open(composition, &chosen, origin, None).await?;
+            serve::serve_stdio(house).await.map_err(Failure::Failed)
         }
         Some(address) => {
             // The address first: one that cannot be had should not cost the time of loading gates.
             let token = env.token().map(|token| Token::new(token.to_owned())).transpose();
             let http = serve::bind(address, token.map_err(Failure::Usage)?).await.map_err(refused)?;
-            let house = composition.house_of_all(&chosen).await.map_err(Failure::Usage)?;
-            greet(&composition, http.address, &chosen.preset);
+            let presets: Vec<String> = composition.config.presets.keys().cloned().collect();
+            let house = open(composition, &chosen, origin, Some(http.address)).await?;
+            greet(&presets, http.address, &chosen.preset);
             let stop = stop_on_signal();
-            http.serve(Arc::new(house), stop).await.map_err(|error| Failure::Failed(error.to_string()))
+            http.serve(house, stop).await.map_err(|error| Failure::Failed(error.to_string()))
         }
     }
+}
+
+/// Makes the house, keeps it up to date and lets `gatehouse status` see it.
+async fn open(
+    composition: Composition,
+    chosen: &Exposure,
+    origin: Origin,
+    address: Option<SocketAddr>,
+) -> Result<Arc<House>, Failure> {
+    let views = composition.views(chosen, origin.all).await.map_err(Failure::Usage)?;
+    let failing = views.failing();
+    for (preset, why) in &failing {
+        tracing::warn!(%preset, "cannot be served: {why}");
+    }
+    let house = Arc::new(House::new(Pipeline::standard(), views.default, views.presets));
+    let report = Report::default();
+    let about = About::new(&composition.config, &chosen.preset, address);
+    tokio::spawn(presence::announce(about, Arc::clone(&house), report.follow()));
+    tokio::spawn(Keeper::new(origin, Arc::clone(&house), composition, failing, report).run());
+    Ok(house)
 }
 
 fn refused(error: HttpError) -> Failure {
@@ -51,10 +85,9 @@ fn refused(error: HttpError) -> Failure {
     Failure::Usage(format!("{error}. {next}"))
 }
 
-fn greet(composition: &Composition, address: SocketAddr, preset: &str) {
+fn greet(presets: &[String], address: SocketAddr, preset: &str) {
     out::note(format!("gatehouse serves preset '{preset}' on http://{address}/mcp"));
-    let names: Vec<&str> = composition.config.presets.keys().map(String::as_str).collect();
-    out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", names.join("|")));
+    out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", presets.join("|")));
 }
 
 /// Cancelled by ctrl-c or SIGTERM.

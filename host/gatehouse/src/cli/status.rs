@@ -4,7 +4,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Failure, Place};
-use crate::{config::Env, out};
+use crate::{
+    config::{Config, ConfigError, Env},
+    out, presence,
+};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -14,7 +17,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
-    let composition = place.compose(env)?;
+    let composition = match place.compose(env) {
+        Ok(composition) => composition,
+        // Where the file cannot be read, the hosts that still run on its last good version matter most.
+        Err(error) => return broken(arguments, env, error),
+    };
     let config = &composition.config;
     let mut presets = serde_json::Map::new();
     for (name, catalog) in composition.catalogs().await {
@@ -39,6 +46,7 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
         "default_preset": config.default_preset,
         "presets": presets,
         "knowledge": knowledge,
+        "hosts": presence::running(&config.state),
     });
     if arguments.json {
         out::json(&told)
@@ -46,6 +54,18 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
         print(&told)
     }
     Ok(())
+}
+
+/// What can be told without a configuration.
+fn broken(arguments: &Arguments, env: &Env, error: ConfigError) -> Result<(), Failure> {
+    let hosts = presence::running(&Config::data_folder(env));
+    if arguments.json {
+        out::json(&json!({"version": env!("CARGO_PKG_VERSION"), "error": error.to_string(), "hosts": hosts}));
+    } else {
+        let hosts = json!(hosts);
+        hosts.as_array().into_iter().flatten().for_each(print_host);
+    }
+    Err(error.into())
 }
 
 fn print(told: &Value) {
@@ -73,5 +93,32 @@ fn print(told: &Value) {
             Some(why) => out::line(format!("preset     {name}{mark}: broken: {why}")),
             None => out::line(format!("preset     {name}{mark}: {} tools", preset["tools"])),
         }
+    }
+    let hosts = told["hosts"].as_array().into_iter().flatten();
+    hosts.for_each(print_host);
+}
+
+fn print_host(host: &Value) {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let place = host["address"].as_str().map_or("stdio".into(), |address| format!("http://{address}/mcp"));
+    out::line(format!("host       process {}: preset {} over {place}", host["pid"], text(&host["preset"])));
+    let health = &host["health"];
+    if let Some(why) = health["configuration"].as_str() {
+        out::line(format!("           the last edit of presets.toml is not in force: {why}"));
+    }
+    if let Some(keys) = health["restart"].as_str() {
+        out::line(format!("           takes effect at the next start: {keys}"));
+    }
+    for (gate, why) in health["gates"].as_object().into_iter().flatten() {
+        out::line(format!("           gate {gate}: {}", text(why)));
+    }
+    for client in host["clients"].as_array().into_iter().flatten() {
+        let news = match (client["told_at"].is_null(), client["up_to_date"] == true) {
+            (true, _) => "knows the tools it was given",
+            (false, true) => "was told of new tools and has listed since",
+            (false, false) => "was told of new tools and has not listed since",
+        };
+        let (name, version) = (text(&client["name"]), text(&client["version"]));
+        out::line(format!("  client   {name} {version} ({}): {news}", text(&client["protocol"])));
     }
 }

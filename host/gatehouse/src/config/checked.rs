@@ -21,6 +21,8 @@ const DEFAULT_PRESET: &str = "full";
 pub(crate) struct Config {
     /// The file; none for the built-in copy.
     pub(crate) file: Option<PathBuf>,
+    /// What the file says; none for the built-in copy.
+    pub(crate) text: Option<String>,
     /// Folders with gates, absolute.
     pub(crate) gate_folders: Vec<PathBuf>,
     /// The data folder, absolute.
@@ -36,14 +38,14 @@ pub(crate) struct Config {
 }
 
 /// The knowledge graph.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct KnowledgeConfig {
     /// Folders the tools may touch, absolute.
     pub(crate) wiki_roots: Vec<PathBuf>,
 }
 
 /// One gate.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct GateConfig {
     /// Its file, where the configuration names one; absolute.
     pub(crate) component: Option<PathBuf>,
@@ -54,12 +56,21 @@ pub(crate) struct GateConfig {
 impl Config {
     /// Finds, reads and checks the configuration. `gates` and `named` are what the command line says.
     pub(crate) fn load(named: Option<&Path>, gates: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
-        let text = locate::read(named)?;
-        let mut config = Self::parse(&text, env)?;
+        Self::of(&locate::read(named)?, gates, env)
+    }
+
+    /// Checks a text that was read; `gates` is what the command line says.
+    pub(crate) fn of(text: &Text, gates: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
+        let mut config = Self::parse(text, env)?;
         if let Some(folder) = gates {
             config.gate_folders = vec![absolute(folder)];
         }
         Ok(config)
+    }
+
+    /// The data folder where no configuration can be read.
+    pub(crate) fn data_folder(env: &Env) -> PathBuf {
+        env.state().map_or_else(locate::data_home, |path| absolute(&path))
     }
 
     /// Checks one text.
@@ -76,6 +87,7 @@ impl Config {
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
         let config = Self {
             file: text.file.clone(),
+            text: text.file.as_ref().map(|_| text.content.clone()),
             gate_folders: folders(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
             state: state.unwrap_or_else(locate::data_home),
             default_preset: raw

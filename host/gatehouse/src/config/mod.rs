@@ -9,4 +9,4 @@ pub(crate) mod schema;
 
 pub(crate) use checked::{Config, GateConfig};
 pub(crate) use env::Env;
-pub(crate) use error::ConfigError;
+pub(crate) use error::{ConfigError, Text};

@@ -20,7 +20,7 @@ mod bindings {
 
 pub(crate) use bindings::{Gate, GatePre, gatehouse};
 use gatehouse::gate::types;
-pub(crate) use types::{Call as ToolCall, Manifest, Reply};
+pub(crate) use types::{Call as ToolCall, Fault, Manifest, Reply};
 
 impl types::Host for crate::state::State {}
 

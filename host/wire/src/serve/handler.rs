@@ -1,5 +1,5 @@
-//! One client's view of the house: requests in, results out. It keeps nothing between requests, so the
-//! same handler serves stdio, sessions and stateless HTTP.
+//! One client's view of the house: requests in, results out. What it answers depends on nothing it
+//! remembers, so the same handler serves stdio, sessions and stateless HTTP.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
@@ -10,13 +10,13 @@ use rmcp::{
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
         Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-        ServerConfig, Tool,
+        ServerConfig, SubscriptionFilter, Tool,
     },
-    service::RequestContext,
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use serde_json::Value;
 
-use super::{House, Served, progress, reply};
+use super::{House, Served, clients::Client, progress, reply};
 
 /// How long a client may keep a tool list without asking again.
 const LIST_TTL_MS: u64 = 60_000;
@@ -45,15 +45,23 @@ pub(super) struct Handler {
     house: Arc<House>,
     served: Arc<Served>,
     principal: Principal,
+    /// Whom this handler serves, where it serves one client for long.
+    client: Arc<Client>,
 }
 
 impl Handler {
     pub(super) fn new(house: Arc<House>, served: Arc<Served>, principal: Principal) -> Self {
-        Self { house, served, principal }
+        let client = house.client();
+        Self { house, served, principal, client }
+    }
+
+    /// The same for another client.
+    pub(super) fn for_another_client(&self) -> Self {
+        Self { client: self.house.client(), ..self.clone() }
     }
 
     async fn run(&self, name: &str, arguments: Value, context: &RequestContext<RoleServer>) -> Outcome {
-        let mut call = Call::new(self.served.catalog.load_full(), name, arguments);
+        let mut call = Call::new(self.served.catalog(), name, arguments);
         call.principal = self.principal.clone();
         call.cancel = context.ct.clone();
         let progress = progress::channel(context);
@@ -75,12 +83,39 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
-        match &self.served.description {
-            Some(description) => config.with_instructions(description.clone()),
+        match self.served.description() {
+            Some(description) => config.with_instructions(description),
             None => config,
+        }
+    }
+
+    /// A client with a session: told from now on when its tools change.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.served.clients().join(Arc::clone(&self.client), context.peer);
+    }
+
+    /// Changes of the tool list are all that can be subscribed to.
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        let accepted = SubscriptionFilter::builder();
+        let wanted = requested.tools_list_changed == Some(true);
+        Some(if wanted { accepted.tools_list_changed().build() } else { accepted.build() })
+    }
+
+    /// Since 2026-07-28 clients have no session and subscribe instead.
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut changes = self.served.changes();
+        loop {
+            tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.changed() => {
+                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                        return Ok(());
+                    }
+                }
+            }
         }
     }
 
@@ -93,7 +128,10 @@ impl ServerHandler for Handler {
         if page.and_then(|page| page.cursor).is_some() {
             return Err(ErrorData::invalid_params("Invalid cursor: the list has one page", None));
         }
-        let tools = reply::tools(&self.served.catalog.load());
+        let catalog = self.served.catalog();
+        let tools = reply::tools(&catalog);
+        self.client.lists(catalog.generation);
+        self.served.clients().changed();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
@@ -101,7 +139,7 @@ impl ServerHandler for Handler {
 
     /// Asked on each HTTP call for the schema's header rules, so it hands out no more than the schema.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let catalog = self.served.catalog.load();
+        let catalog = self.served.catalog();
         let entry = catalog.get(name)?;
         Some(Tool::new_with_raw(entry.name.to_string(), None, Arc::clone(&entry.spec.input_schema)))
     }

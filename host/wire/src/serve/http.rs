@@ -3,7 +3,12 @@
 //! Browsers are kept out: a request whose Origin or Host is not this server's own is refused, so a web
 //! page cannot reach a host on loopback. Beyond loopback every request needs the bearer token.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -84,9 +89,40 @@ pub async fn bind(address: SocketAddr, token: Option<Token>) -> Result<Http, Htt
 }
 
 struct Server {
+    house: Arc<House>,
     default: Mcp,
-    presets: HashMap<String, Result<Mcp, String>>,
+    /// Made when a client first asks for the preset; made anew for a preset that went and came back.
+    presets: Mutex<HashMap<String, (Arc<Served>, Arc<Mcp>)>>,
+    principal: Principal,
+    config: StreamableHttpServerConfig,
     token: Option<Token>,
+}
+
+impl Server {
+    fn preset(&self, name: &str, served: &Arc<Served>) -> Arc<Mcp> {
+        let mut presets = self.presets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, mcp)) = presets.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
+            return Arc::clone(mcp);
+        }
+        let mcp = Arc::new(mcp(&self.house, served, &self.principal, self.config.clone()));
+        presets.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
+        mcp
+    }
+}
+
+fn mcp(
+    house: &Arc<House>,
+    served: &Arc<Served>,
+    principal: &Principal,
+    config: StreamableHttpServerConfig,
+) -> Mcp {
+    let handler = Handler::new(Arc::clone(house), Arc::clone(served), principal.clone());
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SESSION_REST);
+    let sessions = Arc::new(sessions);
+    let make = move || Ok(handler.for_another_client());
+    let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
+    Mcp { service, sessions }
 }
 
 impl Http {
@@ -94,25 +130,15 @@ impl Http {
     pub async fn serve(self, house: Arc<House>, stop: CancellationToken) -> std::io::Result<()> {
         // Event streams never end by themselves, so they are ended when the last requests had their time.
         let end = CancellationToken::new();
-        let service = |served: &Arc<Served>| {
-            let handler = Handler::new(Arc::clone(&house), Arc::clone(served), self.principal());
-            let mut sessions = LocalSessionManager::default();
-            sessions.session_config.keep_alive = Some(SESSION_REST);
-            let sessions = Arc::new(sessions);
-            let make = move || Ok(handler.clone());
-            let service = StreamableHttpService::new(make, Arc::clone(&sessions), self.config(&end));
-            Mcp { service, sessions }
-        };
-        let presets = house.presets.iter().map(|(name, served)| {
-            let served = served.as_ref().map(service).map_err(Clone::clone);
-            (name.clone(), served)
-        });
-        let server = Server {
-            default: service(&house.default),
-            presets: presets.collect(),
+        let (principal, config) = (self.principal(), self.config(&end));
+        let server = Arc::new(Server {
+            default: mcp(&house, house.default(), &principal, config.clone()),
+            presets: Mutex::default(),
             token: self.token.clone(),
-        };
-        let server = Arc::new(server);
+            house,
+            principal,
+            config,
+        });
         let router = Router::new()
             .route("/mcp", any(default_preset))
             .route("/mcp/p/{preset}", any(named_preset))
@@ -187,14 +213,14 @@ async fn named_preset(
     Path(preset): Path<String>,
     request: Request,
 ) -> Response {
-    match server.presets.get(&preset) {
-        Some(Ok(service)) => answer(service, request).await,
+    let presets = server.house.presets();
+    match presets.get(&preset) {
+        Some(Ok(served)) => answer(&server.preset(&preset, served), request).await,
         Some(Err(why)) => {
             refuse(StatusCode::SERVICE_UNAVAILABLE, &format!("Preset '{preset}' cannot be served: {why}"))
         }
         None => {
-            let mut known: Vec<&str> = server.presets.keys().map(String::as_str).collect();
-            known.sort_unstable();
+            let known: Vec<&str> = presets.keys().map(String::as_str).collect();
             let near = names::did_you_mean(&preset, known.iter().copied());
             let shown = names::quoted(&preset, 64);
             let why = format!("Unknown preset '{shown}'.{near} There are: {}.", known.join(", "));

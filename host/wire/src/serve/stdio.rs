@@ -10,7 +10,7 @@ use super::{House, handler::Handler, lines::Lines};
 
 /// Serves the default preset until the client is gone.
 pub async fn serve_stdio(house: Arc<House>) -> Result<(), String> {
-    let served = Arc::clone(&house.default);
+    let served = Arc::clone(house.default());
     let handler = Handler::new(house, served, Principal::Local);
     let running = handler.serve(Lines::new(stdio_pipes())).await.map_err(|error| error.to_string());
     match running {

@@ -1,0 +1,187 @@
+//! The gates of a composition: where their files are, and which of them are loaded.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gatehouse_core::{FaultKind, Source, catalog::Offer, names, schema::Schema, source::Listing};
+use gatehouse_sandbox::{Gate, GateSettings, Sandbox};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use super::said;
+use crate::config::{Config, GateConfig};
+
+/// Gates by name. Once loaded, a gate stays the very version it was, whatever happens to its file.
+pub(crate) struct Gates {
+    config: Arc<Config>,
+    sandbox: Sandbox,
+    loaded: Mutex<BTreeMap<String, Arc<Gate>>>,
+    /// Gates that were served and whose files are gone.
+    withdrawn: BTreeSet<String>,
+}
+
+impl Gates {
+    pub(super) fn new(config: Arc<Config>, sandbox: Sandbox) -> Self {
+        Self { config, sandbox, loaded: Mutex::default(), withdrawn: BTreeSet::new() }
+    }
+
+    pub(super) async fn next(
+        &self,
+        config: Arc<Config>,
+        reread: &BTreeSet<String>,
+        withdrawn: BTreeSet<String>,
+    ) -> Self {
+        let mut loaded = self.loaded().await;
+        loaded.retain(|name, _| {
+            let same = self.config.gates.get(name) == config.gates.get(name)
+                && self.config.gate_folders == config.gate_folders;
+            same && !reread.contains(name) && !withdrawn.contains(name)
+        });
+        Self { config, sandbox: self.sandbox.clone(), loaded: Mutex::new(loaded), withdrawn }
+    }
+
+    /// The same with another version of one gate.
+    pub(crate) async fn put(&self, gate: Arc<Gate>) {
+        self.loaded.lock().await.insert(gate.info().name.clone(), gate);
+    }
+
+    /// Those that are loaded.
+    pub(crate) async fn loaded(&self) -> BTreeMap<String, Arc<Gate>> {
+        self.loaded.lock().await.clone()
+    }
+
+    /// Whether the gate was served and its file is gone.
+    pub(crate) fn is_withdrawn(&self, name: &str) -> bool {
+        self.withdrawn.contains(name)
+    }
+
+    /// All whose files are gone.
+    pub(crate) fn withdrawn(&self) -> &BTreeSet<String> {
+        &self.withdrawn
+    }
+
+    /// Throws away what was kept of components that no gate has used for long. Blocking.
+    pub(crate) fn sweep(&self) {
+        self.sandbox.sweep();
+    }
+
+    /// What a gate offers under these parameters. The error names the gate.
+    pub(super) async fn offer(&self, name: &str, params: &Map<String, Value>) -> Result<Offer, String> {
+        let gate = self.get(name).await?;
+        let listing = list(&gate, params).await.map_err(|why| format!("gate '{name}': {why}"))?;
+        Ok(Offer { source: gate, listing, params: params.clone() })
+    }
+
+    pub(super) async fn get(&self, name: &str) -> Result<Arc<Gate>, String> {
+        let mut loaded = self.loaded.lock().await;
+        if let Some(gate) = loaded.get(name) {
+            return Ok(Arc::clone(gate));
+        }
+        let file = self.file_of(name)?;
+        let settings = self.settings(name);
+        // Nobody waits for this task's thread while gates are loaded, and a gate that the index knows is
+        // loaded in less time than another thread takes to wake.
+        let gate = tokio::task::block_in_place(|| self.sandbox.gate(name, &file, settings));
+        let gate = Arc::new(gate.map_err(|error| format!("gate '{name}' cannot be loaded: {error}"))?);
+        loaded.insert(name.to_owned(), Arc::clone(&gate));
+        Ok(gate)
+    }
+
+    /// A gate from any file, with what the configuration grants to the gate of that name.
+    pub(crate) async fn at(&self, file: &Path) -> Result<Gate, String> {
+        let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let settings = self.settings(&name);
+        tokio::task::block_in_place(|| self.sandbox.gate(&name, file, settings))
+            .map_err(|error| error.to_string())
+    }
+
+    fn settings(&self, name: &str) -> GateSettings {
+        self.config.gates.get(name).cloned().unwrap_or_default().settings
+    }
+
+    /// Names of all gates there are: files in the folders, and those that the configuration names.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let dropped = self.config.gate_folders.iter().flat_map(|folder| wasm_files(folder));
+        let named = self.config.gates.iter().filter(|(_, gate)| gate.component.is_some());
+        let mut names: Vec<String> = dropped.chain(named.map(|(name, _)| name.clone())).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The file of a gate: the one that the configuration names, else `<name>.wasm` in the first folder
+    /// that has one.
+    pub(crate) fn file_of(&self, name: &str) -> Result<PathBuf, String> {
+        if let Some(GateConfig { component: Some(file), .. }) = self.config.gates.get(name) {
+            return Ok(file.clone());
+        }
+        // A gate's name is a file's stem; anything else could lead out of the folder.
+        let folders = self.config.gate_folders.iter().filter(|_| is_gate_name(name));
+        let mut files = folders.map(|folder| (folder, folder.join(format!("{name}.wasm"))));
+        if let Some((folder, file)) = files.find(|(_, file)| file.exists()) {
+            return if stays_inside(folder, &file) {
+                Ok(file)
+            } else {
+                Err(format!(
+                    "gate '{name}': {} is a link that leads out of its folder. To use it all the same, name \
+                     the file with `component` under [gates.{name}] in presets.toml.",
+                    file.display()
+                ))
+            };
+        }
+        Err(self.unknown(name))
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let known = self.names();
+        let near = names::did_you_mean(name, known.iter().map(String::as_str));
+        let shown = names::quoted(name, 64);
+        let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
+        let folders = folders.join(", ");
+        let there_are = match known.is_empty() {
+            true => format!("There is no gate in {folders}; `cargo xtask gates` builds the shipped ones."),
+            false => format!("There are: {}.", known.join(", ")),
+        };
+        format!("unknown gate '{shown}': no {shown}.wasm in {folders}.{near} {there_are}")
+    }
+}
+
+/// What a gate offers under these parameters. Where the gate refuses them, the host looks for the reason in
+/// the schema that the gate declares without any, and words it as it words every such mistake.
+async fn list(gate: &Gate, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
+    let fault = match gate.list(params).await {
+        Ok(listing) => return Ok(listing),
+        Err(fault) => fault,
+    };
+    if fault.kind == FaultKind::InvalidArguments
+        && let Ok(plain) = gate.list(&Map::new()).await
+    {
+        Schema::new(Arc::clone(&plain.params_schema)).check(&Value::Object(params.clone()), "parameter")?;
+    }
+    Err(said(&fault))
+}
+
+/// A link may point to another file of its folder, as mounted folders do, and nowhere else: who can write
+/// links into a folder should not choose files that he cannot write.
+fn stays_inside(folder: &Path, file: &Path) -> bool {
+    if !file.is_symlink() {
+        return true;
+    }
+    let (folder, file) = (folder.canonicalize(), file.canonicalize());
+    matches!((folder, file), (Ok(folder), Ok(file)) if file.starts_with(&folder))
+}
+
+fn wasm_files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let wasm =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
+    let names = wasm.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    names.filter(|name| is_gate_name(name)).collect()
+}
+
+fn is_gate_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
+}

@@ -1,0 +1,155 @@
+//! What running hosts say of themselves, so that `gatehouse status` can tell: a file each in the data
+//! folder, beside a lock that the system takes back when the host ends, however it ends.
+
+use std::{
+    fs::{self, File},
+    io::Write,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use gatehouse_wire::serve::{ClientInfo, House};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::{config::Config, reload::Health};
+
+/// Changes are gathered for so long before they are written.
+const GATHER: Duration = Duration::from_millis(200);
+
+/// What a host is, from its start to its end.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct About {
+    /// Its process.
+    pub(crate) pid: u32,
+    /// When it was started, in milliseconds since 1970.
+    pub(crate) started_at: u64,
+    /// Its version.
+    pub(crate) version: String,
+    /// Its configuration; none for the built-in one.
+    pub(crate) config: Option<PathBuf>,
+    /// The preset it serves to clients that name none.
+    pub(crate) preset: String,
+    /// Where it listens; none for stdio.
+    pub(crate) address: Option<SocketAddr>,
+    #[serde(skip)]
+    folder: PathBuf,
+}
+
+/// A running host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Card {
+    #[serde(flatten)]
+    pub(crate) about: About,
+    /// What is not as the files say.
+    pub(crate) health: Health,
+    /// Who is connected, where clients have sessions.
+    pub(crate) clients: Vec<ClientInfo>,
+}
+
+impl About {
+    pub(crate) fn new(config: &Config, preset: &str, address: Option<SocketAddr>) -> Self {
+        Self {
+            pid: std::process::id(),
+            started_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64),
+            version: env!("CARGO_PKG_VERSION").into(),
+            config: config.file.clone(),
+            preset: preset.into(),
+            address,
+            folder: folder(&config.state),
+        }
+    }
+}
+
+fn folder(state: &Path) -> PathBuf {
+    state.join("hosts")
+}
+
+/// The two files of this process. Gone when it ends in peace; else whoever looks next takes them away.
+struct Files {
+    _lock: File,
+    lock: PathBuf,
+    card: PathBuf,
+}
+
+impl Files {
+    fn make(folder: &Path, pid: u32) -> std::io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let lock = folder.join(format!("{pid}.lock"));
+        let file = File::create(&lock)?;
+        file.lock()?;
+        Ok(Self { _lock: file, lock, card: folder.join(format!("{pid}.json")) })
+    }
+
+    fn write(&self, card: &Card) -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(self.card.parent().unwrap_or(Path::new(".")))?;
+        file.write_all(&serde_json::to_vec(card)?)?;
+        file.persist(&self.card)?;
+        Ok(())
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.card);
+        let _ = fs::remove_file(&self.lock);
+    }
+}
+
+/// Keeps the file of this host up to date until the host ends.
+pub(crate) async fn announce(about: About, house: Arc<House>, mut health: watch::Receiver<Health>) {
+    let mut news = house.news();
+    let (folder, pid) = (about.folder.clone(), about.pid);
+    let files = match tokio::task::spawn_blocking(move || Files::make(&folder, pid)).await {
+        Ok(Ok(files)) => files,
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "`gatehouse status` will not see this host");
+            return;
+        }
+        Err(_) => return,
+    };
+    loop {
+        let card = Card {
+            about: about.clone(),
+            health: health.borrow_and_update().clone(),
+            clients: {
+                news.borrow_and_update();
+                house.clients()
+            },
+        };
+        let written = tokio::task::block_in_place(|| files.write(&card));
+        if let Err(error) = written {
+            tracing::debug!(%error, "`gatehouse status` will not see the latest of this host");
+        }
+        let gone = tokio::select! {
+            changed = health.changed() => changed.is_err(),
+            changed = news.changed() => changed.is_err(),
+        };
+        if gone {
+            return;
+        }
+        tokio::time::sleep(GATHER).await;
+    }
+}
+
+/// The hosts that run on this data folder, by process. Blocking.
+pub(crate) fn running(state: &Path) -> Vec<Card> {
+    let entries = fs::read_dir(folder(state)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let locks = entries.filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
+    let mut cards: Vec<Card> = locks.filter_map(|lock| card(&lock)).collect();
+    cards.sort_by_key(|card| card.about.pid);
+    cards
+}
+
+fn card(lock: &Path) -> Option<Card> {
+    let card = lock.with_extension("json");
+    if File::open(lock).ok()?.try_lock().is_ok() {
+        // Nobody holds it: a host that was killed left it.
+        let _ = fs::remove_file(&card);
+        let _ = fs::remove_file(lock);
+        return None;
+    }
+    serde_json::from_slice(&fs::read(card).ok()?).ok()
+}

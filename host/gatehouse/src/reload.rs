@@ -1,0 +1,277 @@
+//! Hot reload: what is served follows presets.toml and the gates' files, and never gets worse by it.
+//! A change is composed aside, every gate described, every preset built; only then is it swapped in.
+//! What does not pass leaves everything as it was, and the reason is said once.
+
+mod change;
+mod report;
+mod trial;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use gatehouse_sandbox::Stamp;
+use gatehouse_wire::serve::House;
+use tokio::{sync::mpsc, time::Instant};
+
+use crate::{
+    compose::{Composition, Views},
+    config::{Config, Env},
+    watch::Watch,
+};
+use change::Change;
+pub(crate) use report::{Health, Report};
+use trial::{Trial, Verdict};
+
+/// Folders are looked at this often even where nothing tells of changes: mounted ones are silent.
+const RESCAN: Duration = Duration::from_secs(30);
+
+/// A file may be gone for so long before its gate goes too; some tools remove a file to write it anew.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How the configuration was chosen; reading it again follows the same choice.
+pub(crate) struct Origin {
+    /// `--gates`
+    pub(crate) gates: Option<PathBuf>,
+    /// `--preset`
+    pub(crate) preset: Option<String>,
+    /// The environment.
+    pub(crate) env: Env,
+    /// Whether presets are served by name.
+    pub(crate) all: bool,
+}
+
+/// Keeps a house up to date.
+pub(crate) struct Keeper {
+    origin: Origin,
+    house: Arc<House>,
+    current: Composition,
+    failing: BTreeSet<String>,
+    /// presets.toml as it was read last, good or not.
+    text: Option<String>,
+    /// What presets.toml asks for and does not get yet.
+    wanted: Option<Arc<Config>>,
+    /// Files that were tried and refused.
+    refused: BTreeMap<String, Stamp>,
+    /// Gates whose files are gone, and since when.
+    missing: BTreeMap<String, Instant>,
+    trials: BTreeMap<String, Trial>,
+    verdicts: (mpsc::Sender<Verdict>, mpsc::Receiver<Verdict>),
+    report: Report,
+}
+
+impl Keeper {
+    /// `current` is what the house was made of, with the views that could not be served.
+    pub(crate) fn new(
+        origin: Origin,
+        house: Arc<House>,
+        current: Composition,
+        failing: BTreeMap<String, String>,
+        report: Report,
+    ) -> Self {
+        Self {
+            origin,
+            house,
+            text: current.config.text.clone(),
+            current,
+            failing: failing.into_keys().collect(),
+            wanted: None,
+            refused: BTreeMap::new(),
+            missing: BTreeMap::new(),
+            trials: BTreeMap::new(),
+            verdicts: mpsc::channel(16),
+            report,
+        }
+    }
+
+    /// Follows the files until the host ends.
+    pub(crate) async fn run(mut self) {
+        let mut watch = match Watch::new() {
+            Ok(watch) => Some(watch),
+            Err(error) => {
+                tracing::warn!(%error, "files cannot be watched; they are looked at every 30 s instead");
+                None
+            }
+        };
+        tokio::task::block_in_place(|| self.current.gates.sweep());
+        loop {
+            if let Some(watch) = &mut watch {
+                watch.only(&self.folders());
+            }
+            // Also at the start: files may have changed while the host came up.
+            self.look().await;
+            let rest = if self.missing.is_empty() { RESCAN } else { GRACE };
+            let changed = async {
+                match &mut watch {
+                    Some(watch) => watch.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = changed => {}
+                () = tokio::time::sleep(rest) => {}
+                Some(verdict) = self.verdicts.1.recv() => self.end_trial(verdict).await,
+            }
+        }
+    }
+
+    /// Every folder in which something could change that is served.
+    fn folders(&self) -> BTreeSet<PathBuf> {
+        let configs = [Some(&self.current.config), self.wanted.as_ref()];
+        let mut folders = BTreeSet::new();
+        for config in configs.into_iter().flatten() {
+            let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
+            folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
+            folders.extend(config.gate_folders.iter().cloned());
+        }
+        folders
+    }
+
+    /// Looks for changes and applies what passes.
+    async fn look(&mut self) {
+        self.read_configuration();
+        let change = self.changes().await;
+        if change.is_empty() {
+            return;
+        }
+        let Err(why) = self.attempt(&change).await else { return };
+        let parts = change.parts();
+        if parts.len() == 1 {
+            return self.refuse(&change, &why);
+        }
+        // Together they do not work; each may do so alone.
+        for part in parts {
+            if let Err(why) = self.attempt(&part).await {
+                self.refuse(&part, &why);
+            }
+        }
+    }
+
+    /// Reads presets.toml if it says something new.
+    fn read_configuration(&mut self) {
+        let Some(file) = self.current.config.file.clone() else { return };
+        let text = match std::fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) => {
+                let why = format!("{}: cannot be read: {error}", file.display());
+                self.text = None;
+                return self.report.configuration_refused(&why);
+            }
+        };
+        if self.text.as_ref() == Some(&text) {
+            return;
+        }
+        self.text = Some(text.clone());
+        // What was refused may fit the new configuration.
+        self.refused.clear();
+        let text = crate::config::Text { file: Some(file), content: text };
+        match Config::of(&text, self.origin.gates.as_deref(), &self.origin.env) {
+            Ok(config) => self.wanted = Some(Arc::new(config)),
+            Err(error) => {
+                self.wanted = None;
+                self.report.configuration_refused(&error.to_string());
+            }
+        }
+    }
+
+    /// What differs from what is served.
+    async fn changes(&mut self) -> Change {
+        let mut change = Change { configuration: self.wanted.clone(), ..Change::default() };
+        let loaded = self.current.gates.loaded().await;
+        let names = loaded.keys().chain(self.current.gates.withdrawn());
+        for name in names.cloned().collect::<BTreeSet<_>>() {
+            let known = loaded.get(&name).map(|gate| gate.info());
+            let now = self.current.gates.file_of(&name).and_then(|file| match Stamp::read(&file) {
+                Ok(stamp) => Ok((file, stamp)),
+                Err(error) => Err(error.to_string()),
+            });
+            match now {
+                Ok((file, stamp)) => {
+                    self.missing.remove(&name);
+                    let same = known.is_some_and(|known| known.file == file && known.stamp == stamp);
+                    if !same && self.refused.get(&name) != Some(&stamp) {
+                        change.reread.insert(name, stamp);
+                    }
+                }
+                Err(why) if known.is_some() => {
+                    let since = *self.missing.entry(name.clone()).or_insert_with(Instant::now);
+                    if since.elapsed() >= GRACE {
+                        self.missing.remove(&name);
+                        change.withdraw.insert(name, why);
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+        change
+    }
+
+    /// Composes the house with the change and swaps it in, or says why not and changes nothing.
+    async fn attempt(&mut self, change: &Change) -> Result<(), String> {
+        let config = change.configuration.clone().unwrap_or_else(|| Arc::clone(&self.current.config));
+        let reread = change.reread.keys().cloned().collect();
+        let withdrawn =
+            self.current.gates.withdrawn().iter().filter(|name| !change.reread.contains_key(*name));
+        let withdrawn = withdrawn.chain(change.withdraw.keys()).cloned().collect();
+        let next = self.current.next(config, &reread, withdrawn).await;
+        let chosen = next.config.select(self.origin.preset.as_deref(), &self.origin.env);
+        let views = next.views(&chosen.map_err(|error| error.to_string())?, self.origin.all).await?;
+        if let Some((preset, why)) =
+            views.failing().into_iter().find(|(name, _)| !self.failing.contains(name))
+        {
+            return Err(format!("preset '{preset}' could not be served any more: {why}"));
+        }
+        let before = self.swap(next, views).await;
+        self.settle(change, &before).await;
+        Ok(())
+    }
+
+    /// One pointer for each preset; the composition before is given back.
+    async fn swap(&mut self, next: Composition, views: Views) -> Composition {
+        self.failing = views.failing().into_keys().collect();
+        let told = self.house.swap(views.default, views.presets);
+        self.report.swapped(&told);
+        std::mem::replace(&mut self.current, next)
+    }
+
+    /// Says what is in force now, and puts gates on trial that are others than before.
+    async fn settle(&mut self, change: &Change, before: &Composition) {
+        let (old, new) = (before.gates.loaded().await, self.current.gates.loaded().await);
+        for (name, gate) in &new {
+            let digest = &gate.info().digest;
+            match old.get(name) {
+                Some(old) if old.info().digest != *digest => {
+                    self.report.gate_reloaded(name, digest);
+                    self.begin_trial(name, gate, Arc::clone(old));
+                }
+                None if before.gates.is_withdrawn(name) => self.report.gate_reloaded(name, digest),
+                _ if change.reread.contains_key(name) => self.report.gate_settled(name),
+                _ => {}
+            }
+        }
+        self.refused.retain(|name, _| !change.reread.contains_key(name));
+        for (name, why) in &change.withdraw {
+            self.report.gate_withdrawn(name, why);
+        }
+        if change.configuration.is_some() {
+            self.wanted = None;
+            self.report.configuration_applied(&before.config, &self.current.config);
+        }
+    }
+
+    fn refuse(&mut self, change: &Change, why: &str) {
+        for (name, stamp) in &change.reread {
+            self.refused.insert(name.clone(), stamp.clone());
+            self.report.gate_refused(name, why);
+        }
+        for (name, gone) in &change.withdraw {
+            self.report.gate_refused(name, &format!("{gone}; it cannot be withdrawn: {why}"));
+        }
+        if change.configuration.is_some() {
+            self.report.configuration_refused(why);
+        }
+    }
+}

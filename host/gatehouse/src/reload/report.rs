@@ -1,0 +1,113 @@
+//! What became of changes: said once on standard error, and kept for `gatehouse status`.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::config::Config;
+
+/// The state of hot reload, as `gatehouse status` shows it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Health {
+    /// Why the last edit of presets.toml is not in force.
+    pub(crate) configuration: Option<String>,
+    /// Gates whose file on disk is not what is served, with the reason.
+    pub(crate) gates: BTreeMap<String, String>,
+    /// What takes effect at the next start only.
+    pub(crate) restart: Option<String>,
+    /// Changes that were swapped in since the start.
+    pub(crate) reloads: u64,
+}
+
+/// Where changes are reported.
+#[derive(Clone, Default)]
+pub(crate) struct Report(Arc<watch::Sender<Health>>);
+
+impl Report {
+    /// Follows the state.
+    pub(crate) fn follow(&self) -> watch::Receiver<Health> {
+        self.0.subscribe()
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Health)) {
+        self.0.send_if_modified(|health| {
+            let before = health.clone();
+            change(health);
+            *health != before
+        });
+    }
+
+    pub(super) fn configuration_refused(&self, why: &str) {
+        if self.0.borrow().configuration.as_deref() == Some(why) {
+            return;
+        }
+        tracing::error!("{why} (what was served before stays as it was)");
+        self.set(|health| health.configuration = Some(why.to_owned()));
+    }
+
+    pub(super) fn configuration_applied(&self, before: &Config, now: &Config) {
+        let waits =
+            [("host.state", before.state != now.state), ("knowledge", before.knowledge != now.knowledge)];
+        let waits: Vec<&str> =
+            waits.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect();
+        let restart = (!waits.is_empty()).then(|| waits.join(", "));
+        tracing::info!("presets.toml was edited and is in force");
+        if let Some(keys) = &restart {
+            tracing::warn!(
+                "{keys} in presets.toml changed: that takes effect when the host is started again"
+            );
+        }
+        self.set(|health| {
+            health.configuration = None;
+            health.restart = restart.or(health.restart.take());
+        });
+    }
+
+    pub(super) fn gate_reloaded(&self, gate: &str, digest: &str) {
+        tracing::info!("gate '{gate}' was reloaded ({})", digest.get(..12).unwrap_or(digest));
+        self.set(|health| drop(health.gates.remove(gate)));
+    }
+
+    /// Its file is again what is served.
+    pub(super) fn gate_settled(&self, gate: &str) {
+        self.set(|health| drop(health.gates.remove(gate)));
+    }
+
+    pub(super) fn gate_stays_unfit(&self, gate: &str, why: &str) {
+        self.gate(
+            gate,
+            format!("it traps again and again, and the version before it cannot come back: {why}"),
+        );
+    }
+
+    pub(super) fn gate_refused(&self, gate: &str, why: &str) {
+        self.gate(gate, format!("its file changed, and the new version is refused: {why}"));
+    }
+
+    pub(super) fn gate_withdrawn(&self, gate: &str, why: &str) {
+        self.gate(gate, format!("its tools are withdrawn until its file is back: {why}"));
+    }
+
+    pub(super) fn gate_rolled_back(&self, gate: &str, digest: &str) {
+        let digest = digest.get(..12).unwrap_or(digest);
+        self.gate(
+            gate,
+            format!("version {digest} trapped three times in a row; the version before it is served again"),
+        );
+    }
+
+    fn gate(&self, gate: &str, what: String) {
+        tracing::error!("gate '{gate}': {what}");
+        self.set(|health| drop(health.gates.insert(gate.to_owned(), what)));
+    }
+
+    pub(super) fn swapped(&self, told: &[Option<String>]) {
+        self.set(|health| health.reloads += 1);
+        if !told.is_empty() {
+            let presets: Vec<&str> =
+                told.iter().map(|preset| preset.as_deref().unwrap_or("(served)")).collect();
+            tracing::info!("tools changed in {}; connected clients are told", presets.join(", "));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Trials: a version that was just loaded and traps again and again makes room for the one before it.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use gatehouse_sandbox::Gate;
+use tokio::task::JoinSet;
+
+use super::Keeper;
+
+/// How long a version that was just loaded must not trap three times in a row, else the one before it
+/// comes back.
+const TRIAL: Duration = Duration::from_secs(60);
+
+/// A version of a gate that is on trial, and the one before it.
+pub(super) struct Trial {
+    digest: String,
+    before: Arc<Gate>,
+    /// Waits for the verdict, and holds the version meanwhile: no longer than the trial is of interest.
+    _jury: JoinSet<()>,
+}
+
+/// How a trial ended.
+pub(super) struct Verdict {
+    gate: String,
+    digest: String,
+    unfit: bool,
+}
+
+impl Keeper {
+    pub(super) fn begin_trial(&mut self, name: &str, gate: &Arc<Gate>, before: Arc<Gate>) {
+        let digest = gate.info().digest.clone();
+        // A version that replaces one on trial falls back to the one that had stood its trial.
+        let before = self.trials.remove(name).map_or(before, |trial| trial.before);
+        let mut jury = JoinSet::new();
+        let (sender, gate, accused) = (self.verdicts.0.clone(), Arc::clone(gate), name.to_owned());
+        let of = digest.clone();
+        jury.spawn(async move {
+            let unfit = tokio::time::timeout(TRIAL, gate.unfit()).await.is_ok();
+            let _ = sender.send(Verdict { gate: accused, digest: of, unfit }).await;
+        });
+        self.trials.insert(name.to_owned(), Trial { digest, before, _jury: jury });
+    }
+
+    pub(super) async fn end_trial(&mut self, verdict: Verdict) {
+        let Verdict { gate: name, digest, unfit } = verdict;
+        if self.trials.get(&name).is_none_or(|trial| trial.digest != digest) {
+            return;
+        }
+        let Some(Trial { before, .. }) = self.trials.remove(&name).filter(|_| unfit) else { return };
+        let Some(bad) = self.current.gates.loaded().await.remove(&name) else { return };
+        let config = Arc::clone(&self.current.config);
+        let next = self.current.next(config, &BTreeSet::new(), self.current.gates.withdrawn().clone()).await;
+        next.gates.put(before).await;
+        let chosen = next.config.select(self.origin.preset.as_deref(), &self.origin.env);
+        let Ok(chosen) = chosen else { return };
+        match next.views(&chosen, self.origin.all).await {
+            Ok(views) => {
+                self.refused.insert(name.clone(), bad.info().stamp.clone());
+                self.swap(next, views).await;
+                self.report.gate_rolled_back(&name, &digest);
+            }
+            Err(why) => self.report.gate_stays_unfit(&name, &why),
+        }
+    }
+}

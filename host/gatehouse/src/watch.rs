@@ -1,0 +1,82 @@
+//! Says that something changed in some folders. Folders are watched, not files: editors and build tools
+//! put new files in the place of old ones, and a watch on a file would stay with the old one.
+
+use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+
+use notify::{
+    Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+    event::{AccessKind, AccessMode},
+};
+use tokio::sync::mpsc;
+
+/// Nothing may have changed for so long before a change counts: one save is several events.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// A folder that changes all the time is looked at after so long all the same.
+const RESTLESS: Duration = Duration::from_millis(200);
+
+/// Watched folders.
+pub(crate) struct Watch {
+    watcher: RecommendedWatcher,
+    events: mpsc::Receiver<()>,
+    folders: BTreeSet<PathBuf>,
+    /// Folders of which it was said that they cannot be watched.
+    complained: BTreeSet<PathBuf>,
+}
+
+impl Watch {
+    /// Watches nothing yet. Fails where the system has no more watches to give.
+    pub(crate) fn new() -> notify::Result<Self> {
+        // One event that waits stands for all that follow it.
+        let (sender, events) = mpsc::channel(1);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if event.is_ok_and(|event| !matters_not(event.kind)) {
+                let _ = sender.try_send(());
+            }
+        })?;
+        Ok(Self { watcher, events, folders: BTreeSet::new(), complained: BTreeSet::new() })
+    }
+
+    /// Watches these folders and no others. One that cannot be watched, or is not there yet, is said once
+    /// and tried again next time.
+    pub(crate) fn only(&mut self, wanted: &BTreeSet<PathBuf>) {
+        for folder in self.folders.difference(wanted).cloned().collect::<Vec<_>>() {
+            let _ = self.watcher.unwatch(&folder);
+            self.folders.remove(&folder);
+        }
+        // A folder that was removed and made again is another one.
+        self.folders.retain(|folder| folder.exists());
+        for folder in wanted.difference(&self.folders.clone()) {
+            match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
+                Ok(()) => {
+                    self.complained.remove(folder);
+                    self.folders.insert(folder.clone());
+                }
+                Err(error) if self.complained.insert(folder.clone()) => {
+                    tracing::warn!(folder = %folder.display(), %error, "cannot be watched; it is looked at every 30 s instead");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Waits until something changed and then was quiet for a moment.
+    pub(crate) async fn changed(&mut self) {
+        if self.events.recv().await.is_none() {
+            // The watcher is gone; only the clock is left.
+            std::future::pending::<()>().await;
+        }
+        let restless = tokio::time::Instant::now() + RESTLESS;
+        while tokio::time::Instant::now() < restless {
+            if tokio::time::timeout(QUIET, self.events.recv()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether an event tells of no change. That a file was read is none, by us least of all; that one was
+/// closed after writing is one.
+fn matters_not(kind: EventKind) -> bool {
+    kind.is_access() && kind != EventKind::Access(AccessKind::Close(AccessMode::Write))
+}

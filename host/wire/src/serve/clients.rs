@@ -1,0 +1,129 @@
+//! Who is connected to a preset: they are told when their tools change, and it is kept whether they
+//! asked for the list again. Only clients with a session are known here; stateless ones come and go with
+//! each request, and those that subscribe are told by their subscription.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use gatehouse_core::{catalog::Generation, names::quoted};
+use rmcp::{RoleServer, service::Peer};
+use serde::{Deserialize, Serialize};
+
+use super::house::News;
+
+/// A client that does not take a notification for so long is left to find out by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What one client did; shared between its handler and the list of clients.
+#[derive(Default)]
+pub(super) struct Client {
+    /// The generation of the list it got last, 0 for none.
+    listed: AtomicU64,
+    /// The times, in milliseconds since 1970, when it was told last and listed last; 0 for never.
+    told_at: AtomicU64,
+    listed_at: AtomicU64,
+}
+
+impl Client {
+    /// The client got the list of this generation.
+    pub(super) fn lists(&self, generation: Generation) {
+        self.listed.store(generation.0, Ordering::Relaxed);
+        self.listed_at.store(now_ms(), Ordering::Relaxed);
+    }
+}
+
+/// A connected client, for people. Times are milliseconds since 1970.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClientInfo {
+    /// As the client calls itself.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The protocol version it speaks.
+    pub protocol: String,
+    /// When it was last told that its tools changed.
+    pub told_at: Option<u64>,
+    /// When it last asked for the list.
+    pub listed_at: Option<u64>,
+    /// Whether it asked for the list since it was told.
+    pub up_to_date: bool,
+}
+
+struct Connected {
+    client: Arc<Client>,
+    peer: Peer<RoleServer>,
+}
+
+/// The clients of one preset.
+pub(super) struct Clients {
+    connected: Mutex<Vec<Connected>>,
+    news: News,
+}
+
+impl Clients {
+    pub(super) fn new(news: News) -> Self {
+        Self { connected: Mutex::default(), news }
+    }
+
+    /// A client has shaken hands.
+    pub(super) fn join(&self, client: Arc<Client>, peer: Peer<RoleServer>) {
+        let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        connected.retain(|known| !known.peer.is_transport_closed());
+        connected.push(Connected { client, peer });
+        drop(connected);
+        self.changed();
+    }
+
+    /// What is known about a client is another thing now.
+    pub(super) fn changed(&self) {
+        self.news.send_replace(());
+    }
+
+    /// Tells every client that its tools changed. Waits for none of them.
+    pub(super) fn tell(&self) {
+        let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        connected.retain(|known| !known.peer.is_transport_closed());
+        for Connected { client, peer } in connected.iter() {
+            client.told_at.store(now_ms(), Ordering::Relaxed);
+            let peer = peer.clone();
+            tokio::spawn(async move {
+                let told = tokio::time::timeout(PATIENCE, peer.notify_tool_list_changed()).await;
+                if !matches!(told, Ok(Ok(()))) {
+                    tracing::warn!("a client could not be told that its tools changed");
+                }
+            });
+        }
+        drop(connected);
+        self.changed();
+    }
+
+    /// Those whose connection stands.
+    pub(super) fn infos(&self) -> Vec<ClientInfo> {
+        let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        connected.iter().filter(|known| !known.peer.is_transport_closed()).map(info).collect()
+    }
+}
+
+fn info(Connected { client, peer }: &Connected) -> ClientInfo {
+    let at = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|ms| *ms > 0);
+    let (told_at, listed_at) = (at(&client.told_at), at(&client.listed_at));
+    let said = peer.peer_info();
+    let text = |text: Option<&str>| quoted(text.unwrap_or("unknown"), 64);
+    ClientInfo {
+        name: text(said.as_ref().map(|said| said.client_info.name.as_str())),
+        version: text(said.as_ref().map(|said| said.client_info.version.as_str())),
+        protocol: text(said.as_ref().map(|said| said.protocol_version.as_str())),
+        told_at,
+        listed_at,
+        up_to_date: told_at <= listed_at,
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,179 @@
+//! What is served, and how it changes while clients are connected: a reload hands over new catalogs, the
+//! swap is one pointer, and clients are told only where the bytes of their tools/list became others.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use gatehouse_core::{Catalog, Exposure, Pipeline};
+use tokio::sync::watch;
+
+use super::{
+    clients::{Client, ClientInfo, Clients},
+    reply,
+};
+
+/// One preset as it is to be served from now on.
+pub struct View {
+    /// What may be called.
+    pub catalog: Catalog,
+    /// A sentence for the client's model.
+    pub description: Option<String>,
+}
+
+/// A preset that is served. Its clients keep it while what is in it changes.
+pub struct Served {
+    catalog: ArcSwap<Catalog>,
+    description: Mutex<Option<String>>,
+    /// Counts the lists that clients were told of.
+    changes: watch::Sender<u64>,
+    clients: Clients,
+}
+
+impl Served {
+    fn new(view: View, news: &News) -> Self {
+        Self {
+            catalog: ArcSwap::from_pointee(view.catalog),
+            description: Mutex::new(view.description),
+            changes: watch::Sender::new(0),
+            clients: Clients::new(news.clone()),
+        }
+    }
+
+    /// What may be called now. A call keeps what it got here to its end.
+    pub(super) fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    pub(super) fn description(&self) -> Option<String> {
+        self.description.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Wakes whenever the client has to be told.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(super) fn clients(&self) -> &Clients {
+        &self.clients
+    }
+
+    /// Puts the new view in place. True where the client sees another tools/list than before.
+    fn swap(&self, view: View) -> bool {
+        *self.description.lock().unwrap_or_else(PoisonError::into_inner) = view.description;
+        let catalog = Arc::new(view.catalog);
+        let before = self.catalog.swap(Arc::clone(&catalog));
+        if listed(&before) == listed(&catalog) {
+            return false;
+        }
+        self.changes.send_modify(|count| *count += 1);
+        self.clients.tell();
+        true
+    }
+
+    /// The preset is gone: who is still connected sees no tool any more.
+    fn retire(&self, preset: &str) {
+        let nothing = Exposure::of_gates(preset, Vec::new());
+        if let Ok(catalog) = Catalog::build(&nothing, Vec::new()) {
+            self.swap(View { catalog, description: self.description() });
+        }
+    }
+}
+
+/// The bytes of tools/list.
+fn listed(catalog: &Catalog) -> Vec<u8> {
+    serde_json::to_vec(&reply::tools(catalog)).unwrap_or_default()
+}
+
+/// Wakes whoever reports on clients.
+pub(super) type News = watch::Sender<()>;
+
+/// A preset, or why it cannot be served.
+type Named = Result<Arc<Served>, String>;
+
+/// Everything clients can reach.
+pub struct House {
+    pub(super) pipeline: Arc<Pipeline>,
+    default: Arc<Served>,
+    presets: ArcSwap<BTreeMap<String, Named>>,
+    news: News,
+}
+
+impl House {
+    /// `default` is what clients get that name no preset, `presets` are those that HTTP serves by name; one
+    /// that cannot be served says why.
+    pub fn new(pipeline: Pipeline, default: View, presets: BTreeMap<String, Result<View, String>>) -> Self {
+        let news = News::default();
+        let served = |view| Arc::new(Served::new(view, &news));
+        let presets = presets.into_iter().map(|(name, view)| (name, view.map(served))).collect();
+        let default = served(default);
+        Self { pipeline: Arc::new(pipeline), default, presets: ArcSwap::from_pointee(presets), news }
+    }
+
+    /// Serves these from now on, in place of what was served. Calls that run end under what they began
+    /// with. Gives the presets whose clients were told of another tools/list; the default one has no name.
+    pub fn swap(
+        &self,
+        default: View,
+        presets: BTreeMap<String, Result<View, String>>,
+    ) -> Vec<Option<String>> {
+        let mut told = Vec::new();
+        if self.default.swap(default) {
+            told.push(None);
+        }
+        let before = self.presets.load_full();
+        let mut now = BTreeMap::new();
+        for (name, view) in presets {
+            let named = match (view, before.get(&name)) {
+                (Ok(view), Some(Ok(served))) => {
+                    if served.swap(view) {
+                        told.push(Some(name.clone()));
+                    }
+                    Ok(Arc::clone(served))
+                }
+                (Ok(view), _) => Ok(Arc::new(Served::new(view, &self.news))),
+                (Err(why), _) => Err(why),
+            };
+            now.insert(name, named);
+        }
+        self.presets.store(Arc::new(now));
+        for (name, served) in before.iter().filter_map(|(name, served)| Some((name, served.as_ref().ok()?))) {
+            if !matches!(self.presets.load().get(name), Some(Ok(_))) {
+                served.retire(name);
+                told.push(Some(name.clone()));
+            }
+        }
+        told
+    }
+
+    /// What clients get that name no preset.
+    pub(super) fn default(&self) -> &Arc<Served> {
+        &self.default
+    }
+
+    /// The presets that are served by name.
+    pub(super) fn presets(&self) -> Arc<BTreeMap<String, Named>> {
+        self.presets.load_full()
+    }
+
+    /// Who is connected, was told of changes and has listed since.
+    pub fn clients(&self) -> Vec<ClientInfo> {
+        let mut clients = self.default.clients.infos();
+        for served in self.presets.load().values().filter_map(|served| served.as_ref().ok()) {
+            clients.extend(served.clients.infos());
+        }
+        clients
+    }
+
+    /// Wakes when [`House::clients`] has something new to say.
+    pub fn news(&self) -> watch::Receiver<()> {
+        self.news.subscribe()
+    }
+
+    /// A client that has said nothing yet.
+    pub(super) fn client(&self) -> Arc<Client> {
+        Arc::default()
+    }
+}

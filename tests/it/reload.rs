@@ -1,0 +1,193 @@
+//! Hot reload: what is served follows the files, clients are told when their tools change, and nothing
+//! that is broken takes anything away.
+
+mod configuration;
+mod over_http;
+mod soak;
+
+use std::{fs, path::Path};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Place, put, variant};
+
+const PRESETS: &str = "[presets.one]\ngates.echo = {}\n";
+
+fn house() -> (Place, Client) {
+    let place = Place::with(PRESETS, &["echo"]);
+    let client = Client::start(&place, "one");
+    (place, client)
+}
+
+fn status(place: &Place) -> Value {
+    place.run(&["status", "--json"]).json()
+}
+
+#[test]
+fn a_replaced_gate_is_served_and_the_client_is_told() {
+    let (place, mut client) = house();
+    assert_eq!(client.tools(), ["big", "echo"]);
+    place.replace_gate("echo", &place.gate_bytes("vices"));
+    client.told(1);
+    assert!(client.tools().contains(&"well_behaved".to_owned()));
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+    assert!(client.log_with("gate 'echo' was reloaded").contains("tools changed in"));
+}
+
+#[test]
+fn a_call_ends_on_the_version_it_began_with() {
+    let presets = "[gates.echo]\nlimits = { time = \"1 s\" }\n[presets.one]\ngates.echo = {}\n";
+    let place = Place::with(presets, &["echo"]);
+    let (echo, vices) = (place.gate_bytes("echo"), place.gate_bytes("vices"));
+    place.replace_gate("echo", &vices);
+    let mut client = Client::start(&place, "one");
+    let running = client.ask("tools/call", json!({"name": "vice_loop", "arguments": {}}));
+    place.replace_gate("echo", &echo);
+    client.told(1);
+    assert_eq!(client.tools(), ["big", "echo"]);
+    // The old version's tool is unknown now, and its call still has its own end.
+    let answer = client.answer(running);
+    assert_eq!(answer["result"]["structuredContent"]["error"]["type"], "TIMEOUT", "{answer}");
+    assert_eq!(client.call("vice_loop", json!({}))["message"], "Unknown tool: 'vice_loop'.");
+}
+
+#[test]
+fn clients_are_told_only_when_their_list_changes() {
+    let (place, mut client) = house();
+    let echo = place.gate_bytes("echo");
+    assert_eq!(client.text("echo", json!({"text": "a"})), "a");
+    // Another digest, the same tools: served, not told.
+    place.replace_gate("echo", &variant(&echo, 1));
+    client.log_with("gate 'echo' was reloaded");
+    // The same bytes in a new file: not even that.
+    place.replace_gate("echo", &variant(&echo, 1));
+    place.replace_gate("echo", &place.gate_bytes("vices"));
+    client.told(1);
+    client.request("ping", json!({}));
+    assert_eq!(client.times_told(), 1);
+    // The log comes by its own way.
+    while client.log().matches("was reloaded").count() < 2 {
+        std::thread::yield_now();
+    }
+    assert_eq!(client.log().matches("was reloaded").count(), 2, "{}", client.log());
+}
+
+#[test]
+fn a_broken_file_leaves_the_old_version_serving() {
+    let (place, mut client) = house();
+    assert_eq!(client.text("echo", json!({"text": "a"})), "a");
+    let vices = place.gate_bytes("vices");
+    let gate = place.path("gates/echo.wasm");
+    for (broken, why) in [
+        (&b"no wasm at all"[..], "is not WebAssembly"),
+        (&b"\0asm\x01\0\0\0"[..], "core WebAssembly module"),
+        (&vices[..vices.len() / 2], "is not a valid component"),
+    ] {
+        put(&gate, broken);
+        let log = client.log_with(why);
+        assert!(log.contains("gate 'echo': its file changed, and the new version is refused"), "{log}");
+        assert_eq!(client.text("echo", json!({"text": "b"})), "b");
+        assert_eq!(client.tools(), ["big", "echo"]);
+    }
+    let why = loop {
+        // What hosts say of themselves is written a moment later.
+        if let Some(why) = status(&place)["hosts"][0]["health"]["gates"]["echo"].as_str() {
+            break why.to_owned();
+        }
+    };
+    assert!(why.contains("refused") && why.contains("echo.wasm"), "{why}");
+    // Written in place, bit by bit, as a slow copy does.
+    write_slowly(&gate, &vices);
+    client.told(1);
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+fn write_slowly(path: &Path, bytes: &[u8]) {
+    use std::io::Write;
+    let mut file = fs::File::create(path).expect("open");
+    for part in bytes.chunks(bytes.len() / 6) {
+        file.write_all(part).and_then(|()| file.sync_all()).expect("write");
+    }
+}
+
+#[test]
+fn a_version_whose_tools_collide_is_refused() {
+    let presets = "[presets.two]\ngates.echo = {}\ngates.vices = {}\n";
+    let place = Place::with(presets, &["echo", "vices"]);
+    let mut client = Client::start(&place, "two");
+    let before = client.tools();
+    place.replace_gate("echo", &place.gate_bytes("vices"));
+    client.log_with("Tool name collision");
+    assert_eq!(client.tools(), before);
+}
+
+#[test]
+fn a_removed_gate_takes_its_tools_along_and_brings_them_back() {
+    let (place, mut client) = house();
+    assert_eq!(client.tools(), ["big", "echo"]);
+    let gate = place.path("gates/echo.wasm");
+    fs::rename(&gate, place.path("gates/other.wasm")).expect("rename");
+    client.told(1);
+    assert_eq!(client.tools(), [""; 0]);
+    client.log_with("its tools are withdrawn until its file is back");
+    fs::rename(place.path("gates/other.wasm"), &gate).expect("rename");
+    client.told(2);
+    assert_eq!(client.text("echo", json!({"text": "back"})), "back");
+    while status(&place)["hosts"][0]["health"]["gates"] != json!({}) {}
+}
+
+#[test]
+fn a_version_that_traps_three_times_makes_room_for_the_one_before() {
+    let (place, mut client) = house();
+    assert_eq!(client.text("echo", json!({"text": "a"})), "a");
+    place.replace_gate("echo", &place.gate_bytes("vices"));
+    client.told(1);
+    for _ in 0..3 {
+        assert!(client.fails("vice_trap", json!({})).contains("trapped"));
+    }
+    client.told(2);
+    assert_eq!(client.tools(), ["big", "echo"]);
+    assert_eq!(client.text("echo", json!({"text": "old"})), "old");
+    client.log_with("trapped three times in a row; the version before it is served again");
+    // The bad file stays where it is and is not taken again; another one is.
+    place.replace_gate("echo", &variant(&place.gate_bytes("vices"), 1));
+    client.told(3);
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_folder_is_refused() {
+    let place = Place::with(PRESETS, &["echo"]);
+    let gate = place.path("gates/echo.wasm");
+    fs::rename(&gate, place.path("elsewhere.wasm")).expect("move");
+    std::os::unix::fs::symlink("../elsewhere.wasm", &gate).expect("link");
+    let ran = place.run(&["serve", "--preset", "one"]);
+    assert_eq!(ran.code(), 2);
+    assert!(ran.stderr().contains("is a link that leads out of its folder"), "{}", ran.stderr());
+    assert!(ran.stderr().contains("`component` under [gates.echo]"), "{}", ran.stderr());
+    place.write("presets.toml", format!("[gates.echo]\ncomponent = \"elsewhere.wasm\"\n{PRESETS}"));
+    assert_eq!(Client::start(&place, "one").tools(), ["big", "echo"]);
+}
+
+#[test]
+fn status_says_who_was_told_and_has_listed_since() {
+    let (place, mut client) = house();
+    client.tools();
+    place.replace_gate("echo", &place.gate_bytes("vices"));
+    client.told(1);
+    let up_to_date = |wanted: bool| loop {
+        let told = status(&place);
+        let known = &told["hosts"][0]["clients"][0];
+        if known["told_at"].is_u64() && known["up_to_date"] == wanted {
+            break told;
+        }
+    };
+    let told = up_to_date(false);
+    assert_eq!(told["hosts"][0]["clients"][0]["name"], "test", "{told}");
+    client.tools();
+    up_to_date(true);
+    assert!(place.run(&["status"]).stdout().contains("has listed since"));
+    assert_eq!(client.close(), Some(0));
+    assert_eq!(status(&place)["hosts"], json!([]));
+}
