@@ -11,6 +11,7 @@ mod configuration;
 mod documentation;
 mod http;
 mod knowledge;
+mod nesting;
 mod protocol;
 mod reload;
 mod tidy;

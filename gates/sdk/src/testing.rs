@@ -22,6 +22,7 @@ type Upsert = Box<dyn Fn(&[Draft]) -> Result<IndexReport, Fault>>;
 type Patch = Box<dyn Fn(&str, &Changes, Option<&str>, bool) -> Result<PatchReport, Fault>>;
 type Index = Box<dyn Fn(Option<&str>, &IndexOptions) -> Result<IndexReport, Fault>>;
 type Stats = Box<dyn Fn() -> Result<Statistics, Fault>>;
+type CallTool = Box<dyn Fn(&str, &str) -> Result<Reply, Fault>>;
 type Extract = Box<dyn Fn(&str, &str, u32) -> Result<ExtractResult, Fault>>;
 
 /// The host as a test wants it.
@@ -38,6 +39,8 @@ pub struct Fake {
     index: Option<Index>,
     stats: Option<Stats>,
     extract: Option<Extract>,
+    tools: Vec<catalog::Entry>,
+    call_tool: Option<CallTool>,
     heard: RefCell<Vec<String>>,
 }
 
@@ -140,6 +143,18 @@ impl Fake {
         self
     }
 
+    /// What [`crate::catalog::tools`] finds and [`crate::catalog::call`] does.
+    #[must_use]
+    pub fn catalog(
+        mut self,
+        tools: Vec<crate::catalog::Entry>,
+        f: impl Fn(&str, &str) -> Result<Reply, Fault> + 'static,
+    ) -> Self {
+        self.tools = tools;
+        self.call_tool = Some(Box::new(f));
+        self
+    }
+
     /// Runs `body` with this host in place, on this thread.
     pub fn run<T>(self, body: impl FnOnce() -> T) -> T {
         self.run_and_hear(body).0
@@ -203,6 +218,21 @@ pub(crate) mod context {
     }
     pub(crate) fn exposed_name(tool: &str) -> Option<String> {
         current().exposed.get(tool).cloned()
+    }
+}
+
+pub(crate) mod catalog {
+    use super::*;
+    pub(crate) use crate::bindings::gatehouse::gate::catalog::Entry;
+
+    pub(crate) fn tools() -> Result<Vec<Entry>, Fault> {
+        Ok(current().tools.clone())
+    }
+    pub(crate) fn schema(_tool: &str) -> Result<String, Fault> {
+        unset("schema")
+    }
+    pub(crate) fn call(tool: &str, arguments: &str) -> Result<Reply, Fault> {
+        current().call_tool.as_ref().map_or_else(|| unset("call"), |f| f(tool, arguments))
     }
 }
 

@@ -15,7 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     catalog::{Catalog, Entry},
+    nesting::Ceiling,
     outcome::Fault,
+    pipeline::Pipeline,
+    tool::SourceId,
 };
 
 /// Who calls.
@@ -70,6 +73,12 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Where progress goes, if the client asked for it.
     pub progress: Option<Arc<dyn ProgressSink>>,
+    /// The line it takes, for the calls it makes itself. Set by the pipeline.
+    pub(crate) line: Option<Arc<Pipeline>>,
+    /// The sources of the calls it is nested in, outermost first; none for a client's own call.
+    pub within: Vec<SourceId>,
+    /// What it may do at most, where a tool makes it that promised no more.
+    pub(crate) ceiling: Option<Ceiling>,
 }
 
 impl Call {
@@ -85,6 +94,9 @@ impl Call {
             deadline: Instant::now() + Duration::from_secs(300),
             cancel: CancellationToken::new(),
             progress: None,
+            line: None,
+            within: Vec::new(),
+            ceiling: None,
         }
     }
 

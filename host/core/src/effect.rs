@@ -14,6 +14,17 @@ pub enum Effect {
     ExternalExec,
 }
 
+impl Effect {
+    /// For messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Mutating => "mutating",
+            Self::ExternalExec => "external-exec",
+        }
+    }
+}
+
 /// What a tool is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

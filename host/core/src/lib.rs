@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod effect;
 pub mod json;
 pub mod names;
+pub mod nesting;
 pub mod outcome;
 pub mod page;
 pub mod pipeline;

@@ -1,6 +1,7 @@
 //! The wasmtime engine and its pool, made once and on first use: a host that only lists
 //! tools from its index never pays for it.
 
+use gatehouse_core::nesting::MAX_DEPTH;
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
     component::{HasSelf, Linker},
@@ -9,7 +10,12 @@ use wasmtime::{
 use crate::{abi::v0_1, limits::MAX_MEMORY, state::State, ticker::Ticker};
 
 /// Instances that may live at the same time, over all gates.
-pub(crate) const MAX_INSTANCES: u32 = 256;
+const MAX_INSTANCES: u32 = 256;
+
+/// How many of them are for calls of each depth. The deepest wait for nobody, so every call gets its place.
+pub(crate) const PLACES: [usize; MAX_DEPTH + 1] = [192, 16, 16, 16, 16];
+
+const _: () = assert!(192 + 4 * 16 == MAX_INSTANCES);
 
 /// What one instance may be made of. Interpreters bring several core modules, each with its tables.
 pub(crate) const MAX_CORE_INSTANCES: u32 = 20;

@@ -163,7 +163,7 @@ impl Source for Gate {
             return Ok(listing);
         }
         let ready = self.ready().await?;
-        let _place = self.shared.place().await?;
+        let _place = self.shared.place(0).await?;
         let facts = self.facts(Arc::clone(&params), None);
         let limits = Limits { time: DESCRIBE_TIME, ..self.limits.clone() };
         let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await;
@@ -179,11 +179,12 @@ impl Source for Gate {
     }
 
     async fn call(&self, call: SourceCall<'_>) -> Outcome {
-        let _turn = self.turn().await?;
-        let ready = self.ready().await?;
-        let _place = self.shared.place().await?;
         let SourceCall { call, tool, params } = call;
-        let facts = self.facts(params.into(), Some(Client::of(call)));
+        // A gate that calls itself runs on the turn that its call around holds; another would never come.
+        let _turn = if call.within.contains(&self.id) { None } else { Some(self.turn().await?) };
+        let ready = self.ready().await?;
+        let _place = self.shared.place(call.within.len()).await?;
+        let facts = self.facts(params.into(), Some(Client::of(call, &self.id, tool, &self.grants)));
         let request = ToolCall {
             id: call.id.to_string(),
             tool: tool.name.to_string(),

@@ -10,6 +10,7 @@ use std::{
 use gatehouse_core::{
     capability::{Ask, Capability, Grants},
     names::quoted,
+    nesting::MAX_DEPTH,
     outcome::Fault,
 };
 use sha2::{Digest, Sha256};
@@ -19,7 +20,7 @@ use wasmtime::{Engine, component::Component};
 use crate::{
     Ports,
     abi::v0_1::GatePre,
-    engine::{MAX_INSTANCES, Runtime},
+    engine::{PLACES, Runtime},
     gate::{Gate, GateInfo},
     index::{Index, Stamp},
     instance::Ready,
@@ -65,7 +66,8 @@ pub(crate) struct Shared {
     runtime: OnceLock<Arc<Runtime>>,
     /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
     compiling: Mutex<()>,
-    places: Semaphore,
+    /// By the depth of the call.
+    places: [Semaphore; MAX_DEPTH + 1],
 }
 
 /// Loads gates and runs them.
@@ -84,8 +86,9 @@ impl Sandbox {
             machine_code: MachineCode::new(cache.join("machine-code")),
             runtime: OnceLock::new(),
             compiling: Mutex::new(()),
-            // Each instance holds one place, and the pool has room for all that it may be made of.
-            places: Semaphore::new(MAX_INSTANCES as usize),
+            // Each instance holds one place, and the pool has room for all that it may be made of. Nested
+            // calls have places of their own: those that wait for them hold on to theirs.
+            places: std::array::from_fn(|depth| Semaphore::new(PLACES[depth])),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -189,9 +192,12 @@ impl Shared {
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
     }
 
-    /// A place in the pool; waits when all are taken.
-    pub(crate) async fn place(&self) -> Result<SemaphorePermit<'_>, Fault> {
-        self.places.acquire().await.map_err(|_| Fault::unavailable("The sandbox is closing."))
+    /// A place in the pool for a call of this depth; waits when all are taken.
+    pub(crate) async fn place(&self, depth: usize) -> Result<SemaphorePermit<'_>, Fault> {
+        self.places[depth.min(MAX_DEPTH)]
+            .acquire()
+            .await
+            .map_err(|_| Fault::unavailable("The sandbox is closing."))
     }
 }
 

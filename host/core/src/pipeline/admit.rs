@@ -1,5 +1,6 @@
 //! Admits calls of tools that the caller's preset exposes. A hidden tool is as unknown as one that
-//! does not exist, and the suggestion names only tools that are not hidden.
+//! does not exist, and the suggestion names only tools that are not hidden. A call that a tool makes may do
+//! no more than that tool declares.
 
 use async_trait::async_trait;
 
@@ -11,7 +12,8 @@ pub(super) struct Admit;
 #[async_trait]
 impl Stage for Admit {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        call.entry()?;
+        let entry = call.entry()?;
+        call.ceiling.as_ref().map_or(Ok(()), |ceiling| ceiling.admits(&entry.spec))?;
         next.run(call).await
     }
 }

@@ -64,7 +64,8 @@ impl Pipeline {
     }
 
     /// Takes a call down the line and its outcome back.
-    pub async fn call(&self, call: &mut Call) -> Outcome {
+    pub async fn call(self: &Arc<Self>, call: &mut Call) -> Outcome {
+        call.line = Some(Arc::clone(self));
         Next { stages: &self.stages }.run(call).await
     }
 }

@@ -66,7 +66,7 @@ pub(crate) struct Gate {
     /// SHA-256 of the component, hexadecimal; another file is refused.
     #[schemars(with = "Option<String>")]
     pub(crate) sha256: Option<Spanned<String>>,
-    /// Capabilities it may use: "knowledge", "knowledge:read".
+    /// Capabilities it may use: "knowledge", "knowledge:read", "catalog".
     #[schemars(with = "Vec<String>")]
     pub(crate) grants: Vec<Spanned<String>>,
     /// What one call may use up.

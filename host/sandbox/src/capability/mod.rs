@@ -1,6 +1,7 @@
 //! The composition list of capabilities: one file per WIT interface, one field per capability.
 //! A capability holds its port and the grant; nothing of a gate's own choosing ends up here.
 
+mod catalog;
 mod context;
 mod knowledge;
 mod text;
@@ -9,8 +10,10 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     call::{Call, ProgressSink},
-    capability::Grants,
+    capability::{Capability, Grants},
     catalog::Catalog,
+    nesting::Nesting,
+    tool::{SourceId, ToolSpec},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -32,11 +35,15 @@ pub(crate) struct Client {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Option<Arc<dyn ProgressSink>>,
+    /// For calls of the gate's own, where it is granted to make any.
+    pub(crate) nesting: Option<Nesting>,
 }
 
 impl Client {
-    pub(crate) fn of(call: &Call) -> Self {
+    pub(crate) fn of(call: &Call, source: &SourceId, tool: &ToolSpec, grants: &Grants) -> Self {
+        let may_call = grants.access(Capability::Catalog).is_some();
         Self {
+            nesting: may_call.then(|| Nesting::of(call, source, tool)).flatten(),
             catalog: Arc::clone(&call.catalog),
             cancel: call.cancel.clone(),
             progress: call.progress.clone(),
@@ -46,6 +53,7 @@ impl Client {
 
 /// Every capability a gate can have.
 pub(crate) struct Capabilities {
+    pub(crate) catalog: catalog::Tools,
     pub(crate) context: context::Context,
     pub(crate) knowledge: knowledge::Knowledge,
     pub(crate) text: text::Text,
@@ -53,7 +61,9 @@ pub(crate) struct Capabilities {
 
 impl Capabilities {
     pub(crate) fn new(facts: CallFacts) -> Self {
+        let mut facts = facts;
         Self {
+            catalog: catalog::Tools::new(&mut facts),
             knowledge: knowledge::Knowledge::new(&facts),
             text: text::Text::new(&facts),
             context: context::Context::new(facts),
