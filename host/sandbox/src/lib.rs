@@ -21,7 +21,7 @@ mod ticker;
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Clock, Knowledge, Text};
+use gatehouse_core::ports::{Clock, Http, Knowledge, Text};
 
 pub use gate::{Gate, GateInfo};
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
@@ -36,4 +36,6 @@ pub struct Ports {
     pub knowledge: Arc<dyn Knowledge>,
     /// The compressors.
     pub text: Arc<dyn Text>,
+    /// The way to the network.
+    pub http: Arc<dyn Http>,
 }
