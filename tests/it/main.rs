@@ -12,6 +12,7 @@ mod documentation;
 mod http;
 mod knowledge;
 mod nesting;
+mod outbound;
 mod protocol;
 mod reload;
 mod tidy;

@@ -7,9 +7,17 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use crate::{
-    Fault, Gate, Params, Reply, bindings::gatehouse::gate::types, context::Level, knowledge::*,
+    Fault, Gate, Params, Reply,
+    bindings::gatehouse::gate::types,
+    context::Level,
+    http::{Request, Response},
+    knowledge::*,
     text::ExtractResult,
 };
+
+mod host;
+
+pub(crate) use host::{catalog, context, http, knowledge, text};
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Fake>>> = const { RefCell::new(None) };
@@ -23,6 +31,7 @@ type Patch = Box<dyn Fn(&str, &Changes, Option<&str>, bool) -> Result<PatchRepor
 type Index = Box<dyn Fn(Option<&str>, &IndexOptions) -> Result<IndexReport, Fault>>;
 type Stats = Box<dyn Fn() -> Result<Statistics, Fault>>;
 type CallTool = Box<dyn Fn(&str, &str) -> Result<Reply, Fault>>;
+type Fetch = Box<dyn Fn(&Request) -> Result<Response, Fault>>;
 type Extract = Box<dyn Fn(&str, &str, u32) -> Result<ExtractResult, Fault>>;
 
 /// The host as a test wants it.
@@ -41,6 +50,7 @@ pub struct Fake {
     extract: Option<Extract>,
     tools: Vec<catalog::Entry>,
     call_tool: Option<CallTool>,
+    fetch: Option<Fetch>,
     heard: RefCell<Vec<String>>,
 }
 
@@ -155,6 +165,13 @@ impl Fake {
         self
     }
 
+    /// What [`crate::http::fetch`] does, and [`crate::http::fetch_many`] with each of its requests.
+    #[must_use]
+    pub fn fetch(mut self, f: impl Fn(&Request) -> Result<Response, Fault> + 'static) -> Self {
+        self.fetch = Some(Box::new(f));
+        self
+    }
+
     /// Runs `body` with this host in place, on this thread.
     pub fn run<T>(self, body: impl FnOnce() -> T) -> T {
         self.run_and_hear(body).0
@@ -198,79 +215,4 @@ fn current() -> Rc<Fake> {
 
 fn unset<T>(function: &str) -> Result<T, Fault> {
     Err(Fault::internal(format!("the test's host has no '{function}'")))
-}
-
-pub(crate) mod context {
-    use super::*;
-
-    pub(crate) fn log(level: Level, message: &str, fields: &str) {
-        current().heard.borrow_mut().push(format!("{level:?}: {message} {fields}").trim_end().to_owned());
-    }
-    pub(crate) fn progress(done: u64, total: Option<u64>, message: Option<&str>) {
-        let total = total.map(|t| format!("/{t}")).unwrap_or_default();
-        current().heard.borrow_mut().push(format!("{done}{total} {}", message.unwrap_or_default()));
-    }
-    pub(crate) fn now() -> u64 {
-        current().now
-    }
-    pub(crate) fn cancelled() -> bool {
-        current().cancelled
-    }
-    pub(crate) fn exposed_name(tool: &str) -> Option<String> {
-        current().exposed.get(tool).cloned()
-    }
-}
-
-pub(crate) mod catalog {
-    use super::*;
-    pub(crate) use crate::bindings::gatehouse::gate::catalog::Entry;
-
-    pub(crate) fn tools() -> Result<Vec<Entry>, Fault> {
-        Ok(current().tools.clone())
-    }
-    pub(crate) fn schema(_tool: &str) -> Result<String, Fault> {
-        unset("schema")
-    }
-    pub(crate) fn call(tool: &str, arguments: &str) -> Result<Reply, Fault> {
-        current().call_tool.as_ref().map_or_else(|| unset("call"), |f| f(tool, arguments))
-    }
-}
-
-pub(crate) mod text {
-    use super::*;
-
-    pub(crate) fn extract(text: &str, query: &str, budget: u32) -> Result<ExtractResult, Fault> {
-        current().extract.as_ref().map_or_else(|| unset("extract"), |f| f(text, query, budget))
-    }
-}
-
-pub(crate) mod knowledge {
-    use super::*;
-
-    pub(crate) fn search(query: &str, filters: &Filters, limit: u32) -> Result<SearchResult, Fault> {
-        current().search.as_ref().map_or_else(|| unset("search"), |f| f(query, filters, limit))
-    }
-    pub(crate) fn read(id_or_title: &str) -> Result<Lookup, Fault> {
-        current().read.as_ref().map_or_else(|| unset("read"), |f| f(id_or_title))
-    }
-    pub(crate) fn neighbours(id: &str) -> Result<Vec<Neighbour>, Fault> {
-        current().neighbours.as_ref().map_or_else(|| unset("neighbours"), |f| f(id))
-    }
-    pub(crate) fn upsert(drafts: &[Draft]) -> Result<IndexReport, Fault> {
-        current().upsert.as_ref().map_or_else(|| unset("upsert"), |f| f(drafts))
-    }
-    pub(crate) fn patch(
-        id: &str,
-        changes: &Changes,
-        wiki_dir: Option<&str>,
-        stamp: bool,
-    ) -> Result<PatchReport, Fault> {
-        current().patch.as_ref().map_or_else(|| unset("patch"), |f| f(id, changes, wiki_dir, stamp))
-    }
-    pub(crate) fn index(root: Option<&str>, options: &IndexOptions) -> Result<IndexReport, Fault> {
-        current().index.as_ref().map_or_else(|| unset("index"), |f| f(root, options))
-    }
-    pub(crate) fn stats() -> Result<Statistics, Fault> {
-        current().stats.as_ref().map_or_else(|| unset("stats"), |f| f())
-    }
 }

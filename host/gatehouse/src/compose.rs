@@ -11,7 +11,7 @@ use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock};
 use gatehouse_models::Extractor;
 use gatehouse_sandbox::{Gate, Ports, Sandbox};
 use gatehouse_stores::{IndexFile, KnowledgeConfig, WikiKnowledge, WikiRoots};
-use gatehouse_wire::serve::View;
+use gatehouse_wire::{outbound::Outbound, serve::View};
 use serde_json::Value;
 
 use crate::config::{Config, ConfigError, Env};
@@ -103,6 +103,7 @@ impl Composition {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
             text: Arc::new(Extractor),
+            http: Arc::new(Outbound::new()),
         };
         let sandbox = Sandbox::new(&config.state.join("cache"), ports);
         let config = Arc::new(config);

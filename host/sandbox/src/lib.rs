@@ -21,7 +21,7 @@ mod ticker;
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Clock, Knowledge, Text};
+use gatehouse_core::ports::{Clock, Http, Knowledge, Text};
 
 pub use gate::{Gate, GateInfo};
 pub use index::Stamp;
@@ -37,4 +37,6 @@ pub struct Ports {
     pub knowledge: Arc<dyn Knowledge>,
     /// The compressors.
     pub text: Arc<dyn Text>,
+    /// The way to the network.
+    pub http: Arc<dyn Http>,
 }

@@ -9,6 +9,7 @@ use std::{
 
 use gatehouse_core::{
     capability::{Ask, Capability, Grants},
+    http::Rules,
     names::quoted,
     nesting::MAX_DEPTH,
     outcome::Fault,
@@ -52,6 +53,8 @@ impl LoadError {
 pub struct GateSettings {
     /// What it may reach.
     pub grants: Grants,
+    /// Whom it may send HTTP requests to; none is nobody.
+    pub http: Option<Arc<Rules>>,
     /// What it may use up.
     pub limits: Limits,
     /// The only content it may have, as a SHA-256 in hexadecimal.
@@ -121,6 +124,7 @@ impl Sandbox {
                 (digest, ask, Some(ready))
             }
         };
+        let http = settings.http.unwrap_or_else(|| Arc::new(Rules::none(name)));
         let info = GateInfo {
             name: name.to_owned(),
             file: file.to_owned(),
@@ -129,8 +133,9 @@ impl Sandbox {
             digest,
             ask,
             grants: settings.grants,
+            http: http.hosts(),
         };
-        Ok(Gate::new(info, settings.limits, Arc::clone(&self.shared), ready))
+        Ok(Gate::new(info, http, settings.limits, Arc::clone(&self.shared), ready))
     }
 
     /// Removes the machine code of components that no known gate has any more and that nobody has used
@@ -228,8 +233,13 @@ fn ask(component: &Component, engine: &Engine) -> Ask {
             None if interface == Some("types") => {}
             None => ask.others.push(name.to_owned()),
         }
+        // The other way to the same capability.
+        if name.starts_with("wasi:http/outgoing-handler@") {
+            ask.capabilities.push(Capability::Http);
+        }
     }
     ask.capabilities.sort();
+    ask.capabilities.dedup();
     ask.others.sort();
     ask
 }

@@ -3,6 +3,7 @@
 pub(crate) mod host;
 pub(crate) mod live;
 pub(crate) mod place;
+pub(crate) mod server;
 
 pub(crate) use host::{Client, Http};
 pub(crate) use live::{put, variant};

@@ -2,6 +2,7 @@
 //! Only shapes change here; nothing is decided.
 
 mod catalog;
+mod http;
 mod knowledge;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 
 mod catalog;
 mod context;
+pub(crate) mod http;
 mod knowledge;
 mod text;
 
@@ -12,9 +13,11 @@ use gatehouse_core::{
     call::{Call, ProgressSink},
     capability::{Capability, Grants},
     catalog::Catalog,
+    http::Rules,
     nesting::Nesting,
     tool::{SourceId, ToolSpec},
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Ports;
@@ -26,6 +29,8 @@ pub(crate) struct CallFacts {
     pub(crate) ports: Ports,
     pub(crate) params: Arc<str>,
     pub(crate) log_lines: u32,
+    pub(crate) http: Arc<Rules>,
+    pub(crate) http_requests: u32,
     /// None while a gate describes itself: then it has neither client nor catalog nor engines.
     pub(crate) call: Option<Client>,
 }
@@ -37,6 +42,7 @@ pub(crate) struct Client {
     pub(crate) progress: Option<Arc<dyn ProgressSink>>,
     /// For calls of the gate's own, where it is granted to make any.
     pub(crate) nesting: Option<Nesting>,
+    pub(crate) deadline: Instant,
 }
 
 impl Client {
@@ -47,6 +53,7 @@ impl Client {
             catalog: Arc::clone(&call.catalog),
             cancel: call.cancel.clone(),
             progress: call.progress.clone(),
+            deadline: call.deadline,
         }
     }
 }
@@ -57,6 +64,7 @@ pub(crate) struct Capabilities {
     pub(crate) context: context::Context,
     pub(crate) knowledge: knowledge::Knowledge,
     pub(crate) text: text::Text,
+    pub(crate) http: http::Http,
 }
 
 impl Capabilities {
@@ -66,6 +74,7 @@ impl Capabilities {
             catalog: catalog::Tools::new(&mut facts),
             knowledge: knowledge::Knowledge::new(&facts),
             text: text::Text::new(&facts),
+            http: http::Http::new(&facts),
             context: context::Context::new(facts),
         }
     }
