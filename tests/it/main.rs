@@ -12,6 +12,7 @@ mod documentation;
 mod http;
 mod knowledge;
 mod protocol;
+mod registry;
 mod tidy;
 mod tools;
 mod vices;

@@ -13,13 +13,13 @@ use gatehouse_core::{
     source::Listing,
 };
 use gatehouse_models::Extractor;
-use gatehouse_sandbox::{Gate, Ports, Sandbox};
+use gatehouse_sandbox::{Gate, GateSettings, Ports, Sandbox};
 use gatehouse_stores::{IndexFile, KnowledgeConfig, WikiKnowledge, WikiRoots};
 use gatehouse_wire::serve::{House, Served};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use crate::config::{Config, ConfigError, Env, GateConfig};
+use crate::config::{Config, ConfigError, Env, GateConfig, component};
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -158,7 +158,10 @@ impl Composition {
             return Ok(Arc::clone(gate));
         }
         let file = self.file_of(name)?;
-        let settings = self.config.gates.get(name).cloned().unwrap_or_default().settings;
+        let GateConfig { settings, origin, .. } = self.config.gates.get(name).cloned().unwrap_or_default();
+        if let Some(origin) = origin.filter(|_| !file.exists()) {
+            return Err(component::not_installed(name, &origin));
+        }
         // Nobody waits for this task's thread while gates are loaded, and a gate that the index knows is
         // loaded in less time than another thread takes to wake.
         let loaded = tokio::task::block_in_place(|| self.sandbox.gate(name, &file, settings));
@@ -172,6 +175,12 @@ impl Composition {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let settings = self.config.gates.get(&name).cloned().unwrap_or_default().settings;
         tokio::task::block_in_place(|| self.sandbox.gate(&name, file, settings))
+            .map_err(|error| error.to_string())
+    }
+
+    /// A gate from any file, without grants and whatever the configuration pins.
+    pub(crate) async fn bare_gate(&self, name: &str, file: &Path) -> Result<Gate, String> {
+        tokio::task::block_in_place(|| self.sandbox.gate(name, file, GateSettings::default()))
             .map_err(|error| error.to_string())
     }
 
@@ -238,6 +247,6 @@ fn wasm_files(folder: &Path) -> Vec<String> {
     names.filter(|name| is_gate_name(name)).collect()
 }
 
-fn is_gate_name(name: &str) -> bool {
+pub(crate) fn is_gate_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
 }

@@ -8,10 +8,11 @@ use std::{
 
 use gatehouse_core::{Exposure, Preset, capability::Grants, names};
 use gatehouse_sandbox::{GateSettings, Limits, parse_bytes, parse_duration};
+use gatehouse_wire::registry::Reference;
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{ConfigError, Env, error::Text, locate, raw};
+use super::{ConfigError, Env, component::Located, error::Text, locate, raw};
 
 /// The preset that is served where nobody names one.
 const DEFAULT_PRESET: &str = "full";
@@ -47,6 +48,8 @@ pub(crate) struct KnowledgeConfig {
 pub(crate) struct GateConfig {
     /// Its file, where the configuration names one; absolute.
     pub(crate) component: Option<PathBuf>,
+    /// Where that file is installed from, if from a registry.
+    pub(crate) origin: Option<Reference>,
     /// Grants, limits, pin.
     pub(crate) settings: GateSettings,
 }
@@ -72,12 +75,12 @@ impl Config {
         };
         let state = env.state().map(|path| absolute(&path));
         let state = state.or_else(|| raw.host.state.as_ref().map(|path| base.join(path)));
+        let state = state.unwrap_or_else(locate::data_home);
         let presets: BTreeMap<String, Preset> =
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
         let config = Self {
             file: text.file.clone(),
             gate_folders: folders(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
-            state: state.unwrap_or_else(locate::data_home),
             default_preset: raw
                 .host
                 .default_preset
@@ -88,8 +91,9 @@ impl Config {
             gates: raw
                 .gates
                 .into_iter()
-                .map(|(name, gate)| Ok((name.into_inner(), checked_gate(text, &base, gate)?)))
+                .map(|(name, gate)| Ok((name.into_inner(), checked_gate(text, &base, &state, gate)?)))
                 .collect::<Result<_, ConfigError>>()?,
+            state,
             presets,
         };
         if let Some(name) =
@@ -144,7 +148,7 @@ fn declared(preset: raw::Preset) -> Preset {
     }
 }
 
-fn checked_gate(text: &Text, base: &Path, gate: raw::Gate) -> Result<GateConfig, ConfigError> {
+fn checked_gate(text: &Text, base: &Path, state: &Path, gate: raw::Gate) -> Result<GateConfig, ConfigError> {
     for grant in &gate.grants {
         Grants::parse([grant.get_ref().as_str()]).map_err(|why| text.error_at(grant.span(), why))?;
     }
@@ -165,19 +169,21 @@ fn checked_gate(text: &Text, base: &Path, gate: raw::Gate) -> Result<GateConfig,
             text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
         );
     }
+    let Located { component, origin } =
+        Located::of(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
     let settings = GateSettings {
         grants: grants.map_err(|why| text.error(why))?,
         limits,
         sha256: gate.sha256.map(Spanned::into_inner),
     };
-    Ok(GateConfig { component: gate.component.map(|path| base.join(path)), settings })
+    Ok(GateConfig { component, origin, settings })
 }
 
 fn at<T, S, E: ToString>(text: &Text, spanned: &Spanned<S>, result: Result<T, E>) -> Result<T, ConfigError> {
     result.map_err(|error| text.error_at(spanned.span(), error.to_string()))
 }
 
-fn is_digest(text: &str) -> bool {
+pub(crate) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
