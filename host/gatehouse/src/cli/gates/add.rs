@@ -71,6 +71,7 @@ pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), 
                 file: component::installed(&site.config.state, &brought.face.digest),
                 face: brought.face,
                 wasm: brought.wasm,
+                in_place: false,
             };
             site.settle(arrival, arguments.json)
         }

@@ -32,8 +32,8 @@ pub(super) fn arrival(
     }
     let stem = named.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let name = site.name(name, &stem, |gate| is_same(site, gate, &stem, &source))?;
-    let (file, component) = match source.strip_prefix(site.base()) {
-        Ok(relative) => (source.clone(), relative.to_path_buf()),
+    let (file, component, in_place) = match source.strip_prefix(site.base()) {
+        Ok(relative) => (source.clone(), relative.to_path_buf(), true),
         Err(_) => {
             let folder = site.config.gate_folders.first();
             let folder = folder.ok_or_else(|| {
@@ -42,14 +42,14 @@ pub(super) fn arrival(
             let file = folder.join(format!("{name}.wasm"));
             replaceable(site, &name, &file, &face.digest)?;
             let relative = file.strip_prefix(site.base()).map(Path::to_path_buf);
-            (file.clone(), relative.unwrap_or(file))
+            (file.clone(), relative.unwrap_or(file), false)
         }
     };
     let component = component
         .to_str()
         .ok_or_else(|| failed("has a path that TOML cannot hold, because it is no UTF-8".into()))?
         .to_owned();
-    Ok(Arrival { name, component, file, face, wasm })
+    Ok(Arrival { name, component, file, face, wasm, in_place })
 }
 
 /// Whether a gate is this very file, or the copy that an earlier run made of it.

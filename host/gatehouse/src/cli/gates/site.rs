@@ -36,6 +36,8 @@ pub(super) struct Arrival {
     pub(super) file: PathBuf,
     pub(super) face: Face,
     pub(super) wasm: Vec<u8>,
+    /// Whether the component stays where it lies.
+    pub(super) in_place: bool,
 }
 
 impl Site<'_> {
@@ -74,10 +76,10 @@ impl Site<'_> {
 
     /// Writes file and block, the file first, and says what there is now.
     pub(super) fn settle(&self, arrival: Arrival, json: bool) -> Result<(), Failure> {
-        let Arrival { name, component, file, face, wasm } = arrival;
+        let Arrival { name, component, file, face, wasm, in_place } = arrival;
         let change = edit::set_component(&self.text, &name, &component, &face.digest, self.env)?;
         let changed = change.is_one();
-        if installed(&file, &face.digest).is_none() {
+        if !in_place && installed(&file, &face.digest).is_none() {
             self.store(&file, &wasm)?;
         }
         change.write()?;
