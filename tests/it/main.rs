@@ -14,6 +14,7 @@ mod knowledge;
 mod nesting;
 mod outbound;
 mod protocol;
+mod registry;
 mod reload;
 mod tidy;
 mod tools;

@@ -39,7 +39,12 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", about: "lints, warnings are errors", needs: &[], run: clippy },
     Step { name: "gates", about: "build the gates and the test gates", needs: &[], run: build_gates },
     Step { name: "build", about: "build the gateway and the tests", needs: &[], run: build },
-    Step { name: "clients", about: "real MCP clients for the tests", needs: &[], run: clients },
+    Step {
+        name: "clients",
+        about: "real MCP clients, and a registry, for the tests",
+        needs: &[],
+        run: clients,
+    },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
 ];
@@ -181,7 +186,14 @@ fn clients(context: &mut Context) -> Result<Done> {
             ("GATEHOUSE_TEST_CONFORMANCE", conformance),
         ])
     };
-    let sets = [("the Python client is not here", python()), ("the Node clients are not here", node())];
+    let registry = || -> Result<Found> {
+        Ok(vec![("GATEHOUSE_TEST_REGISTRY", tools::REGISTRY.programs()?.join("docker-registry"))])
+    };
+    let sets = [
+        ("the Python client is not here", python()),
+        ("the Node clients are not here", node()),
+        ("docker-registry is not here (`apt-get install docker-registry`)", registry()),
+    ];
     let mut done = Done::Passed;
     for (complaint, found) in sets {
         match found.and_then(check) {

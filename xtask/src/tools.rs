@@ -23,6 +23,8 @@ enum Manager {
     Pip,
     /// Into a prefix, without running the packages' own scripts.
     Npm,
+    /// Unpacked from a Debian archive, without root and without running the packages' own scripts.
+    Deb,
 }
 
 /// Cargo subcommands as built binaries: compiling them would take longer than our own build.
@@ -59,6 +61,10 @@ pub(crate) const NODE_CLIENTS: Bundle = Bundle {
     pins: &[NODE, "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.1.16"],
 };
 
+/// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
+pub(crate) const REGISTRY: Bundle =
+    Bundle { name: "docker-registry", manager: Manager::Deb, pins: &["docker-registry"] };
+
 impl Bundle {
     /// The bundle's folder; installs it first where it is missing.
     pub(crate) fn ensure(&self) -> Result<PathBuf> {
@@ -83,6 +89,7 @@ impl Bundle {
         Ok(match self.manager {
             Manager::Pip => folder.join("bin"),
             Manager::Npm => folder.join("node_modules/.bin"),
+            Manager::Deb => folder.join("usr/bin"),
         })
     }
 
@@ -103,6 +110,24 @@ impl Bundle {
                 let quiet = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
                 let mut command = process::command("npm");
                 process::run(command.arg("install").args(quiet).arg("--prefix").arg(folder).args(self.pins))
+            }
+            Manager::Deb => {
+                let fetch = || {
+                    let mut command = process::command("apt-get");
+                    process::run(command.args(["--quiet", "download"]).args(self.pins).current_dir(folder))
+                };
+                // A fresh machine has no list of packages yet; only root can bring one.
+                if fetch().is_err() {
+                    process::run(process::command("apt-get").args(["--quiet", "update"]))?;
+                    fetch()?;
+                }
+                for entry in fs::read_dir(folder)? {
+                    let path = entry?.path();
+                    if path.extension().is_some_and(|extension| extension == "deb") {
+                        process::run(process::command("dpkg-deb").arg("-x").arg(path).arg(folder))?;
+                    }
+                }
+                Ok(())
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::config::{Config, ConfigError, Env};
 
 mod gates;
 
-pub(crate) use gates::Gates;
+pub(crate) use gates::{Gates, is_gate_name};
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -179,6 +179,11 @@ impl Composition {
     /// A gate from any file, with what the configuration grants to the gate of that name.
     pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
         self.gates.at(file).await
+    }
+
+    /// A gate from any file, without grants and whatever the configuration pins.
+    pub(crate) async fn bare_gate(&self, name: &str, file: &Path) -> Result<Gate, String> {
+        self.gates.bare(name, file).await
     }
 
     /// Names of all gates there are: files in the folders, and those that the configuration names.

@@ -10,6 +10,7 @@ mod abi;
 mod capability;
 mod capture;
 mod engine;
+mod face;
 mod gate;
 mod index;
 mod instance;
@@ -23,10 +24,11 @@ use std::sync::Arc;
 
 use gatehouse_core::ports::{Clock, Http, Knowledge, Text};
 
+pub use face::Face;
 pub use gate::{Gate, GateInfo};
 pub use index::Stamp;
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
-pub use loader::{GateSettings, LoadError, Sandbox};
+pub use loader::{GateSettings, LoadError, MAX_FILE, Sandbox};
 
 /// What the host does for gates, one field a capability that needs something from outside.
 #[derive(Clone)]

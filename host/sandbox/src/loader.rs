@@ -29,8 +29,8 @@ use crate::{
     machine_code::MachineCode,
 };
 
-/// A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
-const MAX_FILE: u64 = 256 << 20;
+/// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
+pub const MAX_FILE: u64 = 256 << 20;
 
 /// Why a file cannot serve as a gate.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -222,10 +222,14 @@ fn ready(runtime: Arc<Runtime>, component: &Component) -> Result<Ready, String> 
     Ok(Ready { runtime, pre })
 }
 
-/// Sorts the import list of a component into our capabilities and the rest.
 fn ask(component: &Component, engine: &Engine) -> Ask {
+    asked(component.component_type().imports(engine).map(|(name, _)| name))
+}
+
+/// Sorts an import list into our capabilities and the rest.
+pub(crate) fn asked<'a>(imports: impl IntoIterator<Item = &'a str>) -> Ask {
     let mut ask = Ask::default();
-    for (name, _) in component.component_type().imports(engine) {
+    for name in imports {
         let interface = name.strip_prefix("gatehouse:gate/").and_then(|rest| rest.split('@').next());
         match Capability::ALL.into_iter().find(|capability| Some(capability.as_str()) == interface) {
             Some(capability) => ask.capabilities.push(capability),
@@ -246,7 +250,7 @@ fn ask(component: &Component, engine: &Engine) -> Ask {
 
 /// Tells the common mistakes apart before the compiler words them: the first eight bytes are magic,
 /// version and layer (component model binary format, "Component Definitions").
-fn check_header(wasm: &[u8]) -> Result<(), &'static str> {
+pub(crate) fn check_header(wasm: &[u8]) -> Result<(), &'static str> {
     match wasm.get(..8) {
         Some([0, b'a', b's', b'm', _, _, 1, 0]) => Ok(()),
         Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => {
@@ -257,7 +261,7 @@ fn check_header(wasm: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

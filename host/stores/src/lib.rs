@@ -11,4 +11,4 @@ pub mod wiki;
 
 pub use engine::Health;
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};
-pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots};
+pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots, write_atomic};

@@ -26,7 +26,7 @@ const MAY_KNOW: [(&str, &[&str]); 11] = [
 ];
 
 /// Which crates alone may use a dependency, or one whose name begins so and goes on with `-` or `_`.
-const ONLY: [(&str, &[&str]); 9] = [
+const ONLY: [(&str, &[&str]); 11] = [
     ("wasmtime", &["host/sandbox"]),
     ("rmcp", &["host/wire", "tests/floor"]),
     ("axum", &["host/wire", "tests/floor"]),
@@ -35,6 +35,8 @@ const ONLY: [(&str, &[&str]); 9] = [
     ("clap", &["host/gatehouse"]),
     ("toml", &["host/gatehouse", "tests"]),
     ("reqwest", &["host/wire"]),
+    ("rustls", &["host/wire"]),
+    ("wasmparser", &["host/sandbox"]),
     ("wit-bindgen", &["gates/sdk", "tests/fixtures/gates/echo"]),
 ];
 

@@ -1,6 +1,12 @@
-//! `gatehouse gates list|inspect`
+//! `gatehouse gates list|inspect|add|push`
 
-use std::path::PathBuf;
+mod add;
+mod local;
+mod push;
+mod remote;
+mod site;
+
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use gatehouse_core::{
@@ -11,7 +17,7 @@ use gatehouse_sandbox::Gate;
 use serde_json::{Map, Value, json};
 
 use super::{Failure, Place};
-use crate::{config::Env, out};
+use crate::{compose::Composition, config::Env, out};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -29,61 +35,64 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Install a gate from a registry or a file, or what presets.toml names and is missing
+    Add(add::Add),
+    /// Publish a gate to a registry
+    Push(push::Push),
 }
 
 pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
-    let composition = place.compose(env)?;
     match command {
-        Command::List { json } => {
-            let mut rows =
-                vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
-            let mut listed = Vec::new();
-            let mut broken = false;
-            for name in composition.gate_names() {
-                match composition.gate(&name).await {
-                    Ok(gate) => {
-                        let told = inspect(&gate).await;
-                        broken |= told.get("error").is_some();
-                        rows.push(row(&told));
-                        listed.push(told);
-                    }
-                    Err(why) => {
-                        broken = true;
-                        rows.push(vec![
-                            name.clone(),
-                            "broken".into(),
-                            String::new(),
-                            String::new(),
-                            why.clone(),
-                        ]);
-                        listed.push(json!({"name": name, "error": why}));
-                    }
-                }
+        Command::List { json } => list(&place.compose(env)?, json).await,
+        Command::Inspect { gate, json } => look_into(&place.compose(env)?, &gate, json).await,
+        Command::Add(arguments) => add::run(arguments, place, env).await,
+        Command::Push(arguments) => push::run(arguments, place, env).await,
+    }
+}
+
+async fn list(composition: &Composition, json: bool) -> Result<(), Failure> {
+    let mut rows =
+        vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
+    let mut listed = Vec::new();
+    let mut broken = false;
+    for name in composition.gate_names() {
+        match composition.gate(&name).await {
+            Ok(gate) => {
+                let told = inspect(&gate).await;
+                broken |= told.get("error").is_some();
+                rows.push(row(&told));
+                listed.push(told);
             }
-            if json {
-                out::json(&listed)
-            } else {
-                out::table(&rows)
-            }
-            if broken { Err(Failure::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
-        }
-        Command::Inspect { gate, json } => {
-            let told = if gate.exists() {
-                inspect(&composition.gate_at(&gate).await.map_err(Failure::Failed)?).await
-            } else {
-                let name = gate.to_string_lossy();
-                inspect(&*composition.gate(&name).await.map_err(Failure::Failed)?).await
-            };
-            if json {
-                out::json(&told)
-            } else {
-                print(&told)
-            }
-            match told["error"].as_str() {
-                Some(why) => Err(Failure::Failed(why.to_owned())),
-                None => Ok(()),
+            Err(why) => {
+                broken = true;
+                rows.push(vec![name.clone(), "broken".into(), String::new(), String::new(), why.clone()]);
+                listed.push(json!({"name": name, "error": why}));
             }
         }
+    }
+    if json {
+        out::json(&listed)
+    } else {
+        out::table(&rows)
+    }
+    if broken { Err(Failure::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
+}
+
+async fn look_into(composition: &Composition, gate: &Path, json: bool) -> Result<(), Failure> {
+    let told = if gate.exists() {
+        inspect(&composition.gate_at(gate).await.map_err(Failure::Failed)?).await
+    } else {
+        let name = gate.to_string_lossy();
+        inspect(&*composition.gate(&name).await.map_err(Failure::Failed)?).await
+    };
+    if json {
+        out::json(&told)
+    } else {
+        print(&told)
+    }
+    match told["error"].as_str() {
+        Some(why) => Err(Failure::Failed(why.to_owned())),
+        None => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::said;
-use crate::config::{Config, GateConfig};
+use crate::config::{Config, GateConfig, component};
 
 /// Gates by name. Once loaded, a gate stays the very version it was, whatever happens to its file.
 pub(crate) struct Gates {
@@ -81,7 +81,10 @@ impl Gates {
             return Ok(Arc::clone(gate));
         }
         let file = self.file_of(name)?;
-        let settings = self.settings(name);
+        let GateConfig { settings, origin, .. } = self.config.gates.get(name).cloned().unwrap_or_default();
+        if let Some(origin) = origin.filter(|_| !file.exists()) {
+            return Err(component::not_installed(name, &origin));
+        }
         // Nobody waits for this task's thread while gates are loaded, and a gate that the index knows is
         // loaded in less time than another thread takes to wake.
         let gate = tokio::task::block_in_place(|| self.sandbox.gate(name, &file, settings));
@@ -95,6 +98,12 @@ impl Gates {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let settings = self.settings(&name);
         tokio::task::block_in_place(|| self.sandbox.gate(&name, file, settings))
+            .map_err(|error| error.to_string())
+    }
+
+    /// A gate from any file, without grants and whatever the configuration pins.
+    pub(super) async fn bare(&self, name: &str, file: &Path) -> Result<Gate, String> {
+        tokio::task::block_in_place(|| self.sandbox.gate(name, file, GateSettings::default()))
             .map_err(|error| error.to_string())
     }
 
@@ -182,6 +191,6 @@ fn wasm_files(folder: &Path) -> Vec<String> {
     names.filter(|name| is_gate_name(name)).collect()
 }
 
-fn is_gate_name(name: &str) -> bool {
+pub(crate) fn is_gate_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
 }

@@ -13,10 +13,11 @@ use gatehouse_core::{
     names,
 };
 use gatehouse_sandbox::{GateSettings, Limits, parse_bytes, parse_duration};
+use gatehouse_wire::registry::Reference;
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{ConfigError, Env, error::Text, http, locate, raw};
+use super::{ConfigError, Env, component::Located, error::Text, http, locate, raw};
 
 /// The preset that is served where nobody names one.
 const DEFAULT_PRESET: &str = "full";
@@ -54,6 +55,8 @@ pub(crate) struct KnowledgeConfig {
 pub(crate) struct GateConfig {
     /// Its file, where the configuration names one; absolute.
     pub(crate) component: Option<PathBuf>,
+    /// Where that file is installed from, if from a registry.
+    pub(crate) origin: Option<Reference>,
     /// Grants, limits, pin.
     pub(crate) settings: GateSettings,
 }
@@ -88,13 +91,13 @@ impl Config {
         };
         let state = env.state().map(|path| absolute(&path));
         let state = state.or_else(|| raw.host.state.as_ref().map(|path| base.join(path)));
+        let state = state.unwrap_or_else(locate::data_home);
         let presets: BTreeMap<String, Preset> =
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
         let config = Self {
             file: text.file.clone(),
             text: text.file.as_ref().map(|_| text.content.clone()),
             gate_folders: folders(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
-            state: state.unwrap_or_else(locate::data_home),
             default_preset: raw
                 .host
                 .default_preset
@@ -106,10 +109,11 @@ impl Config {
                 .gates
                 .into_iter()
                 .map(|(name, gate)| {
-                    let checked = checked_gate(text, &base, name.get_ref(), gate, env)?;
+                    let checked = checked_gate(text, (&base, &state), name.get_ref(), gate, env)?;
                     Ok((name.into_inner(), checked))
                 })
                 .collect::<Result<_, ConfigError>>()?,
+            state,
             presets,
         };
         if let Some(name) =
@@ -166,7 +170,7 @@ fn declared(preset: raw::Preset) -> Preset {
 
 fn checked_gate(
     text: &Text,
-    base: &Path,
+    (base, state): (&Path, &Path),
     name: &str,
     gate: raw::Gate,
     env: &Env,
@@ -191,6 +195,8 @@ fn checked_gate(
             text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
         );
     }
+    let Located { component, origin } =
+        Located::of(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
     let mut grants = grants.map_err(|why| text.error(why))?;
     let http = gate.http.map(|block| http::rules(text, name, block, env)).transpose()?;
     if http.is_some() {
@@ -202,14 +208,14 @@ fn checked_gate(
         limits,
         sha256: gate.sha256.map(Spanned::into_inner),
     };
-    Ok(GateConfig { component: gate.component.map(|path| base.join(path)), settings })
+    Ok(GateConfig { component, origin, settings })
 }
 
 fn at<T, S, E: ToString>(text: &Text, spanned: &Spanned<S>, result: Result<T, E>) -> Result<T, ConfigError> {
     result.map_err(|error| text.error_at(spanned.span(), error.to_string()))
 }
 
-fn is_digest(text: &str) -> bool {
+pub(crate) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use super::ConfigError;
 use gatehouse_core::http::Secret;
 
 /// A variable and what it is for.
@@ -17,9 +18,11 @@ const KG_INDEX_PATH: &str = "KG_INDEX_PATH";
 const STATE: &str = "GATEHOUSE_STATE";
 const TOKEN: &str = "GATEHOUSE_TOKEN";
 const LOG: &str = "GATEHOUSE_LOG";
+const REGISTRY_USER: &str = "GATEHOUSE_REGISTRY_USER";
+const REGISTRY_PASSWORD: &str = "GATEHOUSE_REGISTRY_PASSWORD";
 
 /// All of them, for `gatehouse doctor` and the docs.
-pub(crate) const VARIABLES: [Variable; 6] = [
+pub(crate) const VARIABLES: [Variable; 8] = [
     Variable { name: PRESET, meaning: "the preset to serve, unless --preset says" },
     Variable {
         name: ENABLED_GATES,
@@ -32,6 +35,8 @@ pub(crate) const VARIABLES: [Variable; 6] = [
     Variable { name: STATE, meaning: "the data folder" },
     Variable { name: TOKEN, meaning: "bearer token for HTTP; required beyond loopback" },
     Variable { name: LOG, meaning: "log filter for standard error, for example debug or gate=info" },
+    Variable { name: REGISTRY_USER, meaning: "account at the registry that a command names" },
+    Variable { name: REGISTRY_PASSWORD, meaning: "the password or token that goes with it" },
 ];
 
 /// The environment, read once.
@@ -87,6 +92,20 @@ impl Env {
 
     pub(crate) fn token(&self) -> Option<&str> {
         self.0.get(TOKEN).map(String::as_str)
+    }
+
+    /// User and password for a registry; none where neither is set. One alone is a mistake.
+    pub(crate) fn registry(&self) -> Result<Option<(&str, &str)>, ConfigError> {
+        let missing = |place: &str, other: &str| ConfigError {
+            place: place.into(),
+            message: format!("is not set, but {other} is; set both or neither"),
+        };
+        match (self.0.get(REGISTRY_USER), self.0.get(REGISTRY_PASSWORD)) {
+            (Some(user), Some(password)) => Ok(Some((user, password))),
+            (None, None) => Ok(None),
+            (Some(_), None) => Err(missing(REGISTRY_PASSWORD, REGISTRY_USER)),
+            (None, Some(_)) => Err(missing(REGISTRY_USER, REGISTRY_PASSWORD)),
+        }
     }
 
     pub(crate) fn log(&self) -> Option<&str> {

@@ -36,6 +36,11 @@ pub(crate) fn data_home() -> PathBuf {
     base().map_or_else(|| PathBuf::from(".gatehouse"), |dirs| dirs.data_dir().join("gatehouse"))
 }
 
+/// The user's home folder.
+pub(crate) fn home() -> Option<PathBuf> {
+    etcetera::home_dir().ok()
+}
+
 fn base() -> Option<impl BaseStrategy> {
     etcetera::choose_base_strategy().ok()
 }

@@ -1,6 +1,9 @@
 //! Configuration: what was typed ([`raw`]) becomes what cannot be wrong ([`checked`]).
 
 pub(crate) mod checked;
+pub(crate) mod component;
+pub(crate) mod docker;
+pub(crate) mod edit;
 pub(crate) mod env;
 pub(crate) mod error;
 mod http;

@@ -61,8 +61,10 @@ pub(crate) enum KnowledgeEngine {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Gate {
-    /// The component's file, relative to this file. Default: <name>.wasm in the gate folders.
-    pub(crate) component: Option<String>,
+    /// The component: a file, relative to this file, or "oci://registry/name@sha256:…" with sha256 beside it,
+    /// as `gatehouse gates add` writes it. Default: <name>.wasm in the gate folders.
+    #[schemars(with = "Option<String>")]
+    pub(crate) component: Option<Spanned<String>>,
     /// SHA-256 of the component, hexadecimal; another file is refused.
     #[schemars(with = "Option<String>")]
     pub(crate) sha256: Option<Spanned<String>>,

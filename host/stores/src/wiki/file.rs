@@ -10,7 +10,7 @@ use std::{
 use gatehouse_core::outcome::Fault;
 
 /// Writes a file atomically. An existing file keeps its permissions.
-pub(crate) fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut temporary = tempfile::Builder::new().prefix(".gatehouse-").tempfile_in(folder)?;
     temporary.write_all(bytes)?;

@@ -15,6 +15,7 @@ pub(crate) mod roots;
 pub(crate) mod validate;
 mod verbatim;
 
+pub use file::write_atomic;
 pub use index_file::{IndexFile, SEARCH_BACKENDS};
 pub use parse::{ParsedPage, parse};
 pub use roots::WikiRoots;

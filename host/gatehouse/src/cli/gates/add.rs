@@ -1,0 +1,163 @@
+//! `gatehouse gates add`: brings a gate's component and writes its block into presets.toml. Grants nothing,
+//! and runs nothing of what it brings.
+
+use clap::Args;
+use gatehouse_sandbox::{Face, MAX_FILE};
+use gatehouse_wire::registry::{Purpose, Reference};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::{
+    super::{Failure, Place},
+    local, remote,
+    site::{Arrival, Site, installed},
+};
+use crate::{
+    config::{Config, Env, GateConfig, component, locate},
+    out,
+};
+
+#[derive(Args)]
+pub(in crate::cli) struct Add {
+    /// oci://registry[:port]/name[:tag][@sha256:…], or a component's file; without it, every gate that
+    /// presets.toml names by such a reference and that is missing
+    reference: Option<String>,
+    /// The gate's name [default: the last part of the reference]
+    #[arg(long, requires = "reference")]
+    name: Option<String>,
+    /// The only content that the component's file may have
+    #[arg(long, value_name = "HEX", requires = "reference", value_parser = digest)]
+    sha256: Option<String>,
+    /// Speak plain HTTP to a registry that is not on this machine
+    #[arg(long)]
+    insecure: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn digest(text: &str) -> Result<String, String> {
+    match crate::config::checked::is_digest(text) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err("not a SHA-256 in hexadecimal (64 digits)".into()),
+    }
+}
+
+pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), Failure> {
+    let text = locate::read(place.config.as_deref())?;
+    if text.file.is_none() {
+        let message = "there is no presets.toml to write the gate into; run this beside one, or name it with --config FILE";
+        return Err(Failure::Usage(message.into()));
+    }
+    let mut config = Config::parse(&text, env)?;
+    if let Some(folder) = &place.gates {
+        config.gate_folders = vec![std::path::absolute(folder).unwrap_or_else(|_| folder.clone())];
+    }
+    let site = Site { text, config, env };
+    let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
+    match &arguments.reference {
+        None => missing(&site, &arguments).await,
+        Some(reference) if Reference::is_one(reference) => {
+            let reference: Reference =
+                reference.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+            let same = |gate: &GateConfig| {
+                gate.origin.as_ref().is_some_and(|origin| origin.same_repository(&reference))
+            };
+            let name = site.name(name, reference.short_name(), same)?;
+            let brought = bring(&site, &reference, true, pin, arguments.insecure).await?;
+            let arrival = Arrival {
+                name,
+                component: reference.pinned(&brought.digest).to_string(),
+                file: component::installed(&site.config.state, &brought.face.digest),
+                face: brought.face,
+                wasm: brought.wasm,
+                in_place: false,
+            };
+            site.settle(arrival, arguments.json)
+        }
+        Some(file) => site.settle(local::arrival(&site, file.as_ref(), name, pin)?, arguments.json),
+    }
+}
+
+/// A component that came from a registry.
+struct Brought {
+    /// Digest of its manifest.
+    digest: String,
+    face: Face,
+    wasm: Vec<u8>,
+}
+
+/// Brings a component, unless its file is here already. `named` says that the operator named the registry,
+/// and not a file that may come from somebody else.
+async fn bring(
+    site: &Site<'_>,
+    reference: &Reference,
+    named: bool,
+    pin: Option<&str>,
+    insecure: bool,
+) -> Result<Brought, Failure> {
+    let mut registry = remote::registry(reference, Purpose::Pull, named, insecure, site.env)?;
+    let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
+    let layer = &published.layer;
+    if let Some(pin) = pin.filter(|pin| !pin.eq_ignore_ascii_case(&layer.sha256)) {
+        let sha256 = &layer.sha256;
+        return Err(Failure::Failed(format!("{reference}: its SHA-256 is {sha256}, but {pin} is wanted")));
+    }
+    if let Some((wasm, face)) =
+        installed(&component::installed(&site.config.state, &layer.sha256), &layer.sha256)
+    {
+        return Ok(Brought { digest: published.digest, face, wasm });
+    }
+    // Hidden by itself where standard error is not a terminal.
+    let bar = ProgressBar::new(layer.size);
+    if let Ok(style) = ProgressStyle::with_template("fetching [{bar:30}] {bytes}/{total_bytes} {elapsed}") {
+        bar.set_style(style);
+    }
+    let fetched = registry.fetch(layer, &|bytes| bar.set_position(bytes)).await;
+    bar.finish_and_clear();
+    let wasm = fetched.map_err(remote::failed)?;
+    let face = Face::of(&wasm).map_err(|why| Failure::Failed(format!("{reference} {why}")))?;
+    Ok(Brought { digest: published.digest, face, wasm })
+}
+
+/// Installs what presets.toml names and is not here: the way to share that file.
+async fn missing(site: &Site<'_>, arguments: &Add) -> Result<(), Failure> {
+    let (mut told, mut failed) = (Vec::new(), 0);
+    for (name, gate) in &site.config.gates {
+        let (Some(origin), Some(file), Some(pin)) = (&gate.origin, &gate.component, &gate.settings.sha256)
+        else {
+            continue;
+        };
+        let pin = pin.to_ascii_lowercase();
+        let mut line = json!({"name": name, "component": origin.to_string(), "sha256": pin});
+        if installed(file, &pin).is_some() {
+            line["changed"] = json!(false);
+        } else {
+            let brought = bring(site, origin, false, Some(&pin), arguments.insecure).await;
+            match brought.and_then(|brought| site.store(file, &brought.wasm)) {
+                Ok(()) => line["changed"] = json!(true),
+                Err(why) => {
+                    failed += 1;
+                    line["error"] = json!(why.message());
+                }
+            }
+        }
+        if !arguments.json {
+            out::line(match (line["error"].as_str(), line["changed"].as_bool()) {
+                (Some(why), _) => format!("gate '{name}' cannot be installed: {why}"),
+                (None, Some(true)) => format!("installed gate '{name}' from {origin}"),
+                _ => format!("gate '{name}' is installed"),
+            });
+        }
+        told.push(line);
+    }
+    if arguments.json {
+        out::json(&told);
+    } else if told.is_empty() {
+        out::line(format!("{} names no gate by a reference to a registry", site.text.name()));
+    }
+    match failed {
+        0 => Ok(()),
+        _ => Err(Failure::Failed(format!("{failed} of {} gates cannot be installed", told.len()))),
+    }
+}

@@ -1,0 +1,70 @@
+//! `gatehouse gates push`: publishes a gate to a registry. The same file gives the same artifact.
+
+use std::{fs, path::PathBuf};
+
+use clap::Args;
+use gatehouse_core::Source as _;
+use gatehouse_sandbox::Face;
+use gatehouse_wire::registry::{Package, Purpose, Reference};
+use serde_json::{Map, json};
+
+use super::{
+    super::{Failure, Place},
+    remote,
+};
+use crate::{config::Env, out};
+
+#[derive(Args)]
+pub(in crate::cli) struct Push {
+    /// The component's file
+    file: PathBuf,
+    /// Where it goes: oci://registry[:port]/name[:tag] [default tag: latest]
+    reference: String,
+    /// Speak plain HTTP to a registry that is not on this machine
+    #[arg(long)]
+    insecure: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(arguments: Push, place: &Place, env: &Env) -> Result<(), Failure> {
+    let reference: Reference =
+        arguments.reference.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+    if reference.digest.is_some() {
+        let message = "the digest comes from what is published; leave @sha256:… away";
+        return Err(Failure::Usage(message.into()));
+    }
+    let composition = place.compose(env)?;
+    // It describes itself in the sandbox, without grants: what cannot do that is of no use to anybody.
+    let file = &arguments.file;
+    let gate = composition.bare_gate(reference.short_name(), file).await.map_err(Failure::Failed)?;
+    let listing = gate.list(&Map::new()).await?;
+    let failed = |why: String| Failure::Failed(format!("{}: {why}", file.display()));
+    let wasm = fs::read(file).map_err(|error| failed(error.to_string()))?;
+    let face = Face::of(&wasm).map_err(failed)?;
+    if face.digest != gate.info().digest {
+        return Err(failed("was replaced while it was looked at; run the command again".into()));
+    }
+    let sha256 = face.digest;
+    let package = Package {
+        wasm: wasm.into(),
+        imports: face.imports,
+        exports: face.exports,
+        title: listing.name.clone(),
+        version: listing.version.clone(),
+        description: listing.summary.clone(),
+    };
+    let mut registry = remote::registry(&reference, Purpose::Push, true, arguments.insecure, env)?;
+    let digest = registry.publish(&package).await.map_err(remote::failed)?;
+    let pinned = reference.pinned(&digest);
+    let tag = reference.tag.as_deref().unwrap_or("latest");
+    if arguments.json {
+        out::json(&json!({"reference": pinned.to_string(), "digest": digest, "tag": tag, "sha256": sha256}));
+        return Ok(());
+    }
+    out::line(pinned.to_string());
+    out::note(format!("published {} {} with the tag {tag}", package.title, package.version));
+    out::note(format!("to install it: gatehouse gates add {pinned} --sha256 {sha256}"));
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Where a gate is installed: its file on the disk, its block in presets.toml, and what is said about it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_core::{
+    capability::{Capability, Grants},
+    names::quoted,
+};
+use gatehouse_sandbox::{Face, MAX_FILE};
+use gatehouse_stores::write_atomic;
+use serde_json::json;
+
+use super::super::Failure;
+use crate::{
+    compose::is_gate_name,
+    config::{Config, Env, GateConfig, edit, error::Text},
+    out,
+};
+
+/// A presets.toml and what belongs to it.
+pub(super) struct Site<'a> {
+    pub(super) text: Text,
+    pub(super) config: Config,
+    pub(super) env: &'a Env,
+}
+
+/// A gate on its way in.
+pub(super) struct Arrival {
+    pub(super) name: String,
+    /// What presets.toml will say.
+    pub(super) component: String,
+    /// Where the component will be, or is.
+    pub(super) file: PathBuf,
+    pub(super) face: Face,
+    pub(super) wasm: Vec<u8>,
+    /// Whether the component stays where it lies.
+    pub(super) in_place: bool,
+}
+
+impl Site<'_> {
+    /// The folder of presets.toml.
+    pub(super) fn base(&self) -> &Path {
+        self.text.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("/"))
+    }
+
+    /// The name for a gate. One that was `derived` from a reference takes over no gate but the `same` one:
+    /// grants stand under names, and a stranger chooses how he calls his repository.
+    pub(super) fn name(
+        &self,
+        given: Option<&str>,
+        derived: &str,
+        same: impl Fn(&GateConfig) -> bool,
+    ) -> Result<String, Failure> {
+        let name = given.unwrap_or(derived);
+        let shown = quoted(name, 64);
+        if !is_gate_name(name) {
+            return Err(Failure::Usage(format!(
+                "'{shown}' cannot be the name of a gate, which has letters, digits, _ and - only; give one with --name"
+            )));
+        }
+        let in_folder =
+            self.config.gate_folders.iter().any(|folder| folder.join(format!("{name}.wasm")).exists());
+        let block = self.config.gates.get(name);
+        if given.is_none() && (in_folder || block.is_some()) && !same(block.unwrap_or(&GateConfig::default()))
+        {
+            let granted = listed(&block.map(|gate| gate.settings.grants.entries()).unwrap_or_default());
+            return Err(Failure::Usage(format!(
+                "there is a gate '{shown}' already, and it is granted {granted}; `--name {shown}` gives this component its place and its grants, another --name a place of its own"
+            )));
+        }
+        Ok(name.to_owned())
+    }
+
+    /// Writes file and block, the file first, and says what there is now.
+    pub(super) fn settle(&self, arrival: Arrival, json: bool) -> Result<(), Failure> {
+        let Arrival { name, component, file, face, wasm, in_place } = arrival;
+        let change = edit::set_component(&self.text, &name, &component, &face.digest, self.env)?;
+        let changed = change.is_one();
+        if !in_place && installed(&file, &face.digest).is_none() {
+            self.store(&file, &wasm)?;
+        }
+        change.write()?;
+        let settings = self.config.gates.get(&name).map(|gate| gate.settings.clone()).unwrap_or_default();
+        let was = settings.sha256.filter(|was| !was.eq_ignore_ascii_case(&face.digest));
+        let granted = settings.grants.entries();
+        if json {
+            out::json(&json!({
+                "name": name,
+                "component": component,
+                "sha256": face.digest,
+                "replaced_sha256": was,
+                "file": file,
+                "bytes": wasm.len(),
+                "asks": face.ask.capabilities,
+                "imports": face.ask.others,
+                "granted": granted,
+                "changed": changed,
+            }));
+            return Ok(());
+        }
+        out::line(match &was {
+            Some(was) => format!("updated gate '{name}': SHA-256 {was} -> {}", face.digest),
+            None if changed => format!("installed gate '{name}'"),
+            None => format!("gate '{name}' is installed already"),
+        });
+        out::line(format!("component    {component}"));
+        out::line(format!("file         {} ({} bytes)", file.display(), wasm.len()));
+        out::line(format!("sha256       {}", face.digest));
+        let asks: Vec<String> = face.ask.capabilities.iter().map(Capability::to_string).collect();
+        out::line(format!("asks for     {}", listed(&asks)));
+        out::line(format!("imports      {}", listed(&face.ask.others)));
+        out::line(format!("granted      {}", listed(&granted)));
+        next_steps(&name, &face.ask.capabilities, &settings.grants);
+        Ok(())
+    }
+
+    /// Puts a component in its place, whole or not at all.
+    pub(super) fn store(&self, file: &Path, wasm: &[u8]) -> Result<(), Failure> {
+        let failed =
+            |error: std::io::Error| Failure::Failed(format!("{} cannot be written: {error}", file.display()));
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        // What is in the data folder is nobody else's business.
+        let private = folder.starts_with(&self.config.state);
+        make_folder(folder, private).and_then(|()| write_atomic(file, wasm)).map_err(failed)
+    }
+}
+
+/// The component in a file, if the file is there and is the one with this digest.
+pub(super) fn installed(file: &Path, sha256: &str) -> Option<(Vec<u8>, Face)> {
+    let meta = fs::metadata(file).ok()?;
+    if !meta.is_file() || meta.len() > MAX_FILE {
+        return None;
+    }
+    let wasm = fs::read(file).ok()?;
+    let face = Face::of(&wasm).ok()?;
+    (face.digest == sha256).then_some((wasm, face))
+}
+
+/// The lines that a person may want to write now.
+fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {
+    let missing = asks.iter().copied().filter(|capability| grants.access(*capability).is_none());
+    let (blocks, missing): (Vec<_>, Vec<_>) = missing.partition(|capability| capability.granted_by_block());
+    for capability in blocks {
+        out::line("\nTo let it reach a host, write in presets.toml (docs/presets.md has the rest):");
+        out::line(format!("    [gates.{name}.{capability}]\n    \"api.example.com\" = {{}}"));
+    }
+    if !missing.is_empty() {
+        let entry = |entry: String| format!("\"{entry}\"");
+        let all = grants.entries().into_iter().chain(missing.iter().map(Capability::to_string)).map(entry);
+        out::line(format!("\nTo grant what it asks for, write under [gates.{name}] in presets.toml:"));
+        out::line(format!("    grants = [{}]", all.collect::<Vec<_>>().join(", ")));
+        for capability in missing.into_iter().filter(|capability| capability.has_read_access()) {
+            out::line(format!(
+                "    (\"{capability}:read\" instead of \"{capability}\" lets it change nothing)"
+            ));
+        }
+    }
+    out::line("\nTo let clients see it, write under a preset, such as [presets.full]:");
+    out::line(format!("    gates.{name} = {{}}"));
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}
+
+fn make_folder(folder: &Path, private: bool) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    if private {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
+}

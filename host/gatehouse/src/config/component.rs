@@ -1,0 +1,90 @@
+//! Where a gate's component is: a file beside presets.toml, or one that came from a registry.
+
+use std::path::{Path, PathBuf};
+
+use gatehouse_wire::registry::Reference;
+use toml::Spanned;
+
+use super::{ConfigError, error::Text};
+
+/// A gate's component, as presets.toml names it.
+#[derive(Debug, Default)]
+pub(crate) struct Located {
+    /// Its file; absolute.
+    pub(crate) component: Option<PathBuf>,
+    /// Where that file is installed from, if from a registry.
+    pub(crate) origin: Option<Reference>,
+}
+
+impl Located {
+    /// A reference must say by digest what it means, and `sha256` which file that is: so nothing that a
+    /// registry does later changes what is served.
+    pub(crate) fn of(
+        text: &Text,
+        base: &Path,
+        state: &Path,
+        component: Option<&Spanned<String>>,
+        sha256: Option<&Spanned<String>>,
+    ) -> Result<Self, ConfigError> {
+        let Some(named) = component else { return Ok(Self::default()) };
+        if !Reference::is_one(named.get_ref()) {
+            return Ok(Self { component: Some(base.join(named.get_ref())), origin: None });
+        }
+        let bad = |message: String| text.error_at(named.span(), message);
+        let origin: Reference = named.get_ref().parse().map_err(|error| bad(format!("{error}")))?;
+        if origin.digest.is_none() {
+            return Err(bad(format!(
+                "'{origin}' has no digest, so it may mean another gate tomorrow; `gatehouse gates add {origin}` writes it with its digest"
+            )));
+        }
+        let Some(sha256) = sha256 else {
+            return Err(bad(format!(
+                "a component from a registry needs sha256 beside it; `gatehouse gates add {origin}` writes both"
+            )));
+        };
+        Ok(Self { component: Some(installed(state, sha256.get_ref())), origin: Some(origin) })
+    }
+}
+
+/// Where a component from a registry is kept: by its content, in the data folder.
+pub(crate) fn installed(state: &Path, sha256: &str) -> PathBuf {
+    state.join("components").join(format!("{}.wasm", sha256.to_ascii_lowercase()))
+}
+
+/// What to say where that file is missing.
+pub(crate) fn not_installed(gate: &str, origin: &Reference) -> String {
+    let name = if origin.short_name() == gate { String::new() } else { format!(" --name {gate}") };
+    format!("gate '{gate}' is not installed; run `gatehouse gates add {origin}{name}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Config, Env, error::Text};
+
+    fn parse(content: &str) -> Result<Config, String> {
+        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let env = Env::of([("GATEHOUSE_STATE", "/state")]);
+        Config::parse(&text, &env).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_reference_stands_for_a_file_in_the_data_folder() {
+        let (digest, pin) = ("0".repeat(64), "AB".repeat(32));
+        let component = format!("component = \"oci://ghcr.io/acme/weather@sha256:{digest}\"");
+        let config = parse(&format!("[gates.weather]\n{component}\nsha256 = \"{pin}\"\n")).expect("valid");
+        let gate = &config.gates["weather"];
+        let file = gate.component.as_ref().expect("a file").display().to_string();
+        assert_eq!(file, format!("/state/components/{}.wasm", pin.to_lowercase()));
+        assert_eq!(gate.origin.as_ref().map(|origin| origin.short_name()), Some("weather"));
+
+        let error = parse(&format!("[gates.weather]\n{component}\n")).map(|_| ()).expect_err("refused");
+        assert!(
+            error.starts_with("/etc/gh/presets.toml:2:13: a component from a registry needs sha256"),
+            "{error}"
+        );
+        let error = parse("[gates.a]\ncomponent = \"oci://ghcr.io/a:1\"").map(|_| ()).expect_err("refused");
+        assert!(error.contains(":2:13: 'oci://ghcr.io/a:1' has no digest"), "{error}");
+        let error = parse("[gates.a]\ncomponent = \"oci://ghcr.io\"").map(|_| ()).expect_err("refused");
+        assert!(error.contains(":2:13: 'oci://ghcr.io' is no reference"), "{error}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Changes presets.toml for a command, and nothing in it but the two keys that the command is about.
+
+use std::fs;
+
+use gatehouse_stores::write_atomic;
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
+
+use super::{Config, ConfigError, Env, error::Text};
+
+/// A change of presets.toml that is known to do, and not made yet.
+pub(crate) struct Change<'a> {
+    text: &'a Text,
+    content: String,
+}
+
+/// Says where a gate's component is, and which file that is. The result must be a configuration that says so.
+pub(crate) fn set_component<'a>(
+    text: &'a Text,
+    gate: &str,
+    component: &str,
+    sha256: &str,
+    env: &Env,
+) -> Result<Change<'a>, ConfigError> {
+    let content = with_component(&text.content, gate, component, sha256).map_err(|why| text.error(why))?;
+    let changed = Text { file: text.file.clone(), content };
+    let checked = Config::parse(&changed, env)
+        .map_err(|error| text.error(format!("was not changed, because the change would not do: {error}")))?;
+    let says_so = checked.gates.get(gate).is_some_and(|gate| gate.settings.sha256.as_deref() == Some(sha256));
+    if !says_so {
+        return Err(text.error(format!("was not changed: its shape leaves no place for [gates.{gate}]")));
+    }
+    Ok(Change { text, content: changed.content })
+}
+
+impl Change<'_> {
+    /// Whether there is anything to change.
+    pub(crate) fn is_one(&self) -> bool {
+        self.content != self.text.content
+    }
+
+    /// Replaces the file as a whole; what a link to it leads to, not the link.
+    pub(crate) fn write(self) -> Result<(), ConfigError> {
+        let Self { text, content } = &self;
+        if !self.is_one() {
+            return Ok(());
+        }
+        let file =
+            text.file.as_ref().ok_or_else(|| text.error("is part of the program and cannot be changed"))?;
+        let failed = |error: std::io::Error| text.error(format!("cannot be written: {error}"));
+        if fs::read(file).map_err(failed)? != text.content.as_bytes() {
+            return Err(text.error("has changed meanwhile and was left alone; run the command again"));
+        }
+        write_atomic(file, content.as_bytes()).map_err(failed)
+    }
+}
+
+/// The text with these two keys in the gate's block.
+fn with_component(text: &str, gate: &str, component: &str, sha256: &str) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|error| format!("{error}"))?;
+    let gates = document.entry("gates").or_insert_with(|| {
+        let mut gates = Table::new();
+        gates.set_implicit(true);
+        Item::Table(gates)
+    });
+    let is_inline = gates.is_inline_table();
+    let gates = gates.as_table_like_mut().ok_or("has a `gates` that is no table")?;
+    let block = gates.entry(gate).or_insert_with(|| match is_inline {
+        true => Item::Value(Value::InlineTable(InlineTable::new())),
+        false => Item::Table(Table::new()),
+    });
+    let block = block.as_table_like_mut().ok_or_else(|| format!("has a `gates.{gate}` that is no table"))?;
+    set(block, "component", component);
+    set(block, "sha256", sha256);
+    Ok(document.to_string())
+}
+
+/// Sets a key; one that is there keeps its place and the comment behind it.
+fn set(block: &mut dyn TableLike, key: &str, text: &str) {
+    match block.get_mut(key).and_then(Item::as_value_mut) {
+        Some(old) if old.as_str() == Some(text) => {}
+        Some(old) => {
+            let decor = old.decor().clone();
+            *old = Value::from(text);
+            *old.decor_mut() = decor;
+        }
+        None => drop(block.insert(key, Item::Value(Value::from(text)))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edited(text: &str) -> String {
+        with_component(text, "weather", "w.wasm", "ab").expect("edited")
+    }
+
+    const BLOCK: &str = "[gates.weather]\ncomponent = \"w.wasm\"\nsha256 = \"ab\"\n";
+
+    #[test]
+    fn a_new_block_is_added_and_nothing_else_changes() {
+        assert_eq!(edited(""), BLOCK);
+        let before = "# top\n[host]\ngates = [ \"gates\" ]   # odd  spacing\n\n[gates.kg] # mine\ngrants = [\"knowledge\"]\n";
+        let after = "\n# presets\n[presets.full]\ngates.kg = {}\n# end\n";
+        let result = edited(&format!("{before}{after}"));
+        assert_eq!(result.replace(&format!("\n{BLOCK}"), ""), format!("{before}{after}"), "{result}");
+        assert!(result.contains("\n[gates.weather]\n"), "{result}");
+    }
+
+    #[test]
+    fn an_existing_block_keeps_what_is_not_ours() {
+        let text = "[gates.weather] # sunny\n# why\ngrants = []\nsha256 = \"00\" # pin\ncomponent = 'old.wasm'\n[presets]\n";
+        let wanted = "[gates.weather] # sunny\n# why\ngrants = []\nsha256 = \"ab\" # pin\ncomponent = \"w.wasm\"\n[presets]\n";
+        assert_eq!(edited(text), wanted);
+        assert_eq!(edited(wanted), wanted, "twice is once");
+    }
+
+    #[test]
+    fn every_way_to_write_a_table_is_understood() {
+        for text in [
+            "[gates]\nweather = { grants = [] }\n",
+            "gates = { kg = {} }\n",
+            "gates.kg.grants = []\n",
+            "gates.weather.grants = []\n",
+            "[gates]\nkg.grants = []\n",
+            "[presets.x]\n[gates.weather.limits]\ntime = \"1 s\"\n",
+        ] {
+            let result = edited(text);
+            let table: toml::Table = result.parse().unwrap_or_else(|error| panic!("{result}: {error}"));
+            assert_eq!(table["gates"]["weather"]["sha256"].as_str(), Some("ab"), "{result}");
+            assert_eq!(edited(&result), result, "twice is once");
+        }
+        assert!(with_component("gates = 5", "weather", "w", "ab").is_err());
+        assert!(with_component("gates.weather = 5", "weather", "w", "ab").is_err());
+    }
+}

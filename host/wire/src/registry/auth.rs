@@ -1,0 +1,148 @@
+//! What a registry wants before it serves: the challenge of a 401, and the token that answers it.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gatehouse_core::names::quoted;
+use reqwest::{
+    Url,
+    header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE},
+};
+use serde::Deserialize;
+
+use super::{Credentials, RegistryError};
+
+/// A challenge that we can answer (RFC 7617, and the token protocol of the distribution project).
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Challenge {
+    /// User and password, as they are.
+    Basic,
+    /// A token, from somewhere that the registry names.
+    Bearer { realm: String, service: Option<String> },
+}
+
+impl Challenge {
+    /// The first one among the headers of an answer that we understand; a token is better than a password.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let told = || headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+        let bearer = told().find_map(|value| {
+            let parameters = parameters(after_scheme(value, "bearer")?);
+            let find = |wanted: &str| {
+                parameters.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
+            };
+            Some(Self::Bearer { realm: find("realm")?, service: find("service") })
+        });
+        bearer.or_else(|| told().any(|value| after_scheme(value, "basic").is_some()).then_some(Self::Basic))
+    }
+}
+
+fn after_scheme<'a>(value: &'a str, scheme: &str) -> Option<&'a str> {
+    let (word, rest) = value.trim().split_once(' ').unwrap_or((value.trim(), ""));
+    word.eq_ignore_ascii_case(scheme).then_some(rest)
+}
+
+/// `name="value", name=value`, in lower case the names.
+fn parameters(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((name, after)) = rest.split_once('=') {
+        let name = name.trim_matches([',', ' ', '\t']).to_ascii_lowercase();
+        let (value, next) = match after.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => after.split_once(',').unwrap_or((after, "")),
+        };
+        found.push((name, value.trim().to_owned()));
+        rest = next;
+    }
+    found
+}
+
+/// The value of `Authorization` for a password. Never shown, not even by `Debug`.
+pub(super) fn basic(credentials: &Credentials) -> Result<HeaderValue, RegistryError> {
+    let pair = STANDARD.encode(format!("{}:{}", credentials.user, credentials.password));
+    secret(&format!("Basic {pair}"))
+}
+
+/// The value of `Authorization` for what a token service answered.
+pub(super) fn bearer(answer: &[u8]) -> Result<HeaderValue, RegistryError> {
+    #[derive(Deserialize)]
+    struct Issued {
+        token: Option<String>,
+        access_token: Option<String>,
+    }
+    let issued: Option<Issued> = serde_json::from_slice(answer).ok();
+    let token = issued.and_then(|issued| issued.token.or(issued.access_token));
+    let token = token.ok_or_else(|| RegistryError::new("the token service answers without a token"))?;
+    secret(&format!("Bearer {token}"))
+}
+
+fn secret(text: &str) -> Result<HeaderValue, RegistryError> {
+    let value = HeaderValue::from_str(text);
+    let mut value = value.map_err(|_| RegistryError::new("the token holds what no header may hold"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Where the token for one repository is to be had. The scope is ours: what we need and no more.
+pub(super) fn token_url(
+    realm: &str,
+    service: Option<&str>,
+    repository: &str,
+    actions: &str,
+) -> Result<Url, RegistryError> {
+    let mut url = Url::parse(realm).map_err(|_| {
+        let shown = quoted(realm, 100);
+        RegistryError::new(format!("the registry names a token service that is no address: '{shown}'"))
+    })?;
+    let mut query = url.query_pairs_mut();
+    if let Some(service) = service {
+        query.append_pair("service", service);
+    }
+    query.append_pair("scope", &format!("repository:{repository}:{actions}"));
+    drop(query);
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn challenge(values: &[&str]) -> Option<Challenge> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(WWW_AUTHENTICATE, value.parse().expect("a header"));
+        }
+        Challenge::of(&headers)
+    }
+
+    #[test]
+    fn challenges_are_read_as_registries_write_them() {
+        let bearer = |realm: &str, service: Option<&str>| {
+            Some(Challenge::Bearer { realm: realm.into(), service: service.map(str::to_owned) })
+        };
+        assert_eq!(
+            challenge(&[
+                r#"Bearer realm="https://auth.example/token",service="r.example",scope="x:y,z:pull""#
+            ]),
+            bearer("https://auth.example/token", Some("r.example"))
+        );
+        assert_eq!(challenge(&["bearer Realm=https://a.example"]), bearer("https://a.example", None));
+        assert_eq!(challenge(&[r#"Basic realm="x""#]), Some(Challenge::Basic));
+        assert_eq!(
+            challenge(&[r#"Basic realm="x""#, r#"Bearer realm="https://a""#]),
+            bearer("https://a", None)
+        );
+        assert_eq!(challenge(&["Bearer"]), None);
+        assert_eq!(challenge(&["Negotiate"]), None);
+        assert_eq!(challenge(&[]), None);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let credentials = Credentials { user: "u".into(), password: "hunter2".into() };
+        let header = basic(&credentials).expect("a header");
+        assert_eq!(header.to_str().ok(), Some("Basic dTpodW50ZXIy"));
+        assert!(!format!("{header:?}{credentials:?}").contains("hunter2"));
+        assert!(!format!("{header:?}").contains("dTpodW50"), "{header:?}");
+        assert!(bearer(b"{}").is_err() && bearer(b"garbage").is_err());
+        assert!(bearer(br#"{"token": "a\r\nb"}"#).is_err());
+    }
+}

@@ -1,0 +1,271 @@
+//! Requests to one repository: whom they may go to, what they carry, and how much may come back.
+
+#[cfg(test)]
+mod tests;
+
+use std::{error::Error, time::Duration};
+
+use bytes::Bytes;
+use gatehouse_core::names::quoted;
+use reqwest::{
+    Client, Method, Response, StatusCode, Url,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION},
+    redirect::Policy,
+};
+
+use super::{
+    Credentials, Purpose, Reference, RegistryError,
+    auth::{Challenge, basic, bearer, token_url},
+    reference::is_loopback,
+};
+
+/// Registries hand blobs to a store beside them, in one hop as a rule.
+const MAX_HOPS: usize = 5;
+
+/// To be reached at all.
+const CONNECT: Duration = Duration::from_secs(10);
+/// Between two pieces of an answer.
+const SILENCE: Duration = Duration::from_secs(30);
+/// For one request with all that it brings or takes.
+const WHOLE: Duration = Duration::from_secs(15 * 60);
+
+/// An answer of a token service, and the part of an error that is looked at.
+const MAX_SMALL: u64 = 64 << 10;
+
+/// One repository of one registry.
+pub struct Registry {
+    http: Client,
+    pub(super) reference: Reference,
+    pub(super) base: Url,
+    insecure: bool,
+    purpose: Purpose,
+    credentials: Option<Credentials>,
+    /// What the registry took last.
+    authorization: Option<HeaderValue>,
+}
+
+/// One request.
+pub(super) struct Request {
+    pub(super) method: Method,
+    pub(super) url: Url,
+    pub(super) accept: &'static str,
+    /// Media type and content.
+    pub(super) body: Option<(&'static str, Bytes)>,
+}
+
+impl Request {
+    pub(super) fn get(url: Url, accept: &'static str) -> Self {
+        Self { method: Method::GET, url, accept, body: None }
+    }
+}
+
+impl Registry {
+    /// Plain HTTP is spoken to registries on this machine, and to others only if `insecure`.
+    pub fn new(
+        reference: &Reference,
+        purpose: Purpose,
+        credentials: Option<Credentials>,
+        insecure: bool,
+    ) -> Result<Self, RegistryError> {
+        // Another part of the host may have chosen it already; there is one to choose from.
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let mut builder = Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .connect_timeout(CONNECT)
+            .timeout(WHOLE)
+            .user_agent(concat!("gatehouse/", env!("CARGO_PKG_VERSION")));
+        // It runs while a body is sent, too, and a large component takes its time.
+        if purpose == Purpose::Pull {
+            builder = builder.read_timeout(SILENCE);
+        }
+        let http = builder.build().map_err(|error| {
+            RegistryError::new(format!("the HTTP client cannot be made: {}", causes(&error)))
+        })?;
+        let address = reference.address();
+        let host = address.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
+        let plain = insecure || is_loopback(host.map_or(address, |(host, _)| host));
+        let base =
+            format!("{}://{address}/v2/{}/", if plain { "http" } else { "https" }, reference.repository);
+        let base = Url::parse(&base);
+        let base =
+            base.map_err(|_| RegistryError::new(format!("'{address}' is no address of a registry")))?;
+        let reference = reference.clone();
+        Ok(Self { http, reference, base, insecure, purpose, credentials, authorization: None })
+    }
+
+    /// A place in the repository.
+    pub(super) fn place(&self, path: &str) -> Result<Url, RegistryError> {
+        self.base.join(path).map_err(|_| self.error(format!("'{path}' is no path")))
+    }
+
+    /// An error with who it is about.
+    pub(super) fn error(&self, what: impl AsRef<str>) -> RegistryError {
+        RegistryError::new(format!("registry '{}': {}", self.reference.registry, what.as_ref()))
+    }
+
+    /// Sends a request. What asks for something follows redirects, each hop under the same rules and
+    /// without credentials once it leaves the registry; what brings something follows none.
+    pub(super) async fn send(&mut self, request: Request) -> Result<Response, RegistryError> {
+        let follows = request.method == Method::GET || request.method == Method::HEAD;
+        let mut url = request.url;
+        let mut asked_again = false;
+        let mut hops = 0;
+        loop {
+            self.may_go_to(&url)?;
+            let home = url.origin() == self.base.origin();
+            let mut built = self.http.request(request.method.clone(), url.clone());
+            built = built.header(ACCEPT, request.accept);
+            if let Some((media_type, body)) = &request.body {
+                built = built.header(CONTENT_TYPE, *media_type).body(body.clone());
+            } else if !follows {
+                built = built.header(CONTENT_LENGTH, 0);
+            }
+            if let Some(authorization) = self.authorization.as_ref().filter(|_| home) {
+                built = built.header(AUTHORIZATION, authorization.clone());
+            }
+            let response = built.send().await.map_err(|error| self.unreachable(&url, error))?;
+            if home && response.status() == StatusCode::UNAUTHORIZED && !asked_again {
+                asked_again = true;
+                self.authorize(&response).await?;
+            } else if follows && response.status().is_redirection() {
+                hops += 1;
+                if hops > MAX_HOPS {
+                    return Err(self.error(format!("redirects more than {MAX_HOPS} times")));
+                }
+                url = self.location(&response)?;
+            } else {
+                return Ok(response);
+            }
+        }
+    }
+
+    /// Where an answer sends us.
+    pub(super) fn location(&self, response: &Response) -> Result<Url, RegistryError> {
+        let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+        let target = target.ok_or_else(|| self.error("sends elsewhere and does not say where"))?;
+        let url = response.url().join(target);
+        url.map_err(|_| self.error(format!("sends to what is no address: '{}'", quoted(target, 100))))
+    }
+
+    /// TLS everywhere, unless the registry itself is spoken to without; then also on this machine, and
+    /// anywhere if the operator says so. No answer can talk us out of TLS.
+    fn may_go_to(&self, url: &Url) -> Result<(), RegistryError> {
+        let host = url.host_str().unwrap_or_default();
+        let plain =
+            url.scheme() == "http" && self.base.scheme() == "http" && (self.insecure || is_loopback(host));
+        if url.scheme() == "https" || plain {
+            return Ok(());
+        }
+        let target = quoted(&url.origin().ascii_serialization(), 100);
+        Err(self.error(format!("sends to {target}, where nothing is encrypted; that is not followed")))
+    }
+
+    fn unreachable(&self, url: &Url, error: reqwest::Error) -> RegistryError {
+        let host = quoted(&url.origin().ascii_serialization(), 100);
+        // Addresses of blob stores carry signatures.
+        self.error(format!("no answer from {host}: {}", causes(&error.without_url())))
+    }
+
+    /// Answers the challenge of a 401.
+    async fn authorize(&mut self, response: &Response) -> Result<(), RegistryError> {
+        let name = &self.reference.registry;
+        let challenge = Challenge::of(response.headers());
+        let anonymous = || RegistryError::credentials(format!("registry '{name}' wants credentials"));
+        self.authorization = Some(match (challenge, &self.credentials) {
+            (Some(Challenge::Basic), Some(credentials)) => basic(credentials)?,
+            (Some(Challenge::Basic), None) => return Err(anonymous()),
+            (Some(Challenge::Bearer { realm, service }), _) => self.token(&realm, service.as_deref()).await?,
+            (None, _) => return Err(self.error("wants credentials of a kind that Gatehouse does not know")),
+        });
+        Ok(())
+    }
+
+    async fn token(&self, realm: &str, service: Option<&str>) -> Result<HeaderValue, RegistryError> {
+        let actions = match self.purpose {
+            Purpose::Pull => "pull",
+            Purpose::Push => "pull,push",
+        };
+        let url = token_url(realm, service, &self.reference.repository, actions)?;
+        self.may_go_to(&url)?;
+        let mut request = self.http.get(url.clone());
+        if let Some(credentials) = &self.credentials {
+            request = request.header(AUTHORIZATION, basic(credentials)?);
+        }
+        let response = request.send().await.map_err(|error| self.unreachable(&url, error))?;
+        match response.status() {
+            StatusCode::OK => bearer(&self.read(response, MAX_SMALL, "the token", &|_| ()).await?),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.denied()),
+            other => Err(self.error(format!("its token service answers {other}"))),
+        }
+    }
+
+    fn denied(&self) -> RegistryError {
+        let name = &self.reference.registry;
+        RegistryError::credentials(match &self.credentials {
+            Some(_) => format!("registry '{name}' refuses the credentials"),
+            None => format!("registry '{name}' wants credentials"),
+        })
+    }
+
+    /// Passes an answer with one of these codes, or says what the registry said.
+    pub(super) async fn expect(
+        &self,
+        response: Response,
+        codes: &[StatusCode],
+        what: &str,
+    ) -> Result<Response, RegistryError> {
+        let status = response.status();
+        if codes.contains(&status) {
+            return Ok(response);
+        }
+        if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN {
+            return Err(self.denied());
+        }
+        if status == StatusCode::NOT_FOUND {
+            return Err(self.error(format!("{what} is not there")));
+        }
+        let said = self.read(response, MAX_SMALL, "the error", &|_| ()).await.unwrap_or_default();
+        let said = quoted(String::from_utf8_lossy(&said).trim(), 200);
+        let said = if said.is_empty() { said } else { format!(": {said}") };
+        Err(self.error(format!("answers {status} to {what}{said}")))
+    }
+
+    /// Reads an answer that may have at most `cap` bytes, whatever it declares.
+    pub(super) async fn read(
+        &self,
+        mut response: Response,
+        cap: u64,
+        what: &str,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Vec<u8>, RegistryError> {
+        let too_much = || self.error(format!("sends more than {cap} bytes for {what}"));
+        if response.content_length().is_some_and(|length| length > cap) {
+            return Err(too_much());
+        }
+        let mut all = Vec::new();
+        loop {
+            let piece = response.chunk().await.map_err(|error| {
+                let causes = causes(&error.without_url());
+                self.error(format!("{what} breaks off after {} bytes: {causes}", all.len()))
+            })?;
+            let Some(piece) = piece else { return Ok(all) };
+            if (all.len() + piece.len()) as u64 > cap {
+                return Err(too_much());
+            }
+            all.extend_from_slice(&piece);
+            progress(all.len() as u64);
+        }
+    }
+}
+
+/// An error with everything that led to it, in one line.
+fn causes(error: &dyn Error) -> String {
+    let mut said = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        said = format!("{said}: {cause}");
+        next = cause.source();
+    }
+    quoted(&said, 300)
+}

@@ -1,0 +1,197 @@
+//! Manifests: which layer of one is the component, and the one that we write.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use gatehouse_core::names::quoted;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{RegistryError, reference::hex_of, sha256};
+
+/// Media types of what may stand behind a tag (OCI image specification, Docker's registry API).
+pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// What we ask for: also what we then refuse, because a registry that may not send it says "not found".
+pub(super) const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, \
+     application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.v2+json, \
+     application/vnd.docker.distribution.manifest.list.v2+json";
+
+/// Media types of a component: the CNCF's, and an older one that is still published.
+const WASM: &str = "application/wasm";
+const WASM_BEFORE: &str = "application/vnd.wasm.content.layer.v1+wasm";
+
+/// Media type of the config (CNCF "Wasm OCI artifact").
+const CONFIG: &str = "application/vnd.wasm.config.v0+json";
+
+/// A layer, as its manifest declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// SHA-256 in hexadecimal: of the blob, and so of the component's file.
+    pub sha256: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    media_type: Option<String>,
+    #[serde(default)]
+    layers: Vec<Descriptor>,
+    #[serde(default)]
+    manifests: Vec<serde::de::IgnoredAny>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Descriptor {
+    media_type: String,
+    digest: String,
+    size: u64,
+}
+
+/// The one layer of a manifest that is a component.
+pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<Layer, String> {
+    let manifest: Manifest = serde_json::from_slice(manifest)
+        .map_err(|error| format!("is no manifest: {}", quoted(&error.to_string(), 200)))?;
+    let kind = manifest.media_type.as_deref().or(content_type).unwrap_or_default();
+    if [INDEX, DOCKER_LIST].contains(&kind) || !manifest.manifests.is_empty() {
+        return Err("is an index of several artifacts; name one of them by its digest".into());
+    }
+    let is_wasm = |layer: &&Descriptor| [WASM, WASM_BEFORE].contains(&layer.media_type.as_str());
+    let wasm: Vec<&Descriptor> = manifest.layers.iter().filter(is_wasm).collect();
+    let layer = match wasm.as_slice() {
+        [one] => one,
+        [] => {
+            let types = manifest.layers.iter().take(5).map(|layer| quoted(&layer.media_type, 80));
+            let types: Vec<String> = types.collect();
+            let there_are = if types.is_empty() { "none".into() } else { types.join(", ") };
+            return Err(format!("holds no gate: no layer is {WASM}; its layers are: {there_are}"));
+        }
+        more => return Err(format!("has {} layers of {WASM}; a gate is one component", more.len())),
+    };
+    let sha256 = hex_of(&layer.digest)
+        .ok_or_else(|| format!("has a layer whose digest is no SHA-256: '{}'", quoted(&layer.digest, 80)))?;
+    Ok(Layer { sha256: sha256.to_owned(), size: layer.size })
+}
+
+/// A gate that is to be published.
+#[derive(Debug, Clone)]
+pub struct Package {
+    /// The component.
+    pub wasm: Bytes,
+    /// What it imports, by full name.
+    pub imports: Vec<String>,
+    /// What it exports, by full name.
+    pub exports: Vec<String>,
+    /// The name it gives itself.
+    pub title: String,
+    /// Its version.
+    pub version: String,
+    /// What it is, in a sentence.
+    pub description: String,
+}
+
+/// A blob and its digest.
+pub(super) struct Blob {
+    pub(super) digest: String,
+    pub(super) bytes: Bytes,
+}
+
+impl Blob {
+    fn new(bytes: Bytes) -> Self {
+        Self { digest: format!("sha256:{}", sha256(&bytes)), bytes }
+    }
+
+    fn descriptor(&self, media_type: &str) -> Descriptor {
+        Descriptor {
+            media_type: media_type.into(),
+            digest: self.digest.clone(),
+            size: self.bytes.len() as u64,
+        }
+    }
+}
+
+/// An artifact as it is uploaded, in this order.
+pub(super) struct Parts {
+    pub(super) config: Blob,
+    pub(super) layer: Blob,
+    pub(super) manifest: Blob,
+}
+
+impl Package {
+    /// The same package gives the same bytes, so it has one digest wherever and whenever it is published.
+    pub(super) fn parts(&self) -> Result<Parts, RegistryError> {
+        let layer = Blob::new(self.wasm.clone());
+        // Readers of the format want `created`; a time of day would make each publication another one.
+        let config = json!({
+            "created": "1970-01-01T00:00:00Z",
+            "architecture": "wasm",
+            "os": "wasip2",
+            "layerDigests": [layer.digest],
+            "component": {"exports": self.exports, "imports": self.imports},
+        });
+        let config = Blob::new(json_bytes(&config)?);
+        let annotations = BTreeMap::from([
+            ("org.opencontainers.image.title", &self.title),
+            ("org.opencontainers.image.version", &self.version),
+            ("org.opencontainers.image.description", &self.description),
+        ]);
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "config": config.descriptor(CONFIG),
+            "layers": [layer.descriptor(WASM)],
+            "annotations": annotations,
+        });
+        Ok(Parts { manifest: Blob::new(json_bytes(&manifest)?), config, layer })
+    }
+}
+
+fn json_bytes(value: &serde_json::Value) -> Result<Bytes, RegistryError> {
+    let bytes = serde_json::to_vec(value);
+    bytes.map(Bytes::from).map_err(|error| RegistryError::new(format!("the manifest: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_published_is_read_back() {
+        let package = Package {
+            wasm: Bytes::from_static(b"component"),
+            imports: vec!["gatehouse:gate/text@0.1.0".into()],
+            exports: vec!["gatehouse:gate/tools@0.1.0".into()],
+            title: "weather".into(),
+            version: "1.0.0".into(),
+            description: "Tells the weather.".into(),
+        };
+        let (first, second) = (package.parts().expect("parts"), package.parts().expect("parts"));
+        assert_eq!(first.manifest.digest, second.manifest.digest);
+        let layer = component(&first.manifest.bytes, Some(MANIFEST)).expect("a component");
+        assert_eq!(layer, Layer { sha256: sha256(b"component"), size: 9 });
+    }
+
+    #[test]
+    fn other_manifests_are_told_apart() {
+        let layer = |kind: &str, digest: &str| json!({"mediaType": kind, "digest": digest, "size": 1});
+        let good = format!("sha256:{}", "0".repeat(64));
+        let says = |manifest: serde_json::Value, part: &str| {
+            let error = component(manifest.to_string().as_bytes(), None).expect_err("refused");
+            assert!(error.contains(part), "{error}");
+        };
+        says(json!({"mediaType": INDEX, "manifests": []}), "is an index");
+        says(json!({"manifests": [{}]}), "is an index");
+        says(json!({"layers": [layer("application/vnd.oci.image.layer.v1.tar+gzip", &good)]}), "tar+gzip");
+        says(json!({"layers": []}), "holds no gate");
+        says(json!({"layers": [layer(WASM, &good), layer(WASM_BEFORE, &good)]}), "has 2 layers");
+        says(json!({"layers": [layer(WASM, "sha256:../../etc/passwd")]}), "no SHA-256");
+        says(json!({"layers": [layer(WASM, "sha512:00")]}), "no SHA-256");
+        says(json!([]), "is no manifest");
+        assert!(component(b"<html>", None).is_err_and(|error| error.contains("is no manifest")));
+    }
+}

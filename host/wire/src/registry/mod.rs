@@ -1,0 +1,70 @@
+//! Towards OCI registries: brings a gate's component from one, and publishes one to it.
+//!
+//! Written on a plain HTTP client, because the registry is an adversary: every answer has a cap, every
+//! digest is computed here, and credentials go to nobody but the registry and whom it names for tokens.
+//! The calls are those of the OCI distribution specification 1.1; the artifact is laid out as the CNCF
+//! "Wasm OCI Artifact" says: a config, and one layer that is the component.
+
+mod auth;
+mod client;
+mod manifest;
+mod pull;
+mod push;
+mod reference;
+
+use std::fmt;
+
+pub use client::Registry;
+pub use manifest::{Layer, Package};
+pub use pull::Published;
+pub use reference::Reference;
+
+/// Who we are to a registry.
+#[derive(Clone)]
+pub struct Credentials {
+    /// The account.
+    pub user: String,
+    /// Its password or token.
+    pub password: String,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials(…)")
+    }
+}
+
+/// What we want of a registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To read.
+    Pull,
+    /// To read and write.
+    Push,
+}
+
+/// Why a registry did not serve.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct RegistryError {
+    /// Who, and what is wrong.
+    pub message: String,
+    /// Whether (other) credentials could help.
+    pub wants_credentials: bool,
+}
+
+impl RegistryError {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), wants_credentials: false }
+    }
+
+    fn credentials(message: impl Into<String>) -> Self {
+        Self { message: message.into(), wants_credentials: true }
+    }
+}
+
+/// SHA-256 in hexadecimal.
+fn sha256(bytes: &[u8]) -> String {
+    use sha2::{Digest as _, Sha256};
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

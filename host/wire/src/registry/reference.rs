@@ -1,0 +1,213 @@
+//! `oci://registry[:port]/name[:tag][@sha256:…]`: where an artifact is.
+
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use gatehouse_core::names::quoted;
+
+use super::RegistryError;
+
+/// What a reference begins with.
+const SCHEME: &str = "oci://";
+
+/// The registry that keeps `docker.io` answers under another name.
+const DOCKER_HUB: (&str, &str) = ("docker.io", "registry-1.docker.io");
+
+/// Where an artifact is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reference {
+    /// Host, with its port if one is named.
+    pub registry: String,
+    /// The path of the artifact there.
+    pub repository: String,
+    /// A name that the registry may give to something else tomorrow.
+    pub tag: Option<String>,
+    /// Digest of the manifest, `sha256:` and 64 lower-case digits.
+    pub digest: Option<String>,
+}
+
+impl Reference {
+    /// Whether a text means a registry, not a file.
+    pub fn is_one(text: &str) -> bool {
+        text.starts_with(SCHEME)
+    }
+
+    /// The same artifact by the digest of its manifest, without the tag.
+    pub fn pinned(&self, digest: &str) -> Self {
+        Self { tag: None, digest: Some(digest.to_owned()), ..self.clone() }
+    }
+
+    /// The last part of the repository's name.
+    pub fn short_name(&self) -> &str {
+        self.repository.rsplit('/').next().unwrap_or(&self.repository)
+    }
+
+    /// Whether both are the same repository of the same registry.
+    pub fn same_repository(&self, other: &Self) -> bool {
+        self.registry.eq_ignore_ascii_case(&other.registry) && self.repository == other.repository
+    }
+
+    /// What the manifest is asked for by: the digest, else the tag, else `latest`.
+    pub(super) fn version(&self) -> &str {
+        self.digest.as_deref().or(self.tag.as_deref()).unwrap_or("latest")
+    }
+
+    /// The host to speak to, with its port.
+    pub(super) fn address(&self) -> &str {
+        let (name, address) = DOCKER_HUB;
+        if self.registry == name { address } else { &self.registry }
+    }
+}
+
+impl FromStr for Reference {
+    type Err = RegistryError;
+
+    fn from_str(text: &str) -> Result<Self, RegistryError> {
+        let bad = |why: &str| {
+            let shown = quoted(text, 200);
+            RegistryError::new(format!(
+                "'{shown}' is no reference: {why}; write oci://registry[:port]/name[:tag][@sha256:…]"
+            ))
+        };
+        let rest = text.strip_prefix(SCHEME).ok_or_else(|| bad("it does not begin with oci://"))?;
+        let (registry, path) = rest.split_once('/').ok_or_else(|| bad("the name is missing"))?;
+        if !is_registry(registry) {
+            return Err(bad("the registry is no host name or address with an optional port"));
+        }
+        let (path, digest) = match path.split_once('@') {
+            Some((path, digest)) => (path, Some(digest)),
+            None => (path, None),
+        };
+        if digest.is_some_and(|digest| hex_of(digest).is_none()) {
+            return Err(bad("after @ comes sha256: and 64 hexadecimal digits in lower case"));
+        }
+        let (repository, tag) = match path.split_once(':') {
+            Some((repository, tag)) => (repository, Some(tag)),
+            None => (path, None),
+        };
+        if repository.len() > 255 || !repository.split('/').all(is_component) {
+            return Err(bad("a name has lower-case letters and digits, with . _ - and / between them"));
+        }
+        if tag.is_some_and(|tag| !is_tag(tag)) {
+            return Err(bad("a tag has at most 128 letters, digits, . _ and -"));
+        }
+        Ok(Self {
+            registry: registry.to_owned(),
+            repository: repository.to_owned(),
+            tag: tag.map(str::to_owned),
+            digest: digest.map(str::to_owned),
+        })
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{}/{}", self.registry, self.repository)?;
+        if let Some(tag) = &self.tag {
+            write!(f, ":{tag}")?;
+        }
+        self.digest.as_ref().map_or(Ok(()), |digest| write!(f, "@{digest}"))
+    }
+}
+
+/// The digits of `sha256:…`, the one algorithm that is taken.
+pub(super) fn hex_of(digest: &str) -> Option<&str> {
+    let hex = digest.strip_prefix("sha256:")?;
+    let digits = hex.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+    (hex.len() == 64 && digits).then_some(hex)
+}
+
+/// Whether a host, as a URL has it, is this machine.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    bare.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn is_registry(text: &str) -> bool {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let known = match address {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => {
+            let letters = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+            host.starts_with(|c: char| c.is_ascii_alphanumeric()) && host.chars().all(letters)
+        }
+    };
+    known && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
+}
+
+/// One part of a repository's name, by the grammar of the distribution specification.
+fn is_component(text: &str) -> bool {
+    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let mut separators = text.split(alphanumeric).filter(|part| !part.is_empty());
+    text.starts_with(alphanumeric)
+        && text.ends_with(alphanumeric)
+        && separators.all(|part| [".", "_", "__"].contains(&part) || part.chars().all(|c| c == '-'))
+}
+
+fn is_tag(text: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.len() <= 128 && text.starts_with(word) && text.chars().all(|c| word(c) || c == '.' || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_written_the_same() {
+        let digest = format!("sha256:{}", "0a".repeat(32));
+        for text in [
+            "oci://ghcr.io/acme/weather",
+            "oci://127.0.0.1:5000/weather:1.2.0-rc.1",
+            "oci://[::1]:5000/a/b_c/d__e/f--g:latest",
+            &format!("oci://ghcr.io/weather@{digest}"),
+            &format!("oci://ghcr.io/weather:1@{digest}"),
+        ] {
+            let reference: Reference = text.parse().expect(text);
+            assert_eq!(reference.to_string(), text);
+        }
+        let reference: Reference = "oci://docker.io/acme/weather:2".parse().expect("valid");
+        assert_eq!((reference.short_name(), reference.version()), ("weather", "2"));
+        assert_eq!(reference.address(), "registry-1.docker.io");
+        assert_eq!(reference.pinned(&digest).to_string(), format!("oci://docker.io/acme/weather@{digest}"));
+    }
+
+    #[test]
+    fn what_could_lead_elsewhere_is_no_reference() {
+        for text in [
+            "weather",
+            "https://ghcr.io/weather",
+            "oci://ghcr.io",
+            "oci://ghcr.io/",
+            "oci:///weather",
+            "oci://user:password@ghcr.io/weather",
+            "oci://ghcr.io:0/weather",
+            "oci://ghcr.io:99999/weather",
+            "oci://ghcr.io/../weather",
+            "oci://ghcr.io/a//b",
+            "oci://ghcr.io/Weather",
+            "oci://ghcr.io/weather:",
+            "oci://ghcr.io/weather?x=1",
+            "oci://ghcr.io/weather@sha256:abc",
+            "oci://ghcr.io/weather@sha512:00",
+            "oci://gh cr.io/weather",
+        ] {
+            let error = text.parse::<Reference>().expect_err(text).to_string();
+            assert!(error.contains("is no reference") && error.contains("write oci://"), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for host in ["localhost", "LOCALHOST", "127.0.0.1", "127.8.8.8", "[::1]"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["localhost.evil.example", "10.0.0.1", "128.0.0.1", "[::2]"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}
