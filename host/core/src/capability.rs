@@ -19,6 +19,8 @@ pub enum Capability {
     Text,
     /// The knowledge graph.
     Knowledge,
+    /// A gate's own store of bytes under names.
+    Kv,
 }
 
 /// How much of a capability.
@@ -33,7 +35,7 @@ pub enum Access {
 
 impl Capability {
     /// Every capability of this host.
-    pub const ALL: [Self; 3] = [Self::Context, Self::Text, Self::Knowledge];
+    pub const ALL: [Self; 4] = [Self::Context, Self::Text, Self::Knowledge, Self::Kv];
 
     /// The name of the WIT interface, and of the grant.
     pub const fn as_str(self) -> &'static str {
@@ -41,6 +43,7 @@ impl Capability {
             Self::Context => "context",
             Self::Text => "text",
             Self::Knowledge => "knowledge",
+            Self::Kv => "kv",
         }
     }
 
@@ -164,7 +167,7 @@ mod tests {
         let error = Grants::parse(["knowlege"]).expect_err("unknown");
         assert_eq!(
             error,
-            "unknown grant 'knowlege'; there are knowledge, knowledge:read. Did you mean 'knowledge'?"
+            "unknown grant 'knowlege'; there are knowledge, knowledge:read, kv. Did you mean 'knowledge'?"
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());

@@ -14,12 +14,12 @@ use gatehouse_core::{
 };
 use gatehouse_models::Extractor;
 use gatehouse_sandbox::{Gate, Ports, Sandbox};
-use gatehouse_stores::{IndexFile, KnowledgeConfig, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{IndexFile, KnowledgeConfig, SqliteKv, WikiKnowledge, WikiRoots};
 use gatehouse_wire::serve::{House, Served};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use crate::config::{Config, ConfigError, Env, GateConfig};
+use crate::config::{Config, ConfigError, Env, GateConfig, is_gate_name};
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -84,6 +84,7 @@ impl Composition {
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
+            kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock))),
             text: Arc::new(Extractor),
         };
         let sandbox = Sandbox::new(&config.state.join("cache"), ports);
@@ -236,8 +237,4 @@ fn wasm_files(folder: &Path) -> Vec<String> {
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
     let names = wasm.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     names.filter(|name| is_gate_name(name)).collect()
-}
-
-fn is_gate_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
 }

@@ -22,13 +22,15 @@ use tokio::sync::{OnceCell, Semaphore};
 use crate::{
     abi::v0_1::{self, ToolCall},
     capability::{CallFacts, Client},
+    folders::{self, Folder},
     instance::{self, Ready, broken},
     limits::Limits,
     loader::{LoadError, Shared},
+    warm::Warm,
 };
 
 /// The longest a gate may take to describe itself.
-const DESCRIBE_TIME: Duration = Duration::from_secs(5);
+pub(crate) const DESCRIBE_TIME: Duration = Duration::from_secs(5);
 
 /// What can be told of a gate without calling a tool.
 #[derive(Debug, Clone, Serialize)]
@@ -45,6 +47,10 @@ pub struct GateInfo {
     pub ask: Ask,
     /// What presets.toml grants it.
     pub grants: Grants,
+    /// Folders that presets.toml shows it.
+    pub folders: Vec<Folder>,
+    /// Whether an instance serves one call after the other.
+    pub reuse: bool,
 }
 
 /// One loaded gate. Loading is lazy: until a call needs it, only its digest and its ask are known.
@@ -57,6 +63,7 @@ pub struct Gate {
     shared: Arc<Shared>,
     ready: OnceCell<Ready>,
     turns: Semaphore,
+    warm: Option<Warm>,
 }
 
 impl Gate {
@@ -67,6 +74,7 @@ impl Gate {
             id: SourceId::Gate(Arc::clone(&name)),
             name,
             grants: Arc::new(info.grants.clone()),
+            warm: info.reuse.then(|| Warm::new(Arc::clone(&shared.reserve), limits.concurrency)),
             info,
             turns: Semaphore::new(limits.concurrency),
             limits,
@@ -103,9 +111,30 @@ impl Gate {
             grants: Arc::clone(&self.grants),
             ports: self.shared.ports.clone(),
             params,
-            log_lines: self.limits.log_lines,
+            limits: self.limits.clone(),
             call,
         }
+    }
+
+    /// Tells the operator what was taken out of the listing before anybody saw it.
+    fn said(&self, listing: Arc<Listing>) -> Arc<Listing> {
+        for (tool, count) in &listing.removed {
+            let gate = &*self.name;
+            tracing::warn!(target: "gate", gate, tool, count, "invisible characters were removed from what the gate says about itself");
+        }
+        listing
+    }
+
+    async fn prepare_folders(&self) -> Result<(), Fault> {
+        if self.info.folders.is_empty() {
+            return Ok(());
+        }
+        let (gate, limits) = (Arc::clone(&self.name), self.limits.clone());
+        let given = self.info.folders.clone();
+        let work = tokio::task::spawn_blocking(move || folders::prepare(&gate, &given, &limits));
+        let failed =
+            |_| Fault::internal(format!("Gate '{}': its folders could not be looked at.", self.name));
+        work.await.map_err(failed)?
     }
 
     async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Fault> {
@@ -129,21 +158,21 @@ impl Source for Gate {
     async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         if let Some(listing) = self.shared.index.listing(&self.info.digest, &params) {
-            return Ok(listing);
+            return Ok(self.said(listing));
         }
         let ready = self.ready().await?;
         let _place = self.shared.place().await?;
         let facts = self.facts(Arc::clone(&params), None);
-        let limits = Limits { time: DESCRIBE_TIME, ..self.limits.clone() };
-        let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await?;
-        let listing = v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))?;
+        let manifest = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await?;
+        let mut listing = v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))?;
+        listing.clean();
         listing.check().map_err(|why| broken(&self.name, &why))?;
         // Checked before it is learnt: what the index knows needs no validator at the next start.
         let schema = Schema::new(Arc::clone(&listing.params_schema));
         schema.check(&Value::Object(given.clone()), "parameter").map_err(Fault::invalid)?;
         let listing = Arc::new(listing);
         self.shared.index.learn_listing(&self.info.digest, &params, Arc::clone(&listing));
-        Ok(listing)
+        Ok(self.said(listing))
     }
 
     async fn call(&self, call: SourceCall<'_>) -> Outcome {
@@ -164,7 +193,9 @@ impl Source for Gate {
             preset: call.catalog.preset.to_string(),
             deadline_ms: call.remaining().as_millis() as u64,
         };
-        let reply = ready.call(facts, &self.limits, call.deadline.into_std(), &request).await?;
+        self.prepare_folders().await?;
+        let (folders, deadline) = (&self.info.folders, call.deadline.into_std());
+        let reply = ready.call(facts, folders, deadline, &request, self.warm.as_ref()).await?;
         instance::reply(&self.name, reply)
     }
 }

@@ -20,11 +20,13 @@ use crate::{
     Ports,
     abi::v0_1::GatePre,
     engine::{MAX_INSTANCES, Runtime},
+    folders::Folder,
     gate::{Gate, GateInfo},
     index::{Index, Stamp},
     instance::Ready,
     limits::Limits,
     machine_code::MachineCode,
+    warm,
 };
 
 /// A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
@@ -55,6 +57,10 @@ pub struct GateSettings {
     pub limits: Limits,
     /// The only content it may have, as a SHA-256 in hexadecimal.
     pub sha256: Option<String>,
+    /// Folders that it sees.
+    pub folders: Vec<Folder>,
+    /// Whether an instance serves one call after the other.
+    pub reuse: bool,
 }
 
 /// What all gates of a host share.
@@ -66,6 +72,8 @@ pub(crate) struct Shared {
     /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
     compiling: Mutex<()>,
     places: Semaphore,
+    /// Places of instances that wait for a call.
+    pub(crate) reserve: Arc<Semaphore>,
 }
 
 /// Loads gates and runs them.
@@ -86,6 +94,7 @@ impl Sandbox {
             compiling: Mutex::new(()),
             // Each instance holds one place, and the pool has room for all that it may be made of.
             places: Semaphore::new(MAX_INSTANCES as usize),
+            reserve: warm::reserve(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -125,6 +134,8 @@ impl Sandbox {
             digest,
             ask,
             grants: settings.grants,
+            folders: settings.folders,
+            reuse: settings.reuse,
         };
         Ok(Gate::new(info, settings.limits, Arc::clone(&self.shared), ready))
     }

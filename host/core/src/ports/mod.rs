@@ -3,8 +3,10 @@
 
 pub mod clock;
 pub mod knowledge;
+pub mod kv;
 pub mod text;
 
 pub use clock::Clock;
 pub use knowledge::Knowledge;
+pub use kv::Kv;
 pub use text::{Text, TokenCounter};

@@ -7,11 +7,11 @@ use std::{
 };
 
 use gatehouse_core::{Exposure, Preset, capability::Grants, names};
-use gatehouse_sandbox::{GateSettings, Limits, parse_bytes, parse_duration};
+use gatehouse_sandbox::GateSettings;
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{ConfigError, Env, error::Text, locate, raw};
+use super::{ConfigError, Env, error::Text, folders, limits, locate, raw};
 
 /// The preset that is served where nobody names one.
 const DEFAULT_PRESET: &str = "full";
@@ -72,24 +72,28 @@ impl Config {
         };
         let state = env.state().map(|path| absolute(&path));
         let state = state.or_else(|| raw.host.state.as_ref().map(|path| base.join(path)));
+        let state = state.unwrap_or_else(locate::data_home);
         let presets: BTreeMap<String, Preset> =
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
         let config = Self {
             file: text.file.clone(),
-            gate_folders: folders(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
-            state: state.unwrap_or_else(locate::data_home),
+            gate_folders: below(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
             default_preset: raw
                 .host
                 .default_preset
                 .as_ref()
                 .map_or(DEFAULT_PRESET, |name| name.get_ref())
                 .to_owned(),
-            knowledge: KnowledgeConfig { wiki_roots: folders(&base, raw.knowledge.wiki_roots) },
+            knowledge: KnowledgeConfig { wiki_roots: below(&base, raw.knowledge.wiki_roots) },
             gates: raw
                 .gates
                 .into_iter()
-                .map(|(name, gate)| Ok((name.into_inner(), checked_gate(text, &base, gate)?)))
+                .map(|(name, gate)| {
+                    let gate = checked_gate(text, &base, &state, name.get_ref(), gate)?;
+                    Ok((name.into_inner(), gate))
+                })
                 .collect::<Result<_, ConfigError>>()?,
+            state,
             presets,
         };
         if let Some(name) =
@@ -144,21 +148,17 @@ fn declared(preset: raw::Preset) -> Preset {
     }
 }
 
-fn checked_gate(text: &Text, base: &Path, gate: raw::Gate) -> Result<GateConfig, ConfigError> {
+fn checked_gate(
+    text: &Text,
+    base: &Path,
+    state: &Path,
+    name: &str,
+    gate: raw::Gate,
+) -> Result<GateConfig, ConfigError> {
     for grant in &gate.grants {
         Grants::parse([grant.get_ref().as_str()]).map_err(|why| text.error_at(grant.span(), why))?;
     }
     let grants = Grants::parse(gate.grants.iter().map(|grant| grant.get_ref().as_str()));
-    let mut limits = Limits::default();
-    if let Some(memory) = &gate.limits.memory {
-        limits = at(text, memory, parse_bytes(memory.get_ref()).and_then(|bytes| limits.with_memory(bytes)))?;
-    }
-    if let Some(time) = &gate.limits.time {
-        limits = at(text, time, parse_duration(time.get_ref()).and_then(|time| limits.with_time(time)))?;
-    }
-    if let Some(concurrency) = &gate.limits.concurrency {
-        limits = at(text, concurrency, limits.with_concurrency(*concurrency.get_ref()))?;
-    }
     if let Some(pin) = gate.sha256.as_ref().filter(|pin| !is_digest(pin.get_ref())) {
         let shown = names::quoted(pin.get_ref(), 80);
         return Err(
@@ -167,21 +167,19 @@ fn checked_gate(text: &Text, base: &Path, gate: raw::Gate) -> Result<GateConfig,
     }
     let settings = GateSettings {
         grants: grants.map_err(|why| text.error(why))?,
-        limits,
+        limits: limits::checked(text, &gate.limits)?,
+        folders: folders::checked(text, base, state, name, gate.folders)?,
+        reuse: gate.instance == raw::Instance::Reuse,
         sha256: gate.sha256.map(Spanned::into_inner),
     };
     Ok(GateConfig { component: gate.component.map(|path| base.join(path)), settings })
-}
-
-fn at<T, S, E: ToString>(text: &Text, spanned: &Spanned<S>, result: Result<T, E>) -> Result<T, ConfigError> {
-    result.map_err(|error| text.error_at(spanned.span(), error.to_string()))
 }
 
 fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn folders(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
+fn below(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
     entries.into_iter().map(|entry| base.join(entry)).collect()
 }
 

@@ -3,6 +3,8 @@
 pub(crate) mod checked;
 pub(crate) mod env;
 pub(crate) mod error;
+mod folders;
+mod limits;
 pub(crate) mod locate;
 pub(crate) mod raw;
 pub(crate) mod schema;
@@ -10,3 +12,8 @@ pub(crate) mod schema;
 pub(crate) use checked::{Config, GateConfig};
 pub(crate) use env::Env;
 pub(crate) use error::ConfigError;
+
+/// Whether a gate may be called so: a file's stem, and a part of paths.
+pub(crate) fn is_gate_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
+}

@@ -68,6 +68,7 @@ pub(crate) fn listing(manifest: Manifest) -> Result<Listing, String> {
         summary: manifest.summary,
         params_schema,
         tools,
+        removed: Default::default(),
     })
 }
 

@@ -3,6 +3,7 @@
 
 mod context;
 mod knowledge;
+mod kv;
 mod text;
 
 use std::sync::Arc;
@@ -14,17 +15,31 @@ use gatehouse_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::Ports;
+use crate::{Ports, limits::Limits};
 
-/// What the host knows about the call an instance is made for.
+/// What the host knows about the call an instance works for.
 pub(crate) struct CallFacts {
     pub(crate) gate: Arc<str>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) ports: Ports,
     pub(crate) params: Arc<str>,
-    pub(crate) log_lines: u32,
+    pub(crate) limits: Limits,
     /// None while a gate describes itself: then it has neither client nor catalog nor engines.
     pub(crate) call: Option<Client>,
+}
+
+impl CallFacts {
+    /// The same gate while it serves nobody.
+    pub(crate) fn without_call(&self) -> Self {
+        Self {
+            gate: Arc::clone(&self.gate),
+            grants: Arc::clone(&self.grants),
+            ports: self.ports.clone(),
+            params: "{}".into(),
+            limits: self.limits.clone(),
+            call: None,
+        }
+    }
 }
 
 /// The client's side of a call.
@@ -48,6 +63,7 @@ impl Client {
 pub(crate) struct Capabilities {
     pub(crate) context: context::Context,
     pub(crate) knowledge: knowledge::Knowledge,
+    pub(crate) kv: kv::Kv,
     pub(crate) text: text::Text,
 }
 
@@ -55,8 +71,14 @@ impl Capabilities {
     pub(crate) fn new(facts: CallFacts) -> Self {
         Self {
             knowledge: knowledge::Knowledge::new(&facts),
+            kv: kv::Kv::new(&facts),
             text: text::Text::new(&facts),
             context: context::Context::new(facts),
         }
+    }
+
+    /// What the host knows about the call that runs.
+    pub(crate) fn facts(&self) -> &CallFacts {
+        self.context.facts()
     }
 }
