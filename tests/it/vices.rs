@@ -1,5 +1,7 @@
 //! A gate is the adversary: whatever it does ends its own call, and nothing else.
 
+mod bombs;
+
 use std::{
     fs,
     time::{Duration, Instant},
@@ -84,6 +86,7 @@ fn a_flood_is_cut_at_the_cap() {
     let mut client = Client::start(&place, "bad");
     let text = client.fails("vice_flood", json!({}));
     assert!(text.contains("sent more than 16 MiB at once"), "{text}");
+    assert!(text.contains("raise limits.copy under [gates.vices] in presets.toml"), "{text}");
     assert_eq!(client.text("well_behaved", json!({})), "fine");
 }
 
@@ -147,6 +150,54 @@ fn a_cancelled_call_ends_and_the_host_goes_on() {
     // only because the cancelled call gave its place back.
     assert_eq!(client.text("well_behaved", json!({})), "fine");
     assert_eq!(client.close(), Some(0));
+}
+
+#[test]
+fn a_guest_that_sleeps_is_woken_by_its_deadline() {
+    let (_place, mut client) = host();
+    let text = client.fails("vice_sleep", json!({}));
+    assert!(text.contains("stopped after 0.5 s"), "{text}");
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[test]
+fn a_flood_of_output_leaves_its_end() {
+    let presets = "[gates.vices]\nlimits = { output = \"1 KiB\" }\n[presets.bad]\ngates.vices = {}\n";
+    let place = Place::with(presets, &["vices"]);
+    let mut client = Client::start(&place, "bad");
+    let text = client.fails("vice_output", json!({}));
+    assert!(text.contains("trapped") && text.contains("the last words") && text.len() < 2_000, "{text}");
+    assert!(client.log_with("the last words").len() < 20_000);
+}
+
+#[test]
+fn an_exit_ends_the_call_and_not_the_host() {
+    let (_place, mut client) = host();
+    let text = client.fails("vice_exit", json!({}));
+    assert!(text.contains("Gate 'vices' exited with code"), "{text}");
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[test]
+fn randomness_comes_in_small_portions() {
+    let (_place, mut client) = host();
+    let text = client.fails("vice_random", json!({}));
+    assert!(text.contains("Gate 'vices' failed: "), "{text}");
+    let text = client.fails("vice_dice", json!({}));
+    assert!(text.contains("stopped after 0.5 s"), "{text}");
+    assert_eq!(client.text("well_behaved", json!({})), "fine");
+}
+
+#[test]
+fn limits_are_the_gates_own() {
+    let presets =
+        "[gates.vices]\nlimits = { log_lines = 3, copy = \"64 KiB\" }\n[presets.bad]\ngates.vices = {}\n";
+    let place = Place::with(presets, &["vices"]);
+    let mut client = Client::start(&place, "bad");
+    assert_eq!(client.text("vice_log", json!({})), "said a lot");
+    client.log_with("99997");
+    let text = client.fails("vice_flood", json!({}));
+    assert!(text.contains("sent more than 64 KiB at once"), "{text}");
 }
 
 fn resident(pid: u32) -> u64 {

@@ -4,6 +4,8 @@
 //! [`Fake::run`]; a function that was not set answers with an `internal` fault that names it. What the
 //! gate tells the host (log lines, progress) is kept and can be read back.
 
+pub(crate) mod kv;
+
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use crate::{
@@ -51,6 +53,7 @@ pub struct Fake {
     tools: Vec<catalog::Entry>,
     call_tool: Option<CallTool>,
     fetch: Option<Fetch>,
+    kv: Option<kv::Kept>,
     heard: RefCell<Vec<String>>,
 }
 

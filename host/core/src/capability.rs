@@ -23,6 +23,8 @@ pub enum Capability {
     Catalog,
     /// Requests to the hosts that presets.toml names.
     Http,
+    /// A gate's own store of bytes under names.
+    Kv,
 }
 
 /// How much of a capability.
@@ -37,7 +39,8 @@ pub enum Access {
 
 impl Capability {
     /// Every capability of this host.
-    pub const ALL: [Self; 5] = [Self::Context, Self::Text, Self::Knowledge, Self::Catalog, Self::Http];
+    pub const ALL: [Self; 6] =
+        [Self::Context, Self::Text, Self::Knowledge, Self::Catalog, Self::Kv, Self::Http];
 
     /// The name of the WIT interface, and of the grant.
     pub const fn as_str(self) -> &'static str {
@@ -47,6 +50,7 @@ impl Capability {
             Self::Knowledge => "knowledge",
             Self::Catalog => "catalog",
             Self::Http => "http",
+            Self::Kv => "kv",
         }
     }
 
@@ -198,7 +202,7 @@ mod tests {
         let error = Grants::parse(["knowlege"]).expect_err("unknown");
         assert_eq!(
             error,
-            "unknown grant 'knowlege'; there are knowledge, knowledge:read, catalog. Did you mean 'knowledge'?"
+            "unknown grant 'knowlege'; there are knowledge, knowledge:read, catalog, kv. Did you mean 'knowledge'?"
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());

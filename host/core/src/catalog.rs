@@ -55,6 +55,8 @@ pub struct Entry {
     pub params: Arc<str>,
     /// Checks arguments.
     pub schema: Arc<Schema>,
+    /// Checks the data of replies, where the tool declares a schema of it.
+    pub output: Option<Arc<Schema>>,
     /// Where it stands when tools are told in the order of the preset's gates.
     pub rank: usize,
 }
@@ -117,6 +119,10 @@ impl Catalog {
                     name,
                     id: ToolId { source: id.clone(), name: Arc::clone(&spec.name) },
                     schema: Arc::new(Schema::new(Arc::clone(&spec.input_schema))),
+                    output: spec
+                        .output_schema
+                        .as_ref()
+                        .map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
                     spec: Arc::clone(spec),
                     source: Arc::clone(&offer.source),
                     params: Arc::clone(&params),
@@ -200,6 +206,7 @@ fn add_aliases(exposure: &Exposure, entries: &mut Vec<Entry>) -> Result<(), Cata
             source: Arc::clone(&entry.source),
             params: Arc::clone(&entry.params),
             schema: Arc::clone(&entry.schema),
+            output: entry.output.clone(),
             rank: entries.len(),
         };
         entries.push(entry);

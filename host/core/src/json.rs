@@ -13,6 +13,15 @@ pub fn too_many_values(text: &[u8]) -> bool {
         && text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() > MAX_VALUES
 }
 
+/// How many values there are in a value, itself included.
+pub(crate) fn values(value: &Value) -> u64 {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(values).sum::<u64>(),
+        Value::Object(members) => 1 + members.values().map(values).sum::<u64>(),
+        _ => 1,
+    }
+}
+
 /// Parses a document; the error says what is wrong with it.
 pub fn parse(text: &str) -> Result<Value, String> {
     if too_many_values(text.as_bytes()) {

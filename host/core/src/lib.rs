@@ -6,6 +6,7 @@
 pub mod call;
 pub mod capability;
 pub mod catalog;
+mod clean;
 pub mod effect;
 pub mod http;
 pub mod json;

@@ -8,15 +8,24 @@ use jsonschema::{
 };
 use serde_json::{Map, Value};
 
-use crate::names;
+use crate::{json, names};
 
 /// A schema that is compiled on first use: a listing of fifty gates should not pay for validators that
 /// nobody calls.
 #[derive(Debug)]
 pub struct Schema {
     source: Arc<Map<String, Value>>,
-    compiled: OnceLock<Result<Validator, String>>,
+    compiled: OnceLock<Result<Compiled, String>>,
 }
+
+#[derive(Debug)]
+struct Compiled {
+    validator: Validator,
+    weight: u64,
+}
+
+/// The most comparisons that checking one value may take, at worst: about a second.
+const MAX_WORK: u64 = 100_000_000;
 
 impl Schema {
     /// Wraps a schema without looking at it.
@@ -30,15 +39,25 @@ impl Schema {
     }
 
     /// Compiles it now; the error says why it is no schema.
-    pub fn compile(&self) -> Result<&Validator, &str> {
+    pub fn compile(&self) -> Result<(), &str> {
+        self.compiled().map(|_| ())
+    }
+
+    /// How many comparisons checking this value may take, at worst: values times nodes of the schema.
+    pub(crate) fn work(&self, value: &Value) -> u64 {
+        json::values(value).saturating_mul(self.compiled().map_or(1, |compiled| compiled.weight))
+    }
+
+    fn compiled(&self) -> Result<&Compiled, &str> {
         self.compiled
             .get_or_init(|| {
-                crate::weight::check(&self.source)?;
+                let weight = crate::weight::check(&self.source)?;
                 jsonschema::options()
                     .with_draft(Draft::Draft202012)
                     // Takes linear time on any text, for which it lacks look-around.
                     .with_pattern_options(PatternOptions::regex())
                     .build(&Value::Object((*self.source).clone()))
+                    .map(|validator| Compiled { validator, weight })
                     .map_err(|error| names::quoted(&error.to_string(), 300))
             })
             .as_ref()
@@ -48,7 +67,12 @@ impl Schema {
     /// Checks a value. The error is one sentence about the first thing that is wrong, `noun` being what
     /// to call a member ("argument", "parameter"); it never quotes more than a few characters of the value.
     pub fn check(&self, value: &Value, noun: &str) -> Result<(), String> {
-        let validator = self.compile().map_err(|why| format!("the schema itself is broken: {why}"))?;
+        let compiled = self.compiled().map_err(|why| format!("the schema itself is broken: {why}"))?;
+        let validator = &compiled.validator;
+        if self.work(value) > MAX_WORK {
+            let (values, weight) = (json::values(value), compiled.weight);
+            return Err(format!("{values} values are too many to check against a schema of {weight} nodes."));
+        }
         if validator.is_valid(value) {
             return Ok(());
         }
@@ -245,6 +269,16 @@ mod tests {
         let message =
             schema().check(&json!({"query": "x".repeat(1 << 20)}), "argument").expect_err("too long");
         assert_eq!(message, "'query' must have at most 10 characters, got 1048576.");
+    }
+
+    #[test]
+    fn a_check_that_would_take_for_ever_is_refused() {
+        let all: Vec<Value> = (0..1_000).map(|n| json!({"minimum": -n})).collect();
+        let heavy = json!({"type": "object", "properties": {"x": {"items": {"allOf": all}}}});
+        let heavy = Schema::new(Arc::new(heavy.as_object().cloned().unwrap_or_default()));
+        assert_eq!(heavy.check(&json!({"x": [1, 2]}), "member"), Ok(()));
+        let why = heavy.check(&json!({"x": vec![0; 100_000]}), "member").expect_err("too much");
+        assert!(why.contains("too many to check"), "{why}");
     }
 
     #[test]

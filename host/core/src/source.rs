@@ -1,6 +1,10 @@
 //! A source lists tools and runs them: a gate, or later a proxied MCP server.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -8,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     call::Call,
+    clean, names,
     outcome::{Fault, Outcome},
     schema::Schema,
     tool::{ExposedName, SourceId, ToolSpec},
@@ -26,6 +31,9 @@ pub struct Listing {
     pub params_schema: Arc<Map<String, Value>>,
     /// Its tools, in the order it declares them.
     pub tools: Vec<Arc<ToolSpec>>,
+    /// Invisible characters that [`Listing::clean`] took out, by tool; the source's own under "".
+    #[serde(default)]
+    pub removed: BTreeMap<String, usize>,
 }
 
 /// One tool call on its way to a source: what the pipeline knows, and which tool the source calls it.
@@ -61,6 +69,25 @@ pub const MAX_TOOLS: usize = 512;
 pub const MAX_TEXT: usize = 64 * 1024;
 
 impl Listing {
+    /// Takes out of titles, descriptions, summaries and the prose of schemas what nobody can see, and counts
+    /// it. Before [`Listing::check`], which refuses such characters where they cannot be taken out.
+    pub fn clean(&mut self) {
+        let own = clean::text(&mut self.name)
+            + clean::text(&mut self.version)
+            + clean::text(&mut self.summary)
+            + clean::schema(Arc::make_mut(&mut self.params_schema));
+        let mut removed = vec![(String::new(), own)];
+        for tool in &mut self.tools {
+            let tool = Arc::make_mut(tool);
+            let count = clean::text(&mut tool.description)
+                + tool.title.as_mut().map_or(0, clean::text)
+                + clean::schema(Arc::make_mut(&mut tool.input_schema))
+                + tool.output_schema.as_mut().map_or(0, |schema| clean::schema(Arc::make_mut(schema)));
+            removed.push((names::quoted(&tool.name, 64), count));
+        }
+        self.removed.extend(removed.into_iter().filter(|(_, count)| *count > 0));
+    }
+
     /// Checks what a source says about itself before anybody sees it: names, duplicates, sizes, schemas.
     /// The error says which tool and what.
     pub fn check(&self) -> Result<(), String> {
@@ -100,5 +127,11 @@ fn short(what: &str, text: &str) -> Result<(), String> {
 
 fn schema(what: &str, found: &Arc<Map<String, Value>>) -> Result<(), String> {
     short(what, &Value::Object((**found).clone()).to_string())?;
-    Schema::new(Arc::clone(found)).compile().map(|_| ()).map_err(|why| format!("{what} {why}"))
+    if let Some(place) = clean::in_schema(found) {
+        return Err(format!(
+            "{what} hides characters in '{}'",
+            place.escape_unicode().take(200).collect::<String>()
+        ));
+    }
+    Schema::new(Arc::clone(found)).compile().map_err(|why| format!("{what} {why}"))
 }

@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 /// The most nodes a schema may have with every reference replaced by what it refers to.
 const MAX_WEIGHT: u64 = 20_000;
 
-/// Passes schemas whose weight is bounded. References must be local (`#/$defs/…`) and must not lead in a
+/// The weight of a schema, if it is bounded. References must be local (`#/$defs/…`) and must not lead in a
 /// circle; the error says which does.
-pub(crate) fn check(schema: &Map<String, Value>) -> Result<(), String> {
+pub(crate) fn check(schema: &Map<String, Value>) -> Result<u64, String> {
     let root = Value::Object(schema.clone());
     let weight = Scale { root: &root, known: HashMap::new() }.weigh(&root, 0)?;
     if weight > MAX_WEIGHT {
         Err(format!("is too large: {weight} nodes, the most is {MAX_WEIGHT}"))
     } else {
-        Ok(())
+        Ok(weight)
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn weighed(schema: Value) -> Result<(), String> {
-        check(schema.as_object().expect("an object"))
+        check(schema.as_object().expect("an object")).map(drop)
     }
 
     #[test]

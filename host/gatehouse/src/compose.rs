@@ -10,7 +10,7 @@ use std::{
 use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock};
 use gatehouse_models::Extractor;
 use gatehouse_sandbox::{Gate, Ports, Sandbox};
-use gatehouse_stores::{IndexFile, KnowledgeConfig, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{IndexFile, KnowledgeConfig, SqliteKv, WikiKnowledge, WikiRoots};
 use gatehouse_wire::{outbound::Outbound, serve::View};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::config::{Config, ConfigError, Env};
 
 mod gates;
 
-pub(crate) use gates::{Gates, is_gate_name};
+pub(crate) use gates::Gates;
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -102,6 +102,7 @@ impl Composition {
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
+            kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock))),
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::new()),
         };

@@ -33,6 +33,11 @@ impl Capture {
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 
+    /// Forgets what was written.
+    pub(crate) fn clear(&self) {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn keep(&self, bytes: &[u8]) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];

@@ -7,15 +7,24 @@ use wasmtime::{
     component::{HasSelf, Linker},
 };
 
-use crate::{abi::v0_1, limits::MAX_MEMORY, state::State, ticker::Ticker};
+use crate::{
+    abi::v0_1,
+    limits::{MAX_MEMORY, MAX_TABLE_ELEMENTS},
+    state::State,
+    ticker::Ticker,
+};
 
-/// Instances that may live at the same time, over all gates.
+/// Instances that may serve a call at the same time, over all gates.
 const MAX_INSTANCES: u32 = 256;
 
 /// How many of them are for calls of each depth. The deepest wait for nobody, so every call gets its place.
 pub(crate) const PLACES: [usize; MAX_DEPTH + 1] = [192, 16, 16, 16, 16];
 
 const _: () = assert!(192 + 4 * 16 == MAX_INSTANCES);
+/// Instances that may wait for a call of a gate that reuses them, over all gates.
+pub(crate) const MAX_IDLE: u32 = 64;
+/// What the pool has room for.
+const POOL: u32 = MAX_INSTANCES + MAX_IDLE;
 
 /// What one instance may be made of. Interpreters bring several core modules, each with its tables.
 pub(crate) const MAX_CORE_INSTANCES: u32 = 20;
@@ -23,8 +32,6 @@ pub(crate) const MAX_CORE_INSTANCES: u32 = 20;
 pub(crate) const MAX_MEMORIES: u32 = 4;
 /// Tables of one instance.
 pub(crate) const MAX_TABLES: u32 = 8;
-/// Elements of one table.
-pub(crate) const MAX_TABLE_ELEMENTS: usize = 20_000;
 
 /// Engine and linker belong together: a component instantiates only with what this linker offers.
 pub(crate) struct Runtime {
@@ -47,11 +54,11 @@ fn config() -> Config {
     let mut pool = PoolingAllocationConfig::new();
     // Every instance may have all that it may have: then a place in front of the pool is a place in it.
     // Memories and tables are address space only, until a guest touches them.
-    pool.total_component_instances(MAX_INSTANCES)
-        .total_core_instances(MAX_CORE_INSTANCES * MAX_INSTANCES)
-        .total_memories(MAX_MEMORIES * MAX_INSTANCES)
-        .total_tables(MAX_TABLES * MAX_INSTANCES)
-        .total_stacks(MAX_INSTANCES)
+    pool.total_component_instances(POOL)
+        .total_core_instances(MAX_CORE_INSTANCES * POOL)
+        .total_memories(MAX_MEMORIES * POOL)
+        .total_tables(MAX_TABLES * POOL)
+        .total_stacks(POOL)
         .max_memory_size(MAX_MEMORY)
         .max_core_instances_per_component(MAX_CORE_INSTANCES)
         .max_memories_per_component(MAX_MEMORIES)

@@ -27,14 +27,16 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     abi::v0_1::{self, ToolCall},
     capability::{CallFacts, Client},
+    folders::{self, Folder},
     index::Stamp,
     instance::{self, Ended, Ready, broken},
     limits::Limits,
     loader::{LoadError, Shared},
+    warm::Warm,
 };
 
 /// The longest a gate may take to describe itself.
-const DESCRIBE_TIME: Duration = Duration::from_secs(5);
+pub(crate) const DESCRIBE_TIME: Duration = Duration::from_secs(5);
 
 /// Traps in a row after which a version is not fit to stay.
 const MAX_TRAPS: u32 = 3;
@@ -59,6 +61,10 @@ pub struct GateInfo {
     pub grants: Grants,
     /// Hosts that it may send HTTP requests to.
     pub http: Vec<String>,
+    /// Folders that presets.toml shows it.
+    pub folders: Vec<Folder>,
+    /// Whether an instance serves one call after the other.
+    pub reuse: bool,
 }
 
 /// One loaded gate. Loading is lazy: until a call needs it, only its digest and its ask are known.
@@ -76,6 +82,7 @@ pub struct Gate {
     traps: AtomicU32,
     /// Cancelled when there were too many of them.
     unfit: CancellationToken,
+    warm: Option<Warm>,
 }
 
 impl Gate {
@@ -92,6 +99,7 @@ impl Gate {
             id: SourceId::Gate(Arc::clone(&name)),
             name,
             grants: Arc::new(info.grants.clone()),
+            warm: info.reuse.then(|| Warm::new(Arc::clone(&shared.reserve), limits.concurrency)),
             info,
             http,
             turns: Semaphore::new(limits.concurrency),
@@ -145,11 +153,31 @@ impl Gate {
             grants: Arc::clone(&self.grants),
             ports: self.shared.ports.clone(),
             params,
-            log_lines: self.limits.log_lines,
             http: Arc::clone(&self.http),
-            http_requests: self.limits.http_requests,
+            limits: self.limits.clone(),
             call,
         }
+    }
+
+    /// Tells the operator what was taken out of the listing before anybody saw it.
+    fn said(&self, listing: Arc<Listing>) -> Arc<Listing> {
+        for (tool, count) in &listing.removed {
+            let gate = &*self.name;
+            tracing::warn!(target: "gate", gate, tool, count, "invisible characters were removed from what the gate says about itself");
+        }
+        listing
+    }
+
+    async fn prepare_folders(&self) -> Result<(), Fault> {
+        if self.info.folders.is_empty() {
+            return Ok(());
+        }
+        let (gate, limits) = (Arc::clone(&self.name), self.limits.clone());
+        let given = self.info.folders.clone();
+        let work = tokio::task::spawn_blocking(move || folders::prepare(&gate, &given, &limits));
+        let failed =
+            |_| Fault::internal(format!("Gate '{}': its folders could not be looked at.", self.name));
+        work.await.map_err(failed)?
     }
 
     async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Fault> {
@@ -173,22 +201,22 @@ impl Source for Gate {
     async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         if let Some(listing) = self.shared.index.listing(&self.info.digest, &params) {
-            return Ok(listing);
+            return Ok(self.said(listing));
         }
         let ready = self.ready().await?;
         let _place = self.shared.place(0).await?;
         let facts = self.facts(Arc::clone(&params), None);
-        let limits = Limits { time: DESCRIBE_TIME, ..self.limits.clone() };
-        let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await;
+        let manifest = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
         let manifest = manifest.map_err(|ended| ended.fault)?;
-        let listing = v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))?;
+        let mut listing = v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))?;
+        listing.clean();
         listing.check().map_err(|why| broken(&self.name, &why))?;
         // Checked before it is learnt: what the index knows needs no validator at the next start.
         let schema = Schema::new(Arc::clone(&listing.params_schema));
         schema.check(&Value::Object(given.clone()), "parameter").map_err(Fault::invalid)?;
         let listing = Arc::new(listing);
         self.shared.index.learn_listing(&self.info.digest, &params, Arc::clone(&listing));
-        Ok(listing)
+        Ok(self.said(listing))
     }
 
     async fn call(&self, call: SourceCall<'_>) -> Outcome {
@@ -210,7 +238,9 @@ impl Source for Gate {
             preset: call.catalog.preset.to_string(),
             deadline_ms: call.remaining().as_millis() as u64,
         };
-        let reply = ready.call(facts, &self.limits, call.deadline.into_std(), &request).await;
+        self.prepare_folders().await?;
+        let (folders, deadline) = (&self.info.folders, call.deadline.into_std());
+        let reply = ready.call(facts, folders, deadline, &request, self.warm.as_ref()).await;
         self.observe(matches!(reply, Err(Ended { trapped: true, .. })));
         instance::reply(&self.name, reply.map_err(|ended| ended.fault)?)
     }

@@ -1,4 +1,7 @@
-//! One call, one instance: a fresh store with its limits, the call, and what a trap means in words.
+//! One call, one instance: a store with its limits, the call, and what a trap means in words.
+//!
+//! As a rule the instance is made for the call and ends with it. A gate that presets.toml says may be reused
+//! gives it back instead, unless the call ended in any way but by returning.
 
 use std::{sync::Arc, time::Instant};
 
@@ -7,19 +10,30 @@ use gatehouse_core::{
     outcome::{Fault, FaultKind},
 };
 use wasmtime::{Store, Trap, UpdateDeadline};
+use wasmtime_wasi::I32Exit;
 
 use crate::{
     abi::v0_1::{self, GatePre, Manifest, Reply, ToolCall},
     capability::CallFacts,
     engine::Runtime,
-    limits::Limits,
+    folders::Folder,
+    gate::DESCRIBE_TIME,
+    limits::shown_bytes,
     state::{MAX_HANDLES, State},
+    warm::Warm,
 };
 
 /// A component, ready to be instantiated.
 pub(crate) struct Ready {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) pre: GatePre<State>,
+}
+
+/// A component at work.
+pub(crate) struct Instance {
+    store: Store<State>,
+    exports: v0_1::Gate,
+    calls: u32,
 }
 
 /// The guest used up its time.
@@ -34,6 +48,12 @@ pub(crate) struct Ended {
     pub(crate) trapped: bool,
 }
 
+impl From<Fault> for Ended {
+    fn from(fault: Fault) -> Self {
+        Self { fault, trapped: false }
+    }
+}
+
 impl From<v0_1::Fault> for Ended {
     fn from(fault: v0_1::Fault) -> Self {
         Self { fault: fault.into(), trapped: false }
@@ -45,86 +65,149 @@ impl Ready {
     pub(crate) async fn describe(
         &self,
         facts: CallFacts,
-        limits: &Limits,
         deadline: Instant,
         params: &str,
     ) -> Result<Manifest, Ended> {
         let _running = self.runtime.ticker.running();
         let gate = Arc::clone(&facts.gate);
-        let mut store = self.store(facts, limits, deadline);
-        let answer = match self.pre.instantiate_async(&mut store).await {
-            Ok(instance) => {
-                instance.gatehouse_gate_tools().call_describe(&mut store, &params.to_owned()).await
-            }
-            Err(error) => Err(error),
+        let work = async {
+            let mut instance = self.instance(facts, &[], deadline).await?;
+            let Instance { store, exports, .. } = &mut instance;
+            let answer = exports.gatehouse_gate_tools().call_describe(&mut *store, &params.to_owned()).await;
+            answer.map_err(|error| explain(store.data(), &error))?.map_err(Into::into)
         };
-        answer.map_err(|error| explain(&gate, limits, &store, &error))?.map_err(Into::into)
+        // A guest that sleeps looks at no clock of ours.
+        tokio::time::timeout_at(deadline.into(), work)
+            .await
+            .unwrap_or_else(|_| Err(slow_to_describe(&gate).into()))
     }
 
-    /// Runs one tool.
+    /// Runs one tool, in an instance of `warm` where there is one.
     pub(crate) async fn call(
         &self,
         facts: CallFacts,
-        limits: &Limits,
+        folders: &[Folder],
         deadline: Instant,
         call: &ToolCall,
+        warm: Option<&Warm>,
     ) -> Result<Reply, Ended> {
         let _running = self.runtime.ticker.running();
-        let gate = Arc::clone(&facts.gate);
-        let mut store = self.store(facts, limits, deadline);
-        let answer = match self.pre.instantiate_async(&mut store).await {
-            Ok(instance) => instance.gatehouse_gate_tools().call_call(&mut store, call).await,
-            Err(error) => Err(error),
+        let back = warm.map(|warm| (warm, facts.without_call()));
+        let mut instance = match warm.and_then(Warm::take) {
+            Some(mut instance) => {
+                instance.begin(facts, deadline);
+                instance
+            }
+            None => self.instance(facts, folders, deadline).await?,
         };
-        answer.map_err(|error| explain(&gate, limits, &store, &error))?.map_err(Into::into)
+        instance.calls += 1;
+        let Instance { store, exports, .. } = &mut instance;
+        let answer = exports.gatehouse_gate_tools().call_call(&mut *store, call).await;
+        let answer = answer.map_err(|error| explain(store.data(), &error))?;
+        if let Some((warm, facts)) = back {
+            warm.give_back(instance, facts);
+        }
+        answer.map_err(Into::into)
     }
 
-    fn store(&self, facts: CallFacts, limits: &Limits, deadline: Instant) -> Store<State> {
-        let mut store = Store::new(&self.runtime.engine, State::new(facts, limits));
+    async fn instance(
+        &self,
+        facts: CallFacts,
+        folders: &[Folder],
+        deadline: Instant,
+    ) -> Result<Instance, Ended> {
+        let copy = facts.limits.copy;
+        let mut store = Store::new(&self.runtime.engine, State::new(facts, folders, deadline)?);
         store.limiter(|state| &mut state.caps);
-        store.set_hostcall_fuel(limits.copy);
+        store.set_hostcall_fuel(copy);
         store.set_max_component_handles(MAX_HANDLES);
         store.set_epoch_deadline(1);
         // Yielding at every tick keeps a busy guest from starving its neighbours until its time is up.
-        store.epoch_deadline_callback(move |_| {
-            if Instant::now() >= deadline {
+        store.epoch_deadline_callback(|store| {
+            if Instant::now() >= store.data().deadline {
                 return Err(wasmtime::Error::new(DeadlinePassed));
             }
             Ok(UpdateDeadline::Yield(1))
         });
-        store
+        match self.pre.instantiate_async(&mut store).await {
+            Ok(exports) => Ok(Instance { store, exports, calls: 0 }),
+            Err(error) => Err(explain(store.data(), &error)),
+        }
+    }
+}
+
+impl Instance {
+    /// Calls it has served.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    /// Whether it has grown so large that a fresh one is the better start.
+    pub(crate) fn grown(&self) -> bool {
+        self.store.data().caps.half_full()
+    }
+
+    /// Makes it the instance of another call.
+    fn begin(&mut self, facts: CallFacts, deadline: Instant) {
+        self.store.data_mut().begin(facts, deadline);
+        self.store.set_epoch_deadline(1);
+    }
+
+    /// Takes from it what belonged to the call that is over.
+    pub(crate) fn rest(&mut self, facts: CallFacts) {
+        self.store.data_mut().begin(facts, Instant::now());
     }
 }
 
 /// What ended the guest, in words that name the limit or the trap, with the guest's last words.
-fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::Error) -> Ended {
-    let state = store.data();
+fn explain(state: &State, error: &wasmtime::Error) -> Ended {
+    let mut trapped = false;
+    let facts = state.capabilities.facts();
+    let (gate, limits) = (&*facts.gate, &facts.limits);
     let words = state.last_words();
     let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };
-    let mut trapped = false;
+    let raise = |key: &str| {
+        format!("Ask for less at once, or raise limits.{key} under [gates.{gate}] in presets.toml.")
+    };
     let fault = if error.is::<DeadlinePassed>() {
-        let seconds = limits.time.as_secs_f32();
-        Fault::new(FaultKind::TimedOut, format!("Gate '{gate}' was stopped after {seconds} s."))
-            .hint(format!("Ask for less at once, or raise limits.time under [gates.{gate}] in presets.toml."))
+        match facts.call {
+            Some(_) => too_slow(gate, limits.time).hint(raise("time")),
+            None => slow_to_describe(gate),
+        }
     } else if state.caps.memory_refused {
-        let mib = limits.memory >> 20;
-        Fault::exhausted(format!("Gate '{gate}' ran out of memory: its limit is {mib} MiB.{said}")).hint(
-            format!("Ask for less at once, or raise limits.memory under [gates.{gate}] in presets.toml."),
-        )
+        let most = shown_bytes(limits.memory as u64);
+        Fault::exhausted(format!("Gate '{gate}' ran out of memory: its limit is {most}.{said}"))
+            .hint(raise("memory"))
+    } else if state.caps.elements_refused {
+        let most = limits.table_elements;
+        Fault::exhausted(format!("Gate '{gate}' ran out of table elements: its limit is {most}.{said}"))
+            .hint(raise("table_elements"))
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         trapped = true;
         Fault::internal(format!("Gate '{gate}' trapped: {trap}.{said}"))
             .hint("This is a bug in the gate; other calls are not affected.")
+    } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
+        trapped = true;
+        Fault::internal(format!("Gate '{gate}' exited with code {code} instead of answering.{said}"))
+            .hint("This is a bug in the gate; other calls are not affected.")
     } else if error.to_string().contains("too much data is being copied") {
         // wasmtime has no type for this error; a fixture gate's test fails when its words change.
-        let mib = limits.copy >> 20;
-        Fault::exhausted(format!("Gate '{gate}' sent more than {mib} MiB at once."))
-            .hint("Ask for less at once.")
+        let most = shown_bytes(limits.copy as u64);
+        Fault::exhausted(format!("Gate '{gate}' sent more than {most} at once.")).hint(raise("copy"))
     } else {
         Fault::internal(format!("Gate '{gate}' failed: {}", quoted(&format!("{error:#}"), 300)))
     };
     tracing::warn!(target: "gate", gate, error = %quoted(&format!("{error:#}"), 2_000), output = %words, "call ended by the sandbox");
     Ended { fault, trapped }
+}
+
+fn too_slow(gate: &str, limit: std::time::Duration) -> Fault {
+    let seconds = limit.as_secs_f32();
+    Fault::new(FaultKind::TimedOut, format!("Gate '{gate}' was stopped after {seconds} s."))
+}
+
+fn slow_to_describe(gate: &str) -> Fault {
+    too_slow(gate, DESCRIBE_TIME).hint("That is all the time that a gate has to describe itself.")
 }
 
 /// The manifest or reply of a gate that does not hold to the contract.

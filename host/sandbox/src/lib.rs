@@ -3,14 +3,16 @@
 //! The only crate that knows wasmtime. It knows no database, no model and no wire: what a gate may reach
 //! beyond pure computation comes in as [`Ports`] and is handed on only where presets.toml grants it.
 //!
-//! A gate is the adversary. Each call gets a fresh instance that is thrown away afterwards, with a wall
-//! clock deadline, caps on memory and on what crosses the boundary, and no file, variable or socket.
+//! A gate is the adversary. Each call gets a fresh instance that is thrown away afterwards, unless presets.toml
+//! says otherwise, with a wall clock deadline, caps on memory and on what crosses the boundary, no variable, no
+//! socket, and no file outside the folders that presets.toml names.
 
 mod abi;
 mod capability;
 mod capture;
 mod engine;
 mod face;
+mod folders;
 mod gate;
 mod index;
 mod instance;
@@ -19,12 +21,15 @@ mod loader;
 mod machine_code;
 mod state;
 mod ticker;
+mod warm;
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Clock, Http, Knowledge, Text};
+use gatehouse_core::ports::{Clock, Http, Knowledge, Kv, Text};
 
 pub use face::Face;
+
+pub use folders::Folder;
 pub use gate::{Gate, GateInfo};
 pub use index::Stamp;
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
@@ -37,6 +42,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// The knowledge graph.
     pub knowledge: Arc<dyn Knowledge>,
+    /// What gates keep.
+    pub kv: Arc<dyn Kv>,
     /// The compressors.
     pub text: Arc<dyn Text>,
     /// The way to the network.

@@ -1,23 +1,34 @@
 //! What one gate may use up. The defaults hold unless presets.toml says otherwise.
 
-use std::time::Duration;
+mod words;
 
-/// Bytes in a mebibyte.
+use std::{ops::RangeInclusive, time::Duration};
+
+pub(crate) use words::shown_bytes;
+pub use words::{parse_bytes, parse_duration};
+
+/// Bytes in a kibibyte, a mebibyte.
+const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
 /// The largest memory the pool is laid out for; a gate cannot be given more.
 pub(crate) const MAX_MEMORY: usize = 256 * MIB;
 
+/// The largest table the pool is laid out for.
+pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
+
 /// The longest a call may be allowed to take.
 pub(crate) const MAX_TIME: Duration = Duration::from_secs(300);
 
-/// Caps for one gate, each per call but for `concurrency`.
+/// Caps for one gate, each per call but for `concurrency`, and for `kv` and `folder`, which outlive calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Wall clock, host functions included.
     pub time: Duration,
-    /// Bytes of linear memory.
+    /// Bytes of linear memory, all memories together.
     pub memory: usize,
+    /// Elements of tables, all tables together.
+    pub table_elements: usize,
     /// Bytes that may be copied out of the guest at once, a reply included.
     pub copy: usize,
     /// Calls at the same time; further ones wait for their turn until their time is up.
@@ -27,7 +38,11 @@ pub struct Limits {
     /// HTTP requests of one call, those of `fetch-many` and `wasi:http` included.
     pub http_requests: u32,
     /// Bytes kept of what the guest writes to standard error and output.
-    pub stderr: usize,
+    pub output: usize,
+    /// Bytes of keys and values that the gate may keep.
+    pub kv: u64,
+    /// Bytes of files in the gate's private folders, all together.
+    pub folder: u64,
 }
 
 impl Default for Limits {
@@ -35,11 +50,14 @@ impl Default for Limits {
         Self {
             time: Duration::from_secs(30),
             memory: 64 * MIB,
+            table_elements: 20_000,
             copy: 16 * MIB,
             concurrency: 64,
             log_lines: 200,
             http_requests: 64,
-            stderr: 64 << 10,
+            output: 64 * KIB,
+            kv: 16 << 20,
+            folder: 64 << 20,
         }
     }
 }
@@ -61,55 +79,72 @@ impl Limits {
 
     /// Sets the memory limit.
     pub fn with_memory(mut self, bytes: usize) -> Result<Self, LimitsError> {
-        if !(MIB..=MAX_MEMORY).contains(&bytes) {
-            return Err(LimitsError(format!("memory must be 1 MiB to {} MiB", MAX_MEMORY / MIB)));
-        }
-        self.memory = bytes;
+        self.memory = size("memory", bytes, MIB..=MAX_MEMORY)?;
+        Ok(self)
+    }
+
+    /// Sets how many elements tables may have.
+    pub fn with_table_elements(mut self, elements: usize) -> Result<Self, LimitsError> {
+        self.table_elements = number("table_elements", elements, 1..=MAX_TABLE_ELEMENTS)?;
+        Ok(self)
+    }
+
+    /// Sets how much may be copied at once.
+    pub fn with_copy(mut self, bytes: usize) -> Result<Self, LimitsError> {
+        self.copy = size("copy", bytes, 64 * KIB..=64 * MIB)?;
         Ok(self)
     }
 
     /// Sets how many calls may run at the same time.
     pub fn with_concurrency(mut self, calls: usize) -> Result<Self, LimitsError> {
-        if !(1..=256).contains(&calls) {
-            return Err(LimitsError("concurrency must be 1 to 256".into()));
-        }
-        self.concurrency = calls;
+        self.concurrency = number("concurrency", calls, 1..=256)?;
+        Ok(self)
+    }
+
+    /// Sets how many lines one call may log.
+    pub fn with_log_lines(mut self, lines: usize) -> Result<Self, LimitsError> {
+        self.log_lines = number("log_lines", lines, 0..=10_000)? as u32;
+        Ok(self)
+    }
+
+    /// Sets how many HTTP requests one call may send.
+    pub fn with_http_requests(mut self, requests: usize) -> Result<Self, LimitsError> {
+        self.http_requests = number("http_requests", requests, 0..=1_000)? as u32;
+        Ok(self)
+    }
+
+    /// Sets how much of the guest's output is kept.
+    pub fn with_output(mut self, bytes: usize) -> Result<Self, LimitsError> {
+        self.output = size("output", bytes, KIB..=MIB)?;
+        Ok(self)
+    }
+
+    /// Sets how much the gate may keep under keys.
+    pub fn with_kv(mut self, bytes: usize) -> Result<Self, LimitsError> {
+        self.kv = size("kv", bytes, KIB..=1 << 30)? as u64;
+        Ok(self)
+    }
+
+    /// Sets how much the gate may keep in private folders.
+    pub fn with_folder(mut self, bytes: usize) -> Result<Self, LimitsError> {
+        self.folder = size("folder", bytes, KIB..=16 << 30)? as u64;
         Ok(self)
     }
 }
 
-/// Reads `64 MiB`, `512 KiB`, `1 GiB` or a plain number of bytes.
-pub fn parse_bytes(text: &str) -> Result<usize, LimitsError> {
-    let (number, unit) = split_unit(text);
-    let scale = match unit {
-        "" | "B" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => 0,
-    };
-    match number.parse::<usize>().ok().and_then(|n| n.checked_mul(scale)).filter(|_| scale > 0) {
-        Some(bytes) => Ok(bytes),
-        None => Err(LimitsError(format!("'{text}' is not a size; write for example \"64 MiB\""))),
+fn size(name: &str, bytes: usize, allowed: RangeInclusive<usize>) -> Result<usize, LimitsError> {
+    if allowed.contains(&bytes) {
+        return Ok(bytes);
     }
+    let [least, most] = [allowed.start(), allowed.end()].map(|bytes| shown_bytes(*bytes as u64));
+    Err(LimitsError(format!("{name} must be {least} to {most}")))
 }
 
-/// Reads `30 s`, `500 ms` or `2 min`.
-pub fn parse_duration(text: &str) -> Result<Duration, LimitsError> {
-    let (number, unit) = split_unit(text);
-    let parsed = number.parse::<u64>().ok().and_then(|n| match unit {
-        "ms" => Some(Duration::from_millis(n)),
-        "s" => Some(Duration::from_secs(n)),
-        "min" => Some(Duration::from_secs(n.checked_mul(60)?)),
-        _ => None,
-    });
-    parsed.ok_or_else(|| LimitsError(format!("'{text}' is not a time; write for example \"30 s\"")))
-}
-
-fn split_unit(text: &str) -> (&str, &str) {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    (&text[..end], text[end..].trim())
+fn number(name: &str, number: usize, allowed: RangeInclusive<usize>) -> Result<usize, LimitsError> {
+    if allowed.contains(&number) {
+        return Ok(number);
+    }
+    Err(LimitsError(format!("{name} must be {} to {}", allowed.start(), allowed.end())))
 }
 
 #[cfg(test)]
@@ -117,22 +152,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_read_with_their_units() {
-        assert_eq!(parse_bytes("64 MiB"), Ok(64 << 20));
-        assert_eq!(parse_bytes("512KiB"), Ok(512 << 10));
-        assert_eq!(parse_duration("30 s"), Ok(Duration::from_secs(30)));
-        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
-        for bad in ["", "64 MB", "-1", "lots", "99999999999999999999", "18446744073709551615 GiB"] {
-            assert!(parse_bytes(bad).is_err(), "{bad:?}");
-            assert!(parse_duration(bad).is_err(), "{bad:?}");
-        }
+    fn limits_outside_the_range_are_refused_with_the_range() {
+        let limits = Limits::default;
+        let told = |result: Result<Limits, LimitsError>| result.expect_err("refused").to_string();
+        assert_eq!(told(limits().with_memory(1)), "memory must be 1 MiB to 256 MiB");
+        assert_eq!(told(limits().with_copy(65 << 20)), "copy must be 64 KiB to 64 MiB");
+        assert_eq!(told(limits().with_log_lines(10_001)), "log_lines must be 0 to 10000");
+        assert_eq!(told(limits().with_output(2 << 20)), "output must be 1 KiB to 1 MiB");
+        assert_eq!(told(limits().with_table_elements(0)), "table_elements must be 1 to 100000");
+        assert_eq!(told(limits().with_kv(2 << 30)), "kv must be 1 KiB to 1 GiB");
+        assert_eq!(told(limits().with_folder(0)), "folder must be 1 KiB to 16 GiB");
+        assert_eq!(told(limits().with_concurrency(0)), "concurrency must be 1 to 256");
+        assert!(limits().with_time(Duration::from_secs(3600)).is_err());
     }
 
     #[test]
-    fn limits_outside_the_range_are_refused() {
-        assert!(Limits::default().with_memory(1).is_err());
-        assert!(Limits::default().with_memory(512 << 20).is_err());
-        assert!(Limits::default().with_time(Duration::from_secs(3600)).is_err());
-        assert!(Limits::default().with_concurrency(0).is_err());
+    fn the_defaults_are_allowed() {
+        let d = Limits::default();
+        let again = Limits::default()
+            .with_time(d.time)
+            .and_then(|l| l.with_memory(d.memory)?.with_copy(d.copy)?.with_output(d.output))
+            .and_then(|l| l.with_kv(d.kv as usize)?.with_folder(d.folder as usize))
+            .and_then(|l| l.with_table_elements(d.table_elements)?.with_log_lines(d.log_lines as usize));
+        assert_eq!(again, Ok(d));
     }
 }

@@ -22,11 +22,13 @@ use crate::{
     Ports,
     abi::v0_1::GatePre,
     engine::{PLACES, Runtime},
+    folders::Folder,
     gate::{Gate, GateInfo},
     index::{Index, Stamp},
     instance::Ready,
     limits::Limits,
     machine_code::MachineCode,
+    warm,
 };
 
 /// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
@@ -59,6 +61,10 @@ pub struct GateSettings {
     pub limits: Limits,
     /// The only content it may have, as a SHA-256 in hexadecimal.
     pub sha256: Option<String>,
+    /// Folders that it sees.
+    pub folders: Vec<Folder>,
+    /// Whether an instance serves one call after the other.
+    pub reuse: bool,
 }
 
 /// What all gates of a host share.
@@ -71,6 +77,8 @@ pub(crate) struct Shared {
     compiling: Mutex<()>,
     /// By the depth of the call.
     places: [Semaphore; MAX_DEPTH + 1],
+    /// Places of instances that wait for a call.
+    pub(crate) reserve: Arc<Semaphore>,
 }
 
 /// Loads gates and runs them.
@@ -92,6 +100,7 @@ impl Sandbox {
             // Each instance holds one place, and the pool has room for all that it may be made of. Nested
             // calls have places of their own: those that wait for them hold on to theirs.
             places: std::array::from_fn(|depth| Semaphore::new(PLACES[depth])),
+            reserve: warm::reserve(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -134,6 +143,8 @@ impl Sandbox {
             ask,
             grants: settings.grants,
             http: http.hosts(),
+            folders: settings.folders,
+            reuse: settings.reuse,
         };
         Ok(Gate::new(info, http, settings.limits, Arc::clone(&self.shared), ready))
     }

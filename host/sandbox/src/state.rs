@@ -1,13 +1,17 @@
 //! Everything one running gate can reach. Reading this struct is knowing the sandbox.
 
+use std::time::Instant;
+
+use gatehouse_core::outcome::Fault;
 use wasmtime::ResourceLimiter;
-use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
     capability::{CallFacts, Capabilities, http::Outgoing},
     capture::Capture,
-    engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLE_ELEMENTS, MAX_TABLES},
+    engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES},
+    folders::{self, Folder},
     limits::Limits,
 };
 
@@ -17,13 +21,16 @@ const MAX_RANDOM: u64 = 64 << 10;
 /// Host objects (streams, pollables) that a guest may hold.
 pub(crate) const MAX_HANDLES: usize = 1 << 10;
 
-/// The host side of one instance. It lives exactly as long as one call.
+/// The host side of one instance: of one call, or, where instances are reused, of one after the other.
 pub(crate) struct State {
     /// The capabilities, each with its grant.
     pub(crate) capabilities: Capabilities,
     /// Memory and tables.
     pub(crate) caps: Caps,
-    /// Clocks, randomness and captured output; no file, no variable, no socket.
+    /// When the call that runs has to be over.
+    pub(crate) deadline: Instant,
+    /// Clocks, randomness, captured output, and the folders that presets.toml shows to the gate; no other
+    /// file, no variable, no socket.
     wasi: WasiCtx,
     wasi_http: WasiHttpCtx,
     /// Requests by `wasi:http`: through the capability `http`.
@@ -34,25 +41,44 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(facts: CallFacts, limits: &Limits) -> Self {
-        let output = Capture::new(limits.stderr);
+    /// Faults where one of the folders cannot be opened.
+    pub(crate) fn new(facts: CallFacts, folders: &[Folder], deadline: Instant) -> Result<Self, Fault> {
+        let output = Capture::new(facts.limits.output);
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(output.clone()).stderr(output.clone());
         // Made a byte at a time, in one call that no deadline interrupts.
         wasi.max_random_size(MAX_RANDOM);
         wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+        for folder in folders {
+            let perms = if folder.private { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+            wasi.preopened_dir(&folder.host, &folder.guest, perms)
+                .map_err(|error| folders::missing(&facts.gate, folder, &error))?;
+        }
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
+        let caps = Caps::new(&facts.limits);
         let capabilities = Capabilities::new(facts);
-        Self {
+        Ok(Self {
             outgoing: capabilities.http.outgoing(),
             capabilities,
-            caps: Caps::new(limits.memory),
+            caps,
+            deadline,
             wasi: wasi.build(),
             wasi_http: WasiHttpCtx::new(),
             table,
             output,
-        }
+        })
+    }
+
+    /// Forgets the former call and takes up this one. What the guest has in its memory stays, and so do its
+    /// share of memory and the handles that it holds.
+    pub(crate) fn begin(&mut self, facts: CallFacts, deadline: Instant) {
+        self.capabilities = Capabilities::new(facts);
+        self.outgoing = self.capabilities.http.outgoing();
+        self.caps.memory_refused = false;
+        self.caps.elements_refused = false;
+        self.deadline = deadline;
+        self.output.clear();
     }
 
     /// The last lines the guest wrote, for the message of a trap.
@@ -79,16 +105,29 @@ impl WasiHttpView for State {
 /// Caps memory and tables over the whole instance, and remembers that it did: the guest only sees an
 /// allocation fail, and its trap says nothing of the reason.
 pub(crate) struct Caps {
+    memory: usize,
     /// Bytes of linear memory, all memories together.
     memory_left: usize,
     /// Elements, all tables together.
     elements_left: usize,
     pub(crate) memory_refused: bool,
+    pub(crate) elements_refused: bool,
 }
 
 impl Caps {
-    fn new(memory: usize) -> Self {
-        Self { memory_left: memory, elements_left: MAX_TABLE_ELEMENTS, memory_refused: false }
+    fn new(limits: &Limits) -> Self {
+        Self {
+            memory: limits.memory,
+            memory_left: limits.memory,
+            elements_left: limits.table_elements,
+            memory_refused: false,
+            elements_refused: false,
+        }
+    }
+
+    /// Whether more than half of the memory is taken.
+    pub(crate) fn half_full(&self) -> bool {
+        self.memory_left < self.memory / 2
     }
 }
 
@@ -111,7 +150,9 @@ impl ResourceLimiter for Caps {
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(take(&mut self.elements_left, current, desired))
+        let allowed = take(&mut self.elements_left, current, desired);
+        self.elements_refused |= !allowed;
+        Ok(allowed)
     }
 
     fn instances(&self) -> usize {
@@ -131,12 +172,25 @@ impl ResourceLimiter for Caps {
 mod tests {
     use super::*;
 
+    fn caps(memory: usize, table_elements: usize) -> Caps {
+        Caps::new(&Limits { memory, table_elements, ..Limits::default() })
+    }
+
     #[test]
     fn memories_share_one_limit() {
-        let mut caps = Caps::new(100);
-        assert!(caps.memory_growing(0, 60, None).is_ok_and(|allowed| allowed));
+        let mut caps = caps(100, 1);
+        assert!(caps.memory_growing(0, 50, None).is_ok_and(|allowed| allowed));
+        assert!(!caps.half_full());
         assert!(caps.memory_growing(0, 60, None).is_ok_and(|allowed| !allowed), "a second memory");
-        assert!(caps.memory_growing(60, 100, None).is_ok_and(|allowed| allowed));
-        assert!(caps.memory_refused);
+        assert!(caps.memory_growing(50, 100, None).is_ok_and(|allowed| allowed));
+        assert!(caps.memory_refused && caps.half_full());
+    }
+
+    #[test]
+    fn tables_share_one_limit() {
+        let mut caps = caps(1, 100);
+        assert!(caps.table_growing(0, 60, None).is_ok_and(|allowed| allowed));
+        assert!(caps.table_growing(0, 60, None).is_ok_and(|allowed| !allowed), "a second table");
+        assert!(caps.elements_refused && !caps.memory_refused);
     }
 }

@@ -11,4 +11,5 @@ pub mod wiki;
 
 pub use engine::Health;
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};
+pub use sqlite::kv::SqliteKv;
 pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots, write_atomic};

@@ -22,6 +22,16 @@ pub(crate) fn binary() -> PathBuf {
     binary
 }
 
+/// The bytes of a built gate, shipped or fixture.
+pub(crate) fn built(gate: &str) -> Vec<u8> {
+    let file = format!("{gate}.wasm");
+    let built = ["gates", "target/fixture-gates"].map(|folder| repository().join(folder).join(&file));
+    let found = built.iter().find(|path| path.exists());
+    let found =
+        found.unwrap_or_else(|| panic!("{file} is not built; `cargo xtask gates --fixtures` builds it"));
+    fs::read(found).expect("read a gate")
+}
+
 /// A fresh folder with gates, configuration and state; gone when the test ends.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
@@ -61,13 +71,7 @@ impl Place {
 
     /// Copies a built gate, shipped or fixture, into the gates folder.
     pub(crate) fn add_gate(&self, name: &str) {
-        let file = format!("{name}.wasm");
-        let built =
-            [repository().join("gates").join(&file), repository().join("target/fixture-gates").join(&file)];
-        let found = built.iter().find(|path| path.exists());
-        let found =
-            found.unwrap_or_else(|| panic!("{file} is not built; `cargo xtask gates --fixtures` builds it"));
-        fs::copy(found, self.path("gates").join(&file)).expect("copy a gate");
+        fs::write(self.path("gates").join(format!("{name}.wasm")), built(name)).expect("copy a gate");
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -1,15 +1,16 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! observe → admit → validate → deadline → source
+//! observe → admit → validate → conform → deadline → source
 //! ```
 //!
 //! *observe* is outermost, so nothing goes unseen. *admit* comes before *validate*: a message about a
-//! schema would tell that a hidden tool exists. *deadline* is innermost, so that it bounds one attempt.
-//! Later stages (splice, suggest, compact, cache, retry, breaker) have their places between *validate*
-//! and *deadline*; [`Pipeline::standard`] is the only list.
+//! schema would tell that a hidden tool exists. *conform* stands next to the source, so that no stage works
+//! on a reply that breaks its promise. *deadline* is innermost, so that it bounds one attempt. Later stages
+//! (splice, suggest, compact, cache, retry, breaker) have their places between *validate* and *conform*; [`Pipeline::standard`] is the only list.
 
 mod admit;
+mod conform;
 mod deadline;
 mod observe;
 mod validate;
@@ -58,6 +59,7 @@ impl Pipeline {
                 Arc::new(observe::Observe),
                 Arc::new(admit::Admit),
                 Arc::new(validate::Validate),
+                Arc::new(conform::Conform),
                 Arc::new(deadline::Deadline),
             ],
         }

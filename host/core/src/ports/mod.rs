@@ -4,9 +4,11 @@
 pub mod clock;
 pub mod http;
 pub mod knowledge;
+pub mod kv;
 pub mod text;
 
 pub use clock::Clock;
 pub use http::Http;
 pub use knowledge::Knowledge;
+pub use kv::Kv;
 pub use text::{Text, TokenCounter};

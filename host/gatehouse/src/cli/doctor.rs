@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Failure, Place};
 use crate::{
     compose::Composition,
-    config::{Env, env::VARIABLES},
+    config::{Config, Env, env::VARIABLES},
     out,
 };
 
@@ -22,33 +22,43 @@ pub(super) struct Arguments {
 struct Check {
     what: String,
     result: Result<String, String>,
+    /// Something to look at, though nothing is broken.
+    warning: bool,
+}
+
+impl Check {
+    fn new(what: impl Into<String>, result: Result<String, String>) -> Self {
+        Self { what: what.into(), result, warning: false }
+    }
+
+    fn warning(what: impl Into<String>, found: String) -> Self {
+        Self { what: what.into(), result: Ok(found), warning: true }
+    }
 }
 
 pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
-    let (checks, warnings) = match place.compose(env) {
-        Ok(composition) => (examine(&composition).await?, warnings(&composition)),
-        Err(error) => {
-            (vec![Check { what: "configuration".into(), result: Err(error.to_string()) }], Vec::new())
-        }
+    let checks = match place.compose(env) {
+        Ok(composition) => examine(&composition).await?,
+        Err(error) => vec![Check::new("configuration", Err(error.to_string()))],
     };
     let broken = checks.iter().filter(|check| check.result.is_err()).count();
     if arguments.json {
-        let checks = checks.iter().map(|check| match &check.result {
-            Ok(found) => json!({"check": check.what, "ok": true, "found": found}),
-            Err(why) => json!({"check": check.what, "ok": false, "error": why}),
-        });
-        let warnings = warnings.iter().map(|(what, why)| json!({"check": what, "ok": true, "warning": why}));
-        let told: Vec<Value> = checks.chain(warnings).collect();
+        let told: Vec<Value> = checks
+            .iter()
+            .map(|check| match &check.result {
+                Ok(found) if check.warning => json!({"check": check.what, "ok": true, "warning": found}),
+                Ok(found) => json!({"check": check.what, "ok": true, "found": found}),
+                Err(why) => json!({"check": check.what, "ok": false, "error": why}),
+            })
+            .collect();
         out::json(&told);
     } else {
         for check in &checks {
             match &check.result {
+                Ok(found) if check.warning => out::line(format!("warn  {}: {found}", check.what)),
                 Ok(found) => out::line(format!("ok    {}: {found}", check.what)),
                 Err(why) => out::line(format!("FAIL  {}: {why}", check.what)),
             }
-        }
-        for (what, why) in &warnings {
-            out::line(format!("warn  {what}: {why}"));
         }
         out::line("\nenvironment");
         for variable in &VARIABLES {
@@ -66,35 +76,48 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
 async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
     let config = &composition.config;
     let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
-    let mut checks = vec![
-        Check { what: "configuration".into(), result: Ok(file) },
-        Check { what: "data folder".into(), result: writable(&config.state) },
-    ];
+    let mut checks =
+        vec![Check::new("configuration", Ok(file)), Check::new("data folder", writable(&config.state))];
     for name in composition.gate_names() {
         let result = composition.gate(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
-        checks.push(Check { what: format!("gate {name}"), result });
+        checks.push(Check::new(format!("gate {name}"), result));
     }
+    checks.extend(missing_folders(config));
+    checks.extend(missing_variables(config));
     for (name, catalog) in composition.catalogs().await {
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
-        checks.push(Check { what: format!("preset {name}"), result });
+        checks.push(Check::new(format!("preset {name}"), result));
     }
     let health = composition.knowledge.health().await;
     let result = health.map(|health| format!("{} pages in {}", health.pages, health.address));
-    checks.push(Check {
-        what: "knowledge".into(),
-        result: result.map_err(|fault| crate::compose::said(&fault)),
-    });
+    checks.push(Check::new("knowledge", result.map_err(|fault| crate::compose::said(&fault))));
     Ok(checks)
 }
 
-/// What works, and will not do what its owner means: (what, why).
-fn warnings(composition: &Composition) -> Vec<(String, String)> {
-    let rules = composition.config.gates.values().filter_map(|gate| gate.settings.http.as_ref());
+/// Headers for which a variable is not set: requests to that host fail until it is.
+fn missing_variables(config: &Config) -> Vec<Check> {
+    let rules = config.gates.values().filter_map(|gate| gate.settings.http.as_ref());
     let complaints = rules.flat_map(|rules| {
         let gate = format!("gate {}", rules.gate());
-        rules.complaints().into_iter().map(move |why| (gate.clone(), why))
+        rules.complaints().into_iter().map(move |why| Check::warning(gate.clone(), why))
     });
     complaints.collect()
+}
+
+/// Folders that gates are to read and that are not there: every call of such a gate fails until they are.
+fn missing_folders(config: &Config) -> Vec<Check> {
+    let folders = config
+        .gates
+        .iter()
+        .flat_map(|(gate, given)| given.settings.folders.iter().map(move |folder| (gate, folder)));
+    folders
+        .filter(|(_, folder)| !folder.private && !folder.host.is_dir())
+        .map(|(gate, folder)| {
+            let found =
+                format!("{} is not a folder; calls of the gate fail until it is one", folder.host.display());
+            Check::warning(format!("gate {gate}, folder {}", folder.guest), found)
+        })
+        .collect()
 }
 
 /// Whether the folder can be written, or the nearest one that exists, in which it would be made. Changes

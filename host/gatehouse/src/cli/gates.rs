@@ -118,11 +118,14 @@ async fn inspect(gate: &Gate) -> Value {
         "granted": info.grants.entries(),
         "http": info.http,
         "not_granted": missing,
+        "folders": info.folders,
+        "instance": if info.reuse { "reuse" } else { "fresh" },
     });
     match gate.list(&Map::new()).await {
         Ok(listing) => {
             told["version"] = json!(listing.version);
             told["summary"] = json!(listing.summary);
+            told["removed_characters"] = json!(listing.removed);
             told["params"] = Value::Object((*listing.params_schema).clone());
             told["tools"] = listing
                 .tools
@@ -171,6 +174,18 @@ fn print(told: &Value) {
         out::line(format!("not granted  {block} (write a block [gates.{name}.{block}] in presets.toml)"));
     }
     out::line(format!("imports      {}", strings(&told["imports"])));
+    out::line(format!("instance     {}", text("instance")));
+    for folder in told["folders"].as_array().into_iter().flatten() {
+        let text = |key: &str| folder[key].as_str().unwrap_or_default();
+        let access = if folder["private"] == true { "private, read and write" } else { "read-only" };
+        out::line(format!("folder       {} is {} ({access})", text("guest"), text("host")));
+    }
+    for (tool, count) in told["removed_characters"].as_object().into_iter().flatten() {
+        let whose = if tool.is_empty() { "the gate".into() } else { format!("tool '{tool}'") };
+        out::line(format!(
+            "WARNING      {count} invisible characters were removed from what {whose} says about itself"
+        ));
+    }
     out::line("parameters");
     for (name, member) in told["params"]["properties"].as_object().into_iter().flatten() {
         let describe = member["description"].as_str().unwrap_or_default();

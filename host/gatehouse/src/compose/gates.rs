@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::said;
-use crate::config::{Config, GateConfig, component};
+use crate::config::{Config, GateConfig, component, is_gate_name};
 
 /// Gates by name. Once loaded, a gate stays the very version it was, whatever happens to its file.
 pub(crate) struct Gates {
@@ -189,8 +189,4 @@ fn wasm_files(folder: &Path) -> Vec<String> {
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
     let names = wasm.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
     names.filter(|name| is_gate_name(name)).collect()
-}
-
-pub(crate) fn is_gate_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
 }

@@ -12,12 +12,12 @@ use gatehouse_core::{
     capability::{Capability, Grants},
     names,
 };
-use gatehouse_sandbox::{GateSettings, Limits, parse_bytes, parse_duration};
+use gatehouse_sandbox::GateSettings;
 use gatehouse_wire::registry::Reference;
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{ConfigError, Env, component::Located, error::Text, http, locate, raw};
+use super::{ConfigError, Env, component::Located, error::Text, folders, http, limits, locate, raw};
 
 /// The preset that is served where nobody names one.
 const DEFAULT_PRESET: &str = "full";
@@ -97,14 +97,14 @@ impl Config {
         let config = Self {
             file: text.file.clone(),
             text: text.file.as_ref().map(|_| text.content.clone()),
-            gate_folders: folders(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
+            gate_folders: below(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
             default_preset: raw
                 .host
                 .default_preset
                 .as_ref()
                 .map_or(DEFAULT_PRESET, |name| name.get_ref())
                 .to_owned(),
-            knowledge: KnowledgeConfig { wiki_roots: folders(&base, raw.knowledge.wiki_roots) },
+            knowledge: KnowledgeConfig { wiki_roots: below(&base, raw.knowledge.wiki_roots) },
             gates: raw
                 .gates
                 .into_iter()
@@ -179,16 +179,6 @@ fn checked_gate(
         Grants::parse([grant.get_ref().as_str()]).map_err(|why| text.error_at(grant.span(), why))?;
     }
     let grants = Grants::parse(gate.grants.iter().map(|grant| grant.get_ref().as_str()));
-    let mut limits = Limits::default();
-    if let Some(memory) = &gate.limits.memory {
-        limits = at(text, memory, parse_bytes(memory.get_ref()).and_then(|bytes| limits.with_memory(bytes)))?;
-    }
-    if let Some(time) = &gate.limits.time {
-        limits = at(text, time, parse_duration(time.get_ref()).and_then(|time| limits.with_time(time)))?;
-    }
-    if let Some(concurrency) = &gate.limits.concurrency {
-        limits = at(text, concurrency, limits.with_concurrency(*concurrency.get_ref()))?;
-    }
     if let Some(pin) = gate.sha256.as_ref().filter(|pin| !is_digest(pin.get_ref())) {
         let shown = names::quoted(pin.get_ref(), 80);
         return Err(
@@ -205,21 +195,19 @@ fn checked_gate(
     let settings = GateSettings {
         grants,
         http: http.map(Arc::new),
-        limits,
+        limits: limits::checked(text, &gate.limits)?,
+        folders: folders::checked(text, base, state, name, gate.folders)?,
+        reuse: gate.instance == raw::Instance::Reuse,
         sha256: gate.sha256.map(Spanned::into_inner),
     };
     Ok(GateConfig { component, origin, settings })
-}
-
-fn at<T, S, E: ToString>(text: &Text, spanned: &Spanned<S>, result: Result<T, E>) -> Result<T, ConfigError> {
-    result.map_err(|error| text.error_at(spanned.span(), error.to_string()))
 }
 
 pub(crate) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn folders(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
+fn below(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
     entries.into_iter().map(|entry| base.join(entry)).collect()
 }
 

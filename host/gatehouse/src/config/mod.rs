@@ -6,7 +6,9 @@ pub(crate) mod docker;
 pub(crate) mod edit;
 pub(crate) mod env;
 pub(crate) mod error;
+mod folders;
 mod http;
+mod limits;
 pub(crate) mod locate;
 pub(crate) mod raw;
 pub(crate) mod schema;
@@ -14,3 +16,8 @@ pub(crate) mod schema;
 pub(crate) use checked::{Config, GateConfig};
 pub(crate) use env::Env;
 pub(crate) use error::{ConfigError, Text};
+
+/// Whether a gate may be called so: a file's stem, and a part of paths.
+pub(crate) fn is_gate_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
+}

@@ -68,10 +68,17 @@ pub(crate) struct Gate {
     /// SHA-256 of the component, hexadecimal; another file is refused.
     #[schemars(with = "Option<String>")]
     pub(crate) sha256: Option<Spanned<String>>,
-    /// Capabilities it may use: "knowledge", "knowledge:read", "catalog".
+    /// Capabilities it may use: "knowledge", "knowledge:read", "catalog", "kv".
     #[schemars(with = "Vec<String>")]
     pub(crate) grants: Vec<Spanned<String>>,
-    /// What one call may use up.
+    /// Whether each call gets an instance of its own ("fresh", the default), or one that served a call before
+    /// ("reuse"). What a call leaves in a reused instance's memory, the gate can see in the next.
+    pub(crate) instance: Instance,
+    /// Folders it sees, by the name it has for them: "/data" = { path = "data" } to read, or
+    /// "/notes" = { private = true } to read and write.
+    #[schemars(with = "BTreeMap<String, GateFolder>")]
+    pub(crate) folders: BTreeMap<Spanned<String>, GateFolder>,
+    /// What it may use up.
     pub(crate) limits: GateLimits,
     /// Hosts that it may send HTTP requests to, and to no other: "[scheme://]host[:port]", https where no
     /// scheme is named, "*.example.com" for every subdomain. Without this block it may send none.
@@ -90,7 +97,28 @@ pub(crate) struct HttpHost {
     pub(crate) private: bool,
 }
 
-/// What one call may use up.
+/// How calls get instances.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Instance {
+    /// A new one for each call.
+    #[default]
+    Fresh,
+    /// One that a call gave back, where there is one.
+    Reuse,
+}
+
+/// One folder that a gate sees: either a path, or private.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct GateFolder {
+    /// A folder of this machine, relative to this file. The gate can read it, and not write.
+    pub(crate) path: Option<String>,
+    /// A folder of the gate's own below the data folder. The gate can read and write it.
+    pub(crate) private: bool,
+}
+
+/// What a gate may use up: one call, or, for kv and folder, the gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GateLimits {
@@ -103,6 +131,27 @@ pub(crate) struct GateLimits {
     /// Calls at the same time, 64 by default; further ones wait.
     #[schemars(with = "Option<usize>")]
     pub(crate) concurrency: Option<Spanned<usize>>,
+    /// Bytes that may leave the gate at once, a reply included: "16 MiB" by default, at most "64 MiB".
+    #[schemars(with = "Option<String>")]
+    pub(crate) copy: Option<Spanned<String>>,
+    /// Lines in the host's log, 200 by default, at most 10000; the rest is counted and dropped.
+    #[schemars(with = "Option<usize>")]
+    pub(crate) log_lines: Option<Spanned<usize>>,
+    /// HTTP requests: 64 by default, at most 1000.
+    #[schemars(with = "Option<usize>")]
+    pub(crate) http_requests: Option<Spanned<usize>>,
+    /// Bytes kept of what it writes to standard output and error: "64 KiB" by default, at most "1 MiB".
+    #[schemars(with = "Option<String>")]
+    pub(crate) output: Option<Spanned<String>>,
+    /// Elements of its tables, all together: 20000 by default, at most 100000.
+    #[schemars(with = "Option<usize>")]
+    pub(crate) table_elements: Option<Spanned<usize>>,
+    /// Bytes of keys and values that it keeps with the grant "kv": "16 MiB" by default, at most "1 GiB".
+    #[schemars(with = "Option<String>")]
+    pub(crate) kv: Option<Spanned<String>>,
+    /// Bytes of files in its private folders: "64 MiB" by default, at most "16 GiB".
+    #[schemars(with = "Option<String>")]
+    pub(crate) folder: Option<Spanned<String>>,
 }
 
 /// What one agent sees.

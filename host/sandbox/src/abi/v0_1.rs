@@ -70,6 +70,7 @@ pub(crate) fn listing(manifest: Manifest) -> Result<Listing, String> {
         summary: manifest.summary,
         params_schema,
         tools,
+        removed: Default::default(),
     })
 }
 

@@ -26,8 +26,12 @@ pub(crate) struct Context {
 
 impl Context {
     pub(super) fn new(facts: CallFacts) -> Self {
-        let lines_left = facts.log_lines;
+        let lines_left = facts.limits.log_lines;
         Self { facts, lines_left, lines_dropped: 0, last_progress: None }
+    }
+
+    pub(super) fn facts(&self) -> &CallFacts {
+        &self.facts
     }
 
     fn write(&self, level: Level, message: &str, fields: &str) {

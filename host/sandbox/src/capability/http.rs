@@ -83,7 +83,7 @@ impl Http {
             .call
             .as_ref()
             .map(|client| Open { port: Arc::clone(&facts.ports.http), deadline: client.deadline });
-        let limit = facts.http_requests;
+        let limit = facts.limits.http_requests;
         let rules = Arc::clone(&facts.http);
         let door = Door { rules, open, limit, left: AtomicU32::new(limit), room: Room::new(ROOM) };
         Self { door: Arc::new(door) }
@@ -111,7 +111,10 @@ impl Door {
         if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
             let (gate, limit) = (self.rules.gate(), self.limit);
             let message = format!("Gate '{gate}' sent {limit} HTTP requests in one call, which is the most.");
-            return Err(outcome::Fault::exhausted(message).hint("Ask for less at once."));
+            let hint = format!(
+                "Ask for less at once, or raise limits.http_requests under [gates.{gate}] in presets.toml."
+            );
+            return Err(outcome::Fault::exhausted(message).hint(hint));
         }
         let request = HttpRequest {
             method: asked.method,

@@ -5,6 +5,7 @@ mod catalog;
 mod context;
 pub(crate) mod http;
 mod knowledge;
+mod kv;
 mod text;
 
 use std::sync::Arc;
@@ -20,19 +21,33 @@ use gatehouse_core::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::Ports;
+use crate::{Ports, limits::Limits};
 
-/// What the host knows about the call an instance is made for.
+/// What the host knows about the call an instance works for.
 pub(crate) struct CallFacts {
     pub(crate) gate: Arc<str>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) ports: Ports,
     pub(crate) params: Arc<str>,
-    pub(crate) log_lines: u32,
     pub(crate) http: Arc<Rules>,
-    pub(crate) http_requests: u32,
+    pub(crate) limits: Limits,
     /// None while a gate describes itself: then it has neither client nor catalog nor engines.
     pub(crate) call: Option<Client>,
+}
+
+impl CallFacts {
+    /// The same gate while it serves nobody.
+    pub(crate) fn without_call(&self) -> Self {
+        Self {
+            gate: Arc::clone(&self.gate),
+            grants: Arc::clone(&self.grants),
+            ports: self.ports.clone(),
+            params: "{}".into(),
+            http: Arc::clone(&self.http),
+            limits: self.limits.clone(),
+            call: None,
+        }
+    }
 }
 
 /// The client's side of a call.
@@ -63,6 +78,7 @@ pub(crate) struct Capabilities {
     pub(crate) catalog: catalog::Tools,
     pub(crate) context: context::Context,
     pub(crate) knowledge: knowledge::Knowledge,
+    pub(crate) kv: kv::Kv,
     pub(crate) text: text::Text,
     pub(crate) http: http::Http,
 }
@@ -73,9 +89,15 @@ impl Capabilities {
         Self {
             catalog: catalog::Tools::new(&mut facts),
             knowledge: knowledge::Knowledge::new(&facts),
+            kv: kv::Kv::new(&facts),
             text: text::Text::new(&facts),
             http: http::Http::new(&facts),
             context: context::Context::new(facts),
         }
+    }
+
+    /// What the host knows about the call that runs.
+    pub(crate) fn facts(&self) -> &CallFacts {
+        self.context.facts()
     }
 }

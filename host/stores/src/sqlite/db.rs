@@ -15,7 +15,10 @@ use gatehouse_core::outcome::Fault;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{error::StoreError, migrations};
+use super::{
+    error::StoreError,
+    migrations::{self, Steps},
+};
 
 /// How long a connection waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
@@ -39,6 +42,7 @@ struct Shared {
     /// Whose database it is, for faults.
     subject: &'static str,
     path: PathBuf,
+    steps: Steps,
     open: Mutex<Option<Arc<Open>>>,
 }
 
@@ -54,9 +58,9 @@ struct Writer {
 }
 
 impl Database {
-    /// A database that will be opened when it is needed.
-    pub(super) fn new(subject: &'static str, path: PathBuf) -> Self {
-        let shared = Arc::new(Shared { subject, path, open: Mutex::new(None) });
+    /// A database that will be opened, and brought up to date by these steps, when it is needed.
+    pub(super) fn new(subject: &'static str, path: PathBuf, steps: Steps) -> Self {
+        let shared = Arc::new(Shared { subject, path, steps, open: Mutex::new(None) });
         Self { shared, permits: Arc::new(Semaphore::new(READERS)) }
     }
 
@@ -75,10 +79,7 @@ impl Database {
         let run = move || {
             // Kept until the work is done, even if nobody waits for it any more.
             let _permit = permit;
-            shared
-                .opened()
-                .and_then(|open| open.read(&shared.path, work))
-                .map_err(|error| shared.fault(error))
+            shared.opened().and_then(|open| open.read(&shared, work)).map_err(|error| shared.fault(error))
         };
         tokio::task::spawn_blocking(run).await.map_err(|_| self.ended())?
     }
@@ -147,7 +148,7 @@ impl Shared {
         if let Some(open) = &*open {
             return Ok(Arc::clone(open));
         }
-        let fresh = Arc::new(Open { writer: Writer::start(&self.path)?, idle: Mutex::default() });
+        let fresh = Arc::new(Open { writer: Writer::start(&self.path, self.steps)?, idle: Mutex::default() });
         *open = Some(Arc::clone(&fresh));
         Ok(fresh)
     }
@@ -156,13 +157,13 @@ impl Shared {
 impl Open {
     fn read<T>(
         &self,
-        path: &Path,
+        shared: &Shared,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let idle = lock(&self.idle).pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => open_reader(path)?,
+            None => open_reader(&shared.path, shared.steps)?,
         };
         let snapshot = connection.unchecked_transaction()?;
         let result = work(&snapshot);
@@ -175,8 +176,8 @@ impl Open {
 }
 
 impl Writer {
-    fn start(path: &Path) -> Result<Self, StoreError> {
-        let mut connection = open_writer(path)?;
+    fn start(path: &Path, steps: Steps) -> Result<Self, StoreError> {
+        let mut connection = open_writer(path, steps)?;
         let (jobs, queue) = mpsc::channel::<Job>();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())
@@ -202,25 +203,25 @@ impl Drop for Writer {
     }
 }
 
-fn open_writer(path: &Path) -> Result<Connection, StoreError> {
+fn open_writer(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
     make_folder(path).map_err(StoreError::Folder)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
-    migrations::check(&connection)?;
+    migrations::check(&connection, steps)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Readers do not wait for the writer, and a killed process leaves nothing half done. `synchronous`
     // stays at FULL: what was acknowledged survives a power cut too.
     let _mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    migrations::migrate(&mut connection)?;
+    migrations::migrate(&mut connection, steps)?;
     Ok(connection)
 }
 
 /// A connection that cannot write. The file exists: the writer was opened before.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
-    migrations::check(&connection)?;
+    migrations::check(&connection, steps)?;
     // A negative size is in KiB, a positive one in pages.
     connection.pragma_update(None, "cache_size", -CACHE / 1024)?;
     Ok(connection)

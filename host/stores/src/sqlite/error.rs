@@ -71,9 +71,10 @@ fn explain(code: Option<ErrorCode>) -> (Option<&'static str>, &'static str) {
         Some(ErrorCode::CannotOpen) => {
             (Some("the file cannot be opened"), "Check that its folder exists and that you may write to it.")
         }
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            (Some("the file is not an intact database"), "Move it away and index the wiki again.")
-        }
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => (
+            Some("the file is not an intact database"),
+            "Move it away and a new one is made; pages come back when the wiki is indexed again.",
+        ),
         _ => (None, "Run `gatehouse doctor`."),
     }
 }

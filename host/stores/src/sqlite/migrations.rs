@@ -1,4 +1,4 @@
-//! The schema, as numbered steps. A step that was released is never edited; a change is a new step.
+//! The schema of each database, as numbered steps. A step that was released is never edited; a change is a new step.
 //!
 //! Each step is one transaction, so a crash leaves the database at a version that exists. A database
 //! that is newer than this binary is refused and not touched.
@@ -7,8 +7,11 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::StoreError;
 
-/// The steps; the version of a database is how many of them it has seen (`PRAGMA user_version`).
-const STEPS: [&str; 1] = [
+/// The steps of one kind of database; its version is how many of them it has seen (`PRAGMA user_version`).
+pub(super) type Steps = &'static [&'static str];
+
+/// The knowledge graph.
+pub(super) const KNOWLEDGE: Steps = &[
     // 1: pages, their domains and links, and the words they are found by.
     "
     CREATE TABLE page (
@@ -64,8 +67,28 @@ const STEPS: [&str; 1] = [
     ",
 ];
 
+/// What gates keep.
+pub(super) const KV: Steps = &[
+    // 1: values under keys, by gate. The long column comes last, so that looking at the others does not read
+    // it, and what a gate holds in all is summed over an index.
+    "
+    CREATE TABLE entry (
+        gate       TEXT NOT NULL,
+        key        TEXT NOT NULL,
+        size       INTEGER NOT NULL,
+        expires_at INTEGER,
+        value      BLOB NOT NULL,
+        PRIMARY KEY (gate, key)
+    ) STRICT;
+    CREATE INDEX entry_size ON entry (gate, size);
+    CREATE INDEX entry_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    ",
+];
+
 /// The version of a database that has seen every step.
-pub(super) const LATEST: i64 = STEPS.len() as i64;
+pub(super) const fn latest(steps: Steps) -> i64 {
+    steps.len() as i64
+}
 
 /// The version of a database.
 pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
@@ -73,16 +96,16 @@ pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
 }
 
 /// Refuses a database that is newer than this binary.
-pub(super) fn check(connection: &Connection) -> Result<(), StoreError> {
+pub(super) fn check(connection: &Connection, steps: Steps) -> Result<(), StoreError> {
     match version(connection)? {
-        found if found > LATEST => Err(StoreError::Newer { found, known: LATEST }),
+        found if found > latest(steps) => Err(StoreError::Newer { found, known: latest(steps) }),
         _ => Ok(()),
     }
 }
 
 /// Brings a database up to date.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    run(connection, &STEPS)
+pub(super) fn migrate(connection: &mut Connection, steps: Steps) -> Result<(), StoreError> {
+    run(connection, steps)
 }
 
 fn run(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
@@ -133,15 +156,18 @@ mod tests {
     fn a_newer_database_is_refused_and_not_touched() {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.pragma_update(None, "user_version", 99).unwrap();
-        let error = migrate(&mut connection).unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 99, known: LATEST }));
+        let error = migrate(&mut connection, KNOWLEDGE).unwrap_err();
+        assert!(matches!(error, StoreError::Newer { found: 99, known: 1 }));
         assert_eq!(version(&connection).unwrap(), 99);
     }
 
     #[test]
     fn the_schema_is_made() {
         let mut connection = Connection::open_in_memory().unwrap();
-        migrate(&mut connection).unwrap();
+        migrate(&mut connection, KNOWLEDGE).unwrap();
         connection.execute_batch("SELECT * FROM page, page_body, link, domain").unwrap();
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, KV).unwrap();
+        connection.execute_batch("SELECT * FROM entry").unwrap();
     }
 }

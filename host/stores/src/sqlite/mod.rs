@@ -1,6 +1,7 @@
-//! Everything that is kept in SQLite, in one file below the data folder. No server, nothing to set up.
+//! Everything that is kept in SQLite, in files below the data folder. No server, nothing to set up.
 
 mod db;
 mod error;
 pub(crate) mod knowledge;
+pub(crate) mod kv;
 mod migrations;

@@ -1,9 +1,11 @@
-//! The knowledge graph as the house meets it: through the port, on real folders and a real database.
+//! The knowledge graph and the store of the gates as the house meets them: through the ports, on real folders
+//! and real databases.
 //! One binary, so that it links once; one module per promise.
 #![allow(clippy::unwrap_used)] // helpers are tests too
 
 mod crash;
 mod index;
+mod kv;
 mod lookup;
 mod patch;
 mod sample;

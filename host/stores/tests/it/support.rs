@@ -19,6 +19,12 @@ use tempfile::TempDir;
 /// A clock that stands still until it is set.
 pub(crate) struct TestClock(AtomicU64);
 
+impl TestClock {
+    pub(crate) fn advance(&self, ms: u64) {
+        self.0.fetch_add(ms, Ordering::SeqCst);
+    }
+}
+
 impl Clock for TestClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::SeqCst)

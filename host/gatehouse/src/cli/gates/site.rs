@@ -15,8 +15,7 @@ use serde_json::json;
 
 use super::super::Failure;
 use crate::{
-    compose::is_gate_name,
-    config::{Config, Env, GateConfig, edit, error::Text},
+    config::{Config, Env, GateConfig, edit, error::Text, is_gate_name},
     out,
 };
 

@@ -3,7 +3,7 @@
 use super::*;
 
 fn database(path: PathBuf) -> Database {
-    Database::new("knowledge engine 'sqlite'", path)
+    Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE)
 }
 
 async fn count(db: &Database) -> Result<i64, Fault> {
@@ -88,7 +88,7 @@ fn many_openings_at_once_succeed() {
     let threads: Vec<_> = (0..8)
         .map(|_| {
             let path = path.clone();
-            std::thread::spawn(move || open_writer(&path).map(|_| ()))
+            std::thread::spawn(move || open_writer(&path, migrations::KNOWLEDGE).map(|_| ()))
         })
         .collect();
     for thread in threads {

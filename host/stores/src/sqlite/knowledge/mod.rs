@@ -36,7 +36,7 @@ pub(crate) struct SqliteEngine {
 impl SqliteEngine {
     /// An engine on this file, which is opened on first use.
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { db: Database::new("knowledge engine 'sqlite'", path) }
+        Self { db: Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE) }
     }
 }
 
@@ -106,10 +106,15 @@ impl Engine for SqliteEngine {
             return Ok(Health { engine: NAME, address: shown, schema: None, pages: 0 });
         }
         let work = move || {
-            let db = open_reader(&address)?;
+            let db = open_reader(&address, migrations::KNOWLEDGE)?;
             let schema = migrations::version(&db)?;
             let pages = if schema > 0 { read::statistics(&db)?.pages } else { 0 };
-            Ok(Health { engine: NAME, address: shown, schema: Some((schema, migrations::LATEST)), pages })
+            Ok(Health {
+                engine: NAME,
+                address: shown,
+                schema: Some((schema, migrations::latest(migrations::KNOWLEDGE))),
+                pages,
+            })
         };
         self.db.aside(work).await
     }

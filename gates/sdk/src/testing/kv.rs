@@ -1,0 +1,69 @@
+//! A store in memory, for gates that keep things. Time is what [`Fake::now`] says; there is no quota.
+
+use std::{cell::RefCell, collections::BTreeMap};
+
+use super::{Fake, current, unset};
+use crate::Fault;
+
+/// Values by key, each with the moment its time is up.
+pub(super) type Kept = RefCell<BTreeMap<String, (Vec<u8>, Option<u64>)>>;
+
+impl Fake {
+    /// The gate has a store, and keeps these values in it already.
+    #[must_use]
+    pub fn keeps<'a>(mut self, entries: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), (value.to_vec(), None)));
+        self.kv = Some(RefCell::new(entries.collect()));
+        self
+    }
+
+    fn kept<T>(
+        &self,
+        function: &str,
+        f: impl FnOnce(&mut BTreeMap<String, (Vec<u8>, Option<u64>)>) -> T,
+    ) -> Result<T, Fault> {
+        let Some(kept) = &self.kv else { return unset(function) };
+        let mut kept = kept.borrow_mut();
+        kept.retain(|_, (_, expires)| expires.is_none_or(|at| at > self.now));
+        Ok(f(&mut kept))
+    }
+}
+
+pub(crate) fn get(key: &str) -> Result<Option<Vec<u8>>, Fault> {
+    current().kept("kv.get", |kept| kept.get(key).map(|(value, _)| value.clone()))
+}
+
+pub(crate) fn set(key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
+    let host = current();
+    let expires = ttl_ms.map(|ttl| host.now.saturating_add(ttl));
+    host.kept("kv.set", |kept| kept.insert(key.to_owned(), (value.to_vec(), expires))).map(drop)
+}
+
+pub(crate) fn delete(key: &str) -> Result<bool, Fault> {
+    current().kept("kv.delete", |kept| kept.remove(key).is_some())
+}
+
+pub(crate) fn keys(prefix: &str) -> Result<Vec<String>, Fault> {
+    current().kept("kv.keys", |kept| {
+        kept.keys().filter(|key| key.starts_with(prefix)).take(1_000).cloned().collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kv;
+
+    #[test]
+    fn a_fake_keeps_what_it_is_told_until_its_time_is_up() {
+        Fake::new().now(5).keeps([("a", b"1".as_slice())]).run(|| {
+            kv::set("b", b"2", Some(10)).unwrap();
+            kv::set("gone", b"3", Some(0)).unwrap();
+            assert_eq!(kv::get("b").unwrap().as_deref(), Some(b"2".as_slice()));
+            assert_eq!(kv::get("gone").unwrap(), None);
+            assert_eq!(kv::keys("").unwrap(), ["a", "b"]);
+            assert!(kv::delete("a").unwrap() && !kv::delete("a").unwrap());
+        });
+        assert!(Fake::new().run(|| kv::get("a")).is_err(), "a host without a store says so");
+    }
+}

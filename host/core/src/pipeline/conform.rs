@@ -1,0 +1,171 @@
+//! Checks the data of a reply against the output schema that the tool declares. Whoever lists a tool with
+//! one has promised it to every client.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::{Next, Stage};
+use crate::{
+    call::Call,
+    catalog::Entry,
+    names,
+    outcome::{Fault, Outcome, Reply},
+    schema::Schema,
+};
+
+/// Checks that take longer than a few milliseconds run beside the runtime.
+const LONG: u64 = 1_000_000;
+
+pub(super) struct Conform;
+
+#[async_trait]
+impl Stage for Conform {
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let catalog = Arc::clone(&call.catalog);
+        let entry = catalog.find(&call.name)?;
+        let mut reply = next.run(call).await?;
+        let Some(schema) = entry.output.as_ref().filter(|_| !reply.is_error) else { return Ok(reply) };
+        let Some(structured) = reply.structured.take() else {
+            return Err(broken(entry, "has no structured data, though the tool declares a schema of it"));
+        };
+        let (structured, checked) = check(Arc::clone(schema), Value::Object(structured)).await?;
+        checked.map_err(|why| broken(entry, &format!("does not match its output schema: {why}")))?;
+        let Value::Object(structured) = structured else {
+            return Err(broken(entry, "is no object"));
+        };
+        Ok(Reply { structured: Some(structured), ..reply })
+    }
+}
+
+async fn check(schema: Arc<Schema>, value: Value) -> Result<(Value, Result<(), String>), Fault> {
+    let long = schema.work(&value) > LONG;
+    let work = move || {
+        let checked = schema.check(&value, "member");
+        (value, checked)
+    };
+    if !long {
+        return Ok(work());
+    }
+    let failed = |_| Fault::internal("The check of a reply against its output schema failed.");
+    tokio::task::spawn_blocking(work).await.map_err(failed)
+}
+
+fn broken(entry: &Entry, why: &str) -> Fault {
+    let (source, tool) = (entry.id.source.to_string(), &entry.id.name);
+    let mut letters = source.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase()).into_iter();
+    let source: String = first.chain(letters).collect();
+    let why = names::quoted(why.trim_end_matches('.'), 300);
+    Fault::internal(format!("{source} broke the contract: the reply of '{tool}' {why}."))
+        .hint(format!("This is a bug in {}.", entry.id.source))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::{
+        Catalog, Exposure, FaultKind, Source,
+        catalog::Offer,
+        effect::{Effect, Intent},
+        pipeline::Pipeline,
+        source::{Listing, SourceCall},
+        tool::{SourceId, ToolSpec},
+    };
+
+    /// Replies with its arguments: `structured` and `is_error` as they are given.
+    struct Mirror(SourceId);
+
+    #[async_trait]
+    impl Source for Mirror {
+        fn id(&self) -> &SourceId {
+            &self.0
+        }
+        fn time_limit(&self) -> Duration {
+            Duration::from_secs(30)
+        }
+        async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+            let output =
+                json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
+            let tool = |name: &str, output: Option<Value>| {
+                Arc::new(ToolSpec {
+                    name: name.into(),
+                    title: None,
+                    description: String::new(),
+                    input_schema: Arc::new(Map::from_iter([("type".into(), "object".into())])),
+                    output_schema: output
+                        .map(|schema| Arc::new(schema.as_object().cloned().expect("object"))),
+                    intent: Intent::Query,
+                    effect: Effect::ReadOnly,
+                    idempotent: true,
+                    open_world: false,
+                    dry_run: None,
+                })
+            };
+            Ok(Arc::new(Listing {
+                name: "mirror".into(),
+                version: "1".into(),
+                summary: String::new(),
+                params_schema: Arc::default(),
+                tools: vec![tool("strict", Some(output)), tool("free", None)],
+                removed: Default::default(),
+            }))
+        }
+        async fn call(&self, call: SourceCall<'_>) -> Outcome {
+            let structured = call.call.arguments["structured"].as_object().cloned();
+            let is_error = call.call.arguments["is_error"] == true;
+            Ok(Reply { content: vec![], structured, is_error })
+        }
+    }
+
+    async fn outcome(tool: &str, arguments: Value) -> Result<Option<Value>, (FaultKind, String)> {
+        let source = Arc::new(Mirror(SourceId::Gate("x".into())));
+        let listing = source.list(&Map::new()).await.expect("a listing");
+        let exposure = Exposure::of_gates("p", vec![("x".into(), Map::new())]);
+        let catalog = Catalog::build(&exposure, vec![Offer { source, listing, params: Map::new() }]);
+        let mut call = Call::new(Arc::new(catalog.expect("a catalog")), tool, arguments);
+        match Arc::new(Pipeline::standard()).call(&mut call).await {
+            Ok(reply) => Ok(reply.structured.map(Value::Object)),
+            Err(fault) => Err((fault.kind, fault.message)),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reply_holds_to_the_schema_that_its_tool_declares() {
+        let fine = json!({"n": 1, "more": [true]});
+        assert_eq!(outcome("strict", json!({"structured": fine})).await, Ok(Some(fine)));
+        let large = json!({"n": 1, "more": vec![0; 200_000]});
+        assert_eq!(
+            outcome("strict", json!({"structured": large})).await,
+            Ok(Some(large)),
+            "beside the runtime"
+        );
+        let broken = |why: &str| {
+            Err((FaultKind::Internal, format!("Gate 'x' broke the contract: the reply of 'strict' {why}.")))
+        };
+        assert_eq!(
+            outcome("strict", json!({"structured": {"n": "one"}})).await,
+            broken("does not match its output schema: 'n' must be an integer, got a string")
+        );
+        assert_eq!(
+            outcome("strict", json!({"structured": {}})).await,
+            broken("does not match its output schema: missing required member 'n'")
+        );
+        assert_eq!(
+            outcome("strict", json!({})).await,
+            broken("has no structured data, though the tool declares a schema of it")
+        );
+        assert_eq!(
+            outcome("strict", json!({"is_error": true})).await,
+            Ok(None),
+            "an error says what it says"
+        );
+        assert_eq!(outcome("free", json!({"structured": {"n": "one"}})).await, Ok(Some(json!({"n": "one"}))));
+        assert_eq!(outcome("free", json!({})).await, Ok(None));
+    }
+}

@@ -1,0 +1,43 @@
+//! What a gate keeps: bytes under names, private to the gate.
+
+use async_trait::async_trait;
+
+use crate::outcome::Fault;
+
+/// The most bytes of a key; it has at least one, and no NUL.
+pub const MAX_KEY: usize = 512;
+
+/// The most bytes of a value.
+pub const MAX_VALUE: usize = 1 << 20;
+
+/// The most keys of one gate.
+pub const MAX_KEYS: u64 = 10_000;
+
+/// The most keys that one listing gives.
+pub const MAX_LISTED: usize = 1_000;
+
+/// A store of bytes under names. Each gate has names of its own, by the gate's name in presets.toml. What
+/// is past its time is gone for every method. Faults are `unavailable` and name the store where it cannot be
+/// reached; a key that is none is `invalid-arguments`.
+#[async_trait]
+pub trait Kv: Send + Sync {
+    /// The value under this key.
+    async fn get(&self, gate: &str, key: &str) -> Result<Option<Vec<u8>>, Fault>;
+
+    /// Sets the value, for `ttl_ms` milliseconds where that is given. `exhausted`, and nothing changes, where
+    /// keys and values of the gate would then be more than `quota` bytes, or more than [`MAX_KEYS`].
+    async fn set(
+        &self,
+        gate: &str,
+        key: &str,
+        value: Vec<u8>,
+        ttl_ms: Option<u64>,
+        quota: u64,
+    ) -> Result<(), Fault>;
+
+    /// Removes the key; false where there was none.
+    async fn delete(&self, gate: &str, key: &str) -> Result<bool, Fault>;
+
+    /// The keys that begin with `prefix`, sorted by their bytes, at most [`MAX_LISTED`].
+    async fn keys(&self, gate: &str, prefix: &str) -> Result<Vec<String>, Fault>;
+}

@@ -1,0 +1,143 @@
+//! Folders of this machine that presets.toml shows to a gate: some to read, some of its own to write.
+//!
+//! WASI's preopened folders do the rest: no path, link or rename leads out of one.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_core::outcome::Fault;
+use serde::Serialize;
+
+use crate::limits::{Limits, shown_bytes};
+
+/// The most files and folders that private folders may hold; each call counts them.
+const MAX_ENTRIES: usize = 10_000;
+
+/// One folder that a gate sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Folder {
+    /// What the gate calls it: an absolute path of plain names.
+    pub guest: String,
+    /// Where it is.
+    pub host: PathBuf,
+    /// Whether it is the gate's own: made on first use, read and written. Any other is only read.
+    pub private: bool,
+}
+
+/// Makes private folders that are not there yet, and checks that all can be used and that the private ones
+/// hold no more than they may. Blocking.
+pub(crate) fn prepare(gate: &str, folders: &[Folder], limits: &Limits) -> Result<(), Fault> {
+    let mut held = Held::default();
+    for folder in folders {
+        let ready = match folder.private {
+            true => make(&folder.host).and_then(|()| held.count(&folder.host)),
+            false => fs::read_dir(&folder.host).map(drop),
+        };
+        ready.map_err(|error| missing(gate, folder, &error))?;
+    }
+    if held.bytes <= limits.folder && held.entries <= MAX_ENTRIES {
+        return Ok(());
+    }
+    let (kept, most) = match held.entries > MAX_ENTRIES {
+        true => (format!("more than {MAX_ENTRIES} files"), format!("{MAX_ENTRIES} files")),
+        false => (shown_bytes(held.bytes), shown_bytes(limits.folder)),
+    };
+    let place = folders.iter().find(|folder| folder.private).map(|folder| folder.host.display().to_string());
+    Err(Fault::exhausted(format!("Gate '{gate}' keeps {kept} in its private folders; its quota is {most}."))
+        .hint(format!(
+            "Delete what it no longer needs in {}, or raise limits.folder under [gates.{gate}] in presets.toml.",
+            place.unwrap_or_default()
+        )))
+}
+
+/// The fault of a folder that cannot be opened.
+pub(crate) fn missing(gate: &str, folder: &Folder, error: &dyn std::fmt::Display) -> Fault {
+    let Folder { guest, host, .. } = folder;
+    Fault::unavailable(format!("Gate '{gate}' cannot see its folder '{guest}': {}: {error}.", host.display()))
+        .hint(format!("Make that folder, or change [gates.{gate}.folders] in presets.toml."))
+}
+
+/// The folder; what is made on the way to it is its owner's alone.
+fn make(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// What private folders hold.
+#[derive(Default)]
+struct Held {
+    /// Of files, as they show it: a hole counts as if it were filled.
+    bytes: u64,
+    entries: usize,
+}
+
+impl Held {
+    /// Adds a folder with all below it, as far as it takes to know that there is too much. Links are not
+    /// followed.
+    fn count(&mut self, root: &Path) -> io::Result<()> {
+        let mut open = vec![root.to_path_buf()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder)? {
+                let entry = entry?;
+                self.entries += 1;
+                if self.entries > MAX_ENTRIES {
+                    return Ok(());
+                }
+                // Another call may be removing it at this moment.
+                let Ok(meta) = entry.metadata() else { continue };
+                if meta.is_dir() {
+                    open.push(entry.path());
+                } else {
+                    self.bytes = self.bytes.saturating_add(meta.len());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn private(place: &tempfile::TempDir) -> Folder {
+        Folder { guest: "/notes".into(), host: place.path().join("gates/x/notes"), private: true }
+    }
+
+    #[test]
+    fn a_private_folder_is_made_and_held_to_its_quota() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = private(&place);
+        let limits = Limits::default().with_folder(4 << 10).expect("allowed");
+        assert_eq!(prepare("x", std::slice::from_ref(&folder), &limits), Ok(()));
+        fs::create_dir(folder.host.join("below")).expect("made");
+        fs::write(folder.host.join("below/full"), [0; 4 << 10]).expect("written");
+        assert_eq!(prepare("x", std::slice::from_ref(&folder), &limits), Ok(()), "full is not too full");
+        fs::write(folder.host.join("more"), [0; 1]).expect("written");
+        let fault = prepare("x", std::slice::from_ref(&folder), &limits).expect_err("too full");
+        assert_eq!(fault.message, "Gate 'x' keeps 4097 bytes in its private folders; its quota is 4 KiB.");
+        assert!(fault.hint.is_some_and(|hint| hint.contains("limits.folder")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_counts_as_itself() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = private(&place);
+        fs::create_dir_all(&folder.host).expect("made");
+        std::os::unix::fs::symlink("/", folder.host.join("everything")).expect("linked");
+        assert_eq!(prepare("x", &[folder], &Limits::default()), Ok(()));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let folder = Folder { guest: "/data".into(), host: "/nowhere/at/all".into(), private: false };
+        let fault = prepare("x", &[folder], &Limits::default()).expect_err("missing");
+        assert!(fault.message.starts_with("Gate 'x' cannot see its folder '/data': /nowhere/at/all: "));
+    }
+}

@@ -1,0 +1,62 @@
+//! Instances that a gate with `instance = "reuse"` gave back, waiting for its next call.
+//!
+//! What waits holds a place in a reserve of its own, so that it never keeps a call from its place.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{capability::CallFacts, engine::MAX_IDLE, instance::Instance};
+
+/// The most instances of one gate that wait.
+const MAX_IDLE_OF_GATE: usize = 8;
+
+/// After so many calls an instance is not used again: whatever leaks in it, leaks so far and no further.
+const MAX_CALLS: u32 = 1_000;
+
+/// The places for instances that wait, over all gates.
+pub(crate) fn reserve() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MAX_IDLE as usize))
+}
+
+/// The instances of one gate that wait.
+pub(crate) struct Warm {
+    idle: Mutex<Vec<Idle>>,
+    reserve: Arc<Semaphore>,
+    most: usize,
+}
+
+struct Idle {
+    instance: Instance,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Warm {
+    /// `concurrency` is how many calls the gate may serve at once; more need not wait for one.
+    pub(crate) fn new(reserve: Arc<Semaphore>, concurrency: usize) -> Self {
+        Self { idle: Mutex::default(), reserve, most: concurrency.min(MAX_IDLE_OF_GATE) }
+    }
+
+    /// The one that was given back last. The caller has a place in the pool by now.
+    pub(crate) fn take(&self) -> Option<Instance> {
+        self.lock().pop().map(|idle| idle.instance)
+    }
+
+    /// Keeps an instance after a call that returned, if it is worth it and there is room. `facts` are those
+    /// of no call: what waits holds nobody's catalog and reaches no engine.
+    pub(crate) fn give_back(&self, mut instance: Instance, facts: CallFacts) {
+        if instance.calls() >= MAX_CALLS || instance.grown() {
+            return;
+        }
+        instance.rest(facts);
+        let Ok(place) = Arc::clone(&self.reserve).try_acquire_owned() else { return };
+        let mut idle = self.lock();
+        if idle.len() < self.most {
+            idle.push(Idle { instance, _place: place });
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

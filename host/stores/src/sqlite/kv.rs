@@ -1,0 +1,199 @@
+//! What gates keep, in a database of its own: values under keys, by gate.
+//!
+//! A value whose time is up is gone for every read at once; its row goes with the next write.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    names,
+    outcome::Fault,
+    ports::{
+        Clock, Kv,
+        kv::{MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_VALUE},
+    },
+};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{db::Database, error::StoreError, migrations};
+
+/// The store on SQLite.
+pub struct SqliteKv {
+    db: Database,
+    clock: Arc<dyn Clock>,
+}
+
+impl SqliteKv {
+    /// A store in this file, which is made on first use; nothing is opened before.
+    pub fn new(path: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self { db: Database::new("the store of the gates (kv)", path, migrations::KV), clock }
+    }
+
+    fn now(&self) -> i64 {
+        i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
+    }
+}
+
+#[async_trait]
+impl Kv for SqliteKv {
+    async fn get(&self, gate: &str, key: &str) -> Result<Option<Vec<u8>>, Fault> {
+        check_key(key)?;
+        let (gate, key, now) = (gate.to_owned(), key.to_owned(), self.now());
+        let work = move |db: &Connection| {
+            let mut statement = db.prepare_cached(
+                "SELECT value FROM entry
+                 WHERE gate = ?1 AND key = ?2 AND (expires_at IS NULL OR expires_at > ?3)",
+            )?;
+            Ok(statement.query_row(params![gate, key, now], |row| row.get(0)).optional()?)
+        };
+        self.db.read(work).await
+    }
+
+    async fn set(
+        &self,
+        gate: &str,
+        key: &str,
+        value: Vec<u8>,
+        ttl_ms: Option<u64>,
+        quota: u64,
+    ) -> Result<(), Fault> {
+        check_key(key)?;
+        if value.len() > MAX_VALUE {
+            return Err(Fault::exhausted(format!(
+                "The value for '{}' has {} bytes; one value may have {MAX_VALUE}.",
+                names::quoted(key, 80),
+                value.len()
+            ))
+            .hint("Split it over several keys."));
+        }
+        let now = self.now();
+        let expires_at = ttl_ms.map(|ttl| now.saturating_add(i64::try_from(ttl).unwrap_or(i64::MAX)));
+        let (gate, key) = (gate.to_owned(), key.to_owned());
+        let write = move |db: &rusqlite::Transaction<'_>| {
+            sweep(db, now)?;
+            let size = key.len() as u64 + value.len() as u64;
+            within_quota(db, &gate, &key, size, quota)?;
+            db.prepare_cached(
+                "INSERT OR REPLACE INTO entry (gate, key, size, expires_at, value)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![gate, key, size as i64, expires_at, value])?;
+            Ok(())
+        };
+        self.db.write(write, |_| ()).await
+    }
+
+    async fn delete(&self, gate: &str, key: &str) -> Result<bool, Fault> {
+        check_key(key)?;
+        let (gate, key, now) = (gate.to_owned(), key.to_owned(), self.now());
+        let write = move |db: &rusqlite::Transaction<'_>| {
+            sweep(db, now)?;
+            let mut statement = db.prepare_cached("DELETE FROM entry WHERE gate = ?1 AND key = ?2")?;
+            Ok(statement.execute([gate, key])? > 0)
+        };
+        self.db.write(write, |_| ()).await
+    }
+
+    async fn keys(&self, gate: &str, prefix: &str) -> Result<Vec<String>, Fault> {
+        let (gate, prefix, now) = (gate.to_owned(), prefix.to_owned(), self.now());
+        let work = move |db: &Connection| {
+            // Keys are compared by their bytes, so those that begin with the prefix follow it in a row.
+            let mut statement = db.prepare_cached(
+                "SELECT key FROM entry
+                 WHERE gate = ?1 AND key >= ?2 AND (expires_at IS NULL OR expires_at > ?3) ORDER BY key",
+            )?;
+            let mut rows = statement.query(params![gate, prefix, now])?;
+            let mut keys = Vec::new();
+            while let Some(row) = rows.next()? {
+                let key: String = row.get(0)?;
+                if keys.len() == MAX_LISTED || !key.starts_with(&prefix) {
+                    break;
+                }
+                keys.push(key);
+            }
+            Ok(keys)
+        };
+        self.db.read(work).await
+    }
+}
+
+/// Removes what is past its time, of all gates.
+fn sweep(db: &Connection, now: i64) -> Result<(), StoreError> {
+    db.prepare_cached("DELETE FROM entry WHERE expires_at IS NOT NULL AND expires_at <= ?1")?
+        .execute([now])?;
+    Ok(())
+}
+
+/// Passes where the gate may hold `size` bytes under `key` beside its other keys.
+fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: u64) -> Result<(), StoreError> {
+    let all = "SELECT count(*), coalesce(sum(size), 0) FROM entry WHERE gate = ?1";
+    let (keys, bytes): (i64, i64) =
+        db.prepare_cached(all)?.query_row([gate], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let one = "SELECT size FROM entry WHERE gate = ?1 AND key = ?2";
+    let replaced: Option<i64> =
+        db.prepare_cached(one)?.query_row([gate, key], |row| row.get(0)).optional()?;
+    let keys = keys as u64 + u64::from(replaced.is_none());
+    let bytes = (bytes - replaced.unwrap_or(0)) as u64 + size;
+    if bytes > quota {
+        return Err(Fault::exhausted(format!(
+            "Gate '{gate}' would keep {bytes} bytes; its quota is {quota}."
+        ))
+        .hint(format!(
+            "Delete what it no longer needs, or raise limits.kv under [gates.{gate}] in presets.toml."
+        ))
+        .into());
+    }
+    if keys > MAX_KEYS {
+        return Err(Fault::exhausted(format!(
+            "Gate '{gate}' keeps {MAX_KEYS} keys, and a gate may not have more."
+        ))
+        .hint("Delete keys that it no longer needs, or keep several things under one.")
+        .into());
+    }
+    Ok(())
+}
+
+fn check_key(key: &str) -> Result<(), Fault> {
+    let wrong = if key.is_empty() {
+        "is empty"
+    } else if key.len() > MAX_KEY {
+        "is too long"
+    } else if key.contains('\0') {
+        "contains a NUL"
+    } else {
+        return Ok(());
+    };
+    Err(Fault::invalid(format!("The key '{}' {wrong}.", names::quoted(key, 80)))
+        .hint(format!("A key is 1 to {MAX_KEY} bytes of text without NUL.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Noon;
+
+    impl Clock for Noon {
+        fn now_ms(&self) -> u64 {
+            1_767_960_000_000
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_said_and_changes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let kv = SqliteKv::new(dir.path().join("kv.db"), Arc::new(Noon));
+        kv.set("a", "k", b"old".to_vec(), None, 1 << 30).await.unwrap();
+        // A database that may not grow is what a full disk looks like to SQLite.
+        let bound = |db: &rusqlite::Transaction<'_>| {
+            let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+            db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
+            Ok(())
+        };
+        kv.db.write(bound, |_| ()).await.unwrap();
+        let fault = kv.set("a", "k", vec![1; 1 << 20], None, 1 << 30).await.unwrap_err();
+        assert!(fault.message.contains("kv.db: the disk is full"), "{}", fault.message);
+        assert!(fault.message.starts_with("the store of the gates (kv) at "), "{}", fault.message);
+        assert_eq!(kv.get("a", "k").await, Ok(Some(b"old".to_vec())));
+    }
+}

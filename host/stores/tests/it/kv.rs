@@ -1,0 +1,170 @@
+//! The store of the gates: kept, counted, private, and gone when its time is up.
+
+use std::{path::PathBuf, sync::Arc};
+
+use gatehouse_core::{
+    FaultKind,
+    ports::{
+        Kv as _,
+        kv::{MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_VALUE},
+    },
+};
+use gatehouse_stores::SqliteKv;
+
+use crate::support::{TestClock, clock};
+
+const QUOTA: u64 = 16 << 20;
+
+struct Store {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+    clock: Arc<TestClock>,
+    kv: SqliteKv,
+}
+
+fn store() -> Store {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, clock) = (dir.path().join("state/kv.db"), clock());
+    let kv = SqliteKv::new(path.clone(), Arc::clone(&clock) as _);
+    Store { _dir: dir, path, clock, kv }
+}
+
+async fn set(kv: &SqliteKv, gate: &str, key: &str, value: &[u8], ttl_ms: Option<u64>) {
+    kv.set(gate, key, value.to_vec(), ttl_ms, QUOTA).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_value_stays_until_it_is_replaced_or_deleted() {
+    let Store { kv, path, clock, _dir } = store();
+    assert!(!path.exists(), "nothing is made before it is needed");
+    assert_eq!(kv.get("a", "k").await, Ok(None));
+    set(&kv, "a", "k", b"one", None).await;
+    set(&kv, "a", "k", &[0, 255, 10], None).await;
+    set(&kv, "a", "empty", b"", None).await;
+    drop(kv);
+    let kv = SqliteKv::new(path, clock);
+    assert_eq!(kv.get("a", "k").await, Ok(Some(vec![0, 255, 10])));
+    assert_eq!(kv.get("a", "empty").await, Ok(Some(vec![])));
+    assert_eq!((kv.delete("a", "k").await, kv.delete("a", "k").await), (Ok(true), Ok(false)));
+    assert_eq!(kv.get("a", "k").await, Ok(None));
+}
+
+#[tokio::test]
+async fn gates_do_not_see_each_other() {
+    let store = store();
+    set(&store.kv, "a", "k", b"a's", None).await;
+    set(&store.kv, "b", "k", b"b's", None).await;
+    set(&store.kv, "b", "only b", b"", None).await;
+    assert_eq!(store.kv.get("a", "k").await, Ok(Some(b"a's".to_vec())));
+    assert_eq!(store.kv.keys("a", "").await, Ok(vec!["k".to_owned()]));
+    assert_eq!(store.kv.delete("a", "only b").await, Ok(false));
+    assert_eq!(store.kv.keys("b", "").await, Ok(vec!["k".to_owned(), "only b".to_owned()]));
+}
+
+#[tokio::test]
+async fn what_is_past_its_time_is_gone_for_every_read() {
+    let Store { kv, clock, _dir, .. } = store();
+    set(&kv, "a", "short", b"x", Some(1_000)).await;
+    set(&kv, "a", "for good", b"x", Some(u64::MAX)).await;
+    set(&kv, "a", "never", b"x", Some(0)).await;
+    assert_eq!(kv.get("a", "never").await, Ok(None));
+    clock.advance(999);
+    assert_eq!(kv.get("a", "short").await, Ok(Some(b"x".to_vec())));
+    clock.advance(1);
+    assert_eq!(kv.get("a", "short").await, Ok(None));
+    assert_eq!(kv.keys("a", "").await, Ok(vec!["for good".to_owned()]));
+    assert_eq!(kv.delete("a", "short").await, Ok(false));
+    // Set anew without a time, it stays.
+    set(&kv, "a", "short", b"y", None).await;
+    clock.advance(1 << 40);
+    assert_eq!(kv.get("a", "short").await, Ok(Some(b"y".to_vec())));
+}
+
+#[tokio::test]
+async fn the_quota_counts_keys_and_values_and_what_is_gone_does_not_count() {
+    let Store { kv, clock, _dir, .. } = store();
+    let put = |key: &'static str, bytes: usize, ttl: Option<u64>| kv.set("a", key, vec![1; bytes], ttl, 100);
+    put("four", 46, Some(10)).await.unwrap();
+    put("five5", 45, None).await.unwrap();
+    let fault = put("x", 0, None).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Exhausted);
+    assert_eq!(fault.message, "Gate 'a' would keep 101 bytes; its quota is 100.");
+    assert!(fault.hint.unwrap().contains("limits.kv under [gates.a]"));
+    // Nothing changed, and the place of the old value counts as free for the new one.
+    assert!(put("five5", 46, None).await.is_err());
+    assert_eq!(kv.get("a", "five5").await, Ok(Some(vec![1; 45])));
+    put("five5", 44, None).await.unwrap();
+    put("x", 0, None).await.unwrap();
+    // Another gate has a quota of its own.
+    kv.set("b", "x", vec![1; 99], None, 100).await.unwrap();
+    clock.advance(10);
+    put("again", 44, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_number_of_keys_is_bounded() {
+    let Store { kv, path, _dir, .. } = store();
+    set(&kv, "a", "one", b"", None).await;
+    // Ten thousand writes that reach the disk take long; the rows are what counts.
+    fill(&path, MAX_KEYS - 1);
+    let fault = kv.set("a", "one more", vec![], None, QUOTA).await.unwrap_err();
+    assert_eq!((fault.kind, fault.message.contains("10000 keys")), (FaultKind::Exhausted, true));
+    set(&kv, "a", "one", b"replaced", None).await;
+    assert_eq!(kv.keys("a", "").await.unwrap().len(), MAX_LISTED);
+}
+
+fn fill(path: &std::path::Path, keys: u64) {
+    let db = rusqlite::Connection::open(path).unwrap();
+    let rows = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+                INSERT INTO entry (gate, key, size, value) SELECT 'a', 'k' || i, 8, x'' FROM n";
+    db.execute(rows, [keys as i64]).unwrap();
+}
+
+#[tokio::test]
+async fn keys_are_found_by_how_they_begin() {
+    let Store { kv, _dir, .. } = store();
+    for key in ["a/1", "a/2", "a0", "a", "A/1", "a/%", "a/_x", "ä/1", "\u{10ffff}"] {
+        set(&kv, "a", key, b"", None).await;
+    }
+    assert_eq!(kv.keys("a", "a/").await.unwrap(), ["a/%", "a/1", "a/2", "a/_x"]);
+    assert_eq!(kv.keys("a", "a/%").await.unwrap(), ["a/%"], "no pattern");
+    assert_eq!(kv.keys("a", "ä").await.unwrap(), ["ä/1"]);
+    assert_eq!(kv.keys("a", "").await.unwrap().len(), 9);
+    assert!(kv.keys("a", "zzz").await.unwrap().is_empty());
+    assert!(kv.keys("a", "\0").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn keys_and_values_have_sizes() {
+    let Store { kv, _dir, .. } = store();
+    let (longest, longer) = ("k".repeat(MAX_KEY), "k".repeat(MAX_KEY + 1));
+    for bad in ["", &longer, "a\0b"] {
+        assert_eq!(kv.get("a", bad).await.unwrap_err().kind, FaultKind::InvalidArguments);
+        let fault = kv.set("a", bad, vec![], None, QUOTA).await.unwrap_err();
+        assert!(fault.message.starts_with("The key '") && fault.message.len() < 200, "{}", fault.message);
+        assert!(kv.delete("a", bad).await.is_err());
+    }
+    kv.set("a", &longest, vec![1; MAX_VALUE], None, QUOTA).await.unwrap();
+    let fault = kv.set("a", "k", vec![1; MAX_VALUE + 1], None, QUOTA).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Exhausted);
+}
+
+#[tokio::test]
+async fn two_hosts_share_one_file() {
+    let Store { kv, path, clock, _dir } = store();
+    let other = SqliteKv::new(path, clock);
+    for n in 0..20 {
+        let (a, b) = (format!("a{n}"), format!("b{n}"));
+        let (one, two) = tokio::join!(
+            kv.set("g", &a, vec![1; 1000], None, QUOTA),
+            other.set("g", &b, vec![2; 1000], None, QUOTA)
+        );
+        one.and(two).unwrap();
+    }
+    assert_eq!(kv.keys("g", "").await.unwrap().len(), 40);
+    assert_eq!(other.get("g", "a19").await, Ok(Some(vec![1; 1000])));
+    // Together they cannot pass the quota either.
+    let (one, two) =
+        tokio::join!(kv.set("h", "a", vec![1; 60], None, 100), other.set("h", "b", vec![1; 60], None, 100));
+    assert!(one.is_ok() != two.is_ok(), "{one:?} {two:?}");
+}

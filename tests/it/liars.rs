@@ -1,0 +1,132 @@
+//! A gate may lie about itself: each lie is refused or cleaned, and said; the host goes on.
+
+use serde_json::json;
+
+use crate::support::{Client, Place};
+
+fn place(lie: &str) -> Place {
+    Place::with(
+        &format!("[presets.p]\ngates.liar = {{ lie = \"{lie}\" }}\n[presets.honest]\ngates.liar = {{}}\n"),
+        &["liar"],
+    )
+}
+
+/// What the operator is told about a preset with this lie; the honest preset works beside it.
+fn refusal(lie: &str) -> String {
+    let place = place(lie);
+    let ran = place.run(&["presets", "check"]);
+    assert_ne!(ran.code(), 0, "{lie}: {}", ran.stdout());
+    let mut honest = Client::start(&place, "honest");
+    assert_eq!(honest.text("lied", json!({})), "true");
+    let told = ran.stdout() + &ran.stderr();
+    let line = told.lines().find(|line| line.contains("gate 'liar'"));
+    line.unwrap_or_else(|| panic!("{lie}: {told}")).to_owned()
+}
+
+#[test]
+fn lies_about_tools_are_refused_by_name() {
+    for (lie, expected) in [
+        ("twice", "tool 'lied': is listed twice"),
+        ("schema", "tool 'lied': its input schema"),
+        ("no_json", "input-schema of tool 'lied' is not JSON"),
+        ("no_object", "tool 'lied': its input schema is not of type object"),
+        ("output", "tool 'lied': its output schema"),
+        ("params", "params-schema"),
+        ("many", "lists 100000 tools, the most is 512"),
+        ("name", "contains '\\u{202e}'"),
+        ("long", "tool 'lied': its description is longer than 65536 bytes"),
+        ("hidden_name", "tool 'lied': its input schema hides characters in '\\u{61}\\u{200b}'"),
+        ("deep", "params-schema is not JSON"),
+    ] {
+        let told = refusal(lie);
+        assert!(told.contains("Gate 'liar' broke the contract") && told.contains(expected), "{lie}: {told}");
+        assert!(told.len() < 1_000, "{lie}: {} bytes", told.len());
+    }
+}
+
+#[test]
+fn a_describe_that_does_not_answer_is_ended() {
+    for (lie, expected) in [
+        ("loop", "Gate 'liar' was stopped after 5 s."),
+        ("sleep", "Gate 'liar' was stopped after 5 s."),
+        ("trap", "Gate 'liar' trapped"),
+        ("flood", "Gate 'liar' sent more than 16 MiB at once."),
+        ("fault", "no"),
+    ] {
+        let told = refusal(lie);
+        assert!(told.contains(expected), "{lie}: {told}");
+    }
+}
+
+#[test]
+fn what_nobody_can_see_is_taken_out_and_said() {
+    let place = place("hidden");
+    let mut client = Client::start(&place, "p");
+    let listed = client.request("tools/list", json!({}));
+    let tool = &listed["result"]["tools"][0];
+    assert_eq!((&tool["description"], &tool["title"]), (&json!("Lies."), &json!("Liar")), "{tool}");
+    assert_eq!(tool["inputSchema"]["properties"]["a"]["description"], "bc");
+    let log = client.log_with("invisible characters were removed");
+    assert!(
+        log.contains("gate=\"liar\"") && log.contains("tool=\"lied\"") && log.contains("count=25"),
+        "{log}"
+    );
+    // Also at a start that reads the listing from the index.
+    Client::start(&place, "p").log_with("invisible characters were removed");
+}
+
+#[test]
+fn inspection_shows_what_was_taken_out() {
+    let place = place("");
+    let told = place.run(&["gates", "inspect", "liar", "--json"]).json();
+    // Inspection describes a gate without parameters; this one is then honest but for its version.
+    assert_eq!((&told["version"], &told["removed_characters"]), (&json!("1"), &json!({"": 1})));
+    let text = place.run(&["gates", "inspect", "liar"]).stdout();
+    assert!(
+        text.contains("WARNING      1 invisible characters were removed from what the gate says"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_tool_that_is_listed_and_does_not_exist_fails_its_own_call() {
+    let place = place("ghost");
+    let mut client = Client::start(&place, "p");
+    assert_eq!(client.tools(), ["ghost", "lied"]);
+    assert!(client.fails("ghost", json!({})).contains("there is no 'ghost'"));
+    assert_eq!(client.text("lied", json!({})), "true");
+}
+
+#[test]
+fn a_gate_that_throws_dice_is_heard_once() {
+    let place = place("dice");
+    let listed =
+        |place: &Place| Client::start(place, "p").request("tools/list", json!({}))["result"]["tools"].clone();
+    let first = listed(&place);
+    assert_eq!(listed(&place), first);
+    assert_eq!(listed(&place), first);
+}
+
+#[test]
+fn a_reply_that_breaks_its_promise_is_the_gates_fault() {
+    for (lie, expected) in [
+        (
+            "mismatch",
+            "the reply of 'lied' does not match its output schema: 'n' must be an integer, got a string.",
+        ),
+        ("nothing", "the reply of 'lied' has no structured data, though the tool declares a schema of it."),
+        ("unlike", "structured reply is not JSON"),
+        ("nested", "structured reply is not JSON"),
+        ("no_reply", "structured reply is not a JSON object"),
+    ] {
+        let mut client = Client::start(&place(lie), "p");
+        let result = client.call("lied", json!({}));
+        let error = &result["structuredContent"]["error"];
+        assert_eq!(error["type"], "UNKNOWN", "{lie}: {result}");
+        let message = error["message"].as_str().expect("a message");
+        assert!(
+            message.starts_with("Gate 'liar' broke the contract: ") && message.contains(expected),
+            "{lie}: {message}"
+        );
+    }
+}
