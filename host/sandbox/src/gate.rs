@@ -85,7 +85,7 @@ impl Gate {
         &self.limits
     }
 
-    async fn ready(&self) -> Result<&Ready, Fault> {
+    pub(crate) async fn ready(&self) -> Result<&Ready, Fault> {
         let load = || async {
             let (shared, info) = (Arc::clone(&self.shared), self.info.clone());
             let loaded = tokio::task::spawn_blocking(move || shared.load(&info)).await;
@@ -97,7 +97,19 @@ impl Gate {
         })
     }
 
-    fn facts(&self, params: Arc<str>, call: Option<Client>) -> CallFacts {
+    /// What it says about itself under these parameters, asked anew and not judged yet. [`Source::list`]
+    /// answers from what is known, and judges.
+    pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
+        let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
+        let ready = self.ready().await?;
+        let _place = self.shared.place().await?;
+        let facts = self.facts(Arc::clone(&params), None);
+        let limits = Limits { time: DESCRIBE_TIME, ..self.limits.clone() };
+        let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await?;
+        v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))
+    }
+
+    pub(crate) fn facts(&self, params: Arc<str>, call: Option<Client>) -> CallFacts {
         CallFacts {
             gate: Arc::clone(&self.name),
             grants: Arc::clone(&self.grants),
@@ -131,12 +143,7 @@ impl Source for Gate {
         if let Some(listing) = self.shared.index.listing(&self.info.digest, &params) {
             return Ok(listing);
         }
-        let ready = self.ready().await?;
-        let _place = self.shared.place().await?;
-        let facts = self.facts(Arc::clone(&params), None);
-        let limits = Limits { time: DESCRIBE_TIME, ..self.limits.clone() };
-        let manifest = ready.describe(facts, &limits, Instant::now() + DESCRIBE_TIME, &params).await?;
-        let listing = v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))?;
+        let listing = self.describe(given).await?;
         listing.check().map_err(|why| broken(&self.name, &why))?;
         // Checked before it is learnt: what the index knows needs no validator at the next start.
         let schema = Schema::new(Arc::clone(&listing.params_schema));

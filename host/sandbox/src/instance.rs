@@ -66,7 +66,7 @@ impl Ready {
         answer.map_err(|error| explain(&gate, limits, &store, &error))?.map_err(Into::into)
     }
 
-    fn store(&self, facts: CallFacts, limits: &Limits, deadline: Instant) -> Store<State> {
+    pub(crate) fn store(&self, facts: CallFacts, limits: &Limits, deadline: Instant) -> Store<State> {
         let mut store = Store::new(&self.runtime.engine, State::new(facts, limits));
         store.limiter(|state| &mut state.caps);
         store.set_hostcall_fuel(limits.copy);
@@ -84,7 +84,7 @@ impl Ready {
 }
 
 /// What ended the guest, in words that name the limit or the trap, with the guest's last words.
-fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::Error) -> Fault {
+pub(crate) fn explain(gate: &str, limits: &Limits, store: &Store<State>, error: &wasmtime::Error) -> Fault {
     let state = store.data();
     let words = state.last_words();
     let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };

@@ -18,6 +18,7 @@ mod loader;
 mod machine_code;
 mod state;
 mod ticker;
+mod trial;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use gatehouse_core::ports::{Clock, Knowledge, Text};
 pub use gate::{Gate, GateInfo};
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, Sandbox};
+pub use trial::{End, Trial};
 
 /// What the host does for gates, one field a capability that needs something from outside.
 #[derive(Clone)]

@@ -77,6 +77,11 @@ impl Caps {
     fn new(memory: usize) -> Self {
         Self { memory_left: memory, elements_left: MAX_TABLE_ELEMENTS, memory_refused: false }
     }
+
+    /// Bytes of linear memory that the limit still allows.
+    pub(crate) fn memory_left(&self) -> usize {
+        self.memory_left
+    }
 }
 
 /// Takes what something grows by out of what is left.

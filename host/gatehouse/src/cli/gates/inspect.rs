@@ -1,0 +1,108 @@
+//! `gatehouse gates inspect`
+
+use std::path::Path;
+
+use gatehouse_core::{
+    Source,
+    capability::{Access, Capability},
+};
+use gatehouse_sandbox::Gate;
+use serde_json::{Map, Value, json};
+
+use super::Failure;
+use crate::{compose::Composition, out};
+
+pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), Failure> {
+    let told = if gate.exists() {
+        inspect(&composition.gate_at(gate).await.map_err(Failure::Failed)?).await
+    } else {
+        let name = gate.to_string_lossy();
+        inspect(&*composition.gate(&name).await.map_err(Failure::Failed)?).await
+    };
+    if json {
+        out::json(&told)
+    } else {
+        print(&told)
+    }
+    match told["error"].as_str() {
+        Some(why) => Err(Failure::Failed(why.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Everything `gates inspect` shows, as JSON.
+pub(super) async fn inspect(gate: &Gate) -> Value {
+    let info = gate.info();
+    let missing: Vec<&str> = info
+        .ask
+        .capabilities
+        .iter()
+        .filter(|asked| info.grants.require(&info.name, **asked, Access::Read).is_err())
+        .map(|asked| asked.as_str())
+        .collect();
+    let asked: Vec<&str> =
+        info.ask.capabilities.iter().map(|capability: &Capability| capability.as_str()).collect();
+    let mut told = json!({
+        "name": info.name,
+        "file": info.file,
+        "bytes": info.size,
+        "sha256": info.digest,
+        "asks": asked,
+        "imports": info.ask.others,
+        "granted": info.grants.entries(),
+        "not_granted": missing,
+    });
+    match gate.list(&Map::new()).await {
+        Ok(listing) => {
+            told["version"] = json!(listing.version);
+            told["summary"] = json!(listing.summary);
+            told["params"] = Value::Object((*listing.params_schema).clone());
+            told["tools"] = listing
+                .tools
+                .iter()
+                .map(
+                    |tool| json!({"name": tool.name, "effect": tool.effect, "description": tool.description}),
+                )
+                .collect();
+        }
+        Err(fault) => told["error"] = json!(crate::compose::said(&fault)),
+    }
+    told
+}
+
+fn print(told: &Value) {
+    let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
+    out::line(format!("{} {}: {}", text("name"), text("version"), text("summary")));
+    out::line(format!("file         {} ({} bytes)", text("file"), told["bytes"]));
+    out::line(format!("sha256       {}", text("sha256")));
+    out::line(format!("asks for     {}", strings(&told["asks"])));
+    out::line(format!("granted      {}", strings(&told["granted"])));
+    if told["not_granted"].as_array().is_some_and(|missing| !missing.is_empty()) {
+        let missing = strings(&told["not_granted"]);
+        out::line(format!(
+            "not granted  {missing} (add it to grants under [gates.{}] in presets.toml)",
+            text("name")
+        ));
+    }
+    out::line(format!("imports      {}", strings(&told["imports"])));
+    out::line("parameters");
+    for (name, member) in told["params"]["properties"].as_object().into_iter().flatten() {
+        let describe = member["description"].as_str().unwrap_or_default();
+        out::line(format!("  {name} = {}  {describe}", member["default"]));
+    }
+    out::line("tools");
+    for tool in told["tools"].as_array().into_iter().flatten() {
+        let first = tool["description"].as_str().unwrap_or_default().lines().next().unwrap_or_default();
+        out::line(format!(
+            "  {} ({})  {first}",
+            tool["name"].as_str().unwrap_or_default(),
+            tool["effect"].as_str().unwrap_or_default()
+        ));
+    }
+}
+
+pub(super) fn strings(list: &Value) -> String {
+    let joined =
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
+    if joined.is_empty() { "nothing".into() } else { joined }
+}
