@@ -2,7 +2,7 @@
 //! speaks the contract in `wit/0.1.0`: it describes itself with schemas made from your types, finds the
 //! tool that a call names, reads the arguments, and turns what you return into a reply.
 //!
-//! What the gate may do is what it calls: [`context`], [`knowledge`] and [`text`] are the host's
+//! What the gate may do is what it calls: [`context`], [`http`], [`knowledge`] and [`text`] are the host's
 //! capabilities, and only the functions that the gate uses become imports of the component. The import
 //! list is what the host shows to the person who grants. Natively, under `cargo test`, the same
 //! functions reach a [`testing::Fake`].
@@ -86,6 +86,7 @@ pub mod context;
 mod count;
 mod fault;
 mod gate;
+pub mod http;
 pub mod knowledge;
 mod names;
 mod params;

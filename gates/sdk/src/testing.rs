@@ -7,7 +7,11 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use crate::{
-    Fault, Gate, Params, Reply, bindings::gatehouse::gate::types, context::Level, knowledge::*,
+    Fault, Gate, Params, Reply,
+    bindings::gatehouse::gate::types,
+    context::Level,
+    http::{Request, Response},
+    knowledge::*,
     text::ExtractResult,
 };
 
@@ -22,6 +26,7 @@ type Upsert = Box<dyn Fn(&[Draft]) -> Result<IndexReport, Fault>>;
 type Patch = Box<dyn Fn(&str, &Changes, Option<&str>, bool) -> Result<PatchReport, Fault>>;
 type Index = Box<dyn Fn(Option<&str>, &IndexOptions) -> Result<IndexReport, Fault>>;
 type Stats = Box<dyn Fn() -> Result<Statistics, Fault>>;
+type Fetch = Box<dyn Fn(&Request) -> Result<Response, Fault>>;
 type Extract = Box<dyn Fn(&str, &str, u32) -> Result<ExtractResult, Fault>>;
 
 /// The host as a test wants it.
@@ -38,6 +43,7 @@ pub struct Fake {
     index: Option<Index>,
     stats: Option<Stats>,
     extract: Option<Extract>,
+    fetch: Option<Fetch>,
     heard: RefCell<Vec<String>>,
 }
 
@@ -140,6 +146,13 @@ impl Fake {
         self
     }
 
+    /// What [`crate::http::fetch`] does, and [`crate::http::fetch_many`] with each of its requests.
+    #[must_use]
+    pub fn fetch(mut self, f: impl Fn(&Request) -> Result<Response, Fault> + 'static) -> Self {
+        self.fetch = Some(Box::new(f));
+        self
+    }
+
     /// Runs `body` with this host in place, on this thread.
     pub fn run<T>(self, body: impl FnOnce() -> T) -> T {
         self.run_and_hear(body).0
@@ -211,6 +224,17 @@ pub(crate) mod text {
 
     pub(crate) fn extract(text: &str, query: &str, budget: u32) -> Result<ExtractResult, Fault> {
         current().extract.as_ref().map_or_else(|| unset("extract"), |f| f(text, query, budget))
+    }
+}
+
+pub(crate) mod http {
+    use super::*;
+
+    pub(crate) fn fetch(request: &Request) -> Result<Response, Fault> {
+        current().fetch.as_ref().map_or_else(|| unset("fetch"), |f| f(request))
+    }
+    pub(crate) fn fetch_many(requests: &[Request]) -> Vec<Result<Response, Fault>> {
+        requests.iter().map(fetch).collect()
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Capability {
     Text,
     /// The knowledge graph.
     Knowledge,
+    /// Requests to the hosts that presets.toml names.
+    Http,
 }
 
 /// How much of a capability.
@@ -33,7 +35,7 @@ pub enum Access {
 
 impl Capability {
     /// Every capability of this host.
-    pub const ALL: [Self; 3] = [Self::Context, Self::Text, Self::Knowledge];
+    pub const ALL: [Self; 4] = [Self::Context, Self::Text, Self::Knowledge, Self::Http];
 
     /// The name of the WIT interface, and of the grant.
     pub const fn as_str(self) -> &'static str {
@@ -41,6 +43,7 @@ impl Capability {
             Self::Context => "context",
             Self::Text => "text",
             Self::Knowledge => "knowledge",
+            Self::Http => "http",
         }
     }
 
@@ -54,9 +57,19 @@ impl Capability {
         matches!(self, Self::Knowledge)
     }
 
+    /// Whether it is granted by a block of its own, `[gates.<name>.<capability>]`, instead of an entry.
+    pub const fn granted_by_block(self) -> bool {
+        matches!(self, Self::Http)
+    }
+
+    /// Whether it stands in the list `grants`.
+    const fn granted_by_entry(self) -> bool {
+        !self.always_granted() && !self.granted_by_block()
+    }
+
     /// The grants a person may write, for messages.
     pub fn grantable() -> Vec<String> {
-        let names = Self::ALL.into_iter().filter(|c| !c.always_granted()).flat_map(|capability| {
+        let names = Self::ALL.into_iter().filter(|c| c.granted_by_entry()).flat_map(|capability| {
             let read = capability.has_read_access().then(|| format!("{capability}:read"));
             std::iter::once(capability.to_string()).chain(read)
         });
@@ -94,8 +107,15 @@ impl Grants {
                 None => (entry, Access::Full),
             };
             let found = Capability::ALL.into_iter().find(|c| {
-                c.as_str() == name && !c.always_granted() && (access == Access::Full || c.has_read_access())
+                c.as_str() == name && c.granted_by_entry() && (access == Access::Full || c.has_read_access())
             });
+            if let Some(block) =
+                Capability::ALL.into_iter().find(|c| c.as_str() == name && c.granted_by_block())
+            {
+                return Err(format!(
+                    "'{block}' is not granted by an entry; write a block [gates.<name>.{block}] that says what it may reach"
+                ));
+            }
             let Some(capability) = found else {
                 let known = Capability::grantable();
                 let near = names::did_you_mean(entry, known.iter().map(String::as_str));
@@ -107,6 +127,13 @@ impl Grants {
         Ok(Self(grants))
     }
 
+    /// Adds a capability that has a block of its own.
+    #[must_use]
+    pub fn with_block(mut self, capability: Capability) -> Self {
+        self.0.insert(capability, Access::Full);
+        self
+    }
+
     /// How much of a capability is granted.
     pub fn access(&self, capability: Capability) -> Option<Access> {
         if capability.always_granted() { Some(Access::Full) } else { self.0.get(&capability).copied() }
@@ -116,6 +143,10 @@ impl Grants {
     pub fn require(&self, gate: &str, capability: Capability, needed: Access) -> Result<(), Fault> {
         if self.access(capability).is_some_and(|have| have >= needed) {
             return Ok(());
+        }
+        if capability.granted_by_block() {
+            return Err(Fault::denied(format!("Gate '{gate}' has no grant '{capability}'."))
+                .hint(format!("To allow it, write a block [gates.{gate}.{capability}] in presets.toml.")));
         }
         let grant = match needed {
             Access::Read if capability.has_read_access() => format!("{capability}:read"),
@@ -168,5 +199,12 @@ mod tests {
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());
+        let block = Grants::parse(["http"]).expect_err("a block");
+        assert!(block.contains("write a block [gates.<name>.http]"), "{block}");
+        let granted = Grants::default().with_block(Capability::Http);
+        assert_eq!(
+            (granted.access(Capability::Http), granted.entries()),
+            (Some(Access::Full), vec!["http".into()])
+        );
     }
 }

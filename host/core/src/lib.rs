@@ -7,6 +7,7 @@ pub mod call;
 pub mod capability;
 pub mod catalog;
 pub mod effect;
+pub mod http;
 pub mod json;
 pub mod names;
 pub mod outcome;

@@ -15,7 +15,10 @@ use gatehouse_core::{
 use gatehouse_models::Extractor;
 use gatehouse_sandbox::{Gate, Ports, Sandbox};
 use gatehouse_stores::{IndexFile, KnowledgeConfig, WikiKnowledge, WikiRoots};
-use gatehouse_wire::serve::{House, Served};
+use gatehouse_wire::{
+    outbound::Outbound,
+    serve::{House, Served},
+};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
@@ -85,6 +88,7 @@ impl Composition {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
             text: Arc::new(Extractor),
+            http: Arc::new(Outbound::new()),
         };
         let sandbox = Sandbox::new(&config.state.join("cache"), ports);
         Ok(Self { config, knowledge, sandbox, gates: Mutex::default() })

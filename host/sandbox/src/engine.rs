@@ -74,6 +74,7 @@ fn config() -> Config {
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     v0_1::Gate::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
     Ok(linker)
 }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Outcome, Source, SourceId,
     capability::{Ask, Grants},
+    http::Rules,
     names::quoted,
     outcome::Fault,
     schema::Schema,
@@ -45,6 +46,8 @@ pub struct GateInfo {
     pub ask: Ask,
     /// What presets.toml grants it.
     pub grants: Grants,
+    /// Hosts that it may send HTTP requests to.
+    pub http: Vec<String>,
 }
 
 /// One loaded gate. Loading is lazy: until a call needs it, only its digest and its ask are known.
@@ -53,6 +56,7 @@ pub struct Gate {
     name: Arc<str>,
     info: GateInfo,
     grants: Arc<Grants>,
+    http: Arc<Rules>,
     limits: Limits,
     shared: Arc<Shared>,
     ready: OnceCell<Ready>,
@@ -61,13 +65,20 @@ pub struct Gate {
 
 impl Gate {
     /// `ready` is the component where it has been loaded on the way.
-    pub(crate) fn new(info: GateInfo, limits: Limits, shared: Arc<Shared>, ready: Option<Ready>) -> Self {
+    pub(crate) fn new(
+        info: GateInfo,
+        http: Arc<Rules>,
+        limits: Limits,
+        shared: Arc<Shared>,
+        ready: Option<Ready>,
+    ) -> Self {
         let name: Arc<str> = info.name.as_str().into();
         Self {
             id: SourceId::Gate(Arc::clone(&name)),
             name,
             grants: Arc::new(info.grants.clone()),
             info,
+            http,
             turns: Semaphore::new(limits.concurrency),
             limits,
             shared,
@@ -116,6 +127,8 @@ impl Gate {
             ports: self.shared.ports.clone(),
             params,
             log_lines: self.limits.log_lines,
+            http: Arc::clone(&self.http),
+            http_requests: self.limits.http_requests,
             call,
         }
     }

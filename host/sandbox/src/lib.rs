@@ -22,7 +22,7 @@ mod trial;
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Clock, Knowledge, Text};
+use gatehouse_core::ports::{Clock, Http, Knowledge, Text};
 
 pub use gate::{Gate, GateInfo};
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
@@ -38,4 +38,6 @@ pub struct Ports {
     pub knowledge: Arc<dyn Knowledge>,
     /// The compressors.
     pub text: Arc<dyn Text>,
+    /// The way to the network.
+    pub http: Arc<dyn Http>,
 }

@@ -24,6 +24,8 @@ pub struct Limits {
     pub concurrency: usize,
     /// Lines the gate may write to the log; the rest is counted and dropped.
     pub log_lines: u32,
+    /// HTTP requests of one call, those of `fetch-many` and `wasi:http` included.
+    pub http_requests: u32,
     /// Bytes kept of what the guest writes to standard error and output.
     pub stderr: usize,
 }
@@ -36,6 +38,7 @@ impl Default for Limits {
             copy: 16 * MIB,
             concurrency: 64,
             log_lines: 200,
+            http_requests: 64,
             stderr: 64 << 10,
         }
     }

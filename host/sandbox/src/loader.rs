@@ -9,6 +9,7 @@ use std::{
 
 use gatehouse_core::{
     capability::{Ask, Capability, Grants},
+    http::Rules,
     names::quoted,
     outcome::Fault,
 };
@@ -51,6 +52,8 @@ impl LoadError {
 pub struct GateSettings {
     /// What it may reach.
     pub grants: Grants,
+    /// Whom it may send HTTP requests to; none is nobody.
+    pub http: Option<Arc<Rules>>,
     /// What it may use up.
     pub limits: Limits,
     /// The only content it may have, as a SHA-256 in hexadecimal.
@@ -118,6 +121,7 @@ impl Sandbox {
                 (digest, ask, Some(ready))
             }
         };
+        let http = settings.http.unwrap_or_else(|| Arc::new(Rules::none(name)));
         let info = GateInfo {
             name: name.to_owned(),
             file: file.to_owned(),
@@ -125,8 +129,9 @@ impl Sandbox {
             digest,
             ask,
             grants: settings.grants,
+            http: http.hosts(),
         };
-        Ok(Gate::new(info, settings.limits, Arc::clone(&self.shared), ready))
+        Ok(Gate::new(info, http, settings.limits, Arc::clone(&self.shared), ready))
     }
 }
 
@@ -215,8 +220,13 @@ fn ask(component: &Component, engine: &Engine) -> Ask {
             None if interface == Some("types") => {}
             None => ask.others.push(name.to_owned()),
         }
+        // The other way to the same capability.
+        if name.starts_with("wasi:http/outgoing-handler@") {
+            ask.capabilities.push(Capability::Http);
+        }
     }
     ask.capabilities.sort();
+    ask.capabilities.dedup();
     ask.others.sort();
     ask
 }

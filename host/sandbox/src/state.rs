@@ -2,9 +2,10 @@
 
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
-    capability::{CallFacts, Capabilities},
+    capability::{CallFacts, Capabilities, http::Outgoing},
     capture::Capture,
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLE_ELEMENTS, MAX_TABLES},
     limits::Limits,
@@ -24,6 +25,9 @@ pub(crate) struct State {
     pub(crate) caps: Caps,
     /// Clocks, randomness and captured output; no file, no variable, no socket.
     wasi: WasiCtx,
+    wasi_http: WasiHttpCtx,
+    /// Requests by `wasi:http`: through the capability `http`.
+    outgoing: Outgoing,
     table: ResourceTable,
     /// What the guest wrote to standard error and output.
     output: Capture,
@@ -39,10 +43,13 @@ impl State {
         wasi.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
+        let capabilities = Capabilities::new(facts);
         Self {
-            capabilities: Capabilities::new(facts),
+            outgoing: capabilities.http.outgoing(),
+            capabilities,
             caps: Caps::new(limits.memory),
             wasi: wasi.build(),
+            wasi_http: WasiHttpCtx::new(),
             table,
             output,
         }
@@ -60,6 +67,12 @@ impl State {
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.outgoing, table: &mut self.table, ctx: &mut self.wasi_http }
     }
 }
 

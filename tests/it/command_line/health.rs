@@ -84,7 +84,8 @@ fn schema_lists_every_key() {
     let definitions = [
         ("Host", vec!["gates", "state", "default_preset"]),
         ("Knowledge", vec!["engine", "wiki_roots"]),
-        ("Gate", vec!["component", "sha256", "grants", "limits"]),
+        ("Gate", vec!["component", "sha256", "grants", "limits", "http"]),
+        ("HttpHost", vec!["headers", "private"]),
         ("GateLimits", vec!["memory", "time", "concurrency"]),
         ("Preset", vec!["description", "extends", "gates", "deny", "aliases"]),
     ];

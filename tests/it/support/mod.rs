@@ -2,6 +2,7 @@
 
 pub(crate) mod host;
 pub(crate) mod place;
+pub(crate) mod server;
 
 pub(crate) use host::{Client, Http};
 pub(crate) use place::{Place, repository};

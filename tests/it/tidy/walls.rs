@@ -34,7 +34,7 @@ const ONLY: [(&str, &[&str]); 9] = [
     ("bpe-openai", &["host/models"]),
     ("clap", &["host/gatehouse"]),
     ("toml", &["host/gatehouse", "tests"]),
-    ("reqwest", &[]),
+    ("reqwest", &["host/wire"]),
     ("wit-bindgen", &["gates/sdk", "tests/fixtures/gates/echo", "host/gatehouse"]),
 ];
 

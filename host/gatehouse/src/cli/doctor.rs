@@ -25,19 +25,20 @@ struct Check {
 }
 
 pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
-    let checks = match place.compose(env) {
-        Ok(composition) => examine(&composition).await?,
-        Err(error) => vec![Check { what: "configuration".into(), result: Err(error.to_string()) }],
+    let (checks, warnings) = match place.compose(env) {
+        Ok(composition) => (examine(&composition).await?, warnings(&composition)),
+        Err(error) => {
+            (vec![Check { what: "configuration".into(), result: Err(error.to_string()) }], Vec::new())
+        }
     };
     let broken = checks.iter().filter(|check| check.result.is_err()).count();
     if arguments.json {
-        let told: Vec<Value> = checks
-            .iter()
-            .map(|check| match &check.result {
-                Ok(found) => json!({"check": check.what, "ok": true, "found": found}),
-                Err(why) => json!({"check": check.what, "ok": false, "error": why}),
-            })
-            .collect();
+        let checks = checks.iter().map(|check| match &check.result {
+            Ok(found) => json!({"check": check.what, "ok": true, "found": found}),
+            Err(why) => json!({"check": check.what, "ok": false, "error": why}),
+        });
+        let warnings = warnings.iter().map(|(what, why)| json!({"check": what, "ok": true, "warning": why}));
+        let told: Vec<Value> = checks.chain(warnings).collect();
         out::json(&told);
     } else {
         for check in &checks {
@@ -45,6 +46,9 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
                 Ok(found) => out::line(format!("ok    {}: {found}", check.what)),
                 Err(why) => out::line(format!("FAIL  {}: {why}", check.what)),
             }
+        }
+        for (what, why) in &warnings {
+            out::line(format!("warn  {what}: {why}"));
         }
         out::line("\nenvironment");
         for variable in &VARIABLES {
@@ -81,6 +85,16 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
         result: result.map_err(|fault| crate::compose::said(&fault)),
     });
     Ok(checks)
+}
+
+/// What works, and will not do what its owner means: (what, why).
+fn warnings(composition: &Composition) -> Vec<(String, String)> {
+    let rules = composition.config.gates.values().filter_map(|gate| gate.settings.http.as_ref());
+    let complaints = rules.flat_map(|rules| {
+        let gate = format!("gate {}", rules.gate());
+        rules.complaints().into_iter().map(move |why| (gate.clone(), why))
+    });
+    complaints.collect()
 }
 
 /// Whether the folder can be written, or the nearest one that exists, in which it would be made. Changes

@@ -4,14 +4,19 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use gatehouse_core::{Exposure, Preset, capability::Grants, names};
+use gatehouse_core::{
+    Exposure, Preset,
+    capability::{Capability, Grants},
+    names,
+};
 use gatehouse_sandbox::{GateSettings, Limits, parse_bytes, parse_duration};
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{ConfigError, Env, error::Text, locate, raw};
+use super::{ConfigError, Env, error::Text, http, locate, raw};
 
 /// The preset that is served where nobody names one.
 const DEFAULT_PRESET: &str = "full";
@@ -93,7 +98,10 @@ impl Config {
             gates: raw
                 .gates
                 .into_iter()
-                .map(|(name, gate)| Ok((name.into_inner(), checked_gate(text, &base, gate)?)))
+                .map(|(name, gate)| {
+                    let checked = checked_gate(text, &base, name.get_ref(), gate, env)?;
+                    Ok((name.into_inner(), checked))
+                })
                 .collect::<Result<_, ConfigError>>()?,
             presets,
         };
@@ -149,7 +157,13 @@ fn declared(preset: raw::Preset) -> Preset {
     }
 }
 
-fn checked_gate(text: &Text, base: &Path, gate: raw::Gate) -> Result<GateConfig, ConfigError> {
+fn checked_gate(
+    text: &Text,
+    base: &Path,
+    name: &str,
+    gate: raw::Gate,
+    env: &Env,
+) -> Result<GateConfig, ConfigError> {
     for grant in &gate.grants {
         Grants::parse([grant.get_ref().as_str()]).map_err(|why| text.error_at(grant.span(), why))?;
     }
@@ -170,8 +184,14 @@ fn checked_gate(text: &Text, base: &Path, gate: raw::Gate) -> Result<GateConfig,
             text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
         );
     }
+    let mut grants = grants.map_err(|why| text.error(why))?;
+    let http = gate.http.map(|block| http::rules(text, name, block, env)).transpose()?;
+    if http.is_some() {
+        grants = grants.with_block(Capability::Http);
+    }
     let settings = GateSettings {
-        grants: grants.map_err(|why| text.error(why))?,
+        grants,
+        http: http.map(Arc::new),
         limits,
         sha256: gate.sha256.map(Spanned::into_inner),
     };

@@ -1,6 +1,9 @@
-//! Every environment variable this program reads, in one list. Nothing else reads the environment.
+//! Every environment variable this program reads, in one list; beside them those that presets.toml names
+//! for the headers of gates' requests. Nothing else reads the environment.
 
 use std::{collections::BTreeMap, path::PathBuf};
+
+use gatehouse_core::http::Secret;
 
 /// A variable and what it is for.
 pub(crate) struct Variable {
@@ -41,6 +44,13 @@ impl Env {
         let set =
             |v: &Variable| Some((v.name, std::env::var(v.name).ok().filter(|value| !value.is_empty())?));
         Self(VARIABLES.iter().filter_map(set).collect())
+    }
+
+    /// The value of a variable that presets.toml itself names, for a header.
+    pub(crate) fn secret(&self, name: &str) -> Option<Secret> {
+        let known = self.0.get(name).cloned();
+        let value = known.or_else(|| std::env::var(name).ok())?;
+        Some(Secret::new(value)).filter(|secret| !secret.reveal().is_empty())
     }
 
     #[cfg(test)]

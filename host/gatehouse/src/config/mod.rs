@@ -3,6 +3,7 @@
 pub(crate) mod checked;
 pub(crate) mod env;
 pub(crate) mod error;
+mod http;
 pub(crate) mod locate;
 pub(crate) mod raw;
 pub(crate) mod schema;

@@ -71,6 +71,21 @@ pub(crate) struct Gate {
     pub(crate) grants: Vec<Spanned<String>>,
     /// What one call may use up.
     pub(crate) limits: GateLimits,
+    /// Hosts that it may send HTTP requests to, and to no other: "[scheme://]host[:port]", https where no
+    /// scheme is named, "*.example.com" for every subdomain. Without this block it may send none.
+    #[schemars(with = "Option<BTreeMap<String, HttpHost>>")]
+    pub(crate) http: Option<BTreeMap<Spanned<String>, HttpHost>>,
+}
+
+/// What holds for the requests of a gate to one host.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HttpHost {
+    /// Headers that the host adds and the gate never sees; ${NAME} is the value of an environment variable.
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub(crate) headers: BTreeMap<Spanned<String>, Spanned<String>>,
+    /// Whether the name may stand for a private, loopback or link-local address.
+    pub(crate) private: bool,
 }
 
 /// What one call may use up.

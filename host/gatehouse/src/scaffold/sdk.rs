@@ -13,6 +13,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("count.rs", include_str!("../../../../gates/sdk/src/count.rs")),
     ("fault.rs", include_str!("../../../../gates/sdk/src/fault.rs")),
     ("gate.rs", include_str!("../../../../gates/sdk/src/gate.rs")),
+    ("http.rs", include_str!("../../../../gates/sdk/src/http.rs")),
     ("knowledge.rs", include_str!("../../../../gates/sdk/src/knowledge.rs")),
     ("lib.rs", include_str!("../../../../gates/sdk/src/lib.rs")),
     ("names.rs", include_str!("../../../../gates/sdk/src/names.rs")),

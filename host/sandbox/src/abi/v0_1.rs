@@ -1,6 +1,7 @@
 //! `gatehouse:gate@0.1.0`: bindings made from `wit/0.1.0`, and conversions to and from core's types.
 //! Only shapes change here; nothing is decided.
 
+mod http;
 mod knowledge;
 
 use std::sync::Arc;

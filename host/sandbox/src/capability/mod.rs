@@ -2,6 +2,7 @@
 //! A capability holds its port and the grant; nothing of a gate's own choosing ends up here.
 
 mod context;
+pub(crate) mod http;
 mod knowledge;
 mod text;
 
@@ -11,7 +12,9 @@ use gatehouse_core::{
     call::{Call, ProgressSink},
     capability::Grants,
     catalog::Catalog,
+    http::Rules,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Ports;
@@ -23,6 +26,8 @@ pub(crate) struct CallFacts {
     pub(crate) ports: Ports,
     pub(crate) params: Arc<str>,
     pub(crate) log_lines: u32,
+    pub(crate) http: Arc<Rules>,
+    pub(crate) http_requests: u32,
     /// None while a gate describes itself: then it has neither client nor catalog nor engines.
     pub(crate) call: Option<Client>,
 }
@@ -32,6 +37,7 @@ pub(crate) struct Client {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) cancel: CancellationToken,
     pub(crate) progress: Option<Arc<dyn ProgressSink>>,
+    pub(crate) deadline: Instant,
 }
 
 impl Client {
@@ -40,6 +46,7 @@ impl Client {
             catalog: Arc::clone(&call.catalog),
             cancel: call.cancel.clone(),
             progress: call.progress.clone(),
+            deadline: call.deadline,
         }
     }
 }
@@ -49,6 +56,7 @@ pub(crate) struct Capabilities {
     pub(crate) context: context::Context,
     pub(crate) knowledge: knowledge::Knowledge,
     pub(crate) text: text::Text,
+    pub(crate) http: http::Http,
 }
 
 impl Capabilities {
@@ -56,6 +64,7 @@ impl Capabilities {
         Self {
             knowledge: knowledge::Knowledge::new(&facts),
             text: text::Text::new(&facts),
+            http: http::Http::new(&facts),
             context: context::Context::new(facts),
         }
     }

@@ -50,6 +50,7 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
         "asks": asked,
         "imports": info.ask.others,
         "granted": info.grants.entries(),
+        "http": info.http,
         "not_granted": missing,
     });
     match gate.list(&Map::new()).await {
@@ -77,12 +78,22 @@ fn print(told: &Value) {
     out::line(format!("sha256       {}", text("sha256")));
     out::line(format!("asks for     {}", strings(&told["asks"])));
     out::line(format!("granted      {}", strings(&told["granted"])));
-    if told["not_granted"].as_array().is_some_and(|missing| !missing.is_empty()) {
-        let missing = strings(&told["not_granted"]);
+    if told["http"].as_array().is_some_and(|hosts| !hosts.is_empty()) {
+        out::line(format!("http         {}", strings(&told["http"])));
+    }
+    let missing = told["not_granted"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let block = |name: &&str| Capability::ALL.iter().any(|c| c.as_str() == *name && c.granted_by_block());
+    let (blocks, entries): (Vec<&str>, Vec<&str>) = missing.partition(block);
+    if !entries.is_empty() {
+        let entries = entries.join(", ");
         out::line(format!(
-            "not granted  {missing} (add it to grants under [gates.{}] in presets.toml)",
+            "not granted  {entries} (add it to grants under [gates.{}] in presets.toml)",
             text("name")
         ));
+    }
+    for block in blocks {
+        let name = text("name");
+        out::line(format!("not granted  {block} (write a block [gates.{name}.{block}] in presets.toml)"));
     }
     out::line(format!("imports      {}", strings(&told["imports"])));
     out::line("parameters");

@@ -1,0 +1,61 @@
+//! Header lines: what may be one, and which are the host's own.
+
+/// Headers that say how a message is framed, or where it goes; a gate's own are left out.
+const FRAMING: [&str; 11] = [
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Headers that a browser does not carry to another origin, for they speak to the first one alone.
+const PERSONAL: [&str; 2] = ["authorization", "cookie"];
+
+/// Whether a header frames the message, so that only the client may write it.
+pub fn is_framing(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    FRAMING.contains(&name.as_str()) || name.starts_with("proxy-")
+}
+
+/// Whether a header must not follow a redirect to another origin.
+pub fn is_personal(name: &str) -> bool {
+    PERSONAL.iter().any(|personal| personal.eq_ignore_ascii_case(name))
+}
+
+/// Whether this is a field name (a token, RFC 9110 section 5.6.2) of at most 256 bytes.
+pub fn is_name(name: &str) -> bool {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    (1..=256).contains(&name.len()) && name.bytes().all(token)
+}
+
+/// Whether this is a field value (RFC 9110 section 5.5): no control characters but the tab.
+pub fn is_value(value: &[u8]) -> bool {
+    value.iter().all(|byte| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_cannot_frame_the_message() {
+        for name in ["Host", "content-length", "Transfer-Encoding", "Proxy-Authorization", "TE"] {
+            assert!(is_framing(name), "{name}");
+        }
+        assert!(!is_framing("Cookie") && !is_framing("Authorization"));
+        assert!(is_personal("cookie") && is_personal("Authorization") && !is_personal("accept"));
+    }
+
+    #[test]
+    fn a_line_cannot_be_broken() {
+        assert!(is_name("X-Api-Key") && !is_name("X Api") && !is_name("") && !is_name("a\r\nb"));
+        assert!(is_value(b"Bearer abc\t1") && !is_value(b"a\r\nHost: b") && !is_value(b"a\0"));
+    }
+}

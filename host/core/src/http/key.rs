@@ -1,0 +1,211 @@
+//! What a line under `[gates.<name>.http]` names: `[scheme://]host[:port]`, and whether a URL is meant by it.
+
+use std::{fmt, net::IpAddr};
+
+use url::{Host, Url};
+
+use crate::names::quoted;
+
+/// One place on the network, or every subdomain of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// `http` or `https`.
+    scheme: Scheme,
+    place: Place,
+    port: u16,
+}
+
+/// The schemes there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Https,
+}
+
+/// Which hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// This name, in lower case, punycode, without a trailing dot.
+    Name(String),
+    /// Names that end in a dot and this.
+    Below(String),
+    /// This address.
+    Address(IpAddr),
+}
+
+impl Scheme {
+    fn of(url: &Url) -> Option<Self> {
+        match url.scheme() {
+            "http" => Some(Self::Http),
+            "https" => Some(Self::Https),
+            _ => None,
+        }
+    }
+
+    const fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+impl Key {
+    /// Reads a key of presets.toml; the error says what is wrong and how one is written.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let bad = |why: &str| {
+            let shown = quoted(text, 100);
+            Err(format!("'{shown}' {why}; write for example \"api.example.com\" or \"*.example.com\""))
+        };
+        let (scheme, rest) = match text.split_once("://") {
+            None => (Scheme::Https, text),
+            Some(("https", rest)) => (Scheme::Https, rest),
+            Some(("http", rest)) => (Scheme::Http, rest),
+            Some(_) => return bad("has a scheme that is neither http nor https"),
+        };
+        // What a URL would skip in silence is a mistake here.
+        if rest.contains(|c: char| c.is_whitespace() || c.is_control() || "/\\?#@".contains(c)) {
+            return bad("is not a host");
+        }
+        let (below, host) = match rest.strip_prefix("*.") {
+            Some(host) => (true, host),
+            None => (false, rest),
+        };
+        if host.contains('*') {
+            return bad("has a star in a place where none may be");
+        }
+        let parsed = match scheme {
+            Scheme::Http => Url::parse(&format!("http://{host}/")),
+            Scheme::Https => Url::parse(&format!("https://{host}/")),
+        };
+        let Ok(url) = parsed else { return bad("is not a host") };
+        let Some((_, place, port)) = parts(&url) else { return bad("is not a host") };
+        let place = match place {
+            Place::Name(name) if below => Place::Below(name),
+            Place::Address(_) if below => return bad("is an address, which has no subdomains"),
+            other => other,
+        };
+        Ok(Self { scheme, place, port })
+    }
+
+    /// The key that names exactly the host of this URL, if it is one of http or https.
+    pub fn of(url: &Url) -> Option<Self> {
+        let (scheme, place, port) = parts(url)?;
+        Some(Self { scheme, place, port })
+    }
+
+    /// How well this key fits the host that another one names exactly: the longer the better. None where it
+    /// does not fit.
+    pub(super) fn fits(&self, exact: &Self) -> Option<usize> {
+        if self.scheme != exact.scheme || self.port != exact.port {
+            return None;
+        }
+        match (&self.place, &exact.place) {
+            (Place::Below(suffix), Place::Name(name)) => {
+                let label = name.strip_suffix(suffix.as_str())?.strip_suffix('.')?;
+                (!label.is_empty()).then_some(suffix.len())
+            }
+            (own, other) => (own == other).then_some(usize::MAX),
+        }
+    }
+
+    /// Whether the key names an address, or this machine: then nobody can be led there by a name.
+    pub(super) fn names_its_address(&self) -> bool {
+        match &self.place {
+            Place::Address(_) => true,
+            Place::Name(name) => name == "localhost",
+            Place::Below(_) => false,
+        }
+    }
+}
+
+/// Scheme, host and port of a URL, canonical.
+fn parts(url: &Url) -> Option<(Scheme, Place, u16)> {
+    let scheme = Scheme::of(url)?;
+    let place = match url.host()? {
+        Host::Ipv4(address) => Place::Address(address.into()),
+        Host::Ipv6(address) => Place::Address(address.into()),
+        Host::Domain(name) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            if name.is_empty() || name.split('.').any(str::is_empty) {
+                return None;
+            }
+            Place::Name(name.to_owned())
+        }
+    };
+    Some((scheme, place, url.port().unwrap_or(scheme.default_port())))
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scheme == Scheme::Http {
+            f.write_str("http://")?;
+        }
+        match &self.place {
+            Place::Name(name) => f.write_str(name)?,
+            Place::Below(name) => write!(f, "*.{name}")?,
+            Place::Address(IpAddr::V4(address)) => write!(f, "{address}")?,
+            Place::Address(IpAddr::V6(address)) => write!(f, "[{address}]")?,
+        }
+        if self.port != self.scheme.default_port() {
+            write!(f, ":{}", self.port)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        Key::parse(text).map_or_else(|why| why, |key| key.to_string())
+    }
+
+    #[test]
+    fn keys_are_made_canonical() {
+        let same = [
+            ("API.Example.COM.", "api.example.com"),
+            ("https://api.example.com:443", "api.example.com"),
+            ("http://api.example.com:80", "http://api.example.com"),
+            ("http://api.example.com:443", "http://api.example.com:443"),
+            ("*.Bücher.example", "*.xn--bcher-kva.example"),
+            ("http://0x7f.1:8080", "http://127.0.0.1:8080"),
+            ("2130706433", "127.0.0.1"),
+            ("017700000001", "127.0.0.1"),
+            ("[::FFFF:127.0.0.1]", "[::ffff:127.0.0.1]"),
+        ];
+        for (text, canonical) in same {
+            assert_eq!(shown(text), canonical);
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        let bad = [
+            "",
+            "*",
+            "*.",
+            "*.*.example.com",
+            "a.*.com",
+            "ftp://a.example",
+            "https://",
+            "a.example/path",
+            "user@a.example",
+            "a.example?q",
+            "a b.example",
+            "a.example:0x50",
+            "a.example:99999",
+            "a..b",
+            "*.127.0.0.1",
+            "http:a.example",
+            "a\texample.com",
+            "1.2.3.4.5",
+            "[::1",
+            "\\a",
+        ];
+        for text in bad {
+            assert!(Key::parse(text).is_err(), "{text:?} is {}", shown(text));
+        }
+    }
+}

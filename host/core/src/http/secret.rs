@@ -1,0 +1,159 @@
+//! Values that only the server they are meant for may see, and the text in presets.toml that asks for them.
+
+use std::{fmt, sync::Arc};
+
+use super::header;
+use crate::names::quoted;
+
+/// A value that shows itself in no message and no log.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// Keeps a value.
+    pub fn new(value: impl Into<Arc<str>>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself, for the request that carries it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+/// A piece of a header's value as it is typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Variable(String),
+}
+
+/// A header's value as it is typed: `Bearer ${WEATHER_TOKEN}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(Vec<Piece>);
+
+/// A template with the environment filled in.
+#[derive(Debug, Clone)]
+pub struct Filled {
+    /// The header's value, or what keeps it from being one: `needs the environment variable X, which is
+    /// not set`.
+    pub value: Result<Secret, String>,
+    /// The parts that must not come back.
+    pub secrets: Vec<Secret>,
+}
+
+impl Template {
+    /// Reads a header's value; the error says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if !header::is_value(text.as_bytes()) {
+            return Err("a header's value has no line breaks and no control characters".into());
+        }
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let Some((name, after)) = after.split_once('}') else {
+                return Err("'${' is not closed; a variable is written ${NAME}".into());
+            };
+            let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(letter)
+            {
+                let shown = quoted(name, 64);
+                return Err(format!("'{shown}' is not the name of a variable; one is written ${{NAME}}"));
+            }
+            pieces.push(Piece::Text(before.to_owned()));
+            pieces.push(Piece::Variable(name.to_owned()));
+            rest = after;
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Self(pieces))
+    }
+
+    /// Puts the values of variables in. A header of this name whose value stands in presets.toml itself
+    /// is taken for a secret where the name says so.
+    pub fn fill(&self, name: &str, lookup: impl Fn(&str) -> Option<Secret>) -> Filled {
+        let mut value = String::new();
+        let mut secrets = Vec::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => value.push_str(text),
+                Piece::Variable(variable) => match lookup(variable) {
+                    Some(secret) if header::is_value(secret.reveal().as_bytes()) => {
+                        value.push_str(secret.reveal());
+                        secrets.push(secret);
+                    }
+                    Some(_) => {
+                        let why = format!(
+                            "cannot hold the value of the environment variable {variable}: a line break or \
+                             control character is in it"
+                        );
+                        return Filled { value: Err(why), secrets: Vec::new() };
+                    }
+                    None => {
+                        let why = format!("needs the environment variable {variable}, which is not set");
+                        return Filled { value: Err(why), secrets: Vec::new() };
+                    }
+                },
+            }
+        }
+        if secrets.is_empty() && sounds_secret(name) {
+            secrets.push(Secret::new(value.as_str()));
+        }
+        Filled { value: Ok(Secret::new(value)), secrets }
+    }
+}
+
+/// Whether a header of this name is likely to carry a credential.
+fn sounds_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "cookie", "key", "pass", "secret", "token"].iter().any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(name: &str) -> Option<Secret> {
+        match name {
+            "TOKEN" => Some(Secret::new("s3cret-value")),
+            "BROKEN" => Some(Secret::new("line\nbreak")),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn variables_are_filled_in_and_kept_from_view() {
+        let filled =
+            Template::parse("Bearer ${TOKEN}").expect("a template").fill("Authorization", environment);
+        assert_eq!(filled.value.as_ref().map(Secret::reveal), Ok("Bearer s3cret-value"));
+        assert_eq!(filled.secrets, [Secret::new("s3cret-value")]);
+        assert!(!format!("{filled:?}").contains("s3cret"), "{filled:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let fill = |text: &str| Template::parse(text).expect("a template").fill("X-A", environment).value;
+        assert_eq!(fill("${NONE}").map_err(|why| why.contains("variable NONE, which is not set")), Err(true));
+        assert_eq!(fill("${BROKEN}").map_err(|why| why.contains("BROKEN: a line break")), Err(true));
+    }
+
+    #[test]
+    fn bad_templates_are_refused() {
+        for bad in ["${", "${}", "${1A}", "${A B}", "a\nb"] {
+            assert!(Template::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_literal_is_secret_where_its_header_says_so() {
+        let fill =
+            |name: &str| Template::parse("abcdefgh").expect("a template").fill(name, environment).secrets;
+        assert_eq!(fill("X-Api-Key").len(), 1);
+        assert_eq!(fill("Accept").len(), 0);
+    }
+}

@@ -1,0 +1,118 @@
+//! `[gates.<name>.http]`: whom a gate may ask, and the headers that the host adds. A variable that is not
+//! set is no error here: it would keep every other gate from working.
+
+use std::collections::BTreeMap;
+
+use gatehouse_core::{
+    http::{Key, Rule, Rules, Secret, Template, header, rules::Header},
+    names::quoted,
+};
+use toml::Spanned;
+
+use super::{ConfigError, Env, error::Text, raw::HttpHost};
+
+/// The rules of one gate.
+pub(super) fn rules(
+    text: &Text,
+    gate: &str,
+    block: BTreeMap<Spanned<String>, HttpHost>,
+    env: &Env,
+) -> Result<Rules, ConfigError> {
+    let mut rules: Vec<Rule> = Vec::new();
+    let mut secrets: Vec<Secret> = Vec::new();
+    for (name, host) in block {
+        let key = Key::parse(name.get_ref()).map_err(|why| text.error_at(name.span(), why))?;
+        if rules.iter().any(|rule| rule.key == key) {
+            let why = format!("'{}' names {key}, which another line names too", quoted(name.get_ref(), 100));
+            return Err(text.error_at(name.span(), why));
+        }
+        let mut headers = Vec::new();
+        for (name, value) in &host.headers {
+            let shown = quoted(name.get_ref(), 64);
+            if !header::is_name(name.get_ref()) {
+                return Err(text.error_at(name.span(), format!("'{shown}' is not the name of a header")));
+            }
+            if header::is_framing(name.get_ref()) {
+                let why =
+                    format!("header '{shown}' says how the message is sent, which only the client knows");
+                return Err(text.error_at(name.span(), why));
+            }
+            let template =
+                Template::parse(value.get_ref()).map_err(|why| text.error_at(value.span(), why))?;
+            let filled = template.fill(name.get_ref(), |variable| env.secret(variable));
+            secrets.extend(filled.secrets);
+            headers.push(Header { name: name.get_ref().clone(), value: filled.value });
+        }
+        rules.push(Rule { key, headers, private: host.private });
+    }
+    Ok(Rules::new(gate, rules, &secrets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn rules(content: &str) -> Result<Rules, String> {
+        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        // A variable of the list stands for any: the environment of a test is not its own.
+        let env = Env::of([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
+        let config = Config::parse(&text, &env).map_err(|error| error.to_string())?;
+        let rules = config.gates["weather"].settings.http.clone().ok_or("no block")?;
+        Ok((*rules).clone())
+    }
+
+    fn error(block: &str) -> String {
+        rules(&format!("[gates.weather.http]\n{block}\n")).expect_err("refused")
+    }
+
+    #[test]
+    fn a_block_becomes_rules() {
+        let block = "[gates.weather.http]\n\"api.weather.gov\" = { headers = { Authorization = \"Bearer ${GATEHOUSE_TOKEN}\" } }\n\"*.example.com\" = {}\n\"http://127.0.0.1:8080\" = {}\n\"wiki.corp\" = { private = true }\n";
+        let rules = rules(block).expect("valid");
+        assert_eq!(rules.hosts(), ["*.example.com", "api.weather.gov", "http://127.0.0.1:8080", "wiki.corp"]);
+        let permit = rules.check("https://api.weather.gov/").expect("allowed");
+        assert_eq!(permit.headers, [("Authorization", &Secret::new("Bearer 0123456789abcdef"))]);
+        assert!(!format!("{rules:?}").contains("0123456789abcdef"), "{rules:?}");
+        assert_eq!(rules.redactor().text("0123456789abcdef".into()), "[redacted]");
+    }
+
+    #[test]
+    fn a_variable_that_is_not_set_is_a_complaint_and_no_error() {
+        let block =
+            "[gates.weather.http]\n\"a.example\" = { headers = { X-Key = \"${GATEHOUSE_TEST_UNSET}\" } }\n";
+        let why = "header X-Key for a.example needs the environment variable GATEHOUSE_TEST_UNSET, which is not set";
+        assert_eq!(rules(block).expect("valid").complaints(), [why]);
+    }
+
+    #[test]
+    fn every_mistake_has_its_place() {
+        assert!(
+            error("\"*\" = {}").starts_with("/etc/gh/presets.toml:2:1: '*' has a star"),
+            "{}",
+            error("\"*\" = {}")
+        );
+        assert!(error("\"a.example/x\" = {}").contains(":2:1: 'a.example/x' is not a host"));
+        let twice = error("\"a.example\" = {}\n\"A.example.\" = {}");
+        assert!(twice.contains("names a.example, which another line names too"), "{twice}");
+        let unknown = error("\"a.example\" = { header = {} }");
+        assert!(unknown.contains(":2:17: unknown key 'header'. Did you mean 'headers'?"), "{unknown}");
+        assert!(
+            error("\"a.example\" = { headers = { Host = \"x\" } }").contains(":2:29: header 'Host' says how")
+        );
+        assert!(
+            error("\"a.example\" = { headers = { \"a b\" = \"x\" } }")
+                .contains(":2:29: 'a b' is not the name")
+        );
+        assert!(error("\"a.example\" = { headers = { A = \"${\" } }").contains(":2:33: '${' is not closed"));
+        let grants = super::super::checked::Config::parse(
+            &Text { file: None, content: "[gates.weather]\ngrants = [\"http\"]\n".into() },
+            &Env::default(),
+        );
+        let why = grants.expect_err("refused").to_string();
+        assert!(
+            why.contains(":2:11: 'http' is not granted by an entry; write a block [gates.<name>.http]"),
+            "{why}"
+        );
+    }
+}

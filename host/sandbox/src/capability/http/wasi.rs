@@ -1,0 +1,112 @@
+//! `wasi:http/outgoing-handler` for gates that were not written for Gatehouse: JavaScript's `fetch()`, and
+//! every library on WASI. A request is collected, goes through the door, and its answer comes back whole.
+
+use std::{future::Future, sync::Arc};
+
+use bytes::Bytes;
+use gatehouse_core::{
+    FaultKind, outcome,
+    ports::http::{HttpResponse, MAX_REQUEST_BODY, Redirects},
+};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use tokio::time::{Instant, timeout_at};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+
+use super::{Asked, Door};
+
+/// What becomes of the connection afterwards; here nothing does.
+type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
+
+/// The door as `wasi:http` sees it.
+pub(crate) struct Outgoing {
+    door: Arc<Door>,
+}
+
+impl Outgoing {
+    pub(super) fn new(door: Arc<Door>) -> Self {
+        Self { door }
+    }
+}
+
+impl WasiHttpHooks for Outgoing {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        _: Rest,
+    ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, Rest), Error>> + Send> {
+        let door = Arc::clone(&self.door);
+        Box::new(async move {
+            let sent = send(&door, request, options).await;
+            let response = sent.and_then(answer).map_err(|fault| error(&door, fault))?;
+            Ok((response, Box::new(async { Ok(()) }) as Rest))
+        })
+    }
+}
+
+async fn send(
+    door: &Door,
+    request: http::Request<WasiBody>,
+    options: Option<RequestOptions>,
+) -> Result<HttpResponse, outcome::Fault> {
+    let begun = Instant::now();
+    // The answer comes all at once, so its first byte is there when the last one is.
+    let time = options.and_then(|options| options.first_byte_timeout);
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
+    let headers = headers.collect();
+    let collected = timeout_at(door.deadline(begun, time), Limited::new(body, MAX_REQUEST_BODY).collect());
+    let body = match collected.await {
+        Ok(Ok(body)) => body.to_bytes().to_vec(),
+        Ok(Err(why)) if why.is::<LengthLimitError>() => {
+            let message = format!("The body of the request has more than {MAX_REQUEST_BODY} bytes.");
+            return Err(outcome::Fault::exhausted(message));
+        }
+        Ok(Err(_)) => return Err(outcome::Fault::invalid("The body of the request was not finished.")),
+        Err(_) => {
+            let message = "The body of the request was not finished in time.";
+            return Err(outcome::Fault::new(FaultKind::TimedOut, message));
+        }
+    };
+    let asked = Asked {
+        method: parts.method.to_string(),
+        url: parts.uri.to_string(),
+        headers,
+        body: Some(body),
+        // Who speaks wasi:http follows redirects itself; the next hop is a request like any other.
+        redirects: Redirects::Return,
+        begun,
+        time,
+    };
+    door.send(asked).await
+}
+
+fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, outcome::Fault> {
+    let HttpResponse { status, headers, body, held, .. } = answer;
+    let mut response = http::Response::builder().status(status);
+    for (name, value) in headers {
+        response = response.header(name, value);
+    }
+    let body = Full::new(Bytes::from(body)).map_err(Error::from).map_frame(move |frame| {
+        // What the guest has not read yet takes up room.
+        let _ = &held;
+        frame
+    });
+    let broken =
+        |error| outcome::Fault::internal(format!("The answer cannot be given to the gate: {error}."));
+    response.body(body.boxed_unsync()).map_err(broken)
+}
+
+/// The error that the interface has for a fault. It has no words for most of them, so what forbids a request
+/// is said to the operator.
+fn error(door: &Door, fault: outcome::Fault) -> Error {
+    match fault.kind {
+        FaultKind::Denied => {
+            let hint = fault.hint.unwrap_or_default();
+            tracing::warn!(target: "gate", gate = door.rules.gate(), "{} {hint}", fault.message);
+            Error::HttpRequestDenied
+        }
+        FaultKind::TimedOut => Error::HttpResponseTimeout,
+        _ => Error::InternalError(Some(fault.message)),
+    }
+}

@@ -1,0 +1,188 @@
+//! What is sent to one host: the gate's request, made fit, with the headers of that host's rule on top.
+
+use std::str::FromStr;
+
+use bytes::Bytes;
+use gatehouse_core::{
+    Fault,
+    http::{Permit, header},
+    names::quoted,
+    ports::http::{HttpRequest, MAX_REQUEST_BODY, MAX_REQUEST_HEADERS},
+};
+use reqwest::{
+    Body, Method, Request, StatusCode,
+    header::{HeaderMap, HeaderName, HeaderValue},
+};
+
+/// The gate's part of a request.
+pub(super) struct Hop {
+    method: Method,
+    headers: HeaderMap,
+    body: Option<Bytes>,
+}
+
+impl Hop {
+    /// Checks what a gate wants to send; what frames the message is left out.
+    pub(super) fn new(request: HttpRequest) -> Result<Self, Fault> {
+        let method = method(&request.method)?;
+        let size: usize = request.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if size > MAX_REQUEST_HEADERS {
+            return Err(Fault::exhausted(format!(
+                "The headers of the request have {size} bytes, the most is {MAX_REQUEST_HEADERS}."
+            )));
+        }
+        let body = request.body.unwrap_or_default();
+        if body.len() > MAX_REQUEST_BODY {
+            return Err(Fault::exhausted(format!(
+                "The body of the request has {} bytes, the most is {MAX_REQUEST_BODY}.",
+                body.len()
+            )));
+        }
+        let mut headers = HeaderMap::new();
+        for (name, value) in request.headers.iter().filter(|(name, _)| !header::is_framing(name)) {
+            let bad = |what: &str| {
+                Fault::invalid(format!("The {what} of header '{}' is not one.", quoted(name, 64)))
+            };
+            let name = HeaderName::from_str(name).map_err(|_| bad("name"))?;
+            headers.append(name, HeaderValue::from_bytes(value).map_err(|_| bad("value"))?);
+        }
+        Ok(Self { method, headers, body: (!body.is_empty()).then(|| body.into()) })
+    }
+
+    pub(super) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The request for a host that is allowed, with what its rule adds.
+    pub(super) fn request(&self, permit: &Permit<'_>) -> Result<Request, Fault> {
+        let mut request = Request::new(self.method.clone(), permit.url.clone());
+        *request.body_mut() = self.body.clone().map(Body::from);
+        *request.headers_mut() = self.headers.clone();
+        let mut added = HeaderMap::new();
+        for (name, value) in &permit.headers {
+            let bad = |_| {
+                Fault::internal(format!("Header {} for {} cannot be sent.", quoted(name, 64), permit.host))
+            };
+            let name = HeaderName::from_str(name).map_err(|error| bad(error.to_string()))?;
+            let mut value = HeaderValue::from_str(value.reveal()).map_err(|error| bad(error.to_string()))?;
+            value.set_sensitive(true);
+            added.append(name, value);
+        }
+        // Every line of the gate's own gives way to the rule's.
+        for name in added.keys() {
+            request.headers_mut().remove(name);
+        }
+        for (name, value) in &added {
+            request.headers_mut().append(name, value.clone());
+        }
+        Ok(request)
+    }
+
+    /// The request after a redirect (Fetch standard, "HTTP-redirect fetch"): what asked to be stored is not
+    /// sent again, and what spoke to one origin is not told to another.
+    pub(super) fn redirected(mut self, status: StatusCode, same_origin: bool) -> Self {
+        let harmless = [Method::GET, Method::HEAD].contains(&self.method);
+        let becomes_get = match status.as_u16() {
+            301 | 302 => self.method == Method::POST,
+            303 => !harmless,
+            _ => false,
+        };
+        if becomes_get {
+            self.method = Method::GET;
+            self.body = None;
+        }
+        let gone = |name: &HeaderName| {
+            let of_body = becomes_get && name.as_str().starts_with("content-");
+            of_body || (!same_origin && header::is_personal(name.as_str()))
+        };
+        let gone: Vec<HeaderName> = self.headers.keys().filter(|name| gone(name)).cloned().collect();
+        for name in gone {
+            self.headers.remove(name);
+        }
+        self
+    }
+}
+
+/// CONNECT would make a tunnel, and TRACE sends every header back.
+fn method(text: &str) -> Result<Method, Fault> {
+    let method = Method::from_str(&text.to_ascii_uppercase()).ok();
+    method.filter(|method| ![Method::CONNECT, Method::TRACE].contains(method) && text.len() <= 32).ok_or_else(
+        || {
+            let shown = quoted(text, 32);
+            Fault::invalid(format!("'{shown}' is not a method that can be sent; GET and POST are."))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::{
+        http::{Key, Rule, Rules, Secret, rules::Header},
+        ports::http::{Redirects, Room},
+    };
+
+    use super::*;
+
+    fn hop(method: &str, headers: &[(&str, &str)]) -> Result<Hop, Fault> {
+        Hop::new(HttpRequest {
+            method: method.into(),
+            url: String::new(),
+            headers: headers.iter().map(|(n, v)| ((*n).to_owned(), v.as_bytes().to_vec())).collect(),
+            body: Some(b"body".to_vec()),
+            redirects: Redirects::Follow,
+            deadline: tokio::time::Instant::now(),
+            room: Room::new(0),
+        })
+    }
+
+    #[test]
+    fn what_frames_the_message_is_left_out_and_the_rule_wins() {
+        let header = Header { name: "authorization".into(), value: Ok(Secret::new("Bearer rule")) };
+        let key = Key::parse("a.example").expect("a key");
+        let rules = Rules::new("gate", vec![Rule { key, headers: vec![header], private: false }], []);
+        let permit = rules.check("https://a.example/").expect("allowed");
+        let own = [
+            ("Host", "evil"),
+            ("Transfer-Encoding", "chunked"),
+            ("Authorization", "Bearer gate"),
+            ("Authorization", "Bearer second"),
+            ("X-Kept", "1"),
+        ];
+        let request = hop("post", &own).and_then(|hop| hop.request(&permit)).expect("a request");
+        assert_eq!(request.method(), Method::POST);
+        let names: Vec<&str> = request.headers().keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, ["x-kept", "authorization"]);
+        let all: Vec<_> = request.headers().get_all("authorization").iter().collect();
+        assert_eq!(all, ["Bearer rule"]);
+        assert!(!format!("{request:?}").contains("Bearer rule"));
+    }
+
+    #[test]
+    fn hostile_parts_are_refused() {
+        for bad in ["CONNECT", "trace", "G ET", "", "GET\r\nHost: x"] {
+            assert!(hop(bad, &[]).is_err(), "{bad:?}");
+        }
+        assert!(hop("GET", &[("a b", "c")]).is_err());
+        assert!(hop("GET", &[("a", "b\r\nc: d")]).is_err());
+        assert!(hop("GET", &[("a", &"b".repeat(MAX_REQUEST_HEADERS))]).is_err());
+    }
+
+    #[test]
+    fn redirects_change_what_browsers_change() {
+        let own = [("Content-Type", "text/plain"), ("Cookie", "a=b"), ("X-Kept", "1")];
+        let after = |status: u16, method: &str, same: bool| {
+            let status = StatusCode::from_u16(status).expect("a status");
+            let hop = hop(method, &own).expect("a hop").redirected(status, same);
+            (
+                hop.method.to_string(),
+                hop.body.is_some(),
+                hop.headers.contains_key("cookie"),
+                hop.headers.len(),
+            )
+        };
+        assert_eq!(after(302, "POST", true), ("GET".into(), false, true, 2));
+        assert_eq!(after(303, "PUT", false), ("GET".into(), false, false, 1));
+        assert_eq!(after(301, "PUT", true), ("PUT".into(), true, true, 3));
+        assert_eq!(after(307, "POST", false), ("POST".into(), true, false, 2));
+    }
+}

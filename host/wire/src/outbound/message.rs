@@ -1,0 +1,86 @@
+//! What comes back: read whole, bounded, cleaned of secrets; or why nothing did.
+
+use std::error::Error;
+
+use gatehouse_core::{
+    Fault,
+    http::{Permit, Rules, header},
+    names::quoted,
+    ports::http::{Held, HttpResponse, MAX_RESPONSE_BODY, MAX_RESPONSE_HEADERS},
+};
+use reqwest::Response;
+
+use super::{clients::root, resolver::NotPublic};
+
+/// Bytes in a mebibyte.
+const MIB: usize = 1 << 20;
+
+/// Reads an answer to its end.
+pub(super) async fn read(
+    rules: &Rules,
+    permit: &Permit<'_>,
+    mut response: Response,
+    mut held: Held,
+) -> Result<HttpResponse, Fault> {
+    let status = response.status().as_u16();
+    let headers: Vec<(String, Vec<u8>)> = response
+        .headers()
+        .iter()
+        // How it was framed is over; what is left of it is how long the body was.
+        .filter(|(name, _)| *name == "content-length" || !header::is_framing(name.as_str()))
+        .map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()))
+        .collect();
+    let size: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if size > MAX_RESPONSE_HEADERS {
+        return Err(Fault::exhausted(format!(
+            "{} answered with {size} bytes of headers, the most is {MAX_RESPONSE_HEADERS}.",
+            permit.host
+        )));
+    }
+    let too_large = || {
+        Fault::exhausted(format!("{} answered with more than {} MiB.", permit.host, MAX_RESPONSE_BODY / MIB))
+            .hint("Ask the server for less at once, a page or a range for example.")
+    };
+    if response.content_length().is_some_and(|length| length > MAX_RESPONSE_BODY as u64) {
+        return Err(too_large());
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| failed(permit, error))? {
+        if body.len() + chunk.len() > MAX_RESPONSE_BODY {
+            return Err(too_large());
+        }
+        if !held.take(chunk.len()) {
+            return Err(Fault::exhausted("The answers that this call holds are too large together.")
+                .hint("Ask for fewer at once."));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let redactor = rules.redactor();
+    let length = body.len();
+    let body = redactor.body(body);
+    let changed = body.len() != length;
+    let clean = |(name, value): (String, Vec<u8>)| (name, redactor.header(value));
+    let headers = headers.into_iter().filter(|(name, _)| !(changed && name == "content-length")).map(clean);
+    // A secret could come back as a header's name, where nothing can stand for it.
+    let headers = headers.filter(|(name, _)| redactor.header(name.clone().into_bytes()) == name.as_bytes());
+    Ok(HttpResponse {
+        status,
+        url: redactor.text(permit.url.to_string()),
+        headers: headers.collect(),
+        body,
+        held,
+    })
+}
+
+/// Why there is no answer, in words that name the host and not the URL.
+pub(super) fn failed(permit: &Permit<'_>, error: reqwest::Error) -> Fault {
+    let error = error.without_url();
+    let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(this) = cause {
+        if this.is::<NotPublic>() {
+            return permit.private();
+        }
+        cause = this.source();
+    }
+    Fault::unavailable(format!("{} cannot be reached: {}.", permit.host, quoted(&root(&error), 200)))
+}

@@ -1,0 +1,125 @@
+//! Gates' requests on their way out: one pool of connections for all gates, and no way around the rules.
+//!
+//! Each hop takes the same path: the rules, a turn, a client whose resolver lets no forbidden address through,
+//! the headers that the rules add for that host and for no other. What comes back is read whole, bounded, and
+//! cleaned of secrets.
+
+mod clients;
+mod hop;
+mod message;
+mod redirect;
+mod resolver;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault, FaultKind,
+    http::{Permit, Rules},
+    ports::http::{Http, HttpRequest, HttpResponse, Redirects},
+};
+use tokio::time::{Instant, timeout_at};
+
+use self::{
+    clients::Clients,
+    hop::Hop,
+    resolver::Lookup,
+    turns::{Turn, Turns},
+};
+
+/// Redirects that one request may follow.
+const MAX_REDIRECTS: usize = 5;
+
+/// The client of all gates. Nothing is opened or read before the first request.
+pub struct Outbound {
+    clients: Clients,
+    turns: Turns,
+}
+
+impl Outbound {
+    /// With the name lookup of the system.
+    pub fn new() -> Self {
+        Self::with(resolver::system())
+    }
+
+    fn with(lookup: Lookup) -> Self {
+        Self { clients: Clients::new(lookup), turns: Turns::new() }
+    }
+
+    /// Sends a request and follows where it is led, as far as the rules go.
+    async fn follow(
+        &self,
+        rules: &Rules,
+        first: Permit<'_>,
+        request: HttpRequest,
+    ) -> Result<HttpResponse, Fault> {
+        let (redirects, held) = (request.redirects, request.room.hold());
+        let mut hop = Hop::new(request)?;
+        let mut permit = first;
+        for _ in 0..=MAX_REDIRECTS {
+            let (response, turn) = self.send(&permit, &hop).await?;
+            let status = response.status();
+            let target = match redirects {
+                Redirects::Follow => redirect::target(status, response.headers(), &permit)?,
+                Redirects::Return => None,
+            };
+            let Some(target) = target else {
+                return message::read(rules, &permit, response, held).await;
+            };
+            drop((response, turn));
+            let here = (permit.url.origin(), permit.host);
+            permit = rules.check_url(target).map_err(|fault| {
+                let message = format!("{} answered with a redirect. {}", here.1, fault.message);
+                Fault { message, ..fault }
+            })?;
+            hop = hop.redirected(status, permit.url.origin() == here.0);
+        }
+        Err(Fault::unavailable(format!("{} redirects more than {MAX_REDIRECTS} times.", permit.host)))
+    }
+
+    /// Sends one hop, and gives what came back with the turn that its body needs.
+    async fn send(&self, permit: &Permit<'_>, hop: &Hop) -> Result<(reqwest::Response, Turn), Fault> {
+        let turn = self.turns.take(&permit.url).await?;
+        let request = hop.request(permit)?;
+        let client = self.clients.of(permit)?;
+        let sent = Instant::now();
+        let answered = client.execute(request).await;
+        let ms = sent.elapsed().as_millis() as u64;
+        let (method, host) = (hop.method(), permit.host.as_str());
+        match answered {
+            Ok(response) => {
+                tracing::debug!(%method, host, status = response.status().as_u16(), ms, "request of a gate");
+                Ok((response, turn))
+            }
+            Err(error) => {
+                tracing::debug!(%method, host, ms, "request of a gate failed");
+                Err(message::failed(permit, error))
+            }
+        }
+    }
+}
+
+impl Default for Outbound {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Http for Outbound {
+    async fn fetch(&self, rules: &Rules, request: HttpRequest) -> Result<HttpResponse, Fault> {
+        let first = rules.check(&request.url)?;
+        let (host, begun, deadline) = (first.host.clone(), Instant::now(), request.deadline);
+        let fetched = match timeout_at(deadline, self.follow(rules, first, request)).await {
+            Ok(fetched) => fetched,
+            Err(_) => {
+                let seconds = deadline.saturating_duration_since(begun).as_secs_f32();
+                Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds:.1} s.")))
+            }
+        };
+        // A server could hide its credential in the address that it redirects to.
+        let clean = |text| rules.redactor().text(text);
+        fetched.map_err(|fault| Fault { message: clean(fault.message), hint: fault.hint.map(clean), ..fault })
+    }
+}

@@ -1,0 +1,50 @@
+//! From names to addresses that may be connected to. The addresses that are checked here are the ones that
+//! the client connects to, so a name that changes its mind gains nothing.
+
+use std::{future::Future, io, net::SocketAddr, pin::Pin, sync::Arc};
+
+use gatehouse_core::http::{Reach, address::is_public};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// What a lookup comes to.
+pub(super) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+
+/// Asks for the addresses of a name.
+pub(super) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
+
+/// The lookup of the system: its hosts file and its name servers.
+pub(super) fn system() -> Lookup {
+    Arc::new(|name| Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) }))
+}
+
+/// All addresses of a name are forbidden ones.
+#[derive(Debug, thiserror::Error)]
+#[error("the name stands for no public address")]
+pub(super) struct NotPublic;
+
+pub(super) struct Resolver {
+    reach: Reach,
+    lookup: Lookup,
+}
+
+impl Resolver {
+    pub(super) fn new(reach: Reach, lookup: Lookup) -> Self {
+        Self { reach, lookup }
+    }
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (found, reach) = ((self.lookup)(name.as_str().to_owned()), self.reach);
+        Box::pin(async move {
+            let mut addresses = found.await?;
+            let any = !addresses.is_empty();
+            addresses.retain(|address| reach == Reach::Any || is_public(address.ip()));
+            if any && addresses.is_empty() {
+                return Err(NotPublic.into());
+            }
+            let addresses: Addrs = Box::new(addresses.into_iter());
+            Ok(addresses)
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! A web server of one test, on loopback. It remembers every request, and its paths are what a server may
+//! do to a client.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+};
+
+/// One request as it came in.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    /// Path and query.
+    pub(crate) target: String,
+    /// Lines of `name: value`, the name in lower case.
+    pub(crate) headers: Vec<String>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Seen {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    /// The value of a parameter; everything after its name.
+    fn parameter(&self, name: &str) -> &str {
+        self.target.split_once(&format!("{name}=")).map_or("", |(_, value)| value)
+    }
+}
+
+#[derive(Default)]
+struct Memory {
+    seen: Vec<Seen>,
+    connections: usize,
+}
+
+/// A server that listens until the test is over.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    memory: Arc<Mutex<Memory>>,
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let memory = Arc::new(Mutex::new(Memory::default()));
+        let kept = Arc::clone(&memory);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                kept.lock().expect("memory").connections += 1;
+                let memory = Arc::clone(&kept);
+                std::thread::spawn(move || serve(stream, &memory));
+            }
+        });
+        Self { address, memory }
+    }
+
+    /// The host as a rule of presets.toml names it.
+    pub(crate) fn host(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn url(&self, target: &str) -> String {
+        format!("http://{}{target}", self.address)
+    }
+
+    /// All requests so far.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.memory.lock().expect("memory").seen.clone()
+    }
+
+    /// The one request there was.
+    pub(crate) fn only(&self) -> Seen {
+        let mut seen = self.seen();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        seen.remove(0)
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.memory.lock().expect("memory").connections
+    }
+
+    /// Fails if anybody so much as knocked.
+    pub(crate) fn saw_nothing(&self) {
+        assert_eq!(self.connections(), 0, "{:?}", self.seen());
+    }
+}
+
+fn serve(stream: TcpStream, memory: &Mutex<Memory>) {
+    let mut writer = stream.try_clone().expect("a second handle");
+    let mut reader = BufReader::new(stream);
+    while let Some(request) = read(&mut reader) {
+        memory.lock().expect("memory").seen.push(request.clone());
+        if answer(&request, &mut writer, &mut reader).is_err() {
+            return;
+        }
+    }
+}
+
+fn read(reader: &mut impl BufRead) -> Option<Seen> {
+    let mut line = || {
+        let mut line = String::new();
+        let read = reader.read_line(&mut line).ok()?;
+        (read > 0).then(|| line.trim_end().to_owned())
+    };
+    let first = line()?;
+    let mut words = first.split(' ');
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let mut headers = Vec::new();
+    loop {
+        let line = line()?;
+        let Some((name, value)) = line.split_once(':') else { break };
+        headers.push(format!("{}: {}", name.to_lowercase(), value.trim()));
+    }
+    let mut seen = Seen { method, target, headers, body: Vec::new() };
+    let length = seen.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    seen.body = vec![0; length];
+    reader.read_exact(&mut seen.body).ok()?;
+    Some(seen)
+}
+
+fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> std::io::Result<()> {
+    let mut whole = |status: &str, headers: &str, body: &[u8]| {
+        let length = body.len();
+        write!(writer, "HTTP/1.1 {status}\r\ncontent-length: {length}\r\n{headers}\r\n")?;
+        writer.write_all(body)
+    };
+    match request.target.split(['?', '#']).next().unwrap_or_default() {
+        // Tells everything it was told, in a header too.
+        "/echo" => {
+            let said = request.header("authorization").unwrap_or("nothing");
+            let body = format!("{}\n{}", request.headers.join("\n"), String::from_utf8_lossy(&request.body));
+            whole("200 OK", &format!("x-echo: {said}\r\n"), body.as_bytes())
+        }
+        "/redirect" => {
+            let (status, to) = request.parameter("status").split_once("&to=").unwrap_or_default();
+            whole(&format!("{status} Elsewhere"), &format!("location: {to}\r\n"), b"")
+        }
+        // Sends the credential that it got along, for everybody to read.
+        "/tell" => {
+            let token = request.header("authorization").unwrap_or_default().replace("Bearer ", "");
+            whole("302 Found", &format!("location: /ok?token={token}\r\n"), b"")
+        }
+        "/loop" => whole("302 Found", "location: /loop\r\n", b""),
+        "/big" => whole("200 OK", "", &vec![b'x'; request.parameter("bytes").parse().unwrap_or(0)]),
+        "/headers" => {
+            let line = format!("x-long: {}\r\n", "x".repeat(8000));
+            whole("200 OK", &line.repeat(request.parameter("lines").parse().unwrap_or(0)), b"")
+        }
+        "/status" => whole(&format!("{} Said", request.parameter("code")), "", b"as asked"),
+        // Begins, and waits for the client to give up.
+        "/stuck" => {
+            write!(writer, "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nx")?;
+            writer.flush()?;
+            reader.read(&mut [0]).map(drop)
+        }
+        // Never ends.
+        "/flood" => {
+            write!(writer, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")?;
+            let chunk = [b'x'; 65_536];
+            loop {
+                write!(writer, "{:x}\r\n", chunk.len())?;
+                writer.write_all(&chunk)?;
+                writer.write_all(b"\r\n")?;
+            }
+        }
+        _ => whole("200 OK", "content-type: text/plain\r\n", b"ok"),
+    }
+}
