@@ -11,6 +11,7 @@ mod configuration;
 mod documentation;
 mod http;
 mod knowledge;
+mod languages;
 mod outbound;
 mod protocol;
 mod tidy;

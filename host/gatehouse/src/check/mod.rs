@@ -72,7 +72,10 @@ pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
     let whole = sound.is_ok();
     lines.push(Line::of("names, schemas and sizes are valid", sound.map(|()| said(&listing))));
     lines.push(Line::of("describe says the same again", same_again(gate, &listing).await));
-    lines.push(Line::of("every parameter has a default, and that is what it means", defaults(gate, &listing).await));
+    lines.push(Line::of(
+        "every parameter has a default, and that is what it means",
+        defaults(gate, &listing).await,
+    ));
     lines.push(Line::of("an unknown parameter is refused", unknown_parameter(gate).await));
     if !whole {
         return lines;
@@ -86,7 +89,10 @@ pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
     lines.push(Line::of("a tool that it does not have is not found", tools::unknown(gate, &params).await));
     let most = gate.limits().memory >> 20;
     let peak = peak as f64 / f64::from(1 << 20);
-    lines.push(Line::ok("memory stays within the limit", format!("at most {peak:.1} of {most} MiB in one call")));
+    lines.push(Line::ok(
+        "memory stays within the limit",
+        format!("at most {peak:.1} of {most} MiB in one call"),
+    ));
     lines
 }
 
@@ -98,9 +104,11 @@ fn said(listing: &Listing) -> String {
 async fn same_again(gate: &Gate, first: &Listing) -> Result<String, String> {
     match gate.describe(&Map::new()).await {
         Ok(again) if again == *first => Ok(String::new()),
-        Ok(_) => Err("asked twice under the same parameters, it says two things; nothing in describe may come \
+        Ok(_) => {
+            Err("asked twice under the same parameters, it says two things; nothing in describe may come \
                       from the time, from chance or from the order of a hash table"
-            .into()),
+                .into())
+        }
         Err(fault) => Err(format!("the second time: {}", crate::compose::said(&fault))),
     }
 }
@@ -114,7 +122,9 @@ async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, String> {
     }
     let written = schema::with_defaults(&listing.params_schema, &Map::new());
     // Through the host's own door: it refuses defaults that the schema does not allow.
-    gate.list(&written).await.map_err(|fault| format!("its own defaults: {}", crate::compose::said(&fault)))?;
+    gate.list(&written)
+        .await
+        .map_err(|fault| format!("its own defaults: {}", crate::compose::said(&fault)))?;
     match gate.describe(&written).await {
         Ok(same) if same == *listing => Ok(Value::Object(written).to_string()),
         Ok(_) => Err("with the defaults written out it says something else than without them".into()),

@@ -10,7 +10,10 @@ use super::{Line, instances};
 pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize) -> Line {
     let what = format!("tool '{}' answers whatever its schema lets through", tool.name);
     if tool.description.trim().is_empty() {
-        return Line::failed(what, "it has no description, and a model that does not know it cannot choose it");
+        return Line::failed(
+            what,
+            "it has no description, and a model that does not know it cannot choose it",
+        );
     }
     let tried = instances::of(&tool.input_schema);
     if tried.is_empty() {
@@ -25,7 +28,9 @@ pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut
                 replies += 1;
                 structured(tool, &reply).err()
             }
-            End::Faulted(fault) if fault.message.trim().is_empty() => Some("a fault without a message".into()),
+            End::Faulted(fault) if fault.message.trim().is_empty() => {
+                Some("a fault without a message".into())
+            }
             End::Faulted(_) => {
                 faults += 1;
                 None

@@ -7,7 +7,7 @@ use std::{
 };
 
 use wasi_preview1_component_adapter_provider as adapter;
-use wit_bindgen_core::{Files, WorldGenerator, wit_parser::Resolve};
+use wit_bindgen_core::{Files, wit_parser::Resolve};
 use wit_component::ComponentEncoder;
 
 use super::{Project, Tools, program};
@@ -98,5 +98,5 @@ fn componentize(module: &[u8]) -> Result<Vec<u8>, impl std::fmt::Display + use<>
         .validate(true)
         .module(module)
         .and_then(|encoder| encoder.adapter(adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
-        .and_then(|mut encoder| encoder.encode())
+        .and_then(|encoder| encoder.encode())
 }

@@ -101,7 +101,8 @@ mod tests {
         let plain = json!({"description": "", "arguments": {"city": {"type": "string"}, "day": {}}});
         let before = listing(json!({"forecast": plain, "old": plain, "same": plain}), json!({"units": {}}));
         let other = json!({"description": "better", "arguments": {"city": {"type": "integer"}, "hour": {}}});
-        let now = listing(json!({"new": plain, "forecast": other, "same": plain}), json!({"units": 1, "city": {}}));
+        let now =
+            listing(json!({"new": plain, "forecast": other, "same": plain}), json!({"units": 1, "city": {}}));
         assert_eq!(
             changes(&before, &now),
             [
@@ -116,7 +117,8 @@ mod tests {
 
     #[test]
     fn another_order_is_a_change_too() {
-        let tools = json!({"a": {"description": "", "arguments": {}}, "b": {"description": "", "arguments": {}}});
+        let tools =
+            json!({"a": {"description": "", "arguments": {}}, "b": {"description": "", "arguments": {}}});
         let before = listing(tools, json!({}));
         let mut now = before.clone();
         now.tools.reverse();

@@ -53,7 +53,9 @@ impl Component {
             block += &format!("grants = [{}]\n", grants.join(", "));
         }
         if self.asks.iter().any(|ask| ask == "http") {
-            block += &format!("\n[gates.{name}.http]       # the hosts it may reach\n\"api.example.com\" = {{}}\n");
+            block += &format!(
+                "\n[gates.{name}.http]       # the hosts it may reach\n\"api.example.com\" = {{}}\n"
+            );
         }
         block + &format!("\n[presets.{name}]\ngates.{name} = {{}}\n")
     }

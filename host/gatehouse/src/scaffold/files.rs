@@ -37,8 +37,9 @@ pub(super) mod tests {
     pub(crate) fn complete(list: &[(&str, &str)], folder: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
         let entries = std::fs::read_dir(&folder).expect("the folder");
-        let there: BTreeSet<String> =
-            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        let there: BTreeSet<String> = entries
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
         let listed: BTreeSet<String> = list.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(listed, there, "the list beside this test names what lies in {}", folder.display());
     }

@@ -90,7 +90,9 @@ fn check_name(name: &str) -> Result<(), String> {
             && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
     };
     if name.len() > 64 || !name.split('-').all(word) {
-        return refused("it has words of a-z and 0-9, each of which begins with a letter, and - between them");
+        return refused(
+            "it has words of a-z and 0-9, each of which begins with a letter, and - between them",
+        );
     }
     // WIT has words of its own, `interface` for one.
     match UnresolvedPackageGroup::parse("world.wit", &format!("package author:{name};\n")) {
@@ -108,7 +110,8 @@ mod tests {
         for good in ["weather", "my-gate2", "x"] {
             assert_eq!(check_name(good), Ok(()), "{good}");
         }
-        for bad in ["", "Weather", "my_gate", "2nd", "a--b", "-a", "a-", "../x", "interface", &"x".repeat(65)] {
+        for bad in ["", "Weather", "my_gate", "2nd", "a--b", "-a", "a-", "../x", "interface", &"x".repeat(65)]
+        {
             assert!(check_name(bad).is_err(), "{bad:?}");
         }
     }

@@ -23,7 +23,8 @@ pub(super) const TOOLS: Tools = Tools {
 
 const TARGET: &str = "wasm32-wasip2";
 
-const INSTALL: &str = "Install Rust with rustup: https://rustup.rs (Debian: apt install rustup; macOS: brew install rustup)";
+const INSTALL: &str =
+    "Install Rust with rustup: https://rustup.rs (Debian: apt install rustup; macOS: brew install rustup)";
 
 /// The package's name, which is the gate's.
 pub(super) fn name(folder: &Path) -> Result<String, String> {
@@ -44,11 +45,18 @@ pub(super) async fn build(project: &Project) -> Result<Vec<u8>, String> {
     let manifest = project.folder.join("Cargo.toml");
     let messages = String::from_utf8_lossy(&messages);
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let ours = |message: &Value| message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
-    let files = messages.filter(ours).flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
-    let component = files.filter_map(|file| Some(file.as_str()?.to_owned())).find(|file| file.ends_with(".wasm"));
+    let ours =
+        |message: &Value| message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
+    let files = messages
+        .filter(ours)
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
+    let component =
+        files.filter_map(|file| Some(file.as_str()?.to_owned())).find(|file| file.ends_with(".wasm"));
     let Some(component) = component else {
-        return Err(format!("{}: built no component; write crate-type = [\"cdylib\", \"rlib\"] under [lib]", manifest.display()));
+        return Err(format!(
+            "{}: built no component; write crate-type = [\"cdylib\", \"rlib\"] under [lib]",
+            manifest.display()
+        ));
     };
     fs::read(&component).map_err(|error| format!("{component}: {error}"))
 }
@@ -64,6 +72,7 @@ async fn ensure_target(folder: &Path) -> Result<(), String> {
     }
     out::note(format!("the Rust target {TARGET} is not installed; installing it"));
     let mut command = program::command("rustup", folder);
-    let hint = format!("The Rust target {TARGET} is missing. {INSTALL}, then run `rustup target add {TARGET}`.");
+    let hint =
+        format!("The Rust target {TARGET} is missing. {INSTALL}, then run `rustup target add {TARGET}`.");
     program::run(command.args(["target", "add", TARGET]), &hint).await
 }

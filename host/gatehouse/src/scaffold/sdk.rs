@@ -35,9 +35,8 @@ const CONTRACT_OF_SOURCES: &str = "path: \"../../wit/0.1.0\"";
 /// The files of the folder `sdk/`, by path in the project.
 pub(super) fn files() -> Result<Vec<(String, String)>, String> {
     let moved = format!("path: \"../{CONTRACT_FOLDER}\"");
-    let source = |(name, text): &(&str, &str)| {
-        (format!("sdk/src/{name}"), text.replace(CONTRACT_OF_SOURCES, &moved))
-    };
+    let source =
+        |(name, text): &(&str, &str)| (format!("sdk/src/{name}"), text.replace(CONTRACT_OF_SOURCES, &moved));
     let mut files: Vec<(String, String)> = SOURCES.iter().map(source).collect();
     files.push(("sdk/Cargo.toml".into(), manifest()?));
     Ok(files)

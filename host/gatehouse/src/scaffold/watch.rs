@@ -104,9 +104,16 @@ mod tests {
         for source in ["gate.py", "src/lib.rs", "wit/world.wit", "presets.toml"] {
             assert!(is_source(root, &root.join(source)), "{source}");
         }
-        for other in
-            ["weather.wasm", "target/x", ".venv/y", "node_modules/z/a.js", ".gate.py.swp", "gate.py~", "Cargo.lock", ""]
-        {
+        for other in [
+            "weather.wasm",
+            "target/x",
+            ".venv/y",
+            "node_modules/z/a.js",
+            ".gate.py.swp",
+            "gate.py~",
+            "Cargo.lock",
+            "",
+        ] {
             assert!(!is_source(root, &root.join(other)), "{other}");
         }
         assert!(!is_source(root, Path::new("/q/gate.py")));

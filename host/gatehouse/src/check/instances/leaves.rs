@@ -69,8 +69,11 @@ pub(super) fn hostile_numbers(schema: &Value) -> Vec<(String, Value)> {
     if super::kind(schema) == "number" {
         numbers.extend([0.1, -0.0, 1e308, -1e308, f64::MIN_POSITIVE]);
     }
-    let mut hostile: Vec<(String, Value)> =
-        numbers.into_iter().filter(|n| n.is_finite()).map(|n| (format!("as {n:e}"), as_json(schema, n))).collect();
+    let mut hostile: Vec<(String, Value)> = numbers
+        .into_iter()
+        .filter(|n| n.is_finite())
+        .map(|n| (format!("as {n:e}"), as_json(schema, n)))
+        .collect();
     hostile.extend([i64::MIN, i64::MAX].map(|n| (format!("as {n}"), json!(n))));
     hostile.push((format!("as {}", u64::MAX), json!(u64::MAX)));
     hostile

@@ -36,9 +36,12 @@ fn a_tool_without_arguments_is_called_once() {
 
 #[test]
 fn every_choice_is_made() {
-    let choice = json!({"type": "object", "properties": {"kind": {"enum": ["a", "b", 3]}, "on": {"type": "boolean"}}});
+    let choice =
+        json!({"type": "object", "properties": {"kind": {"enum": ["a", "b", 3]}, "on": {"type": "boolean"}}});
     let instances = made(choice);
-    for value in [json!({"kind": "b", "on": true}), json!({"kind": 3, "on": true}), json!({"kind": "a", "on": false})] {
+    for value in
+        [json!({"kind": "b", "on": true}), json!({"kind": 3, "on": true}), json!({"kind": "a", "on": false})]
+    {
         assert!(has(&instances, value.clone()), "{value}");
     }
 }
@@ -51,7 +54,8 @@ fn bounds_are_reached_and_not_crossed() {
     assert!(has(&instances, json!({"n": 3, "s": "an ex"})) && has(&instances, json!({"n": 6, "s": "an ex"})));
     assert_eq!(instances[0].value, json!({"n": 3, "s": "aa"}));
     for instance in &instances {
-        let (n, s) = (instance.value["n"].as_i64().expect("a number"), instance.value["s"].as_str().expect("text"));
+        let (n, s) =
+            (instance.value["n"].as_i64().expect("a number"), instance.value["s"].as_str().expect("text"));
         assert!((3..7).contains(&n) && (2..=5).contains(&s.chars().count()), "{instance:?}");
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// The project's folder
     #[arg(default_value = ".")]
     dir: PathBuf,

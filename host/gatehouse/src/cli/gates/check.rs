@@ -14,7 +14,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// A component file
     file: PathBuf,
     /// Print JSON

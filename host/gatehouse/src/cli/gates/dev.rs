@@ -19,7 +19,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// The project's folder
     #[arg(default_value = ".")]
     dir: PathBuf,
@@ -61,7 +61,9 @@ fn target(config: &Config, project: &Project) -> Result<PathBuf, Failure> {
     let named = config.gates.get(&project.name).and_then(|gate| gate.component.clone());
     let first = config.gate_folders.first().map(|folder| folder.join(format!("{}.wasm", project.name)));
     named.or(first).ok_or_else(|| {
-        Failure::Usage("the configuration names no folder for gates; write gates = [\"gates\"] under [host]".into())
+        Failure::Usage(
+            "the configuration names no folder for gates; write gates = [\"gates\"] under [host]".into(),
+        )
     })
 }
 

@@ -9,7 +9,8 @@ use super::{
 use crate::{compose::Composition, out};
 
 pub(super) async fn run(json: bool, composition: &Composition) -> Result<(), Failure> {
-    let mut rows = vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
+    let mut rows =
+        vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
     let mut listed = Vec::new();
     let mut broken = false;
     for name in composition.gate_names() {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[derive(Args)]
-pub(super) struct Arguments {
+pub(crate) struct Arguments {
     /// The gate's name: words of a-z and 0-9, with - between them
     name: String,
     /// The language to write it in
