@@ -153,7 +153,7 @@ fn tools_answer_and_refuse(client: &mut Client) {
         (json!({"celsius": "warm"}), "'celsius' must be a number"),
         (json!({}), "missing required argument 'celsius'"),
         (json!({"celsuis": 1}), "Did you mean 'celsius'?"),
-        (json!({"celsius": -300}), "Nothing is colder than -273.15 °C. Check the sign."),
+        (json!({"celsius": -300}), "Nothing is colder than -273.15 °C.\nCheck the sign."),
     ] {
         let refused = client.call("convert", arguments);
         assert_eq!(kind(&refused), "VALIDATION", "{refused}");
@@ -172,7 +172,7 @@ fn the_service_is_asked_with_the_secret(client: &mut Client, service: &Service) 
     let secret = format!("authorization: bearer {}", service::TOKEN);
     assert!(asked[0].to_lowercase().contains(&secret), "the host adds the header: {asked:?}");
     for (city, wanted, said) in [
-        ("Nowhere", "MCP_ERROR", "knows no city 'Nowhere'. Check how it is spelt."),
+        ("Nowhere", "MCP_ERROR", "knows no city 'Nowhere'.\nCheck how it is spelt."),
         ("Forbidden", "PERMISSION", "refused the gate's credentials"),
         ("Broken", "UNAVAILABLE", "status 500"),
         ("Garbage", "UNAVAILABLE", "no weather report"),

@@ -53,8 +53,10 @@ impl Watch {
         }
         self.watched.retain(|folder| folder.exists());
         self.add_folders(self.folder.clone())?;
+        // Files that editors make and remove on the way are named only where there is nothing else to name.
+        let (there, gone): (Vec<PathBuf>, Vec<PathBuf>) = saved.into_iter().partition(|path| path.exists());
         let name = |path: &PathBuf| path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
-        Ok(saved.iter().map(name).collect())
+        Ok(if there.is_empty() { gone } else { there }.iter().map(name).collect())
     }
 
     /// Each folder by itself: a watch of the whole tree would take in what is installed and built there.

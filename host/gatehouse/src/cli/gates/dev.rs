@@ -60,11 +60,13 @@ async fn watch(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Fa
 fn target(config: &Config, project: &Project) -> Result<PathBuf, Failure> {
     let named = config.gates.get(&project.name).and_then(|gate| gate.component.clone());
     let first = config.gate_folders.first().map(|folder| folder.join(format!("{}.wasm", project.name)));
-    named.or(first).ok_or_else(|| {
+    let target = named.or(first).ok_or_else(|| {
         Failure::Usage(
             "the configuration names no folder for gates; write gates = [\"gates\"] under [host]".into(),
         )
-    })
+    });
+    // Without the dots that a configuration may have in its paths.
+    target.map(|path| path.components().collect())
 }
 
 /// Builds, asks the component what it offers, and only then puts it where a host serves it from. Seconds
