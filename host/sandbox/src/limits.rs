@@ -9,7 +9,7 @@ const MIB: usize = 1 << 20;
 pub(crate) const MAX_MEMORY: usize = 256 * MIB;
 
 /// The longest a call may be allowed to take.
-const MAX_TIME: Duration = Duration::from_secs(300);
+pub(crate) const MAX_TIME: Duration = Duration::from_secs(300);
 
 /// Caps for one gate, each per call but for `concurrency`.
 #[derive(Debug, Clone, PartialEq, Eq)]

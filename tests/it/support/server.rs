@@ -89,6 +89,8 @@ impl Server {
 }
 
 fn serve(stream: TcpStream, memory: &Mutex<Memory>) {
+    // Head and body go out in two pieces.
+    stream.set_nodelay(true).expect("no delay");
     let mut writer = stream.try_clone().expect("a second handle");
     let mut reader = BufReader::new(stream);
     while let Some(request) = read(&mut reader) {

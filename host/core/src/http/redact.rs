@@ -33,9 +33,15 @@ impl Redactor {
             for value in whole.chain(words).filter(|value| value.len() >= MIN) {
                 let json = serde_json::to_string(value).unwrap_or_default();
                 let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default();
-                needles.push(value.as_bytes().to_vec());
-                needles.push(json.as_bytes().to_vec());
-                needles.push(percent(value).into_bytes());
+                // Some writers of JSON escape the slash, and percent codes come in both cases.
+                let forms = [
+                    value.to_owned(),
+                    json.to_owned(),
+                    json.replace('/', "\\/"),
+                    percent(value, |byte| format!("%{byte:02X}")),
+                    percent(value, |byte| format!("%{byte:02x}")),
+                ];
+                needles.extend(forms.map(String::into_bytes));
             }
         }
         needles.retain(|needle| needle.len() >= MIN);
@@ -87,13 +93,9 @@ impl fmt::Debug for Redactor {
 }
 
 /// Everything but letters, digits and `-._~` as `%XX` (RFC 3986 section 2.1).
-fn percent(text: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        letter if letter.is_ascii_alphanumeric() => char::from(letter).to_string(),
-        other => format!("%{other:02X}"),
-    };
-    text.bytes().map(byte).collect()
+fn percent(text: &str, code: impl Fn(u8) -> String) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { code(byte) }).collect()
 }
 
 #[cfg(test)]
@@ -109,6 +111,8 @@ mod tests {
         assert_eq!(clean("s3cret-token", "a=s3cret-token&b=s3cret-token"), "a=[redacted]&b=[redacted]");
         assert_eq!(clean("a\"b c/d+ef", r#"{"echo":"a\"b c/d+ef"}"#), r#"{"echo":"[redacted]"}"#);
         assert_eq!(clean("a b/c+defg", "?q=a%20b%2Fc%2Bdefg"), "?q=[redacted]");
+        assert_eq!(clean("a b/c+defg", "?q=a%20b%2fc%2bdefg"), "?q=[redacted]");
+        assert_eq!(clean("abc/defgh", r#"{"echo":"abc\/defgh"}"#), r#"{"echo":"[redacted]"}"#);
         assert_eq!(clean("Bearer 0123456789", "token 0123456789."), "token [redacted].");
     }
 

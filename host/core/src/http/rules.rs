@@ -118,9 +118,10 @@ impl Rules {
             )));
         }
         let Some(exact) = Key::of(&url) else {
+            // The scheme alone: a redirect could hold what must not be shown, and half of it would not be found.
+            let scheme = quoted(url.scheme(), 32);
             return Err(Fault::invalid(format!(
-                "Only https: and http: URLs with a host can be asked for, not '{}'.",
-                quoted(url.as_str(), 100)
+                "Only https: and http: URLs with a host can be asked for, not one of '{scheme}:'."
             )));
         };
         let host = quoted(&exact.to_string(), 300);

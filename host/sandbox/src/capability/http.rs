@@ -28,6 +28,7 @@ use crate::{
         http::{Host, Request, Response},
         types::Fault,
     },
+    limits::MAX_TIME,
     state::State,
 };
 pub(crate) use wasi::Outgoing;
@@ -97,7 +98,7 @@ impl Http {
 impl Door {
     /// When a request that began then has to be over.
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
-        let own = begun + time.unwrap_or(REQUEST_TIME);
+        let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
         self.open.as_ref().map_or(own, |open| own.min(open.deadline))
     }
 
@@ -156,5 +157,22 @@ impl Host for State {
         // Converted when the last one is there: until then each takes up its room.
         let answers: Vec<_> = answers.collect().await;
         answers.into_iter().map(|answer| Ok(answer?.into())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_gate_that_describes_itself_has_no_network() {
+        let (rules, room) = (Arc::new(Rules::none("weather")), Room::new(ROOM));
+        let door = Door { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
+        let url = "https://api.weather.gov/".to_owned();
+        let request =
+            Request { method: "GET".into(), url, headers: Vec::new(), body: None, timeout_ms: None };
+        let fault = door.fetch(request).await.expect_err("denied");
+        assert_eq!(fault.kind, outcome::FaultKind::Denied);
+        assert_eq!(fault.message, "A gate that describes itself has no access to HTTP.");
     }
 }

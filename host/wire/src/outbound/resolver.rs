@@ -1,10 +1,17 @@
 //! From names to addresses that may be connected to. The addresses that are checked here are the ones that
 //! the client connects to, so a name that changes its mind gains nothing.
 
-use std::{future::Future, io, net::SocketAddr, pin::Pin, sync::Arc};
+use std::{
+    future::Future,
+    io,
+    net::{SocketAddr, ToSocketAddrs},
+    pin::Pin,
+    sync::Arc,
+};
 
 use gatehouse_core::http::{Reach, address::is_public};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use tokio::sync::Semaphore;
 
 /// What a lookup comes to.
 pub(super) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
@@ -12,9 +19,22 @@ pub(super) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>>
 /// Asks for the addresses of a name.
 pub(super) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
 
+/// Lookups at the same time. One that nobody waits for any more still holds its thread until the system's
+/// own time is up, and threads are for others too.
+static LOOKUPS: Semaphore = Semaphore::const_new(32);
+
 /// The lookup of the system: its hosts file and its name servers.
 pub(super) fn system() -> Lookup {
-    Arc::new(|name| Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) }))
+    Arc::new(|name| {
+        Box::pin(async move {
+            let turn = LOOKUPS.acquire().await.map_err(io::Error::other)?;
+            let lookup = move || {
+                let _turn = turn;
+                (name.as_str(), 0).to_socket_addrs().map(Iterator::collect)
+            };
+            tokio::task::spawn_blocking(lookup).await?
+        })
+    })
 }
 
 /// All addresses of a name are forbidden ones.

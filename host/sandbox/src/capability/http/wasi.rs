@@ -6,9 +6,9 @@ use std::{future::Future, sync::Arc};
 use bytes::Bytes;
 use gatehouse_core::{
     FaultKind, outcome,
-    ports::http::{HttpResponse, MAX_REQUEST_BODY, Redirects},
+    ports::http::{Held, HttpResponse, MAX_REQUEST_BODY, Redirects},
 };
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -55,19 +55,10 @@ async fn send(
     let (parts, body) = request.into_parts();
     let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
     let headers = headers.collect();
-    let collected = timeout_at(door.deadline(begun, time), Limited::new(body, MAX_REQUEST_BODY).collect());
-    let body = match collected.await {
-        Ok(Ok(body)) => body.to_bytes().to_vec(),
-        Ok(Err(why)) if why.is::<LengthLimitError>() => {
-            let message = format!("The body of the request has more than {MAX_REQUEST_BODY} bytes.");
-            return Err(outcome::Fault::exhausted(message));
-        }
-        Ok(Err(_)) => return Err(outcome::Fault::invalid("The body of the request was not finished.")),
-        Err(_) => {
-            let message = "The body of the request was not finished in time.";
-            return Err(outcome::Fault::new(FaultKind::TimedOut, message));
-        }
-    };
+    let mut held = door.room.hold();
+    let collected = timeout_at(door.deadline(begun, time), collect(body, &mut held)).await;
+    let too_late = "The body of the request was not finished in time.";
+    let body = collected.unwrap_or_else(|_| Err(outcome::Fault::new(FaultKind::TimedOut, too_late)))?;
     let asked = Asked {
         method: parts.method.to_string(),
         url: parts.uri.to_string(),
@@ -79,6 +70,25 @@ async fn send(
         time,
     };
     door.send(asked).await
+}
+
+/// The whole body. What is not sent yet takes up room as answers do.
+async fn collect(mut body: WasiBody, held: &mut Held) -> Result<Vec<u8>, outcome::Fault> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|_| outcome::Fault::invalid("The body of the request was not finished."))?;
+        let Some(data) = frame.data_ref() else { continue };
+        if bytes.len() + data.len() > MAX_REQUEST_BODY {
+            let message = format!("The body of the request has more than {MAX_REQUEST_BODY} bytes.");
+            return Err(outcome::Fault::exhausted(message));
+        }
+        if !held.take(data.len()) {
+            return Err(outcome::Fault::exhausted("The bodies that this call holds are too large together."));
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok(bytes)
 }
 
 fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, outcome::Fault> {
