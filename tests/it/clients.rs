@@ -5,22 +5,9 @@ use std::{env, path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 
-use crate::support::{Http, Place, place::binary};
+use crate::support::{Http, Place, installed, place::binary};
 
 const PRESETS: [&str; 5] = ["merger", "ideation", "implementation", "context", "full"];
-
-/// What xtask installed, or none and a loud word about it.
-fn installed(variable: &str) -> Option<PathBuf> {
-    let found = env::var_os(variable).map(PathBuf::from);
-    if found.is_none() {
-        assert!(
-            env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none(),
-            "{variable} is not set, and services are required"
-        );
-        eprintln!("SKIPPED: {variable} is not set; `cargo xtask test` installs the client and sets it");
-    }
-    found
-}
 
 /// A place whose knowledge graph holds the sample wiki.
 fn indexed() -> Place {

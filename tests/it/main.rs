@@ -12,6 +12,7 @@ mod documentation;
 mod folders;
 mod http;
 mod knowledge;
+mod languages;
 mod liars;
 mod nesting;
 mod outbound;

@@ -45,6 +45,7 @@ const STEPS: &[Step] = &[
         needs: &[],
         run: clients,
     },
+    Step { name: "languages", about: "tools that make gates of other languages", needs: &[], run: languages },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
 ];
@@ -130,6 +131,23 @@ impl Context {
         Ok(Done::Skipped(what.to_owned()))
     }
 
+    /// Tells the tests what was found; what was not is skipped, or a failure.
+    fn tell<const N: usize>(&mut self, sets: [(&str, Result<Found>); N]) -> Result<Done> {
+        let mut done = Done::Passed;
+        for (complaint, found) in sets {
+            match found.and_then(check) {
+                Ok(found) => {
+                    for (name, path) in found {
+                        println!("{name}={}", path.display());
+                        self.environment.push((name, path.into()));
+                    }
+                }
+                Err(error) => done = self.missing(complaint, error)?,
+            }
+        }
+        Ok(done)
+    }
+
     /// Runs a cargo tool that may be missing.
     fn run_tool(&self, name: &str, arguments: &[&str]) -> Result<Done> {
         match self.cargo_tool(name) {
@@ -189,29 +207,33 @@ fn clients(context: &mut Context) -> Result<Done> {
     let registry = || -> Result<Found> {
         Ok(vec![("GATEHOUSE_TEST_REGISTRY", tools::REGISTRY.programs()?.join("docker-registry"))])
     };
-    let sets = [
+    context.tell([
         ("the Python client is not here", python()),
         ("the Node clients are not here", node()),
         ("docker-registry is not here (`apt-get install docker-registry`)", registry()),
-    ];
-    let mut done = Done::Passed;
-    for (complaint, found) in sets {
-        match found.and_then(check) {
-            Ok(found) => {
-                for (name, path) in found {
-                    println!("{name}={}", path.display());
-                    context.environment.push((name, path.into()));
-                }
-            }
-            Err(error) => done = context.missing(complaint, error)?,
-        }
-    }
-    Ok(done)
+    ])
+}
+
+/// Installs what gates are built with, and tells the tests where it is.
+fn languages(context: &mut Context) -> Result<Done> {
+    let python = || -> Result<Found> { Ok(vec![("GATEHOUSE_TEST_VENV", tools::PYTHON_GATES.ensure()?)]) };
+    let js = || -> Result<Found> {
+        Ok(vec![("GATEHOUSE_TEST_NODE_MODULES", tools::JS_GATES.ensure()?.join("node_modules"))])
+    };
+    context.tell([
+        ("componentize-py is not here", python()),
+        ("componentize-qjs is not here", js()),
+        (
+            "clang for WebAssembly is not here",
+            tools::clang().map(|clang| vec![("GATEHOUSE_TEST_CLANG", clang)]),
+        ),
+    ])
 }
 
 /// A package that came with another layout than we know is better found here than in a test.
 fn check(found: Found) -> Result<Found> {
-    for (name, path) in &found {
+    // A bare name is one that the system finds.
+    for (name, path) in found.iter().filter(|(_, path)| path.is_absolute()) {
         if !path.exists() {
             bail!("{name}: {} does not exist", path.display());
         }

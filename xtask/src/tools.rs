@@ -64,6 +64,41 @@ pub(crate) const NODE_CLIENTS: Bundle = Bundle {
 /// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
 pub(crate) const REGISTRY: Bundle =
     Bundle { name: "docker-registry", manager: Manager::Deb, pins: &["docker-registry"] };
+/// What makes a gate of Python; the version stands in the template and in `gatehouse gates build` too.
+pub(crate) const PYTHON_GATES: Bundle =
+    Bundle { name: "python-gates", manager: Manager::Pip, pins: &["componentize-py==0.25.1"] };
+
+/// What makes a gate of JavaScript; the same goes for its version.
+pub(crate) const JS_GATES: Bundle =
+    Bundle { name: "js-gates", manager: Manager::Npm, pins: &["componentize-qjs@0.4.5"] };
+
+/// Debian's packages for gates in C.
+const C_GATES: [&str; 4] = ["clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"];
+
+/// A clang that makes WebAssembly. Where it is missing, and we may, it is installed into the system.
+pub(crate) fn clang() -> Result<PathBuf> {
+    if !has_clang() {
+        let install = || {
+            let quiet = ["install", "--yes", "--quiet", "--no-install-recommends"];
+            process::run(process::command("apt-get").args(quiet).args(C_GATES))
+        };
+        // A list of packages may be too old, or not be there at all.
+        let fresh = || process::run(process::command("apt-get").args(["update", "--quiet"]));
+        let packages = C_GATES.join(" ");
+        install()
+            .or_else(|_| fresh().and_then(|()| install()))
+            .with_context(|| format!("gates in C need `apt-get install {packages}`"))?;
+    }
+    anyhow::ensure!(has_clang(), "clang is here, but its linker or C library for WebAssembly is not");
+    Ok(PathBuf::from("clang"))
+}
+
+fn has_clang() -> bool {
+    let mut ask = process::command("clang");
+    let start = process::output(ask.args(["--target=wasm32-wasi", "-print-file-name=crt1-reactor.o"]));
+    start.is_ok_and(|file| Path::new(file.trim()).is_absolute())
+        && process::succeeds(process::command("wasm-ld").arg("--version"))
+}
 
 impl Bundle {
     /// The bundle's folder; installs it first where it is missing.

@@ -135,7 +135,7 @@ impl Gate {
         &self.limits
     }
 
-    async fn ready(&self) -> Result<&Ready, Fault> {
+    pub(crate) async fn ready(&self) -> Result<&Ready, Fault> {
         let load = || async {
             let (shared, info) = (Arc::clone(&self.shared), self.info.clone());
             let loaded = tokio::task::spawn_blocking(move || shared.load(&info)).await;
@@ -147,7 +147,19 @@ impl Gate {
         })
     }
 
-    fn facts(&self, params: Arc<str>, call: Option<Client>) -> CallFacts {
+    /// What it says about itself under these parameters, asked anew and not judged yet. [`Source::list`]
+    /// answers from what is known, and judges.
+    pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
+        let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
+        let ready = self.ready().await?;
+        let _place = self.shared.place(0).await?;
+        let facts = self.facts(Arc::clone(&params), None);
+        let manifest = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
+        let manifest = manifest.map_err(|ended| ended.fault)?;
+        v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))
+    }
+
+    pub(crate) fn facts(&self, params: Arc<str>, call: Option<Client>) -> CallFacts {
         CallFacts {
             gate: Arc::clone(&self.name),
             grants: Arc::clone(&self.grants),
@@ -203,12 +215,7 @@ impl Source for Gate {
         if let Some(listing) = self.shared.index.listing(&self.info.digest, &params) {
             return Ok(self.said(listing));
         }
-        let ready = self.ready().await?;
-        let _place = self.shared.place(0).await?;
-        let facts = self.facts(Arc::clone(&params), None);
-        let manifest = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
-        let manifest = manifest.map_err(|ended| ended.fault)?;
-        let mut listing = v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))?;
+        let mut listing = self.describe(given).await?;
         listing.clean();
         listing.check().map_err(|why| broken(&self.name, &why))?;
         // Checked before it is learnt: what the index knows needs no validator at the next start.

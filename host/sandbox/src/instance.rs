@@ -31,8 +31,8 @@ pub(crate) struct Ready {
 
 /// A component at work.
 pub(crate) struct Instance {
-    store: Store<State>,
-    exports: v0_1::Gate,
+    pub(crate) store: Store<State>,
+    pub(crate) exports: v0_1::Gate,
     calls: u32,
 }
 
@@ -110,7 +110,7 @@ impl Ready {
         answer.map_err(Into::into)
     }
 
-    async fn instance(
+    pub(crate) async fn instance(
         &self,
         facts: CallFacts,
         folders: &[Folder],
@@ -160,7 +160,7 @@ impl Instance {
 }
 
 /// What ended the guest, in words that name the limit or the trap, with the guest's last words.
-fn explain(state: &State, error: &wasmtime::Error) -> Ended {
+pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> Ended {
     let mut trapped = false;
     let facts = state.capabilities.facts();
     let (gate, limits) = (&*facts.gate, &facts.limits);

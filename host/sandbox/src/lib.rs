@@ -19,6 +19,7 @@ mod instance;
 mod limits;
 mod loader;
 mod machine_code;
+mod probe;
 mod state;
 mod ticker;
 mod warm;
@@ -34,6 +35,7 @@ pub use gate::{Gate, GateInfo};
 pub use index::Stamp;
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
 pub use loader::{GateSettings, LoadError, MAX_FILE, Sandbox};
+pub use probe::{End, Probe};
 
 /// What the host does for gates, one field a capability that needs something from outside.
 #[derive(Clone)]

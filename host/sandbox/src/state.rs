@@ -129,6 +129,11 @@ impl Caps {
     pub(crate) fn half_full(&self) -> bool {
         self.memory_left < self.memory / 2
     }
+
+    /// Bytes of linear memory that are taken.
+    pub(crate) fn memory_used(&self) -> usize {
+        self.memory - self.memory_left
+    }
 }
 
 /// Takes what something grows by out of what is left.

@@ -1,10 +1,12 @@
 //! What every test needs: a host in a folder of its own, and a client that speaks to it line by line.
 
 pub(crate) mod host;
+mod installed;
 pub(crate) mod live;
 pub(crate) mod place;
 pub(crate) mod server;
 
 pub(crate) use host::{Client, Http};
+pub(crate) use installed::installed;
 pub(crate) use live::{put, variant};
 pub(crate) use place::{Place, repository};

@@ -37,7 +37,7 @@ const ONLY: [(&str, &[&str]); 11] = [
     ("reqwest", &["host/wire"]),
     ("rustls", &["host/wire"]),
     ("wasmparser", &["host/sandbox"]),
-    ("wit-bindgen", &["gates/sdk", "tests/fixtures/gates/echo"]),
+    ("wit-bindgen", &["gates/sdk", "tests/fixtures/gates/echo", "host/gatehouse"]),
 ];
 
 struct Crate {

@@ -91,7 +91,7 @@ fn greet(presets: &[String], address: SocketAddr, preset: &str) {
 }
 
 /// Cancelled by ctrl-c or SIGTERM.
-fn stop_on_signal() -> CancellationToken {
+pub(super) fn stop_on_signal() -> CancellationToken {
     let stop = CancellationToken::new();
     let cancel = stop.clone();
     tokio::spawn(async move {

@@ -1,14 +1,7 @@
-//! `gatehouse gates list|inspect|add|push`
+//! `gatehouse gates inspect`
 
-mod add;
-mod local;
-mod push;
-mod remote;
-mod site;
+use std::path::Path;
 
-use std::path::{Path, PathBuf};
-
-use clap::Subcommand;
 use gatehouse_core::{
     Source,
     capability::{Access, Capability},
@@ -16,69 +9,10 @@ use gatehouse_core::{
 use gatehouse_sandbox::Gate;
 use serde_json::{Map, Value, json};
 
-use super::{Failure, Place};
-use crate::{compose::Composition, config::Env, out};
+use super::Failure;
+use crate::{compose::Composition, out};
 
-#[derive(Subcommand)]
-pub(super) enum Command {
-    /// List the gates there are, with their tools
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show what a gate asks for, what it is granted, and its tools
-    Inspect {
-        /// A component file, or the name of a gate
-        gate: PathBuf,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Install a gate from a registry or a file, or what presets.toml names and is missing
-    Add(add::Add),
-    /// Publish a gate to a registry
-    Push(push::Push),
-}
-
-pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
-    match command {
-        Command::List { json } => list(&place.compose(env)?, json).await,
-        Command::Inspect { gate, json } => look_into(&place.compose(env)?, &gate, json).await,
-        Command::Add(arguments) => add::run(arguments, place, env).await,
-        Command::Push(arguments) => push::run(arguments, place, env).await,
-    }
-}
-
-async fn list(composition: &Composition, json: bool) -> Result<(), Failure> {
-    let mut rows =
-        vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
-    let mut listed = Vec::new();
-    let mut broken = false;
-    for name in composition.gate_names() {
-        match composition.gate(&name).await {
-            Ok(gate) => {
-                let told = inspect(&gate).await;
-                broken |= told.get("error").is_some();
-                rows.push(row(&told));
-                listed.push(told);
-            }
-            Err(why) => {
-                broken = true;
-                rows.push(vec![name.clone(), "broken".into(), String::new(), String::new(), why.clone()]);
-                listed.push(json!({"name": name, "error": why}));
-            }
-        }
-    }
-    if json {
-        out::json(&listed)
-    } else {
-        out::table(&rows)
-    }
-    if broken { Err(Failure::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
-}
-
-async fn look_into(composition: &Composition, gate: &Path, json: bool) -> Result<(), Failure> {
+pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), Failure> {
     let told = if gate.exists() {
         inspect(&composition.gate_at(gate).await.map_err(Failure::Failed)?).await
     } else {
@@ -97,7 +31,7 @@ async fn look_into(composition: &Composition, gate: &Path, json: bool) -> Result
 }
 
 /// Everything `gates inspect` shows, as JSON.
-async fn inspect(gate: &Gate) -> Value {
+pub(super) async fn inspect(gate: &Gate) -> Value {
     let info = gate.info();
     let missing: Vec<&str> = info
         .ask
@@ -138,15 +72,6 @@ async fn inspect(gate: &Gate) -> Value {
         Err(fault) => told["error"] = json!(crate::compose::said(&fault)),
     }
     told
-}
-
-fn row(told: &Value) -> Vec<String> {
-    let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
-    let tools = match told["error"].as_str() {
-        Some(why) => format!("broken: {why}"),
-        None => names(&told["tools"]),
-    };
-    vec![text("name"), text("version"), tools, strings(&told["granted"]), text("file")]
 }
 
 fn print(told: &Value) {
@@ -202,12 +127,7 @@ fn print(told: &Value) {
     }
 }
 
-fn names(tools: &Value) -> String {
-    let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
-    names.collect::<Vec<_>>().join(", ")
-}
-
-fn strings(list: &Value) -> String {
+pub(super) fn strings(list: &Value) -> String {
     let joined =
         list.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
     if joined.is_empty() { "nothing".into() } else { joined }

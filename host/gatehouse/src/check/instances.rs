@@ -1,0 +1,206 @@
+//! Values that match a JSON Schema and are meant to trip whoever reads them: the least and the most of
+//! everything, and text that only looks harmless.
+//!
+//! It knows the keywords that schemas of tools are made of. What it makes is checked against the schema, so
+//! a keyword that it does not know costs it values, and never makes it give a wrong one.
+
+mod leaves;
+
+use std::sync::Arc;
+
+use gatehouse_core::schema::Schema;
+use serde_json::{Map, Value};
+
+/// The most instances of one schema.
+const MAX_INSTANCES: usize = 96;
+
+/// Deeper than any schema that people read.
+const MAX_DEPTH: usize = 8;
+
+/// Arguments, and what is special about them.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) label: String,
+    pub(super) value: Value,
+}
+
+/// Instances of an object schema, the plain ones first. None where it cannot make a single one.
+pub(super) fn of(schema: &Arc<Map<String, Value>>) -> Vec<Instance> {
+    let root = Value::Object((**schema).clone());
+    let judge = Schema::new(Arc::clone(schema));
+    let maker = Maker { root: &root };
+    let most = maker.value(&root, Fill::Most, 0);
+    let mut made = vec![
+        Instance { label: "with the least that it takes".into(), value: maker.value(&root, Fill::Least, 0) },
+        Instance { label: "with everything set".into(), value: most.clone() },
+    ];
+    let mut places = Vec::new();
+    maker.places(&root, &most, String::new(), 0, &mut places);
+    for (pointer, schema) in places {
+        let name = pointer.trim_start_matches('/').replace('/', ".");
+        for (label, hostile) in maker.hostile(schema) {
+            let mut value = most.clone();
+            if let Some(place) = value.pointer_mut(&pointer) {
+                *place = hostile;
+                made.push(Instance { label: format!("with '{name}' {label}"), value });
+            }
+        }
+    }
+    let mut kept: Vec<Instance> = Vec::new();
+    for instance in made {
+        let known = kept.iter().any(|other| other.value == instance.value);
+        if !known && kept.len() < MAX_INSTANCES && judge.check(&instance.value, "argument").is_ok() {
+            kept.push(instance);
+        }
+    }
+    kept
+}
+
+/// How much of what may be left out is there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fill {
+    Least,
+    Most,
+}
+
+/// Makes values; `root` is where references start.
+struct Maker<'a> {
+    root: &'a Value,
+}
+
+impl<'a> Maker<'a> {
+    /// The schema that a schema stands for: its reference, or the first way to match it that is not null.
+    fn meant(&self, schema: &'a Value) -> &'a Value {
+        let mut schema = schema;
+        for _ in 0..MAX_DEPTH {
+            let reference = schema.get("$ref").and_then(Value::as_str);
+            let target = reference.and_then(|path| self.root.pointer(path.strip_prefix('#')?));
+            let ways = ["anyOf", "oneOf", "allOf"].iter().find_map(|key| schema.get(*key)?.as_array());
+            let way = ways.and_then(|ways| ways.iter().find(|way| way["type"] != "null"));
+            match target.or(way.filter(|_| schema.get("properties").is_none())) {
+                Some(next) => schema = next,
+                None => break,
+            }
+        }
+        schema
+    }
+
+    fn value(&self, schema: &'a Value, fill: Fill, depth: usize) -> Value {
+        let schema = self.meant(schema);
+        if let Some(only) = schema.get("const").or_else(|| schema.get("enum")?.get(0)) {
+            return only.clone();
+        }
+        match kind(schema) {
+            "object" => self.object(schema, fill, depth),
+            "array" => self.array(schema, fill, depth),
+            "integer" | "number" => leaves::number(schema),
+            "boolean" => Value::Bool(fill == Fill::Most),
+            "null" => Value::Null,
+            _ => leaves::string(schema, fill == Fill::Most),
+        }
+    }
+
+    fn object(&self, schema: &'a Value, fill: Fill, depth: usize) -> Value {
+        let required: Vec<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut object = Map::new();
+        for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+            if required.contains(&name.as_str()) || (fill == Fill::Most && depth < MAX_DEPTH) {
+                object.insert(name.clone(), self.value(member, fill, depth + 1));
+            }
+        }
+        let others = schema.get("additionalProperties").filter(|others| others.is_object());
+        if let Some(others) = others.filter(|_| fill == Fill::Most && depth < MAX_DEPTH) {
+            object.insert("a key of its own".into(), self.value(others, fill, depth + 1));
+        }
+        Value::Object(object)
+    }
+
+    fn array(&self, schema: &'a Value, fill: Fill, depth: usize) -> Value {
+        let least = schema["minItems"].as_u64().unwrap_or(0);
+        let wanted = if fill == Fill::Most && depth < MAX_DEPTH { least.max(1) } else { least };
+        let count = wanted.min(schema["maxItems"].as_u64().unwrap_or(u64::MAX)).min(1_000);
+        let item = schema.get("items").map_or(Value::Bool(true), |items| self.value(items, fill, depth + 1));
+        Value::Array(vec![item; count as usize])
+    }
+
+    /// Every place of a value that may hold something else, with its schema.
+    fn places(
+        &self,
+        schema: &'a Value,
+        value: &Value,
+        at: String,
+        depth: usize,
+        into: &mut Vec<(String, &'a Value)>,
+    ) {
+        let schema = self.meant(schema);
+        if depth > 0 {
+            into.push((at.clone(), schema));
+        }
+        match value {
+            Value::Object(members) => {
+                for (name, part) in members {
+                    let known = schema["properties"].get(name).or_else(|| schema.get("additionalProperties"));
+                    let step = name.replace('~', "~0").replace('/', "~1");
+                    if let Some(known) = known {
+                        self.places(known, part, format!("{at}/{step}"), depth + 1, into);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                if let (Some(first), Some(known)) = (items.first(), schema.get("items")) {
+                    self.places(known, first, format!("{at}/0"), depth + 1, into);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What to put in a place, each with a word on it.
+    fn hostile(&self, schema: &'a Value) -> Vec<(String, Value)> {
+        let choices = schema["enum"].as_array().into_iter().flatten().take(16);
+        let mut hostile: Vec<(String, Value)> =
+            choices.map(|choice| (format!("as {choice}"), choice.clone())).collect();
+        if !hostile.is_empty() {
+            return hostile;
+        }
+        match kind(schema) {
+            "array" => {
+                hostile.push(("empty".into(), Value::Array(vec![])));
+                if let Some(items) = schema.get("items") {
+                    let most = schema["maxItems"].as_u64().unwrap_or(1_000).min(1_000);
+                    let item = self.value(items, Fill::Most, MAX_DEPTH);
+                    hostile.push((format!("of {most} items"), Value::Array(vec![item; most as usize])));
+                }
+            }
+            "object" => hostile.push(("empty".into(), Value::Object(Map::new()))),
+            "integer" | "number" => hostile.extend(leaves::hostile_numbers(schema)),
+            "boolean" => hostile.extend([true, false].map(|b| (format!("as {b}"), Value::Bool(b)))),
+            "string" => hostile.extend(leaves::hostile_strings(schema)),
+            _ => {}
+        }
+        if schema["type"].as_array().is_some_and(|kinds| kinds.contains(&"null".into())) {
+            hostile.push(("null".into(), Value::Null));
+        }
+        hostile
+    }
+}
+
+/// The type of what matches a schema; where it allows several, the first that is not null.
+fn kind(schema: &Value) -> &str {
+    let named = match &schema["type"] {
+        Value::String(one) => Some(one.as_str()),
+        Value::Array(many) => many.iter().filter_map(Value::as_str).find(|kind| *kind != "null"),
+        _ => None,
+    };
+    named.unwrap_or(if schema.get("properties").is_some() {
+        "object"
+    } else if schema.get("items").is_some() {
+        "array"
+    } else {
+        "string"
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Conformance of a gate: what it declares, and how it takes whatever its own schemas let through.
+//!
+//! Calls are made without grants, so nothing outside changes. A gate passes when it always answers, with a
+//! reply or with a fault in its own words; one that traps or runs into a limit does not.
+
+mod instances;
+mod tools;
+
+use gatehouse_core::{FaultKind, Source, names::quoted, schema, source::Listing};
+use gatehouse_sandbox::Gate;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// What one check came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    /// As it must be.
+    Ok,
+    /// Not as it must be.
+    Failed,
+    /// It could not be tried.
+    Skipped,
+}
+
+/// One check.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    /// What was checked.
+    pub(crate) check: String,
+    pub(crate) verdict: Verdict,
+    /// What was found; empty where there is nothing to say.
+    pub(crate) said: String,
+}
+
+impl Line {
+    fn ok(check: impl Into<String>, said: impl Into<String>) -> Self {
+        Self { check: check.into(), verdict: Verdict::Ok, said: said.into() }
+    }
+
+    fn skipped(check: impl Into<String>, said: impl Into<String>) -> Self {
+        Self { check: check.into(), verdict: Verdict::Skipped, said: said.into() }
+    }
+
+    pub(crate) fn failed(check: impl Into<String>, said: impl Into<String>) -> Self {
+        Self { check: check.into(), verdict: Verdict::Failed, said: said.into() }
+    }
+
+    fn of(check: &str, found: Result<String, String>) -> Self {
+        match found {
+            Ok(said) => Self::ok(check, said),
+            Err(why) => Self::failed(check, why),
+        }
+    }
+}
+
+/// The first check of all; the others need a gate.
+pub(crate) const IS_A_GATE: &str = "is a component of the contract gatehouse:gate@0.1.0";
+
+/// Makes every check of a gate that could be loaded.
+pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
+    let mut lines = vec![Line::ok(IS_A_GATE, "")];
+    let listing = match gate.describe(&Map::new()).await {
+        Ok(listing) => listing,
+        Err(fault) => {
+            lines.push(Line::failed("describes itself", crate::compose::said(&fault)));
+            return lines;
+        }
+    };
+    lines.push(Line::ok("describes itself", format!("{} {}", listing.name, listing.version)));
+    let sound = listing.check();
+    let whole = sound.is_ok();
+    lines.push(Line::of("names, schemas and sizes are valid", sound.map(|()| said(&listing))));
+    lines.push(Line::of("describe says the same again", same_again(gate, &listing).await));
+    lines.push(Line::of(
+        "every parameter has a default, and that is what it means",
+        defaults(gate, &listing).await,
+    ));
+    lines.push(Line::of("an unknown parameter is refused", unknown_parameter(gate).await));
+    if !whole {
+        return lines;
+    }
+    let params = schema::with_defaults(&listing.params_schema, &Map::new());
+    let params = Value::Object(params).to_string();
+    let mut peak = 0;
+    for tool in &listing.tools {
+        lines.push(tools::check(gate, tool, &params, &mut peak).await);
+    }
+    lines.push(Line::of("a tool that it does not have is not found", tools::unknown(gate, &params).await));
+    let most = gate.limits().memory >> 20;
+    let peak = peak as f64 / f64::from(1 << 20);
+    lines.push(Line::ok(
+        "memory stays within the limit",
+        format!("at most {peak:.1} of {most} MiB in one call"),
+    ));
+    lines
+}
+
+fn said(listing: &Listing) -> String {
+    let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
+    format!("{} tool{}: {}", names.len(), if names.len() == 1 { "" } else { "s" }, names.join(", "))
+}
+
+async fn same_again(gate: &Gate, first: &Listing) -> Result<String, String> {
+    match gate.describe(&Map::new()).await {
+        Ok(again) if again == *first => Ok(String::new()),
+        Ok(_) => {
+            Err("asked twice under the same parameters, it says two things; nothing in describe may come \
+                      from the time, from chance or from the order of a hash table"
+                .into())
+        }
+        Err(fault) => Err(format!("the second time: {}", crate::compose::said(&fault))),
+    }
+}
+
+/// A preset that writes the defaults out means the same as one that leaves them out.
+async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, String> {
+    let properties = listing.params_schema.get("properties").and_then(Value::as_object);
+    let without = properties.into_iter().flatten().find(|(_, member)| member.get("default").is_none());
+    if let Some((name, _)) = without {
+        return Err(format!("parameter '{}' has no default in the params-schema", quoted(name, 64)));
+    }
+    let written = schema::with_defaults(&listing.params_schema, &Map::new());
+    // Through the host's own door: it refuses defaults that the schema does not allow.
+    gate.list(&written)
+        .await
+        .map_err(|fault| format!("its own defaults: {}", crate::compose::said(&fault)))?;
+    match gate.describe(&written).await {
+        Ok(same) if same == *listing => Ok(Value::Object(written).to_string()),
+        Ok(_) => Err("with the defaults written out it says something else than without them".into()),
+        Err(fault) => Err(format!("its own defaults: {}", crate::compose::said(&fault))),
+    }
+}
+
+async fn unknown_parameter(gate: &Gate) -> Result<String, String> {
+    let given = Map::from_iter([("no_such_parameter".to_owned(), Value::Bool(true))]);
+    match gate.list(&given).await {
+        Err(fault) if fault.kind == FaultKind::InvalidArguments => Ok(quoted(&fault.message, 120)),
+        Err(fault) => Err(format!("but not as an invalid argument: {}", crate::compose::said(&fault))),
+        Ok(_) => Err("it is taken; write \"additionalProperties\": false into the params-schema".into()),
+    }
+}

@@ -1,0 +1,65 @@
+//! One tool of a gate under everything that its schema lets through.
+
+use gatehouse_core::{FaultKind, names::quoted, outcome::Reply, schema::Schema, tool::ToolSpec};
+use gatehouse_sandbox::{End, Gate, Probe};
+use serde_json::Value;
+
+use super::{Line, instances};
+
+/// Calls a tool with each instance of its schema; `peak` learns the most memory that one took.
+pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut usize) -> Line {
+    let what = format!("tool '{}' answers whatever its schema lets through", tool.name);
+    if tool.description.trim().is_empty() {
+        return Line::failed(
+            what,
+            "it has no description, and a model that does not know it cannot choose it",
+        );
+    }
+    let tried = instances::of(&tool.input_schema);
+    if tried.is_empty() {
+        return Line::skipped(what, "no arguments were found that match its schema; call it by hand");
+    }
+    let (mut replies, mut faults) = (0, 0);
+    for instance in &tried {
+        let Probe { end, memory } = gate.try_out(&tool.name, &instance.value.to_string(), params).await;
+        *peak = (*peak).max(memory);
+        let wrong = match end {
+            End::Replied(reply) => {
+                replies += 1;
+                structured(tool, &reply).err()
+            }
+            End::Faulted(fault) if fault.message.trim().is_empty() => {
+                Some("a fault without a message".into())
+            }
+            End::Faulted(_) => {
+                faults += 1;
+                None
+            }
+            End::Ended(fault) => Some(fault.message),
+        };
+        if let Some(why) = wrong {
+            return Line::failed(what, format!("{}: {why}", instance.label));
+        }
+    }
+    Line::ok(what, format!("{} calls: {replies} replies, {faults} faults", tried.len()))
+}
+
+/// Whether the data of a reply is what the tool declares.
+fn structured(tool: &ToolSpec, reply: &Reply) -> Result<(), String> {
+    let Some(schema) = tool.output_schema.as_ref().filter(|_| !reply.is_error) else { return Ok(()) };
+    let Some(data) = &reply.structured else {
+        return Err("it declares an output schema, and its reply has no structured data".into());
+    };
+    let checked = Schema::new(schema.clone()).check(&Value::Object(data.clone()), "member");
+    checked.map_err(|why| format!("its structured data does not match its output schema: {why}"))
+}
+
+/// A host may ask for a tool that an older version of the gate had.
+pub(super) async fn unknown(gate: &Gate, params: &str) -> Result<String, String> {
+    match gate.try_out("no_such_tool", "{}", params).await.end {
+        End::Faulted(fault) if fault.kind == FaultKind::NotFound => Ok(quoted(&fault.message, 120)),
+        End::Faulted(fault) => Err(format!("but as another kind of fault: {}", fault.message)),
+        End::Replied(_) => Err("it replies as if it had it".into()),
+        End::Ended(fault) => Err(fault.message),
+    }
+}

@@ -1,0 +1,54 @@
+//! `gatehouse gates build`
+
+use std::{path::PathBuf, time::Instant};
+
+use clap::Args;
+use serde_json::json;
+
+use super::{Failure, serve};
+use crate::{
+    out,
+    scaffold::{self, Component, Project},
+};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The project's folder
+    #[arg(default_value = ".")]
+    dir: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let stop = serve::stop_on_signal();
+    tokio::select! {
+        done = build(arguments) => done,
+        () = stop.cancelled() => Err(Failure::Failed("interrupted; nothing was replaced".into())),
+    }
+}
+
+async fn build(arguments: &Arguments) -> Result<(), Failure> {
+    let project = Project::find(&arguments.dir).map_err(Failure::Usage)?;
+    let start = Instant::now();
+    let component = scaffold::build(&project).await.map_err(Failure::Failed)?;
+    let file = project.folder.join(format!("{}.wasm", project.name));
+    scaffold::place(&component.bytes, &file).map_err(Failure::Failed)?;
+    let Component { bytes, asks, others } = &component;
+    let (digest, presets) = (component.digest(), component.presets(&project.name, &file));
+    if arguments.json {
+        out::json(&json!({"name": project.name, "file": file, "bytes": bytes.len(), "sha256": digest,
+                          "asks": asks, "imports": others, "presets": presets}));
+        return Ok(());
+    }
+    let list = |names: &[String]| if names.is_empty() { "nothing".into() } else { names.join(", ") };
+    let seconds = start.elapsed().as_secs_f64();
+    out::line(format!("built        {} ({} bytes) in {seconds:.1} s", file.display(), bytes.len()));
+    out::line(format!("asks for     {}", list(asks)));
+    out::line(format!("imports      {}", list(others)));
+    out::line(format!("sha256       {digest}"));
+    out::line("\nTo serve it, write into presets.toml:\n");
+    out::line(presets.trim_end());
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `gatehouse gates check`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Failure;
+use crate::{
+    check::{self, Line, Verdict},
+    compose::Composition,
+    config::{Config, Env},
+    out,
+};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// A component file
+    file: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The gate is judged by itself: without presets.toml, without grants, under the default limits.
+pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure> {
+    let composition = Composition::new(Config::bare(env)?, &Env::default())?;
+    let lines = match composition.gate_at(&arguments.file).await {
+        Ok(gate) => check::run(&gate).await,
+        Err(why) => vec![Line::failed(check::IS_A_GATE, why)],
+    };
+    let failed = lines.iter().filter(|line| line.verdict == Verdict::Failed).count();
+    if arguments.json {
+        out::json(&json!({"file": arguments.file, "passed": failed == 0, "checks": lines}));
+    } else {
+        lines.iter().for_each(print);
+    }
+    if failed == 0 {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!("{}: {failed} of {} checks failed", arguments.file.display(), lines.len())))
+}
+
+fn print(line: &Line) {
+    let verdict = match line.verdict {
+        Verdict::Ok => "ok     ",
+        Verdict::Failed => "FAILED ",
+        Verdict::Skipped => "skipped",
+    };
+    let said = if line.said.is_empty() { String::new() } else { format!(": {}", line.said) };
+    out::line(format!("{verdict}  {}{said}", line.check));
+}

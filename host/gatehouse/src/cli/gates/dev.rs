@@ -1,0 +1,101 @@
+//! `gatehouse gates dev`
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
+
+use clap::Args;
+use gatehouse_core::{Source, source::Listing};
+use serde_json::Map;
+
+use super::{Failure, Place, serve};
+use crate::{
+    compose::Composition,
+    config::{Config, Env},
+    out,
+    scaffold::{self, Project, Watch, changes},
+};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The project's folder
+    #[arg(default_value = ".")]
+    dir: PathBuf,
+}
+
+/// Until ctrl-c. A build that runs then ends with it.
+pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let stop = serve::stop_on_signal();
+    tokio::select! {
+        done = watch(arguments, place, env) => done,
+        () = stop.cancelled() => Ok(()),
+    }
+}
+
+async fn watch(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let project = Project::find(&arguments.dir).map_err(Failure::Usage)?;
+    let composition = place.compose(env)?;
+    let target = target(&composition.config, &project)?;
+    // Before the first build, so that nothing that is saved meanwhile is missed.
+    let mut watch = Watch::start(&project.folder).map_err(Failure::Failed)?;
+    out::line(format!("watching {}; each save goes to {}", project.folder.display(), target.display()));
+    let mut known = None;
+    loop {
+        match build(&project, &composition, &target).await {
+            Ok((listing, took)) => {
+                out::line(format!("built {} in {took:.1} s", target.display()));
+                tell(known.as_deref(), &listing);
+                known = Some(listing);
+            }
+            Err(why) => out::line(format!("not built, what was there stays: {why}")),
+        }
+        let saved = watch.changed().await.map_err(Failure::Failed)?;
+        out::line(format!("saved {}", saved.join(", ")));
+    }
+}
+
+/// Where the host looks for this gate.
+fn target(config: &Config, project: &Project) -> Result<PathBuf, Failure> {
+    let named = config.gates.get(&project.name).and_then(|gate| gate.component.clone());
+    let first = config.gate_folders.first().map(|folder| folder.join(format!("{}.wasm", project.name)));
+    let target = named.or(first).ok_or_else(|| {
+        Failure::Usage(
+            "the configuration names no folder for gates; write gates = [\"gates\"] under [host]".into(),
+        )
+    });
+    // Without the dots that a configuration may have in its paths.
+    target.map(|path| path.components().collect())
+}
+
+/// Builds, asks the component what it offers, and only then puts it where a host serves it from. Seconds
+/// are those of the build.
+async fn build(
+    project: &Project,
+    composition: &Composition,
+    target: &Path,
+) -> Result<(Arc<Listing>, f64), String> {
+    let start = Instant::now();
+    let component = scaffold::build(project).await?;
+    let took = start.elapsed().as_secs_f64();
+    let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
+    let staged = scratch.path().join(format!("{}.wasm", project.name));
+    scaffold::place(&component.bytes, &staged)?;
+    let gate = composition.gate_at(&staged).await?;
+    let listing = gate.list(&Map::new()).await.map_err(|fault| crate::compose::said(&fault))?;
+    scaffold::place(&component.bytes, target)?;
+    Ok((listing, took))
+}
+
+fn tell(before: Option<&Listing>, now: &Listing) {
+    let Some(before) = before else {
+        let names: Vec<&str> = now.tools.iter().map(|tool| &*tool.name).collect();
+        return out::line(format!("  tools: {}", names.join(", ")));
+    };
+    let changes = changes(before, now);
+    if changes.is_empty() {
+        out::line("  the tools are declared as before");
+    }
+    changes.iter().for_each(|change| out::line(format!("  {change}")));
+}

@@ -1,0 +1,51 @@
+//! `gatehouse gates list`
+
+use serde_json::{Value, json};
+
+use super::{
+    Failure,
+    inspect::{inspect, strings},
+};
+use crate::{compose::Composition, out};
+
+pub(super) async fn run(json: bool, composition: &Composition) -> Result<(), Failure> {
+    let mut rows =
+        vec![vec!["GATE".into(), "VERSION".into(), "TOOLS".into(), "GRANTS".into(), "FILE".into()]];
+    let mut listed = Vec::new();
+    let mut broken = false;
+    for name in composition.gate_names() {
+        match composition.gate(&name).await {
+            Ok(gate) => {
+                let told = inspect(&gate).await;
+                broken |= told.get("error").is_some();
+                rows.push(row(&told));
+                listed.push(told);
+            }
+            Err(why) => {
+                broken = true;
+                rows.push(vec![name.clone(), "broken".into(), String::new(), String::new(), why.clone()]);
+                listed.push(json!({"name": name, "error": why}));
+            }
+        }
+    }
+    if json {
+        out::json(&listed)
+    } else {
+        out::table(&rows)
+    }
+    if broken { Err(Failure::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
+}
+
+fn row(told: &Value) -> Vec<String> {
+    let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
+    let tools = match told["error"].as_str() {
+        Some(why) => format!("broken: {why}"),
+        None => names(&told["tools"]),
+    };
+    vec![text("name"), text("version"), tools, strings(&told["granted"]), text("file")]
+}
+
+fn names(tools: &Value) -> String {
+    let names = tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str());
+    names.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,39 @@
+//! `gatehouse gates new`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Failure;
+use crate::{
+    out,
+    scaffold::{self, Language},
+};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The gate's name: words of a-z and 0-9, with - between them
+    name: String,
+    /// The language to write it in
+    #[arg(long, value_enum, default_value = "rust")]
+    lang: Language,
+    /// The folder to make [default: ./NAME]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { name, lang, dir } = arguments;
+    let folder = dir.clone().unwrap_or_else(|| PathBuf::from(name));
+    let files = scaffold::create(name, *lang, &folder).map_err(Failure::Usage)?;
+    out::line(format!("made {} with {} files; README.md says what they are", folder.display(), files.len()));
+    out::line("\nnext:");
+    out::line(format!("  cd {}", folder.display()));
+    for line in lang.prepare() {
+        out::line(format!("  {line}"));
+    }
+    out::line(format!("  {}", lang.test()));
+    out::line("  gatehouse gates build");
+    out::line(format!("  gatehouse gates check {name}.wasm"));
+    Ok(())
+}

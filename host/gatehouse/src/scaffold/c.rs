@@ -1,0 +1,102 @@
+//! C, by clang and wasi-libc. The bindings and the component are made here, in this process, so that an
+//! author needs a compiler and a C library, and nothing else.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use wasi_preview1_component_adapter_provider as adapter;
+use wit_bindgen_core::{Files, wit_parser::Resolve};
+use wit_component::ComponentEncoder;
+
+use super::{Project, Tools, program};
+
+pub(super) const TOOLS: Tools = Tools {
+    mark: "gate.c",
+    template: &[
+        ("gate.c", include_str!("../../templates/c/gate.c")),
+        ("weather.c", include_str!("../../templates/c/weather.c")),
+        ("weather.h", include_str!("../../templates/c/weather.h")),
+        ("json.c", include_str!("../../templates/c/json.c")),
+        ("json.h", include_str!("../../templates/c/json.h")),
+        ("test_weather.c", include_str!("../../templates/c/test_weather.c")),
+        ("Makefile", include_str!("../../templates/c/Makefile")),
+        ("README.md", include_str!("../../templates/c/README.md")),
+        (".gitignore", include_str!("../../templates/c/gitignore")),
+    ],
+    prepare: &[],
+    test: "make test",
+};
+
+const INSTALL: &str = "It takes clang, its linker for WebAssembly, and a C library:\n  \
+    Debian: apt install clang lld wasi-libc libclang-rt-dev-wasm32\n  \
+    macOS and others: the WASI SDK (github.com/WebAssembly/wasi-sdk), unpacked to /opt/wasi-sdk";
+
+/// Where the WASI SDK says to put it.
+const WASI_SDK: &str = "/opt/wasi-sdk/bin/clang";
+
+/// Where bindings go; the folder is not kept in version control.
+const GENERATED: &str = "build/generated";
+
+/// Compiles every `.c` file of the project's top folder but for `test_*.c`.
+pub(super) async fn build(project: &Project, output: &Path) -> Result<Vec<u8>, String> {
+    let bindings = bindings(&project.folder)?;
+    let clang = if Path::new(WASI_SDK).exists() { WASI_SDK } else { "clang" };
+    let mut command = program::command(clang, &project.folder);
+    // A reactor is a module whose exports are called; nothing in it runs by itself.
+    command.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-Wall", "-Oz"]);
+    command.args(["-Wl,--strip-all", "-I.", "-I", GENERATED, "-o"]).arg(output);
+    command.args(sources(&project.folder)?).args(bindings);
+    let compiled = program::run(&mut command, INSTALL).await;
+    compiled.map_err(|why| match why.contains(INSTALL) {
+        true => why,
+        false => format!("{why}\nWhere it lacks a header of C, wasm-ld or clang_rt: {INSTALL}"),
+    })?;
+    let module = fs::read(output).map_err(|error| format!("clang wrote no module: {error}"))?;
+    componentize(&module).map_err(|error| format!("the module fits no component: {error:#}"))
+}
+
+fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let names = entries.flatten().map(|entry| PathBuf::from(entry.file_name()));
+    let mut sources: Vec<PathBuf> = names
+        .filter(|name| name.extension().is_some_and(|extension| extension == "c"))
+        .filter(|name| !name.to_string_lossy().starts_with("test_"))
+        .collect();
+    sources.sort();
+    Ok(sources)
+}
+
+/// Writes the bindings of the project's world, and gives what of them is compiled and linked.
+fn bindings(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let wit = folder.join("wit");
+    let bad = |error: &dyn std::fmt::Display| format!("{}: {error:#}", wit.display());
+    let mut resolve = Resolve::default();
+    let (package, _) = resolve.push_dir(&wit).map_err(|error| bad(&error))?;
+    let world = resolve.select_world(&[package], None).map_err(|error| bad(&error))?;
+    let mut made = Files::default();
+    let generated = wit_bindgen_c::Opts::default().build().generate(&mut resolve, world, &mut made);
+    generated.map_err(|error| bad(&error))?;
+    let mut linked = Vec::new();
+    for (name, content) in made.iter() {
+        let path = Path::new(GENERATED).join(name);
+        let file = folder.join(&path);
+        let written = fs::create_dir_all(folder.join(GENERATED)).and_then(|()| fs::write(&file, content));
+        written.map_err(|error| format!("{}: {error}", file.display()))?;
+        if !name.ends_with(".h") {
+            linked.push(path);
+        }
+    }
+    Ok(linked)
+}
+
+/// The linker's module as a component; the adapter stands between the WASI of the C library and today's.
+fn componentize(module: &[u8]) -> Result<Vec<u8>, impl std::fmt::Display + use<>> {
+    let adapter = adapter::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
+    ComponentEncoder::default()
+        .validate(true)
+        .module(module)
+        .and_then(|encoder| encoder.adapter(adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
+        .and_then(|encoder| encoder.encode())
+}

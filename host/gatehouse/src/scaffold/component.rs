@@ -1,0 +1,96 @@
+//! A component that was built: what it imports, found without compiling it, and its way to where it belongs.
+
+use std::{fs, io::Write, path::Path};
+
+use sha2::{Digest, Sha256};
+use wit_component::DecodedWasm;
+
+/// Capabilities that every gate has, and the shared nouns.
+const FREE: [&str; 3] = ["context", "text", "types"];
+
+/// A component, whole.
+pub(crate) struct Component {
+    pub(crate) bytes: Vec<u8>,
+    /// Capabilities it asks for, by name, sorted.
+    pub(crate) asks: Vec<String>,
+    /// Full names of the other interfaces it imports.
+    pub(crate) others: Vec<String>,
+}
+
+impl Component {
+    /// Reads what a toolchain wrote. The error says why it is no component.
+    pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, String> {
+        let decoded = wit_component::decode(&bytes);
+        let decoded = decoded.map_err(|error| format!("what was built is no component: {error:#}"))?;
+        let DecodedWasm::Component(resolve, world) = decoded else {
+            return Err("what was built is no component but a package of interfaces".into());
+        };
+        let imports = resolve.worlds[world].imports.keys().map(|key| resolve.name_world_key(key));
+        let (ours, mut others): (Vec<_>, Vec<_>) =
+            imports.partition(|name| name.starts_with("gatehouse:gate/"));
+        let capability = |name: &String| {
+            let name = name.trim_start_matches("gatehouse:gate/").split('@').next().unwrap_or_default();
+            name.to_owned()
+        };
+        let mut asks: Vec<String> = ours.iter().map(capability).filter(|name| name != "types").collect();
+        asks.sort();
+        others.sort();
+        Ok(Self { bytes, asks, others })
+    }
+
+    /// SHA-256, hexadecimal.
+    pub(crate) fn digest(&self) -> String {
+        Sha256::digest(&self.bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What to write into presets.toml so that a host serves it.
+    pub(crate) fn presets(&self, name: &str, file: &Path) -> String {
+        let quoted = |text: &str| toml::Value::from(text).to_string();
+        let mut block = format!("[gates.{name}]\ncomponent = {}\n", quoted(&file.display().to_string()));
+        let granted = |ask: &&String| !FREE.contains(&ask.as_str()) && *ask != "http";
+        let grants: Vec<String> = self.asks.iter().filter(granted).map(|ask| quoted(ask)).collect();
+        if !grants.is_empty() {
+            block += &format!("grants = [{}]\n", grants.join(", "));
+        }
+        if self.asks.iter().any(|ask| ask == "http") {
+            block += &format!(
+                "\n[gates.{name}.http]       # the hosts it may reach\n\"api.example.com\" = {{}}\n"
+            );
+        }
+        block + &format!("\n[presets.{name}]\ngates.{name} = {{}}\n")
+    }
+}
+
+/// Puts the bytes there in one step, so that a watching host never sees half a file.
+pub(crate) fn place(bytes: &[u8], file: &Path) -> Result<(), String> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let written = fs::create_dir_all(folder).and_then(|()| {
+        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
+        temporary.write_all(bytes)?;
+        #[cfg(unix)]
+        fs::set_permissions(temporary.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+        temporary.persist(file).map(drop).map_err(|error| error.error)
+    });
+    written.map_err(|error| format!("{}: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_block_grants_what_is_asked_for_and_no_more() {
+        let asks = ["context", "http", "knowledge"].map(str::to_owned).to_vec();
+        let component = Component { bytes: vec![], asks, others: vec![] };
+        let block = component.presets("weather", Path::new("/a \"b\"/weather.wasm"));
+        let table: toml::Table = block.parse().expect("TOML");
+        assert_eq!(table["gates"]["weather"]["grants"].as_array().map(Vec::len), Some(1), "{block}");
+        assert_eq!(table["gates"]["weather"]["component"].as_str(), Some("/a \"b\"/weather.wasm"));
+        assert!(table["gates"]["weather"]["http"].is_table() && table["presets"]["weather"].is_table());
+    }
+
+    #[test]
+    fn what_is_no_component_is_refused() {
+        assert!(Component::read(b"garbage".to_vec()).is_err());
+    }
+}

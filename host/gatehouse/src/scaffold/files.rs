@@ -1,0 +1,51 @@
+//! What the binary carries for new projects: the contract, and what every template has in common.
+
+/// Where the contract lies in a project, as the tools of the component model look for it.
+pub(super) const CONTRACT_FOLDER: &str = "wit/deps/gatehouse-gate";
+
+/// The files of the contract.
+pub(super) const CONTRACT: &[(&str, &str)] = &[
+    ("catalog.wit", include_str!("../../../../wit/0.1.0/catalog.wit")),
+    ("context.wit", include_str!("../../../../wit/0.1.0/context.wit")),
+    ("http.wit", include_str!("../../../../wit/0.1.0/http.wit")),
+    ("knowledge.wit", include_str!("../../../../wit/0.1.0/knowledge.wit")),
+    ("kv.wit", include_str!("../../../../wit/0.1.0/kv.wit")),
+    ("text.wit", include_str!("../../../../wit/0.1.0/text.wit")),
+    ("tools.wit", include_str!("../../../../wit/0.1.0/tools.wit")),
+    ("types.wit", include_str!("../../../../wit/0.1.0/types.wit")),
+    ("world.wit", include_str!("../../../../wit/0.1.0/world.wit")),
+];
+
+/// The world of a project whose language imports it whole.
+pub(super) const WORLD: &str = include_str!("../../templates/common/world.wit");
+
+/// A configuration to try the gate with.
+pub(super) const PRESETS: &str = include_str!("../../templates/common/presets.toml");
+
+/// A template's text with the gate's name in it.
+pub(super) fn filled(text: &str, name: &str) -> String {
+    text.replace("{{name}}", name)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::{collections::BTreeSet, path::Path};
+
+    use super::*;
+
+    /// Fails unless the list has every file of a folder of the repository, and no other.
+    pub(crate) fn complete(list: &[(&str, &str)], folder: &str) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+        let entries = std::fs::read_dir(&folder).expect("the folder");
+        let there: BTreeSet<String> = entries
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        let listed: BTreeSet<String> = list.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!(listed, there, "the list beside this test names what lies in {}", folder.display());
+    }
+
+    #[test]
+    fn the_whole_contract_is_carried() {
+        complete(CONTRACT, "wit/0.1.0");
+    }
+}

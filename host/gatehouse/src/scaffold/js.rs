@@ -1,0 +1,34 @@
+//! JavaScript, by componentize-qjs: QuickJS and the project in one component, initialised while it is built.
+
+use std::{fs, path::Path, process::Stdio};
+
+use super::{Project, Tools, program};
+
+pub(super) const TOOLS: Tools = Tools {
+    mark: "package.json",
+    template: &[
+        ("gate.js", include_str!("../../templates/js/gate.js")),
+        ("weather.js", include_str!("../../templates/js/weather.js")),
+        ("weather.test.js", include_str!("../../templates/js/weather.test.js")),
+        ("package.json", include_str!("../../templates/js/package.json")),
+        ("README.md", include_str!("../../templates/js/README.md")),
+        (".gitignore", include_str!("../../templates/js/gitignore")),
+    ],
+    prepare: &["npm install"],
+    test: "npm test",
+};
+
+const INSTALL: &str = "Install it into the project:\n  npm install --save-dev componentize-qjs@0.4.5\n\
+    (Node 18 or newer; Debian: apt install nodejs npm; macOS: brew install node)";
+
+/// `node_modules/.bin/componentize-qjs`, else the one in the search path.
+pub(super) async fn build(project: &Project, output: &Path) -> Result<Vec<u8>, String> {
+    let tool = program::find(&project.folder, "node_modules/.bin/componentize-qjs", "componentize-qjs");
+    let mut command = program::command(tool, &project.folder);
+    // Functions of the contract are synchronous, and so is the host's side of them.
+    command.args(["--wit", "wit", "--js", "gate.js", "--module-root", ".", "--sync", "--output"]).arg(output);
+    // It tells its options there; errors go to standard error.
+    command.stdout(Stdio::null());
+    program::run(&mut command, INSTALL).await?;
+    fs::read(output).map_err(|error| format!("componentize-qjs wrote no component: {error}"))
+}

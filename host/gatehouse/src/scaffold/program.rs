@@ -1,0 +1,88 @@
+//! Running the tools of a language. They end with the future that waits for them, and all that they started
+//! ends with them.
+
+use std::{
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+
+use crate::out;
+
+/// A program of a project: a local one where it is installed, else the one in the search path.
+pub(super) fn find(folder: &Path, local: &str, name: &str) -> PathBuf {
+    let local = folder.join(local);
+    if local.exists() { local } else { PathBuf::from(name) }
+}
+
+/// A command in a project. It reads nothing, and what it prints goes to standard error.
+pub(super) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir(folder).stdin(Stdio::null()).stdout(io::stderr()).kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
+    command
+}
+
+/// Runs a command to its end. `install` says how to get the program where it is missing.
+pub(super) async fn run(command: &mut Command, install: &str) -> Result<(), String> {
+    start(command, install)?.wait().await.map(drop)
+}
+
+/// Runs a command and gives what it printed to standard output.
+pub(super) async fn output(command: &mut Command, install: &str) -> Result<Vec<u8>, String> {
+    start(command.stdout(Stdio::piped()), install)?.wait().await
+}
+
+/// Asks a program something, without a word to anybody. None where it cannot answer.
+pub(super) async fn ask(command: &mut Command) -> Option<String> {
+    let answer = command.stdout(Stdio::piped()).stderr(Stdio::null()).output().await.ok()?;
+    answer.status.success().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned())
+}
+
+/// A program that runs, the leader of its group.
+struct Running {
+    name: String,
+    child: Child,
+}
+
+fn start(command: &mut Command, install: &str) -> Result<Running, String> {
+    let name = command.as_std().get_program().to_string_lossy().into_owned();
+    let words: Vec<_> = command.as_std().get_args().map(|word| word.to_string_lossy()).collect();
+    out::note(format!("$ {name} {}", words.join(" ")));
+    match command.spawn() {
+        Ok(child) => Ok(Running { name, child }),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(format!("'{name}' is not installed here.\n{install}"))
+        }
+        Err(error) => Err(format!("'{name}' cannot be started: {error}")),
+    }
+}
+
+impl Running {
+    async fn wait(mut self) -> Result<Vec<u8>, String> {
+        let mut printed = Vec::new();
+        if let Some(mut stdout) = self.child.stdout.take() {
+            let read = tokio::io::AsyncReadExt::read_to_end(&mut stdout, &mut printed).await;
+            read.map_err(|error| format!("'{}' cannot be heard: {error}", self.name))?;
+        }
+        let status = self.child.wait().await.map_err(|error| format!("'{}' is lost: {error}", self.name))?;
+        if status.success() { Ok(printed) } else { Err(format!("'{}' failed ({status}).", self.name)) }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A program that was waited for has no id any more.
+        let group = self.child.id().and_then(|id| Pid::from_raw(id as i32));
+        if let Some(group) = group {
+            // It may have ended a moment ago, which is as well.
+            let _gone = kill_process_group(group, Signal::TERM);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A project: a folder, its language and its name.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use wit_bindgen_core::wit_parser::{Resolve, UnresolvedPackageGroup};
+
+use super::{Language, files, sdk};
+
+/// A folder with the sources of one gate.
+#[derive(Debug)]
+pub(crate) struct Project {
+    /// Absolute.
+    pub(crate) folder: PathBuf,
+    /// What it is written in.
+    pub(crate) language: Language,
+    /// What the component is called, without `.wasm`.
+    pub(crate) name: String,
+}
+
+impl Project {
+    /// Looks at a folder. The error says what is missing in it.
+    pub(crate) fn find(folder: &Path) -> Result<Self, String> {
+        let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+        let language = Language::ALL.into_iter().find(|language| folder.join(language.tools().mark).exists());
+        let Some(language) = language else {
+            let marks = Language::ALL.map(|language| language.tools().mark).join(", ");
+            return Err(format!(
+                "{}: is no gate's project: there is none of {marks}. `gatehouse gates new` makes one.",
+                folder.display()
+            ));
+        };
+        let name = match language {
+            Language::Rust => super::rust::name(&folder)?,
+            _ => package_name(&folder)?,
+        };
+        Ok(Self { folder, language, name })
+    }
+}
+
+/// The name of the WIT package of a project, which is the name of the gate.
+fn package_name(folder: &Path) -> Result<String, String> {
+    let mut resolve = Resolve::default();
+    let wit = folder.join("wit");
+    let parsed = resolve.push_dir(&wit).map_err(|error| format!("{}: {error:#}", wit.display()));
+    parsed.map(|(package, _)| resolve.packages[package].name.name.clone())
+}
+
+/// Makes a new project in `folder`, which must be empty or not be there, and gives the paths of its files.
+/// The error says what is in the way.
+pub(crate) fn create(name: &str, language: Language, folder: &Path) -> Result<Vec<String>, String> {
+    check_name(name)?;
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(format!(
+            "{}: is not empty; name another folder with --dir, or empty this one",
+            folder.display()
+        ));
+    }
+    let mut written: Vec<(String, String)> = Vec::new();
+    let mut add = |path: &str, text: &str| written.push((path.to_owned(), files::filled(text, name)));
+    for (path, text) in language.tools().template {
+        add(path, text);
+    }
+    add("presets.toml", files::PRESETS);
+    for (file, text) in files::CONTRACT {
+        add(&format!("{}/{file}", files::CONTRACT_FOLDER), text);
+    }
+    match language {
+        Language::Rust => written.extend(sdk::files()?),
+        Language::Python | Language::Js | Language::C => add("wit/world.wit", files::WORLD),
+    }
+    for (path, text) in &written {
+        let path = folder.join(path);
+        let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, text));
+        made.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(written.into_iter().map(|(path, _)| path).collect())
+}
+
+/// A gate's name is the name of a file, of a WIT package and of a package of its language.
+fn check_name(name: &str) -> Result<(), String> {
+    let refused = |why: &str| {
+        let shown = gatehouse_core::names::quoted(name, 64);
+        Err(format!("'{shown}' cannot be the name of a gate: {why}; write for example my-gate"))
+    };
+    let word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
+    if name.len() > 64 || !name.split('-').all(word) {
+        return refused(
+            "it has words of a-z and 0-9, each of which begins with a letter, and - between them",
+        );
+    }
+    // WIT has words of its own, `interface` for one.
+    match UnresolvedPackageGroup::parse("world.wit", &format!("package author:{name};\n")) {
+        Ok(_) => Ok(()),
+        Err(_) => refused("WIT has another meaning for it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_some_tool_would_refuse_are_refused_at_once() {
+        for good in ["weather", "my-gate2", "x"] {
+            assert_eq!(check_name(good), Ok(()), "{good}");
+        }
+        for bad in ["", "Weather", "my_gate", "2nd", "a--b", "-a", "a-", "../x", "interface", &"x".repeat(65)]
+        {
+            assert!(check_name(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn every_new_project_is_known_for_what_it_is() {
+        for language in Language::ALL {
+            let folder = tempfile::tempdir().expect("a folder");
+            let made = create("weather", language, folder.path()).expect("made");
+            for file in ["README.md", ".gitignore", "presets.toml", "wit/deps/gatehouse-gate/types.wit"] {
+                assert!(made.iter().any(|path| path == file), "{language:?}: {file}");
+            }
+            let left = made.iter().filter(|path| {
+                fs::read_to_string(folder.path().join(path)).is_ok_and(|text| text.contains("{{name}}"))
+            });
+            assert_eq!(left.count(), 0, "{language:?}");
+            let project = Project::find(folder.path()).expect("a project");
+            assert_eq!((project.language, project.name.as_str()), (language, "weather"));
+            assert!(create("weather", language, folder.path()).is_err(), "nothing is overwritten");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Python, by componentize-py: CPython and the project in one component, initialised while it is built.
+
+use std::{fs, path::Path};
+
+use super::{Project, Tools, program};
+
+pub(super) const TOOLS: Tools = Tools {
+    mark: "gate.py",
+    template: &[
+        ("gate.py", include_str!("../../templates/python/gate.py")),
+        ("weather.py", include_str!("../../templates/python/weather.py")),
+        ("test_weather.py", include_str!("../../templates/python/test_weather.py")),
+        ("requirements.txt", include_str!("../../templates/python/requirements.txt")),
+        ("README.md", include_str!("../../templates/python/README.md")),
+        (".gitignore", include_str!("../../templates/python/gitignore")),
+    ],
+    prepare: &["python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"],
+    test: "python3 -m unittest",
+};
+
+const INSTALL: &str = "Install it into the project:\n  \
+    python3 -m venv .venv && .venv/bin/pip install componentize-py==0.25.1\n\
+    (Debian has Python's venv in the package python3-venv; macOS: brew install python)";
+
+/// `.venv/bin/componentize-py`, else the one in the search path.
+pub(super) async fn build(project: &Project, output: &Path) -> Result<Vec<u8>, String> {
+    let folder = &project.folder;
+    let tool = program::find(folder, ".venv/bin/componentize-py", "componentize-py");
+    let mut command = program::command(tool, folder);
+    command.args(["--quiet", "--wit-path", "wit", "componentize", "gate", "--output"]).arg(output);
+    // Its errors are those of Python; the stack of the tool itself helps nobody.
+    command.env("RUST_BACKTRACE", "0").env("PYTHONDONTWRITEBYTECODE", "1");
+    if folder.join(".venv").exists() {
+        command.env("VIRTUAL_ENV", folder.join(".venv"));
+    }
+    program::run(&mut command, INSTALL).await?;
+    fs::read(output).map_err(|error| format!("componentize-py wrote no component: {error}"))
+}

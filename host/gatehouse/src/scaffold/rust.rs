@@ -1,0 +1,78 @@
+//! Rust, by cargo and the target wasm32-wasip2, which gives a component without further tools.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use super::{Project, Tools, program};
+use crate::out;
+
+pub(super) const TOOLS: Tools = Tools {
+    mark: "Cargo.toml",
+    template: &[
+        ("Cargo.toml", include_str!("../../templates/rust/Cargo.toml.in")),
+        ("src/lib.rs", include_str!("../../templates/rust/lib.rs")),
+        ("src/forecast.rs", include_str!("../../templates/rust/forecast.rs")),
+        ("src/convert.rs", include_str!("../../templates/rust/convert.rs")),
+        ("README.md", include_str!("../../templates/rust/README.md")),
+        (".gitignore", include_str!("../../templates/rust/gitignore")),
+    ],
+    prepare: &[],
+    test: "cargo test",
+};
+
+const TARGET: &str = "wasm32-wasip2";
+
+const INSTALL: &str =
+    "Install Rust with rustup: https://rustup.rs (Debian: apt install rustup; macOS: brew install rustup)";
+
+/// The package's name, which is the gate's.
+pub(super) fn name(folder: &Path) -> Result<String, String> {
+    let file = folder.join("Cargo.toml");
+    let bad = |why: &dyn std::fmt::Display| format!("{}: {why}", file.display());
+    let manifest: toml::Table =
+        fs::read_to_string(&file).map_err(|error| bad(&error))?.parse().map_err(|error| bad(&error))?;
+    let name = manifest.get("package").and_then(|package| package.get("name")).and_then(|name| name.as_str());
+    name.map(str::to_owned).ok_or_else(|| bad(&"has no package.name"))
+}
+
+/// `cargo build --release`; the component is where cargo says that it put it.
+pub(super) async fn build(project: &Project) -> Result<Vec<u8>, String> {
+    ensure_target(&project.folder).await?;
+    let mut command = program::command("cargo", &project.folder);
+    command.args(["build", "--release", "--target", TARGET, "--message-format=json-render-diagnostics"]);
+    let messages = program::output(&mut command, INSTALL).await?;
+    let manifest = project.folder.join("Cargo.toml");
+    let messages = String::from_utf8_lossy(&messages);
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let ours =
+        |message: &Value| message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == manifest);
+    let files = messages
+        .filter(ours)
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
+    let component =
+        files.filter_map(|file| Some(file.as_str()?.to_owned())).find(|file| file.ends_with(".wasm"));
+    let Some(component) = component else {
+        return Err(format!(
+            "{}: built no component; write crate-type = [\"cdylib\", \"rlib\"] under [lib]",
+            manifest.display()
+        ));
+    };
+    fs::read(&component).map_err(|error| format!("{component}: {error}"))
+}
+
+/// Installs the target into the toolchain of the project, if it is not there, and says so.
+async fn ensure_target(folder: &Path) -> Result<(), String> {
+    let mut command = program::command("rustc", folder);
+    command.args(["--print", "target-libdir", "--target", TARGET]);
+    // Without rustc there is no cargo either, which says so with the way to get both.
+    let Some(libraries) = program::ask(&mut command).await else { return Ok(()) };
+    if Path::new(&libraries).exists() {
+        return Ok(());
+    }
+    out::note(format!("the Rust target {TARGET} is not installed; installing it"));
+    let mut command = program::command("rustup", folder);
+    let hint =
+        format!("The Rust target {TARGET} is missing. {INSTALL}, then run `rustup target add {TARGET}`.");
+    program::run(command.args(["target", "add", TARGET]), &hint).await
+}

@@ -1,0 +1,108 @@
+//! The SDK as new Rust projects get it: its sources, in a folder of the project, so that a project needs
+//! nothing that is not on crates.io.
+
+use toml::{Table, Value};
+
+use super::files::CONTRACT_FOLDER;
+
+/// The SDK's sources, by file name.
+const SOURCES: &[(&str, &str)] = &[
+    ("bindings.rs", include_str!("../../../../gates/sdk/src/bindings.rs")),
+    ("conformance.rs", include_str!("../../../../gates/sdk/src/conformance.rs")),
+    ("context.rs", include_str!("../../../../gates/sdk/src/context.rs")),
+    ("count.rs", include_str!("../../../../gates/sdk/src/count.rs")),
+    ("fault.rs", include_str!("../../../../gates/sdk/src/fault.rs")),
+    ("gate.rs", include_str!("../../../../gates/sdk/src/gate.rs")),
+    ("http.rs", include_str!("../../../../gates/sdk/src/http.rs")),
+    ("knowledge.rs", include_str!("../../../../gates/sdk/src/knowledge.rs")),
+    ("lib.rs", include_str!("../../../../gates/sdk/src/lib.rs")),
+    ("names.rs", include_str!("../../../../gates/sdk/src/names.rs")),
+    ("params.rs", include_str!("../../../../gates/sdk/src/params.rs")),
+    ("reply.rs", include_str!("../../../../gates/sdk/src/reply.rs")),
+    ("schema.rs", include_str!("../../../../gates/sdk/src/schema.rs")),
+    ("testing.rs", include_str!("../../../../gates/sdk/src/testing.rs")),
+    ("text.rs", include_str!("../../../../gates/sdk/src/text.rs")),
+    ("tool.rs", include_str!("../../../../gates/sdk/src/tool.rs")),
+];
+
+/// Its manifest, and the one of the workspace whose versions it uses.
+const MANIFEST: &str = include_str!("../../../../gates/sdk/Cargo.toml");
+const WORKSPACE: &str = include_str!("../../../../Cargo.toml");
+
+/// Where the sources say that the contract is.
+const CONTRACT_OF_SOURCES: &str = "path: \"../../wit/0.1.0\"";
+
+/// The files of the folder `sdk/`, by path in the project.
+pub(super) fn files() -> Result<Vec<(String, String)>, String> {
+    let moved = format!("path: \"../{CONTRACT_FOLDER}\"");
+    let source =
+        |(name, text): &(&str, &str)| (format!("sdk/src/{name}"), text.replace(CONTRACT_OF_SOURCES, &moved));
+    let mut files: Vec<(String, String)> = SOURCES.iter().map(source).collect();
+    files.push(("sdk/Cargo.toml".into(), manifest()?));
+    Ok(files)
+}
+
+/// The manifest without its workspace: what it takes from there is written out, and what only our own tests
+/// and lints need is left out.
+fn manifest() -> Result<String, String> {
+    let broken = |error: toml::de::Error| format!("the SDK that this binary carries is broken: {error}");
+    let mut manifest: Table = MANIFEST.parse().map_err(broken)?;
+    let workspace: Table = WORKSPACE.parse().map_err(broken)?;
+    let workspace = workspace.get("workspace").and_then(Value::as_table).cloned().unwrap_or_default();
+    let shared = |part: &str, key: &str| workspace.get(part)?.get(key).cloned();
+    manifest.remove("lints");
+    manifest.remove("dev-dependencies");
+    for part in ["package", "dependencies"] {
+        let Some(table) = manifest.get_mut(part).and_then(Value::as_table_mut) else { continue };
+        for (key, value) in table.iter_mut() {
+            if value.get("workspace").and_then(Value::as_bool) == Some(true)
+                && let Some(inherited) = shared(part, key)
+            {
+                *value = merged(inherited, value);
+            }
+        }
+    }
+    toml::to_string(&manifest).map_err(|error| format!("the SDK that this binary carries is broken: {error}"))
+}
+
+/// What a member inherits, with what it says beside `workspace = true`.
+fn merged(inherited: Value, own: &Value) -> Value {
+    let own: Table =
+        own.as_table().into_iter().flatten().filter(|(key, _)| *key != "workspace").map(owned).collect();
+    if own.is_empty() {
+        return inherited;
+    }
+    let mut table = match inherited {
+        Value::Table(table) => table,
+        version => Table::from_iter([("version".to_owned(), version)]),
+    };
+    table.extend(own);
+    Value::Table(table)
+}
+
+fn owned((key, value): (&String, &Value)) -> (String, Value) {
+    (key.clone(), value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_sdk_is_carried() {
+        super::super::files::tests::complete(SOURCES, "gates/sdk/src");
+    }
+
+    #[test]
+    fn the_sdk_of_a_project_needs_no_workspace() {
+        let files = files().expect("files");
+        let text = |name: &str| &files.iter().find(|(path, _)| path == name).expect("a file").1;
+        assert!(text("sdk/src/bindings.rs").contains("path: \"../wit/deps/gatehouse-gate\""));
+        let manifest: Table = text("sdk/Cargo.toml").parse().expect("TOML");
+        assert!(!text("sdk/Cargo.toml").contains("workspace"), "{manifest}");
+        let dependencies = manifest["dependencies"].as_table().expect("dependencies");
+        assert_eq!(dependencies["jsonschema"]["optional"], Value::Boolean(true));
+        assert!(dependencies["jsonschema"]["version"].is_str() && dependencies["schemars"].is_str());
+        assert_eq!(manifest["package"]["edition"].as_str(), Some("2024"));
+    }
+}

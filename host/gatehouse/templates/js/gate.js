@@ -1,0 +1,66 @@
+// What the host calls: the two exports of the contract. The tools themselves are in weather.js.
+// Names of WIT are camel case here; a fault is thrown as a plain object.
+
+import http from "gatehouse:gate/http@0.1.0";
+
+import { DEFAULTS, Failure, PARAMS_SCHEMA, TOOLS } from "./weather.js";
+
+export const tools = {
+  // Must be pure: the same parameters give the same bytes. The host checks them against the schema.
+  describe(params) {
+    const given = { ...DEFAULTS, ...JSON.parse(params) };
+    return {
+      name: "{{name}}",
+      version: "0.1.0",
+      summary: "The weather, and its numbers on two scales.",
+      paramsSchema: JSON.stringify(PARAMS_SCHEMA),
+      tools: TOOLS.map((tool) => ({
+        name: tool.name,
+        title: tool.title,
+        description: tool.description(given),
+        inputSchema: JSON.stringify(tool.input),
+        outputSchema: JSON.stringify(tool.output),
+        intent: "query",
+        effect: "read-only",
+        idempotent: true,
+        openWorld: tool.openWorld,
+        dryRun: null,
+      })),
+    };
+  },
+
+  // The arguments match the tool's schema already, and the parameters have the defaults filled in.
+  call(call) {
+    const tool = TOOLS.find((tool) => tool.name === call.tool);
+    if (!tool) throw fault("not-found", `This gate has no tool '${call.tool}'.`, null);
+    try {
+      const { text, data } = tool.run(JSON.parse(call.arguments), JSON.parse(call.params), fetchText);
+      return { content: [{ tag: "text", val: text }], structured: JSON.stringify(data), isError: false };
+    } catch (error) {
+      // What else is thrown is a fault of the host (not granted, not reachable, too slow), or a bug.
+      throw error instanceof Failure ? fault(error.kind, error.message, error.hint) : error;
+    }
+  },
+};
+
+function fault(kind, message, hint) {
+  return { kind, message, hint, retryable: kind === "unavailable" };
+}
+
+/** Asks through the host. */
+function fetchText(url) {
+  const headers = [{ name: "Accept", value: "application/json" }];
+  const { status, body } = http.fetch({ method: "GET", url, headers, body: null, timeoutMs: 10_000 });
+  return { status, text: decode(body) };
+}
+
+/** UTF-8 to text: this JavaScript has no TextDecoder. */
+function decode(bytes) {
+  let escaped = "";
+  for (const byte of bytes) escaped += "%" + byte.toString(16).padStart(2, "0");
+  try {
+    return decodeURIComponent(escaped);
+  } catch {
+    throw new Failure("unavailable", "The weather service sent something that is not text.", null);
+  }
+}

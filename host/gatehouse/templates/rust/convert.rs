@@ -1,0 +1,54 @@
+//! `convert`: from Celsius to Fahrenheit. It asks nobody.
+
+use gatehouse_sdk::{Call, Fault, Reply, Tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Params, fahrenheit, rounded};
+
+const ABSOLUTE_ZERO: f64 = -273.15;
+
+/// The arguments. An unknown one is refused, with the name that was meant.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Convert {
+    /// Degrees Celsius.
+    #[schemars(range(max = 1_000_000))]
+    celsius: f64,
+}
+
+/// The reply as data; `gatehouse gates check` sees to it that it matches the schema.
+#[derive(Serialize, JsonSchema)]
+struct Converted {
+    celsius: f64,
+    fahrenheit: f64,
+}
+
+pub fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Convert>("convert")
+        .title("Convert")
+        .description(|_| "Changes a temperature from Celsius to Fahrenheit.")
+        .idempotent()
+        .output::<Converted>()
+        .run(convert)
+}
+
+fn convert(_: &Call<Params>, Convert { celsius }: Convert) -> Result<Reply, Fault> {
+    if celsius < ABSOLUTE_ZERO {
+        return Err(Fault::invalid(format!("Nothing is colder than {ABSOLUTE_ZERO} °C.")).hint("Check the sign."));
+    }
+    let data = Converted { celsius, fahrenheit: rounded(fahrenheit(celsius)) };
+    Reply::markdown(format!("{celsius:.1} °C is {:.1} °F.", data.fahrenheit)).structured(&data)
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_sdk::{FaultKind, testing};
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let call = |arguments| testing::call(&crate::gate(), "convert", arguments, "{}");
+        assert_eq!(call(r#"{"celsius": 7.5}"#).expect("a reply").text(), "7.5 °C is 45.5 °F.");
+        assert_eq!(call(r#"{"celsius": -300}"#).expect_err("a fault").kind, FaultKind::InvalidArguments);
+    }
+}

@@ -1,0 +1,112 @@
+//! `forecast`: what a weather service says of a city. The host sends the request, and adds the credentials
+//! that presets.toml has for the service; this code never sees them.
+
+use gatehouse_sdk::{Call, Fault, Reply, Tool, http::Request};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Params, Units, fahrenheit, rounded};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Forecast {
+    /// The city, for example Oslo.
+    #[schemars(length(min = 1, max = 80))]
+    city: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Forecasted {
+    city: String,
+    sky: String,
+    temperature: f64,
+    unit: &'static str,
+}
+
+/// What the service sends.
+#[derive(Deserialize)]
+struct Report {
+    sky: String,
+    celsius: f64,
+}
+
+pub fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Forecast>("forecast")
+        .title("Forecast")
+        .description(|params| {
+            format!(
+                "What the weather is like in a city right now: the sky, and the temperature in {}. \
+                 Without a city it is {}.",
+                params.units.sign(),
+                params.default_city
+            )
+        })
+        .idempotent()
+        .open_world()
+        .output::<Forecasted>()
+        .run(forecast)
+}
+
+fn forecast(call: &Call<Params>, args: Forecast) -> Result<Reply, Fault> {
+    let Params { units, default_city, service } = &call.params;
+    let city = args.city.unwrap_or_else(|| default_city.clone());
+    let url = format!("{service}/v1/now?city={}", percent_encoded(&city));
+    // Where the host will not, or cannot, its fault is the answer.
+    let answer = Request::get(url).header("accept", "application/json").timeout_ms(10_000).send()?;
+    match answer.status {
+        200 => {}
+        404 => {
+            let fault = Fault::not_found(format!("The weather service knows no city '{city}'."));
+            return Err(fault.hint("Check how it is spelt."));
+        }
+        401 | 403 => {
+            let fault = Fault::denied("The weather service refused the gate's credentials.");
+            return Err(fault.hint("Check the header under [gates.{{name}}.http] in presets.toml."));
+        }
+        status => return Err(Fault::unavailable(format!("The weather service answered with status {status}."))),
+    }
+    let report: Report = serde_json::from_slice(&answer.body)
+        .map_err(|_| Fault::unavailable("The weather service sent something that is no weather report."))?;
+    let celsius = report.celsius;
+    let temperature = rounded(if *units == Units::Metric { celsius } else { fahrenheit(celsius) });
+    let (sky, unit) = (report.sky, units.sign());
+    Reply::markdown(format!("{city}: {sky}, {temperature:.1} {unit}"))
+        .structured(&Forecasted { city, sky, temperature, unit })
+}
+
+/// As the value of a query.
+fn percent_encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    let encoded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(encoded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_sdk::{
+        FaultKind,
+        http::Response,
+        testing::{self, Fake},
+    };
+
+    #[test]
+    fn a_forecast_is_for_the_city_of_the_preset_and_on_its_scale() {
+        let host = Fake::new().fetch(|request| {
+            assert_eq!(request.url, "https://api.weather.example/v1/now?city=S%C3%A3o%20Paulo");
+            Ok(Response::new(200, r#"{"sky": "light rain", "celsius": 7.5}"#))
+        });
+        let params = r#"{"default_city": "São Paulo", "units": "imperial"}"#;
+        let reply = host.run(|| testing::call(&crate::gate(), "forecast", "{}", params)).expect("a reply");
+        assert_eq!(reply.text(), "São Paulo: light rain, 45.5 °F");
+    }
+
+    #[test]
+    fn each_failure_of_the_service_has_its_kind() {
+        use FaultKind::{Denied, NotFound, Unavailable};
+        for (status, kind) in [(404, NotFound), (403, Denied), (500, Unavailable), (200, Unavailable)] {
+            let host = Fake::new().fetch(move |_| Ok(Response::new(status, "{}")));
+            let fault = host.run(|| testing::call(&crate::gate(), "forecast", r#"{"city": "Oslo"}"#, "{}"));
+            assert_eq!(fault.expect_err("a fault").kind, kind);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! `gates check` finds what is wrong, and says where.
+
+use serde_json::Value;
+
+use crate::support::Place;
+
+fn checked(place: &Place, file: &str, code: i32) -> Value {
+    let ran = place.run(&["gates", "check", file, "--json"]);
+    assert_eq!(ran.code(), code, "{}\n{}", ran.stdout(), ran.stderr());
+    serde_json::from_str(&ran.stdout()).expect("JSON")
+}
+
+fn line<'a>(told: &'a Value, check: &str) -> &'a Value {
+    let mut lines = told["checks"].as_array().expect("checks").iter();
+    lines
+        .find(|line| line["check"].as_str().is_some_and(|text| text.contains(check)))
+        .unwrap_or_else(|| panic!("{check}: {told:#}"))
+}
+
+#[test]
+fn the_shipped_gates_pass_without_any_configuration() {
+    let place = Place::with("this is no configuration", &["kg", "idea", "code"]);
+    for gate in ["kg", "idea", "code"] {
+        let told = checked(&place, &format!("gates/{gate}.wasm"), 0);
+        assert_eq!(told["passed"], true, "{told:#}");
+    }
+    let text = place.run(&["gates", "check", "gates/idea.wasm"]).stdout();
+    assert!(text.lines().all(|line| line.starts_with("ok ")), "{text}");
+}
+
+#[test]
+fn a_gate_that_dies_of_what_its_schema_allows_fails_with_the_call() {
+    let place = Place::with("", &["echo"]);
+    let told = checked(&place, "gates/echo.wasm", 1);
+    let big = line(&told, "tool 'big'");
+    assert_eq!(big["verdict"], "failed", "{told:#}");
+    assert!(big["said"].as_str().is_some_and(|said| said.starts_with("with 'bytes' as ")), "{big}");
+    assert_eq!(line(&told, "tool 'echo'")["verdict"], "ok", "{told:#}");
+    assert_eq!(line(&told, "not found")["verdict"], "failed", "it says another kind of fault: {told:#}");
+    let ran = place.run(&["gates", "check", "gates/echo.wasm"]);
+    assert!(ran.stdout().contains("FAILED   tool 'big'"), "{}", ran.stdout());
+    assert!(ran.stderr().contains("gates/echo.wasm: 2 of 10 checks failed"), "{}", ran.stderr());
+}
+
+#[test]
+fn what_is_no_gate_fails_the_first_check() {
+    let place = Place::with("", &[]);
+    place.write("x.wasm", "garbage");
+    let told = checked(&place, "x.wasm", 1);
+    assert!(
+        told["checks"][0]["said"].as_str().is_some_and(|why| why.contains("is not WebAssembly")),
+        "{told}"
+    );
+    assert_eq!(told["checks"].as_array().map(Vec::len), Some(1));
+}

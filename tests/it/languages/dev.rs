@@ -1,0 +1,90 @@
+//! `gates dev`: every save is built and told, and a mistake replaces nothing.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    time::Duration,
+};
+
+use super::Author;
+use crate::support::installed;
+
+/// Longer than any build of a test takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+struct Dev {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Dev {
+    fn start(author: &Author) -> Self {
+        let mut command = author.place.command(&["gates", "dev"]);
+        command.current_dir(author.path("")).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("start gatehouse");
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().expect("stdout"));
+        std::thread::spawn(move || {
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .take_while(|line| sender.send(line.clone()).is_ok())
+                .for_each(drop);
+        });
+        Self { child, lines }
+    }
+
+    /// The first line that holds this, and all before it.
+    fn says(&self, wanted: &str) -> String {
+        let mut said = String::new();
+        while !said.contains(wanted) {
+            let line = self.lines.recv_timeout(PATIENCE);
+            said += &line.unwrap_or_else(|error| panic!("no '{wanted}' ({error}) in:\n{said}"));
+            said.push('\n');
+        }
+        said
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn every_save_is_built_and_a_mistake_replaces_nothing() {
+    if installed("GATEHOUSE_TEST_CLANG").is_none() {
+        return;
+    }
+    let author = Author::new("c");
+    let change = |file: &str, from: &str, to: &str| {
+        let text = fs::read_to_string(author.path(file)).expect("a source");
+        assert!(text.contains(from), "{file}: no {from}");
+        fs::write(author.path(file), text.replace(from, to)).expect("saved");
+    };
+    let mut dev = Dev::start(&author);
+    dev.says("  tools: forecast, convert\n");
+    let component = author.path("weather.wasm");
+    let first = fs::read(&component).expect("a component");
+
+    change("gate.c", "'maximum': 1000000,", "'maximum': 5000,");
+    let said = dev.says("~ tool 'convert': ");
+    assert!(said.contains("saved gate.c\n") && said.contains("arguments (~celsius)"), "{said}");
+    let second = fs::read(&component).expect("a component");
+    assert_ne!(first, second);
+
+    change("weather.c", "return celsius * 9 / 5 + 32;", "return nonsense;");
+    dev.says("not built, what was there stays: 'clang' failed");
+    assert_eq!(fs::read(&component).expect("a component"), second);
+
+    change("weather.c", "return nonsense;", "return celsius * 9 / 5 + 32.0;");
+    dev.says("  the tools are declared as before\n");
+
+    let ended = Command::new("kill").arg(dev.child.id().to_string()).status().expect("kill");
+    assert!(ended.success());
+    assert_eq!(dev.child.wait().expect("ended").code(), Some(0), "a signal is how it ends");
+}

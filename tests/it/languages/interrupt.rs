@@ -1,0 +1,66 @@
+//! Builds that cannot run, and builds that are given up.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use super::Author;
+use crate::support::Place;
+
+/// Longer than a signal takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_missing_tool_is_named_with_the_way_to_get_it() {
+    for (language, tool, install) in [
+        ("rust", "'cargo' is not installed here", "https://rustup.rs"),
+        (
+            "python",
+            "'componentize-py' is not installed here",
+            ".venv/bin/pip install componentize-py==0.25.1",
+        ),
+        ("js", "'componentize-qjs' is not installed here", "npm install --save-dev componentize-qjs@0.4.5"),
+        ("c", "'clang' is not installed here", "apt install clang lld wasi-libc libclang-rt-dev-wasm32"),
+    ] {
+        let author = Author::new(language);
+        let output = author.build().env("PATH", author.path("nothing")).output().expect("run gatehouse");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{language}: {said}");
+        assert!(said.contains(tool) && said.contains(install), "{language}: {said}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_no_project_is_refused() {
+    let place = Place::with("", &[]);
+    let ran = place.run(&["gates", "build"]);
+    assert_eq!(ran.code(), 2);
+    assert!(ran.stderr().contains("`gatehouse gates new` makes one"), "{}", ran.stderr());
+    let ran = place.run(&["gates", "new", "My_Gate"]);
+    assert_eq!(ran.code(), 2);
+    assert!(ran.stderr().contains("'My_Gate' cannot be the name of a gate"), "{}", ran.stderr());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_build_that_is_given_up_leaves_nobody_behind() {
+    let author = Author::new("python");
+    let script = "#!/bin/sh\nsleep 1000 &\necho \"child $!\" >&2\nwait\n";
+    let tool = author.place.write("weather/.venv/bin/componentize-py", script);
+    fs::set_permissions(tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    let mut host = author.build().stderr(Stdio::piped()).spawn().expect("start gatehouse");
+    let stderr = BufReader::new(host.stderr.take().expect("stderr"));
+    let mut lines = stderr.lines().map_while(Result::ok);
+    let child = lines.find_map(|line| line.strip_prefix("child ").map(str::to_owned)).expect("it started");
+    assert!(Command::new("kill").arg(host.id().to_string()).status().expect("kill").success());
+    assert_eq!(host.wait().expect("ended").code(), Some(1));
+    let start = Instant::now();
+    while Path::new("/proc").join(&child).join("exe").exists() {
+        assert!(start.elapsed() < PATIENCE, "process {child} still runs");
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,36 @@
+//! Rust, by cargo. The project gets our own lock file, so that it builds what is here already.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::Author;
+use crate::support::repository;
+
+/// What cargo and rustup need of the environment; the builds of all tests share a folder.
+fn cargo_environment() -> Vec<(&'static str, PathBuf)> {
+    let home = PathBuf::from(env::var_os("HOME").unwrap_or_default());
+    let or_home = |name: &str, folder: &str| env::var_os(name).map_or(home.join(folder), PathBuf::from);
+    let mut environment = vec![
+        ("CARGO_HOME", or_home("CARGO_HOME", ".cargo")),
+        ("RUSTUP_HOME", or_home("RUSTUP_HOME", ".rustup")),
+        ("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust-gate")),
+    ];
+    environment.extend(env::var_os("RUSTUP_TOOLCHAIN").map(|name| ("RUSTUP_TOOLCHAIN", name.into())));
+    environment
+}
+
+#[test]
+fn a_gate_in_rust_keeps_its_promises() {
+    let author = Author::new("rust");
+    fs::copy(repository().join("Cargo.lock"), author.path("Cargo.lock")).expect("the lock file");
+    author.runs(Command::new(env!("CARGO")).args(["test", "--quiet"]).envs(cargo_environment()));
+    let mut build = author.build();
+    build.envs(cargo_environment());
+    let told = author.built(build);
+    assert_eq!(told["asks"], serde_json::json!(["http"]), "what is not used is not asked for");
+    author.passes_every_check();
+    author.keeps_its_promises();
+}
