@@ -21,6 +21,7 @@ mod machine_code;
 mod state;
 mod ticker;
 mod warm;
+mod weigh;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The databases of the house. This crate keeps the knowledge graph; it knows SQLite, wiki folders and
+//! The databases of the house. This crate keeps the knowledge graph and what gates keep; it knows SQLite, wiki folders and
 //! nothing of gates, wires or models. What it stores for the house it offers as the ports of
 //! `gatehouse-core`.
 //!

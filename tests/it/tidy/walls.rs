@@ -35,7 +35,7 @@ const ONLY: [(&str, &[&str]); 9] = [
     ("clap", &["host/gatehouse"]),
     ("toml", &["host/gatehouse", "tests"]),
     ("reqwest", &[]),
-    ("wit-bindgen", &["gates/sdk", "tests/fixtures/gates/echo"]),
+    ("wit-bindgen", &["gates/sdk", "tests/fixtures/gates/echo", "tests/fixtures/gates/liar"]),
 ];
 
 struct Crate {
