@@ -67,11 +67,8 @@ fn what_nobody_can_see_is_taken_out_and_said() {
     let tool = &listed["result"]["tools"][0];
     assert_eq!((&tool["description"], &tool["title"]), (&json!("Lies."), &json!("Liar")), "{tool}");
     assert_eq!(tool["inputSchema"]["properties"]["a"]["description"], "bc");
-    let log = client.log_with("invisible characters were removed");
-    assert!(
-        log.contains("gate=\"liar\"") && log.contains("tool=\"lied\"") && log.contains("count=25"),
-        "{log}"
-    );
+    let log = client.log_with("tool=\"lied\" count=25");
+    assert!(log.contains("invisible characters were removed") && log.contains("gate=\"liar\""), "{log}");
     // Also at a start that reads the listing from the index.
     Client::start(&place, "p").log_with("invisible characters were removed");
 }
