@@ -32,11 +32,11 @@ fn lies_about_tools_are_refused_by_name() {
         ("no_object", "tool 'lied': its input schema is not of type object"),
         ("output", "tool 'lied': its output schema"),
         ("params", "params-schema"),
-        ("many", "lists 100000 tools, the most is 512"),
+        ("crowd", "lists 600 tools, the most is 512"),
         ("name", "contains '\\u{202e}'"),
         ("long", "tool 'lied': its description is longer than 65536 bytes"),
         ("hidden_name", "tool 'lied': its input schema hides characters in '\\u{61}\\u{200b}'"),
-        ("deep", "params-schema is not JSON"),
+        ("deep", "params-schema is not JSON: recursion limit exceeded"),
     ] {
         let told = refusal(lie);
         assert!(told.contains("Gate 'liar' broke the contract") && told.contains(expected), "{lie}: {told}");
@@ -50,6 +50,7 @@ fn a_describe_that_does_not_answer_is_ended() {
         ("loop", "Gate 'liar' was stopped after 5 s."),
         ("sleep", "Gate 'liar' was stopped after 5 s."),
         ("trap", "Gate 'liar' trapped"),
+        ("many", "Gate 'liar' sent more than 16 MiB at once."),
         ("flood", "Gate 'liar' sent more than 16 MiB at once."),
         ("fault", "no"),
     ] {
@@ -66,11 +67,8 @@ fn what_nobody_can_see_is_taken_out_and_said() {
     let tool = &listed["result"]["tools"][0];
     assert_eq!((&tool["description"], &tool["title"]), (&json!("Lies."), &json!("Liar")), "{tool}");
     assert_eq!(tool["inputSchema"]["properties"]["a"]["description"], "bc");
-    let log = client.log_with("invisible characters were removed");
-    assert!(
-        log.contains("gate=\"liar\"") && log.contains("tool=\"lied\"") && log.contains("count=25"),
-        "{log}"
-    );
+    let log = client.log_with("tool=\"lied\" count=25");
+    assert!(log.contains("invisible characters were removed") && log.contains("gate=\"liar\""), "{log}");
     // Also at a start that reads the listing from the index.
     Client::start(&place, "p").log_with("invisible characters were removed");
 }

@@ -65,16 +65,16 @@ fn a_call_that_was_given_up_takes_its_instance_with_it() {
 
 #[test]
 fn the_deadline_is_each_calls_own() {
-    let presets = "[gates.vices]\ninstance = \"reuse\"\nlimits = { time = \"300 ms\" }\n\
+    let presets = "[gates.vices]\ninstance = \"reuse\"\nlimits = { time = \"500 ms\" }\n\
                    [presets.p]\ngates.vices = {}\n";
     let place = Place::with(presets, &["vices"]);
     let mut client = Client::start(&place, "p");
     for _ in 0..2 {
         // Longer than one call may take, all together, in one instance.
         for _ in 0..20 {
-            assert_eq!(client.text("vice_progress", json!({})), "hurried");
+            assert_eq!(client.text("nap", json!({})), "rested");
         }
-        assert!(client.fails("vice_loop", json!({})).contains("stopped after 0.3 s"));
+        assert!(client.fails("vice_loop", json!({})).contains("stopped after 0.5 s"));
     }
 }
 

@@ -190,8 +190,7 @@ fn randomness_comes_in_small_portions() {
 
 #[test]
 fn limits_are_the_gates_own() {
-    let presets =
-        "[gates.vices]\nlimits = { log_lines = 3, copy = \"64 KiB\" }\n[presets.bad]\ngates.vices = {}\n";
+    let presets = "[gates.vices]\nlimits = { memory = \"128 MiB\", log_lines = 3, copy = \"64 KiB\" }\n[presets.bad]\ngates.vices = {}\n";
     let place = Place::with(presets, &["vices"]);
     let mut client = Client::start(&place, "bad");
     assert_eq!(client.text("vice_log", json!({})), "said a lot");

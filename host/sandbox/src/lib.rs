@@ -23,6 +23,7 @@ mod probe;
 mod state;
 mod ticker;
 mod warm;
+mod weigh;
 
 use std::sync::Arc;
 

@@ -28,7 +28,7 @@ use crate::{
     instance::Ready,
     limits::Limits,
     machine_code::MachineCode,
-    warm,
+    warm, weigh,
 };
 
 /// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
@@ -181,6 +181,10 @@ impl Shared {
         let bad = |why: String| LoadError::new(file, why);
         let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
         check_header(&wasm).map_err(|why| bad(why.into()))?;
+        let functions = weigh::functions(&wasm);
+        if functions > weigh::MAX_FUNCTIONS {
+            return Err(bad(format!("has {functions} functions, the most is {}", weigh::MAX_FUNCTIONS)));
+        }
         let digest = hex(&Sha256::digest(&wasm));
         admit(&digest).map_err(bad)?;
         let runtime = self.runtime().map_err(bad)?;

@@ -86,7 +86,9 @@ impl State {
         let text = self.output.text();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let start = lines.len().saturating_sub(5);
-        gatehouse_core::names::quoted(&lines[start..].join(" | "), 500)
+        // Line by line, so that a long one does not hide those after it.
+        let lines = lines[start..].iter().map(|line| gatehouse_core::names::quoted(line, 160));
+        lines.collect::<Vec<_>>().join(" | ")
     }
 }
 

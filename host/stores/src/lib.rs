@@ -1,6 +1,6 @@
-//! The databases of the house. This crate keeps the knowledge graph; it knows SQLite, wiki folders and
-//! nothing of gates, wires or models. What it stores for the house it offers as the ports of
-//! `gatehouse-core`.
+//! The databases of the house. This crate keeps the knowledge graph, and what gates store under keys; it
+//! knows SQLite, wiki folders and nothing of wires, sandboxes or models. What it stores for the house it offers
+//! as the ports of `gatehouse-core`.
 //!
 //! `wiki` is shared by all engines, `sqlite` is one engine, `knowledge` joins the two behind the port.
 

@@ -37,7 +37,10 @@ const ONLY: [(&str, &[&str]); 11] = [
     ("reqwest", &["host/wire"]),
     ("rustls", &["host/wire"]),
     ("wasmparser", &["host/sandbox"]),
-    ("wit-bindgen", &["gates/sdk", "tests/fixtures/gates/echo", "host/gatehouse"]),
+    (
+        "wit-bindgen",
+        &["gates/sdk", "tests/fixtures/gates/echo", "tests/fixtures/gates/liar", "host/gatehouse"],
+    ),
 ];
 
 struct Crate {

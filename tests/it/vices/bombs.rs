@@ -130,7 +130,8 @@ fn many_memories_are_refused() {
 
 #[test]
 fn memories_share_one_limit_from_the_start() {
-    let memories = [&[2][..], &[&[0][..], &leb(600)].concat().repeat(2)].concat();
+    // 63.75 MiB, and what the fixture's own module brings.
+    let memories = [&[1, 0][..], &leb(1_020)].concat();
     let told = refusal(&module(&[(5, memories)]));
     assert!(told.contains("Gate 'bomb' ran out of memory: its limit is 64 MiB."), "{told}");
 }
@@ -140,6 +141,13 @@ fn a_start_function_that_never_ends_is_ended() {
     let [declared, bodies] = functions(1, &[0x03, 0x40, 0x0c, 0x00, 0x0b, 0x0b]);
     let told = refusal(&module(&[(1, TYPES.to_vec()), declared, (8, vec![0]), bodies]));
     assert!(told.contains("Gate 'bomb' was stopped after 5 s."), "{told}");
+}
+
+#[test]
+fn more_functions_than_any_gate_has_are_refused_unread() {
+    let [declared, bodies] = functions(100_001, &[0x0b]);
+    let told = refusal(&module(&[(1, TYPES.to_vec()), declared, bodies]));
+    assert!(told.contains("functions, the most is 100000"), "{told}");
 }
 
 #[test]
