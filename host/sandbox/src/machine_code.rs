@@ -18,6 +18,9 @@ use wasmtime::{Engine, component::Component};
 /// How long machine code is kept that no gate has any more.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 
+/// How much of that is kept: an interpreter that is built again and again leaves 40 MB each time.
+const KEPT_BYTES: u64 = 512 << 20;
+
 /// The time of last use is noted at most this often.
 const NOTED: Duration = Duration::from_secs(24 * 3600);
 
@@ -65,19 +68,31 @@ impl MachineCode {
         }
     }
 
-    /// Removes what belongs to none of these components and was neither made nor used for [`KEPT`]. Other
-    /// hosts may know other components, and an old version may be needed again: hence the wait.
+    /// Removes what belongs to none of these components and was neither made nor used for [`KEPT`], and of
+    /// the rest the oldest, beyond [`KEPT_BYTES`]. Other hosts may know other components, and an old version
+    /// may be needed again: hence the wait.
     pub(crate) fn sweep(&self, digests: &BTreeSet<String>) {
         if !private(&self.folder) {
             return;
         }
+        let mut idle = Vec::new();
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
             let code = path.extension().is_some_and(|extension| extension == "cwasm");
             let known = name.split('-').next().is_some_and(|digest| digests.contains(digest));
-            let used = entry.metadata().and_then(|meta| meta.modified()).ok();
-            let old = used.and_then(|used| used.elapsed().ok()).is_some_and(|age| age > KEPT);
-            if code && !known && old {
+            let meta = entry.metadata().and_then(|meta| Ok((meta.modified()?, meta.len())));
+            if let Ok((used, size)) = meta
+                && code
+                && !known
+            {
+                idle.push((used.elapsed().unwrap_or_default(), size, path));
+            }
+        }
+        idle.sort();
+        let mut kept = 0;
+        for (age, size, path) in idle {
+            kept += size;
+            if age > KEPT || kept > KEPT_BYTES {
                 let _ = fs::remove_file(path);
             }
         }

@@ -2,11 +2,9 @@
 
 use std::{fs, io::Write, path::Path};
 
+use gatehouse_core::capability::Capability;
 use sha2::{Digest, Sha256};
 use wit_component::DecodedWasm;
-
-/// Capabilities that every gate has, and the shared nouns.
-const FREE: [&str; 3] = ["context", "text", "types"];
 
 /// A component, whole.
 pub(crate) struct Component {
@@ -47,14 +45,17 @@ impl Component {
     pub(crate) fn presets(&self, name: &str, file: &Path) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let mut block = format!("[gates.{name}]\ncomponent = {}\n", quoted(&file.display().to_string()));
-        let granted = |ask: &&String| !FREE.contains(&ask.as_str()) && *ask != "http";
-        let grants: Vec<String> = self.asks.iter().filter(granted).map(|ask| quoted(ask)).collect();
-        if !grants.is_empty() {
+        let asked =
+            Capability::ALL.into_iter().filter(|known| self.asks.iter().any(|ask| ask == known.as_str()));
+        let (blocks, entries): (Vec<Capability>, Vec<Capability>) =
+            asked.filter(|capability| !capability.always_granted()).partition(|c| c.granted_by_block());
+        if !entries.is_empty() {
+            let grants: Vec<String> = entries.iter().map(|entry| quoted(entry.as_str())).collect();
             block += &format!("grants = [{}]\n", grants.join(", "));
         }
-        if self.asks.iter().any(|ask| ask == "http") {
+        for capability in blocks {
             block += &format!(
-                "\n[gates.{name}.http]       # the hosts it may reach\n\"api.example.com\" = {{}}\n"
+                "\n[gates.{name}.{capability}]       # the hosts it may reach\n\"api.example.com\" = {{}}\n"
             );
         }
         block + &format!("\n[presets.{name}]\ngates.{name} = {{}}\n")

@@ -36,12 +36,22 @@ pub(super) mod tests {
     /// Fails unless the list has every file of a folder of the repository, and no other.
     pub(crate) fn complete(list: &[(&str, &str)], folder: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
-        let entries = std::fs::read_dir(&folder).expect("the folder");
-        let there: BTreeSet<String> = entries
-            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
-            .collect();
+        let mut there = BTreeSet::new();
+        collect(&folder, "", &mut there);
         let listed: BTreeSet<String> = list.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(listed, there, "the list beside this test names what lies in {}", folder.display());
+    }
+
+    fn collect(folder: &Path, below: &str, into: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).expect("the folder") {
+            let path = entry.expect("an entry").path();
+            let name = format!("{below}{}", path.file_name().expect("a name").to_string_lossy());
+            if path.is_dir() {
+                collect(&path, &format!("{name}/"), into);
+            } else {
+                into.insert(name);
+            }
+        }
     }
 
     #[test]

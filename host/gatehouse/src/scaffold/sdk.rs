@@ -8,6 +8,7 @@ use super::files::CONTRACT_FOLDER;
 /// The SDK's sources, by file name.
 const SOURCES: &[(&str, &str)] = &[
     ("bindings.rs", include_str!("../../../../gates/sdk/src/bindings.rs")),
+    ("catalog.rs", include_str!("../../../../gates/sdk/src/catalog.rs")),
     ("conformance.rs", include_str!("../../../../gates/sdk/src/conformance.rs")),
     ("context.rs", include_str!("../../../../gates/sdk/src/context.rs")),
     ("count.rs", include_str!("../../../../gates/sdk/src/count.rs")),
@@ -16,11 +17,14 @@ const SOURCES: &[(&str, &str)] = &[
     ("http.rs", include_str!("../../../../gates/sdk/src/http.rs")),
     ("knowledge.rs", include_str!("../../../../gates/sdk/src/knowledge.rs")),
     ("lib.rs", include_str!("../../../../gates/sdk/src/lib.rs")),
+    ("kv.rs", include_str!("../../../../gates/sdk/src/kv.rs")),
     ("names.rs", include_str!("../../../../gates/sdk/src/names.rs")),
     ("params.rs", include_str!("../../../../gates/sdk/src/params.rs")),
     ("reply.rs", include_str!("../../../../gates/sdk/src/reply.rs")),
     ("schema.rs", include_str!("../../../../gates/sdk/src/schema.rs")),
     ("testing.rs", include_str!("../../../../gates/sdk/src/testing.rs")),
+    ("testing/host.rs", include_str!("../../../../gates/sdk/src/testing/host.rs")),
+    ("testing/kv.rs", include_str!("../../../../gates/sdk/src/testing/kv.rs")),
     ("text.rs", include_str!("../../../../gates/sdk/src/text.rs")),
     ("tool.rs", include_str!("../../../../gates/sdk/src/tool.rs")),
 ];
