@@ -123,3 +123,56 @@ fn arguments_in_a_string_are_parsed() {
     assert_ne!(answer["result"]["isError"], true, "{answer}");
     assert!(answer["result"].get("resultType").is_none(), "not a field of this protocol version: {answer}");
 }
+
+#[test]
+fn a_client_that_leaves_in_the_middle_of_a_call_takes_the_call_with_it() {
+    use std::{io::Write, net::TcpStream};
+
+    let presets =
+        "[gates.vices]\nlimits = { time = \"60 s\", concurrency = 1 }\n[presets.bad]\ngates.vices = {}\n";
+    let place = Place::with(presets, &["vices"]);
+    let host = Http::start(&place, "bad", &[]);
+    let mut call = list();
+    call["method"] = json!("tools/call");
+    call["params"]["name"] = json!("vice_loop");
+    call["params"]["arguments"] = json!({});
+    let address = host.base.trim_start_matches("http://").to_owned();
+    let body = call.to_string();
+    let mut leaving = TcpStream::connect(&address).expect("a connection");
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+         mcp-method: tools/call\r\nmcp-name: vice_loop\r\nmcp-protocol-version: 2026-07-28\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    leaving.write_all(head.as_bytes()).and_then(|()| leaving.write_all(body.as_bytes())).expect("a request");
+    drop(leaving);
+    // One call at a time, and the loop's sixty seconds outlast the test's patience.
+    let session = host.session("/mcp", &[]);
+    let params = json!({"name": "well_behaved", "arguments": {}});
+    let answer = host.request("/mcp", &session, "tools/call", params);
+    assert_eq!(answer["result"]["content"][0]["text"], "fine", "{answer}");
+}
+
+#[test]
+fn a_thousand_calls_at_once_are_all_answered() {
+    let place = Place::with("[presets.one]\ngates.echo = {}\n", &["echo"]);
+    let host = Http::start(&place, "one", &[]);
+    let mut call = list();
+    call["method"] = json!("tools/call");
+    call["params"]["name"] = json!("echo");
+    call["params"]["arguments"] = json!({"text": "here"});
+    let headers =
+        [("mcp-method", "tools/call"), ("mcp-name", "echo"), ("mcp-protocol-version", "2026-07-28")];
+    let answered: usize = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..50)
+            .map(|_| {
+                scope.spawn(|| {
+                    let calls = (0..20).map(|_| host.post("/mcp", &call, &headers));
+                    calls.filter(|(status, _, body)| *status == 200 && body.contains("here")).count()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("a thread")).sum()
+    });
+    assert_eq!(answered, 1_000);
+}

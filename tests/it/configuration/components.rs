@@ -88,3 +88,40 @@ fn a_gate_that_was_replaced_while_the_host_was_stopped_is_seen_for_what_it_is() 
     place.write("gates/idea.wasm", "garbage");
     says(&refused(&place, &[], &[]), &["idea.wasm: is not WebAssembly"]);
 }
+
+#[test]
+fn a_gate_of_another_contract_is_refused_and_the_contract_is_named() {
+    let mut bytes = fs::read(Place::with("", &["echo"]).path("gates/echo.wasm")).expect("a gate");
+    let (known, unknown) = (b"gatehouse:gate/tools@0.1.0", b"gatehouse:gate/tools@7.1.0");
+    let places: Vec<usize> =
+        (0..bytes.len() - known.len()).filter(|at| bytes[*at..].starts_with(known)).collect();
+    assert!(!places.is_empty(), "the component names what it exports");
+    for at in places {
+        bytes[at..at + known.len()].copy_from_slice(unknown);
+    }
+    says(&refuses_component(&bytes), &["contract gatehouse:gate@0.1.0"]);
+}
+
+#[test]
+fn a_file_of_a_size_that_no_gate_has_is_not_even_read() {
+    let place = Place::with("[presets.full]\ngates.weather = {}\n", &[]);
+    let file = fs::File::create(place.path("gates/weather.wasm")).expect("a file");
+    file.set_len(257 << 20).expect("a long file without content");
+    says(&refused(&place, &[], &[]), &["weather.wasm: has 269484032 bytes, the most is 268435456"]);
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_used_costs_speed_and_what_is_kept_and_nothing_else() {
+    let place = Place::with("[presets.full]\ngates.echo = {}\ngates.idea = {}\n", &["echo", "idea"]);
+    let state = place.write("not-a-folder", "a file");
+    let mut client = crate::support::Client::raw(
+        &place,
+        &["serve", "--preset", "full"],
+        &[("GATEHOUSE_STATE", state.to_str().expect("a path"))],
+    );
+    client.initialize("2025-11-25");
+    assert_eq!(client.text("echo", serde_json::json!({"text": "still"})), "still");
+    let said = client.fails("wiki_idea_search", serde_json::json!({"query": "anything"}));
+    assert!(said.contains("not-a-folder"), "{said}");
+    client.log_with("cannot be kept");
+}

@@ -119,3 +119,21 @@ fn answers_of_many_share_one_room() {
     let refused = text.matches("too large together").count();
     assert!((1..=2).contains(&whole) && whole + refused == 4, "{text}");
 }
+
+#[test]
+fn a_call_that_waits_for_a_server_can_be_given_up() {
+    let server = Server::start();
+    let presets = format!(
+        "[gates.fetch]\nlimits = {{ time = \"60 s\", concurrency = 1 }}\n[gates.fetch.http]\n{}\n[presets.web]\ngates.fetch = {{}}\n",
+        open(&server)
+    );
+    let (_place, mut client) = with(&presets, "fetch", &[]);
+    let params = json!({"name": "fetch", "arguments": {"url": server.url("/stuck")}});
+    let id = client.ask("tools/call", params);
+    while server.seen().is_empty() {
+        std::thread::yield_now();
+    }
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    // One call at a time: this works only because the one that waits gave its turn back.
+    assert!(fetch(&mut client, &server.url("/")).ends_with("ok"));
+}

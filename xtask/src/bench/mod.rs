@@ -15,6 +15,7 @@ mod p1_latency;
 mod p2_throughput;
 mod p3_start;
 mod p4_memory;
+mod p5_reload;
 mod p6_large;
 
 use std::fs;
@@ -41,6 +42,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P2", about: "calls a second with many in flight", run: p2_throughput::run },
     Measurement { id: "P3", about: "cold start", run: p3_start::run },
     Measurement { id: "P4", about: "memory", run: p4_memory::run },
+    Measurement { id: "P5", about: "hot reload of a gate", run: p5_reload::run },
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
 ];
 

@@ -146,7 +146,7 @@ impl Server {
     }
 
     /// A request whose result is wanted as data.
-    fn ask(&mut self, method: &str, parameters: &str) -> Result<Value> {
+    pub(crate) fn ask(&mut self, method: &str, parameters: &str) -> Result<Value> {
         let id = self.prepare(method, parameters);
         self.exchange(id)?;
         let mut reply: Value = serde_json::from_slice(&self.reply)?;

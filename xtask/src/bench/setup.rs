@@ -57,6 +57,11 @@ impl Bench {
         if self.quick { full.div_ceil(5) } else { full }
     }
 
+    /// Whether the native server stands in for the gateway.
+    pub(crate) fn noise(&self) -> bool {
+        self.noise
+    }
+
     /// Makes the files of a gateway with so many gates.
     pub(crate) fn gateway(&self, gates: usize) -> Result<Gateway> {
         let folder = self.folder.join(format!("{gates}-gates"));
@@ -106,6 +111,17 @@ impl Bench {
 }
 
 impl Gateway {
+    /// Puts a version of the first gate in its place that says `new` instead of `old`, a text of the same
+    /// length.
+    pub(crate) fn replace(&self, bench: &Bench, old: &str, new: &str) -> Result<()> {
+        let mut bytes =
+            fs::read(&bench.gate).with_context(|| format!("cannot read {}", bench.gate.display()))?;
+        let at = bytes.windows(old.len()).position(|window| window == old.as_bytes());
+        let at = at.with_context(|| format!("the gate does not say '{old}'"))?;
+        bytes[at..at + old.len()].copy_from_slice(new.as_bytes());
+        crate::gates::place(&self.folder.join("gates/g01.wasm"), &bytes).map(drop)
+    }
+
     /// Forgets everything that was compiled, indexed or remembered.
     pub(crate) fn forget(&self) -> Result<()> {
         match fs::remove_dir_all(self.state()) {

@@ -1,0 +1,58 @@
+//! P5: from the moment a new version of a gate lies in its folder until a client that asks gets its tools.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::report::{Bound, Judged, Report, Row};
+use super::setup::Bench;
+use super::stats::{Paired, median};
+
+const ROUNDS: usize = 25;
+
+/// How often the client asks meanwhile; asking takes processor time from the compiler.
+const BETWEEN: Duration = Duration::from_millis(2);
+
+/// Longer than any reload that works.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    if bench.noise() {
+        return Ok(());
+    }
+    let gateway = bench.gateway(1)?;
+    let mut server = bench.start(&gateway)?;
+    let mut times = Paired::default();
+    for round in 1..=bench.rounds(ROUNDS) {
+        // Never seen before, so it is compiled; what the client sees differs in one description.
+        let marked = format!("Returns {round:04}text.");
+        gateway.replace(bench, "Returns the text.", &marked)?;
+        let begin = Instant::now();
+        loop {
+            let listed = server.ask("tools/list", "{}")?.to_string();
+            if listed.contains(&marked) {
+                break;
+            }
+            if begin.elapsed() > PATIENCE {
+                bail!("round {round}: the new tools are not served");
+            }
+            thread::sleep(BETWEEN);
+        }
+        times.ours.push(begin.elapsed().as_secs_f64() * 1e3);
+        server.echo(&gateway.echo[0]).context("a call after the reload")?;
+    }
+    report.add(Row {
+        id: "P5",
+        what: "gate file saved to new tools served".into(),
+        unit: "ms",
+        ours: median(&times.ours),
+        floor: 0.0,
+        ratio: 0.0,
+        n: times.ours.len(),
+        judged: Judged::Value,
+        reach: Bound::AtMost(250.0),
+        aim: Bound::AtMost(60.0),
+    });
+    Ok(())
+}
