@@ -2,6 +2,7 @@
 //! that is broken takes anything away.
 
 mod configuration;
+mod healing;
 mod over_http;
 mod soak;
 

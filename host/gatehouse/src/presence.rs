@@ -77,10 +77,14 @@ struct Files {
 impl Files {
     fn make(folder: &Path, pid: u32) -> std::io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let lock = folder.join(format!("{pid}.lock"));
-        let file = File::create(&lock)?;
+        // Hosts in containers may have the same number.
+        let (file, making) = tempfile::NamedTempFile::new_in(folder)?.keep()?;
         file.lock()?;
-        Ok(Self { _lock: file, lock, card: folder.join(format!("{pid}.json")) })
+        let unique = making.file_name().unwrap_or_default().to_string_lossy().replace('.', "");
+        let lock = folder.join(format!("{pid}-{unique}.lock"));
+        // It has its name only when it is locked, so nobody takes it for one that was left behind.
+        fs::rename(&making, &lock)?;
+        Ok(Self { _lock: file, card: lock.with_extension("json"), lock })
     }
 
     fn write(&self, card: &Card) -> std::io::Result<()> {

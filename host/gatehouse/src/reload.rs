@@ -54,8 +54,10 @@ pub(crate) struct Keeper {
     text: Option<String>,
     /// What presets.toml asks for and does not get yet.
     wanted: Option<Arc<Config>>,
-    /// Files that were tried and refused.
+    /// Files that were tried and refused; another configuration may make them fit.
     refused: BTreeMap<String, Stamp>,
+    /// Files whose version trapped again and again.
+    unfit: BTreeMap<String, Stamp>,
     /// Gates whose files are gone, and since when.
     missing: BTreeMap<String, Instant>,
     trials: BTreeMap<String, Trial>,
@@ -80,6 +82,7 @@ impl Keeper {
             failing: failing.into_keys().collect(),
             wanted: None,
             refused: BTreeMap::new(),
+            unfit: BTreeMap::new(),
             missing: BTreeMap::new(),
             trials: BTreeMap::new(),
             verdicts: mpsc::channel(16),
@@ -168,45 +171,14 @@ impl Keeper {
         // What was refused may fit the new configuration.
         self.refused.clear();
         let text = crate::config::Text { file: Some(file), content: text };
-        match Config::of(&text, self.origin.gates.as_deref(), &self.origin.env) {
+        let state = Some(self.current.config.state.as_path());
+        match Config::of(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
             Ok(config) => self.wanted = Some(Arc::new(config)),
             Err(error) => {
                 self.wanted = None;
                 self.report.configuration_refused(&error.to_string());
             }
         }
-    }
-
-    /// What differs from what is served.
-    async fn changes(&mut self) -> Change {
-        let mut change = Change { configuration: self.wanted.clone(), ..Change::default() };
-        let loaded = self.current.gates.loaded().await;
-        let names = loaded.keys().chain(self.current.gates.withdrawn());
-        for name in names.cloned().collect::<BTreeSet<_>>() {
-            let known = loaded.get(&name).map(|gate| gate.info());
-            let now = self.current.gates.file_of(&name).and_then(|file| match Stamp::read(&file) {
-                Ok(stamp) => Ok((file, stamp)),
-                Err(error) => Err(error.to_string()),
-            });
-            match now {
-                Ok((file, stamp)) => {
-                    self.missing.remove(&name);
-                    let same = known.is_some_and(|known| known.file == file && known.stamp == stamp);
-                    if !same && self.refused.get(&name) != Some(&stamp) {
-                        change.reread.insert(name, stamp);
-                    }
-                }
-                Err(why) if known.is_some() => {
-                    let since = *self.missing.entry(name.clone()).or_insert_with(Instant::now);
-                    if since.elapsed() >= GRACE {
-                        self.missing.remove(&name);
-                        change.withdraw.insert(name, why);
-                    }
-                }
-                Err(_) => {}
-            }
-        }
-        change
     }
 
     /// Composes the house with the change and swaps it in, or says why not and changes nothing.
@@ -217,8 +189,7 @@ impl Keeper {
             self.current.gates.withdrawn().iter().filter(|name| !change.reread.contains_key(*name));
         let withdrawn = withdrawn.chain(change.withdraw.keys()).cloned().collect();
         let next = self.current.next(config, &reread, withdrawn).await;
-        let chosen = next.config.select(self.origin.preset.as_deref(), &self.origin.env);
-        let views = next.views(&chosen.map_err(|error| error.to_string())?, self.origin.all).await?;
+        let views = self.views(&next).await?;
         if let Some((preset, why)) =
             views.failing().into_iter().find(|(name, _)| !self.failing.contains(name))
         {
@@ -227,6 +198,12 @@ impl Keeper {
         let before = self.swap(next, views).await;
         self.settle(change, &before).await;
         Ok(())
+    }
+
+    /// What a composition would serve to the clients that are here.
+    async fn views(&self, composition: &Composition) -> Result<Views, String> {
+        let chosen = composition.config.select(self.origin.preset.as_deref(), &self.origin.env);
+        composition.views(&chosen.map_err(|error| error.to_string())?, self.origin.all).await
     }
 
     /// One pointer for each preset; the composition before is given back.
@@ -252,7 +229,18 @@ impl Keeper {
                 _ => {}
             }
         }
-        self.refused.retain(|name, _| !change.reread.contains_key(name));
+        for (name, stamp) in &change.reread {
+            // A preset that was broken before may still be: its gate's file is not tried twice.
+            if new.contains_key(name) {
+                self.refused.remove(name);
+            } else {
+                self.refused.insert(name.clone(), stamp.clone());
+            }
+        }
+        if new.iter().any(|(name, gate)| old.get(name).is_none_or(|o| o.info().digest != gate.info().digest))
+        {
+            tokio::task::block_in_place(|| self.current.gates.sweep());
+        }
         for (name, why) in &change.withdraw {
             self.report.gate_withdrawn(name, why);
         }
@@ -268,7 +256,7 @@ impl Keeper {
             self.report.gate_refused(name, why);
         }
         for (name, gone) in &change.withdraw {
-            self.report.gate_refused(name, &format!("{gone}; it cannot be withdrawn: {why}"));
+            self.report.gate_stays(name, gone, why);
         }
         if change.configuration.is_some() {
             self.report.configuration_refused(why);

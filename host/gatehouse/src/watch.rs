@@ -1,7 +1,11 @@
 //! Says that something changed in some folders. Folders are watched, not files: editors and build tools
 //! put new files in the place of old ones, and a watch on a file would stay with the old one.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use notify::{
     Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
@@ -19,7 +23,8 @@ const RESTLESS: Duration = Duration::from_millis(200);
 pub(crate) struct Watch {
     watcher: RecommendedWatcher,
     events: mpsc::Receiver<()>,
-    folders: BTreeSet<PathBuf>,
+    /// By path, each with what tells it from another folder of that path.
+    folders: BTreeMap<PathBuf, Option<Identity>>,
     /// Folders of which it was said that they cannot be watched.
     complained: BTreeSet<PathBuf>,
 }
@@ -34,23 +39,27 @@ impl Watch {
                 let _ = sender.try_send(());
             }
         })?;
-        Ok(Self { watcher, events, folders: BTreeSet::new(), complained: BTreeSet::new() })
+        Ok(Self { watcher, events, folders: BTreeMap::new(), complained: BTreeSet::new() })
     }
 
     /// Watches these folders and no others. One that cannot be watched, or is not there yet, is said once
     /// and tried again next time.
     pub(crate) fn only(&mut self, wanted: &BTreeSet<PathBuf>) {
-        for folder in self.folders.difference(wanted).cloned().collect::<Vec<_>>() {
+        // A folder that was put in the place of another, or made again, is not the one that is watched.
+        let stays = |(folder, known): (&PathBuf, &Option<Identity>)| {
+            wanted.contains(folder) && known.is_some() && identity(folder) == *known
+        };
+        let gone: Vec<PathBuf> =
+            self.folders.iter().filter(|entry| !stays(*entry)).map(|(folder, _)| folder.clone()).collect();
+        for folder in gone {
             let _ = self.watcher.unwatch(&folder);
             self.folders.remove(&folder);
         }
-        // A folder that was removed and made again is another one.
-        self.folders.retain(|folder| folder.exists());
-        for folder in wanted.difference(&self.folders.clone()) {
+        for folder in wanted.iter().filter(|folder| !self.folders.contains_key(*folder)).collect::<Vec<_>>() {
             match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
                 Ok(()) => {
                     self.complained.remove(folder);
-                    self.folders.insert(folder.clone());
+                    self.folders.insert(folder.clone(), identity(folder));
                 }
                 Err(error) if self.complained.insert(folder.clone()) => {
                     tracing::warn!(folder = %folder.display(), %error, "cannot be watched; it is looked at every 30 s instead");
@@ -73,6 +82,20 @@ impl Watch {
             }
         }
     }
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+fn identity(folder: &Path) -> Option<Identity> {
+    let meta = std::fs::metadata(folder).ok()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some((meta.dev(), meta.ino()))
+    }
+    #[cfg(not(unix))]
+    Some((0, u64::from(meta.is_dir())))
 }
 
 /// Whether an event tells of no change. That a file was read is none, by us least of all; that one was

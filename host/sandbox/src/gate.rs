@@ -2,10 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,14 +12,14 @@ use gatehouse_core::{
     capability::{Ask, Grants},
     http::Rules,
     names::quoted,
+    nesting::MAX_DEPTH,
     outcome::Fault,
     schema::Schema,
     source::{Listing, SourceCall},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::sync::{OnceCell, Semaphore};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::Semaphore;
 
 use crate::{
     abi::v0_1::{self, ToolCall},
@@ -31,15 +28,13 @@ use crate::{
     index::Stamp,
     instance::{self, Ended, Ready, broken},
     limits::Limits,
-    loader::{LoadError, Shared},
+    loader::{GateSettings, LoadError, Shared, pinned},
+    version::Version,
     warm::Warm,
 };
 
 /// The longest a gate may take to describe itself.
 pub(crate) const DESCRIBE_TIME: Duration = Duration::from_secs(5);
-
-/// Traps in a row after which a version is not fit to stay.
-const MAX_TRAPS: u32 = 3;
 
 /// What can be told of a gate without calling a tool.
 #[derive(Debug, Clone, Serialize)]
@@ -67,7 +62,7 @@ pub struct GateInfo {
     pub reuse: bool,
 }
 
-/// One loaded gate. Loading is lazy: until a call needs it, only its digest and its ask are known.
+/// One loaded gate: a version of its component, under what presets.toml says about it.
 pub struct Gate {
     id: SourceId,
     name: Arc<str>,
@@ -76,53 +71,61 @@ pub struct Gate {
     http: Arc<Rules>,
     limits: Limits,
     shared: Arc<Shared>,
-    ready: OnceCell<Ready>,
-    turns: Semaphore,
-    /// Calls in a row that ended in a trap.
-    traps: AtomicU32,
-    /// Cancelled when there were too many of them.
-    unfit: CancellationToken,
+    version: Arc<Version>,
+    /// By the depth of the call, as the places of the pool are: gates that call each other do not wait for
+    /// turns that they hold themselves.
+    turns: [Semaphore; MAX_DEPTH + 1],
     warm: Option<Warm>,
 }
 
 impl Gate {
-    /// `ready` is the component where it has been loaded on the way.
+    /// Faults where presets.toml pins another content.
     pub(crate) fn new(
-        info: GateInfo,
-        http: Arc<Rules>,
-        limits: Limits,
+        name: &str,
+        version: Arc<Version>,
+        settings: GateSettings,
         shared: Arc<Shared>,
-        ready: Option<Ready>,
-    ) -> Self {
-        let name: Arc<str> = info.name.as_str().into();
-        Self {
+    ) -> Result<Self, LoadError> {
+        let pin = settings.sha256.as_deref();
+        pinned(pin, &version.digest).map_err(|why| LoadError::new(&version.file, why))?;
+        let GateSettings { grants, http, limits, folders, reuse, .. } = settings;
+        let http = http.unwrap_or_else(|| Arc::new(Rules::none(name)));
+        let info = GateInfo {
+            name: name.to_owned(),
+            file: version.file.clone(),
+            stamp: version.stamp.clone(),
+            size: version.size,
+            digest: version.digest.clone(),
+            ask: version.ask.clone(),
+            grants,
+            http: http.hosts(),
+            folders,
+            reuse,
+        };
+        let name: Arc<str> = name.into();
+        Ok(Self {
             id: SourceId::Gate(Arc::clone(&name)),
             name,
             grants: Arc::new(info.grants.clone()),
-            warm: info.reuse.then(|| Warm::new(Arc::clone(&shared.reserve), limits.concurrency)),
+            warm: reuse.then(|| Warm::new(Arc::clone(&shared.reserve), limits.concurrency)),
             info,
             http,
-            turns: Semaphore::new(limits.concurrency),
+            turns: std::array::from_fn(|_| Semaphore::new(limits.concurrency)),
             limits,
             shared,
-            ready: OnceCell::new_with(ready),
-            traps: AtomicU32::new(0),
-            unfit: CancellationToken::new(),
-        }
+            version,
+        })
+    }
+
+    /// The same version under other settings. Faults where they pin another content.
+    pub fn with(&self, settings: GateSettings) -> Result<Self, LoadError> {
+        Self::new(&self.name, Arc::clone(&self.version), settings, Arc::clone(&self.shared))
     }
 
     /// Ends when calls have trapped three times in a row: a version that was just loaded is then not fit
     /// to stay.
     pub async fn unfit(&self) {
-        self.unfit.cancelled().await;
-    }
-
-    fn observe(&self, trapped: bool) {
-        if !trapped {
-            self.traps.store(0, Ordering::Relaxed);
-        } else if self.traps.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_TRAPS {
-            self.unfit.cancel();
-        }
+        self.version.unfit().await;
     }
 
     /// What is known about it.
@@ -136,12 +139,7 @@ impl Gate {
     }
 
     pub(crate) async fn ready(&self) -> Result<&Ready, Fault> {
-        let load = || async {
-            let (shared, info) = (Arc::clone(&self.shared), self.info.clone());
-            let loaded = tokio::task::spawn_blocking(move || shared.load(&info)).await;
-            loaded.unwrap_or_else(|_| Err(LoadError::new(&self.info.file, "the compiler failed on it")))
-        };
-        self.ready.get_or_try_init(load).await.map_err(|error| {
+        self.version.ready(&self.shared).await.map_err(|error| {
             Fault::unavailable(format!("Gate '{}' cannot be loaded: {error}", self.name))
                 .hint("Build the gate again, or remove it from the preset.")
         })
@@ -192,8 +190,8 @@ impl Gate {
         work.await.map_err(failed)?
     }
 
-    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Fault> {
-        self.turns
+    async fn turn(&self, depth: usize) -> Result<tokio::sync::SemaphorePermit<'_>, Fault> {
+        self.turns[depth.min(MAX_DEPTH)]
             .acquire()
             .await
             .map_err(|_| Fault::unavailable(format!("Gate '{}' is closing.", self.name)))
@@ -228,8 +226,7 @@ impl Source for Gate {
 
     async fn call(&self, call: SourceCall<'_>) -> Outcome {
         let SourceCall { call, tool, params } = call;
-        // A gate that calls itself runs on the turn that its call around holds; another would never come.
-        let _turn = if call.within.contains(&self.id) { None } else { Some(self.turn().await?) };
+        let _turn = self.turn(call.within.len()).await?;
         let ready = self.ready().await?;
         let _place = self.shared.place(call.within.len()).await?;
         let facts = self.facts(params.into(), Some(Client::of(call, &self.id, tool, &self.grants)));
@@ -248,7 +245,7 @@ impl Source for Gate {
         self.prepare_folders().await?;
         let (folders, deadline) = (&self.info.folders, call.deadline.into_std());
         let reply = ready.call(facts, folders, deadline, &request, self.warm.as_ref()).await;
-        self.observe(matches!(reply, Err(Ended { trapped: true, .. })));
+        self.version.observe(matches!(reply, Err(Ended { trapped: true, .. })));
         instance::reply(&self.name, reply.map_err(|ended| ended.fault)?)
     }
 }

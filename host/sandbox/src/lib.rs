@@ -22,6 +22,7 @@ mod machine_code;
 mod probe;
 mod state;
 mod ticker;
+mod version;
 mod warm;
 mod weigh;
 

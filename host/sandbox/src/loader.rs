@@ -23,11 +23,12 @@ use crate::{
     abi::v0_1::GatePre,
     engine::{PLACES, Runtime},
     folders::Folder,
-    gate::{Gate, GateInfo},
+    gate::Gate,
     index::{Index, Stamp},
     instance::Ready,
     limits::Limits,
     machine_code::MachineCode,
+    version::Version,
     warm, weigh,
 };
 
@@ -133,20 +134,8 @@ impl Sandbox {
                 (digest, ask, Some(ready))
             }
         };
-        let http = settings.http.unwrap_or_else(|| Arc::new(Rules::none(name)));
-        let info = GateInfo {
-            name: name.to_owned(),
-            file: file.to_owned(),
-            stamp,
-            size: meta.len(),
-            digest,
-            ask,
-            grants: settings.grants,
-            http: http.hosts(),
-            folders: settings.folders,
-            reuse: settings.reuse,
-        };
-        Ok(Gate::new(info, http, settings.limits, Arc::clone(&self.shared), ready))
+        let version = Version::new((file.to_owned(), stamp, meta.len()), digest, ask, ready);
+        Gate::new(name, version, settings, Arc::clone(&self.shared))
     }
 
     /// Removes the machine code of components that no known gate has any more and that nobody has used
@@ -158,17 +147,17 @@ impl Sandbox {
 
 impl Shared {
     /// A component ready to run, from machine code where there is some, else from the file.
-    pub(crate) fn load(&self, info: &GateInfo) -> Result<Ready, LoadError> {
-        let bad = |why: String| LoadError::new(&info.file, why);
+    pub(crate) fn load(&self, file: &Path, digest: &str) -> Result<Ready, LoadError> {
+        let bad = |why: String| LoadError::new(file, why);
         let runtime = self.runtime().map_err(&bad)?;
-        if let Some(component) = self.machine_code.load(&runtime.engine, &info.digest) {
+        if let Some(component) = self.machine_code.load(&runtime.engine, digest) {
             return ready(runtime, &component).map_err(bad);
         }
-        let same = |digest: &str| match digest == info.digest {
+        let same = |found: &str| match found == digest {
             true => Ok(()),
             false => Err("was replaced, and the version that is served is no longer at hand".into()),
         };
-        self.read(&info.file, same).map(|(_, _, ready)| ready)
+        self.read(file, same).map(|(_, _, ready)| ready)
     }
 
     /// Reads a file: its digest, and its component, compiled if need be. A file whose digest is not
@@ -221,7 +210,7 @@ impl Shared {
     }
 }
 
-fn pinned(pin: Option<&str>, digest: &str) -> Result<(), String> {
+pub(crate) fn pinned(pin: Option<&str>, digest: &str) -> Result<(), String> {
     match pin.filter(|pin| !pin.eq_ignore_ascii_case(digest)) {
         Some(pin) => Err(format!("its SHA-256 is {digest}, but presets.toml pins {}", quoted(pin, 64))),
         None => Ok(()),

@@ -112,7 +112,9 @@ fn a_file_of_a_size_that_no_gate_has_is_not_even_read() {
 
 #[test]
 fn a_data_folder_that_cannot_be_used_costs_speed_and_what_is_kept_and_nothing_else() {
-    let place = Place::with("[presets.full]\ngates.echo = {}\ngates.idea = {}\n", &["echo", "idea"]);
+    let presets =
+        "[gates.idea]\ngrants = [\"knowledge:read\"]\n[presets.full]\ngates.echo = {}\ngates.idea = {}\n";
+    let place = Place::with(presets, &["echo", "idea"]);
     let state = place.write("not-a-folder", "a file");
     let mut client = crate::support::Client::raw(
         &place,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, Place};
 use crate::{
-    config::{Config, ConfigError, Env},
+    config::{ConfigError, Env, locate},
     out, presence,
 };
 
@@ -20,7 +20,7 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
     let composition = match place.compose(env) {
         Ok(composition) => composition,
         // Where the file cannot be read, the hosts that still run on its last good version matter most.
-        Err(error) => return broken(arguments, env, error),
+        Err(error) => return broken(arguments, place, env, error),
     };
     let config = &composition.config;
     let mut presets = serde_json::Map::new();
@@ -57,8 +57,8 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
 }
 
 /// What can be told without a configuration.
-fn broken(arguments: &Arguments, env: &Env, error: ConfigError) -> Result<(), Failure> {
-    let hosts = presence::running(&Config::data_folder(env));
+fn broken(arguments: &Arguments, place: &Place, env: &Env, error: ConfigError) -> Result<(), Failure> {
+    let hosts = presence::running(&locate::data_folder(place.config.as_deref(), env));
     if arguments.json {
         out::json(&json!({"version": env!("CARGO_PKG_VERSION"), "error": error.to_string(), "hosts": hosts}));
     } else {

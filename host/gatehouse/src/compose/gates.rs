@@ -34,18 +34,40 @@ impl Gates {
         reread: &BTreeSet<String>,
         withdrawn: BTreeSet<String>,
     ) -> Self {
-        let mut loaded = self.loaded().await;
-        loaded.retain(|name, _| {
-            let same = self.config.gates.get(name) == config.gates.get(name)
-                && self.config.gate_folders == config.gate_folders;
-            same && !reread.contains(name) && !withdrawn.contains(name)
-        });
+        let mut loaded = BTreeMap::new();
+        for (name, gate) in self.loaded().await {
+            if reread.contains(&name) || withdrawn.contains(&name) {
+                continue;
+            }
+            let [before, now] = [&self.config, &config].map(|config| config.gates.get(&name));
+            if before == now && self.config.gate_folders == config.gate_folders {
+                loaded.insert(name, gate);
+                continue;
+            }
+            // What the file says about a gate is in force at once, also where the gate's own file is not
+            // what is served. Another file, or another pin, is read below by whoever needs the gate.
+            let component = |config: Option<&GateConfig>| config.and_then(|gate| gate.component.clone());
+            let same_file =
+                component(before) == component(now) && self.config.gate_folders == config.gate_folders;
+            if let Ok(gate) = gate.with(now.cloned().unwrap_or_default().settings)
+                && same_file
+            {
+                loaded.insert(name, Arc::new(gate));
+            }
+        }
         Self { config, sandbox: self.sandbox.clone(), loaded: Mutex::new(loaded), withdrawn }
     }
 
-    /// The same with another version of one gate.
-    pub(crate) async fn put(&self, gate: Arc<Gate>) {
-        self.loaded.lock().await.insert(gate.info().name.clone(), gate);
+    /// Puts a former version of a gate back, under what the configuration says about the gate now. The
+    /// error says why that cannot be.
+    pub(crate) async fn put_back(&self, former: &Gate) -> Result<(), String> {
+        let name = &former.info().name;
+        if self.file_of(name).is_ok_and(|file| file != former.info().file) {
+            return Err("it came from another file than the one that is configured now".into());
+        }
+        let gate = former.with(self.settings(name)).map_err(|error| error.to_string())?;
+        self.loaded.lock().await.insert(name.clone(), Arc::new(gate));
+        Ok(())
     }
 
     /// Those that are loaded.

@@ -33,6 +33,8 @@ pub(crate) struct Config {
     pub(crate) gate_folders: Vec<PathBuf>,
     /// The data folder, absolute.
     pub(crate) state: PathBuf,
+    /// What the file says it is.
+    pub(crate) state_in_file: Option<PathBuf>,
     /// The preset for clients that name none.
     pub(crate) default_preset: String,
     /// The knowledge graph.
@@ -64,21 +66,22 @@ pub(crate) struct GateConfig {
 impl Config {
     /// Finds, reads and checks the configuration. `gates` and `named` are what the command line says.
     pub(crate) fn load(named: Option<&Path>, gates: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
-        Self::of(&locate::read(named)?, gates, env)
+        Self::of(&locate::read(named)?, gates, None, env)
     }
 
-    /// Checks a text that was read; `gates` is what the command line says.
-    pub(crate) fn of(text: &Text, gates: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
-        let mut config = Self::parse(text, env)?;
+    /// Checks a text that was read; `gates` is what the command line says,
+    /// and `state` the data folder that is in use already.
+    pub(crate) fn of(
+        text: &Text,
+        gates: Option<&Path>,
+        state: Option<&Path>,
+        env: &Env,
+    ) -> Result<Self, ConfigError> {
+        let mut config = Self::parse_with(text, state, env)?;
         if let Some(folder) = gates {
             config.gate_folders = vec![absolute(folder)];
         }
         Ok(config)
-    }
-
-    /// The data folder where no configuration can be read.
-    pub(crate) fn data_folder(env: &Env) -> PathBuf {
-        env.state().map_or_else(locate::data_home, |path| absolute(&path))
     }
 
     /// Without a file: no gate is granted anything.
@@ -88,15 +91,19 @@ impl Config {
 
     /// Checks one text.
     pub(crate) fn parse(text: &Text, env: &Env) -> Result<Self, ConfigError> {
+        Self::parse_with(text, None, env)
+    }
+
+    fn parse_with(text: &Text, state: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
         let raw: raw::Raw = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
         // Paths in the file are relative to the file; the built-in copy lives in the data folder.
         let base = match &text.file {
             Some(file) => file.parent().unwrap_or(Path::new("/")).to_path_buf(),
             None => locate::data_home(),
         };
-        let state = env.state().map(|path| absolute(&path));
-        let state = state.or_else(|| raw.host.state.as_ref().map(|path| base.join(path)));
-        let state = state.unwrap_or_else(locate::data_home);
+        let state_in_file = raw.host.state.as_ref().map(|path| base.join(path));
+        let state = state.map(Path::to_path_buf).or_else(|| env.state().map(|path| absolute(&path)));
+        let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
         let presets: BTreeMap<String, Preset> =
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
         let config = Self {
@@ -119,6 +126,7 @@ impl Config {
                 })
                 .collect::<Result<_, ConfigError>>()?,
             state,
+            state_in_file,
             presets,
         };
         if let Some(name) =

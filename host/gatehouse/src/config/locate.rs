@@ -7,7 +7,7 @@ use std::{
 
 use etcetera::BaseStrategy;
 
-use super::{ConfigError, error::Text};
+use super::{ConfigError, Env, error::Text};
 
 /// The shipped presets, for hosts that have no file of their own.
 const BUILT_IN: &str = include_str!("../../../../presets.toml");
@@ -39,6 +39,17 @@ pub(crate) fn data_home() -> PathBuf {
 /// The user's home folder.
 pub(crate) fn home() -> Option<PathBuf> {
     etcetera::home_dir().ok()
+}
+
+/// The data folder where the configuration is broken: what the file says of it, if it says so in TOML.
+pub(crate) fn data_folder(named: Option<&Path>, env: &Env) -> PathBuf {
+    let from_file = || {
+        let text = read(named).ok()?;
+        let table: toml::Table = text.content.parse().ok()?;
+        Some(text.file?.parent()?.join(table.get("host")?.get("state")?.as_str()?))
+    };
+    let from_env = || env.state().and_then(|path| std::path::absolute(path).ok());
+    from_env().or_else(from_file).unwrap_or_else(data_home)
 }
 
 fn base() -> Option<impl BaseStrategy> {

@@ -1,9 +1,15 @@
 //! What changed on disk since the house was composed.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use gatehouse_core::Exposure;
 use gatehouse_sandbox::Stamp;
+use tokio::time::Instant;
 
+use super::{GRACE, Keeper};
 use crate::config::Config;
 
 /// Changes that are to be tried together.
@@ -37,5 +43,47 @@ impl Change {
             .iter()
             .map(|config| Self { configuration: Some(Arc::clone(config)), ..Self::default() });
         reread.chain(withdraw).chain(configuration).collect()
+    }
+}
+
+impl Keeper {
+    /// What differs from what is served.
+    pub(super) async fn changes(&mut self) -> Change {
+        let mut change = Change { configuration: self.wanted.clone(), ..Change::default() };
+        let loaded = self.current.gates.loaded().await;
+        let names = loaded.keys().chain(self.current.gates.withdrawn()).cloned();
+        for name in names.chain(self.wanted_by_failing()).collect::<BTreeSet<_>>() {
+            let known = loaded.get(&name).map(|gate| gate.info());
+            let now = self.current.gates.file_of(&name).and_then(|file| match Stamp::read(&file) {
+                Ok(stamp) => Ok((file, stamp)),
+                Err(error) => Err(error.to_string()),
+            });
+            match now {
+                Ok((file, stamp)) => {
+                    self.missing.remove(&name);
+                    let same = known.is_some_and(|known| known.file == file && known.stamp == stamp);
+                    let tried = [&self.refused, &self.unfit].iter().any(|m| m.get(&name) == Some(&stamp));
+                    if !same && !tried {
+                        change.reread.insert(name, stamp);
+                    }
+                }
+                Err(why) if known.is_some() => {
+                    let since = *self.missing.entry(name.clone()).or_insert_with(Instant::now);
+                    if since.elapsed() >= GRACE {
+                        self.missing.remove(&name);
+                        change.withdraw.insert(name, why);
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+        change
+    }
+
+    /// Gates of presets that could not be served: their files may have come, or been mended.
+    fn wanted_by_failing(&self) -> Vec<String> {
+        let config = &self.current.config;
+        let exposures = self.failing.iter().filter_map(|name| Exposure::compile(&config.presets, name).ok());
+        exposures.flat_map(|exposure| exposure.gates.into_iter().map(|(gate, _)| gate)).collect()
     }
 }

@@ -47,8 +47,10 @@ impl Report {
     }
 
     pub(super) fn configuration_applied(&self, before: &Config, now: &Config) {
-        let waits =
-            [("host.state", before.state != now.state), ("knowledge", before.knowledge != now.knowledge)];
+        let waits = [
+            ("host.state", before.state_in_file != now.state_in_file),
+            ("knowledge", before.knowledge != now.knowledge),
+        ];
         let waits: Vec<&str> =
             waits.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect();
         let restart = (!waits.is_empty()).then(|| waits.join(", "));
@@ -97,7 +99,15 @@ impl Report {
         );
     }
 
+    /// Its file is gone, and the house cannot do without it.
+    pub(super) fn gate_stays(&self, gate: &str, gone: &str, why: &str) {
+        self.gate(gate, format!("its file is gone ({gone}), and its tools stay: {why}"));
+    }
+
     fn gate(&self, gate: &str, what: String) {
+        if self.0.borrow().gates.get(gate) == Some(&what) {
+            return;
+        }
         tracing::error!("gate '{gate}': {what}");
         self.set(|health| drop(health.gates.insert(gate.to_owned(), what)));
     }

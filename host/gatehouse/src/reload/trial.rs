@@ -47,15 +47,18 @@ impl Keeper {
             return;
         }
         let Some(Trial { before, .. }) = self.trials.remove(&name).filter(|_| unfit) else { return };
-        let Some(bad) = self.current.gates.loaded().await.remove(&name) else { return };
+        let bad = self.current.gates.loaded().await.remove(&name);
+        let Some(bad) = bad.filter(|bad| bad.info().digest == digest) else { return };
         let config = Arc::clone(&self.current.config);
         let next = self.current.next(config, &BTreeSet::new(), self.current.gates.withdrawn().clone()).await;
-        next.gates.put(before).await;
-        let chosen = next.config.select(self.origin.preset.as_deref(), &self.origin.env);
-        let Ok(chosen) = chosen else { return };
-        match next.views(&chosen, self.origin.all).await {
+        // What it may do is what presets.toml says now, not what it said when that version was served.
+        let back = match next.gates.put_back(&before).await {
+            Ok(()) => self.views(&next).await,
+            Err(why) => Err(why),
+        };
+        match back {
             Ok(views) => {
-                self.refused.insert(name.clone(), bad.info().stamp.clone());
+                self.unfit.insert(name.clone(), bad.info().stamp.clone());
                 self.swap(next, views).await;
                 self.report.gate_rolled_back(&name, &digest);
             }

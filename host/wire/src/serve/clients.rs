@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) struct Client {
     /// The generation of the list it got last, 0 for none.
     listed: AtomicU64,
+    /// The generation of the list that it was told of last, 0 for none.
+    told: AtomicU64,
     /// The times, in milliseconds since 1970, when it was told last and listed last; 0 for never.
     told_at: AtomicU64,
     listed_at: AtomicU64,
@@ -85,10 +87,11 @@ impl Clients {
     }
 
     /// Tells every client that its tools changed. Waits for none of them.
-    pub(super) fn tell(&self) {
+    pub(super) fn tell(&self, generation: Generation) {
         let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         connected.retain(|known| !known.peer.is_transport_closed());
         for Connected { client, peer } in connected.iter() {
+            client.told.store(generation.0, Ordering::Relaxed);
             client.told_at.store(now_ms(), Ordering::Relaxed);
             let peer = peer.clone();
             tokio::spawn(async move {
@@ -120,7 +123,7 @@ fn info(Connected { client, peer }: &Connected) -> ClientInfo {
         protocol: text(said.as_ref().map(|said| said.protocol_version.as_str())),
         told_at,
         listed_at,
-        up_to_date: told_at <= listed_at,
+        up_to_date: client.told.load(Ordering::Relaxed) <= client.listed.load(Ordering::Relaxed),
     }
 }
 

@@ -69,7 +69,7 @@ impl Served {
             return false;
         }
         self.changes.send_modify(|count| *count += 1);
-        self.clients.tell();
+        self.clients.tell(catalog.generation);
         true
     }
 
