@@ -16,7 +16,9 @@ const PRESETS: &str = "[presets.one]\ngates.echo = {}\n";
 
 fn house() -> (Place, Client) {
     let place = Place::with(PRESETS, &["echo"]);
-    let client = Client::start(&place, "one");
+    let mut client = Client::start(&place, "one");
+    // A client that has no list yet is told of no change.
+    assert_eq!(client.tools(), ["big", "echo"]);
     (place, client)
 }
 
@@ -42,6 +44,7 @@ fn a_call_ends_on_the_version_it_began_with() {
     let (echo, vices) = (place.gate_bytes("echo"), place.gate_bytes("vices"));
     place.replace_gate("echo", &vices);
     let mut client = Client::start(&place, "one");
+    client.tools();
     let running = client.ask("tools/call", json!({"name": "vice_loop", "arguments": {}}));
     place.replace_gate("echo", &echo);
     client.told(1);

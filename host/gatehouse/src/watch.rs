@@ -9,12 +9,15 @@ use std::{
 
 use notify::{
     Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher,
-    event::{AccessKind, AccessMode},
+    event::{AccessKind, AccessMode, ModifyKind},
 };
 use tokio::sync::mpsc;
 
 /// Nothing may have changed for so long before a change counts: one save is several events.
 const QUIET: Duration = Duration::from_millis(50);
+
+/// The same where the last event was the end of a save: a file closed, or moved to its place.
+const SETTLED: Duration = Duration::from_millis(10);
 
 /// A folder that changes all the time is looked at after so long all the same.
 const RESTLESS: Duration = Duration::from_millis(200);
@@ -22,7 +25,7 @@ const RESTLESS: Duration = Duration::from_millis(200);
 /// Watched folders.
 pub(crate) struct Watch {
     watcher: RecommendedWatcher,
-    events: mpsc::Receiver<()>,
+    events: mpsc::UnboundedReceiver<Duration>,
     /// By path, each with what tells it from another folder of that path.
     folders: BTreeMap<PathBuf, Option<Identity>>,
     /// Folders of which it was said that they cannot be watched.
@@ -32,11 +35,10 @@ pub(crate) struct Watch {
 impl Watch {
     /// Watches nothing yet. Fails where the system has no more watches to give.
     pub(crate) fn new() -> notify::Result<Self> {
-        // One event that waits stands for all that follow it.
-        let (sender, events) = mpsc::channel(1);
+        let (sender, events) = mpsc::unbounded_channel();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.is_ok_and(|event| !matters_not(event.kind)) {
-                let _ = sender.try_send(());
+            if let Some(quiet) = event.ok().and_then(|event| quiet_after(event.kind)) {
+                let _ = sender.send(quiet);
             }
         })?;
         Ok(Self { watcher, events, folders: BTreeMap::new(), complained: BTreeSet::new() })
@@ -71,14 +73,15 @@ impl Watch {
 
     /// Waits until something changed and then was quiet for a moment.
     pub(crate) async fn changed(&mut self) {
-        if self.events.recv().await.is_none() {
+        let Some(mut quiet) = self.events.recv().await else {
             // The watcher is gone; only the clock is left.
-            std::future::pending::<()>().await;
-        }
+            return std::future::pending().await;
+        };
         let restless = tokio::time::Instant::now() + RESTLESS;
         while tokio::time::Instant::now() < restless {
-            if tokio::time::timeout(QUIET, self.events.recv()).await.is_err() {
-                return;
+            match tokio::time::timeout(quiet, self.events.recv()).await {
+                Ok(Some(next)) => quiet = next,
+                Ok(None) | Err(_) => return,
             }
         }
     }
@@ -98,8 +101,13 @@ fn identity(folder: &Path) -> Option<Identity> {
     Some((0, u64::from(meta.is_dir())))
 }
 
-/// Whether an event tells of no change. That a file was read is none, by us least of all; that one was
-/// closed after writing is one.
-fn matters_not(kind: EventKind) -> bool {
-    kind.is_access() && kind != EventKind::Access(AccessKind::Close(AccessMode::Write))
+/// How long to wait after an event; none for what is no change. That a file was read is none, by us least of
+/// all.
+fn quiet_after(kind: EventKind) -> Option<Duration> {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(SETTLED),
+        EventKind::Modify(ModifyKind::Name(_)) | EventKind::Remove(_) => Some(SETTLED),
+        EventKind::Access(_) => None,
+        _ => Some(QUIET),
+    }
 }

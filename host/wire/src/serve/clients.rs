@@ -34,7 +34,7 @@ pub(super) struct Client {
 impl Client {
     /// The client got the list of this generation.
     pub(super) fn lists(&self, generation: Generation) {
-        self.listed.store(generation.0, Ordering::Relaxed);
+        self.listed.store(generation.0, Ordering::SeqCst);
         self.listed_at.store(now_ms(), Ordering::Relaxed);
     }
 }
@@ -64,18 +64,24 @@ struct Connected {
 /// The clients of one preset.
 pub(super) struct Clients {
     connected: Mutex<Vec<Connected>>,
+    /// The generation that clients were told of last, 0 for none.
+    last: AtomicU64,
     news: News,
 }
 
 impl Clients {
     pub(super) fn new(news: News) -> Self {
-        Self { connected: Mutex::default(), news }
+        Self { connected: Mutex::default(), last: AtomicU64::new(0), news }
     }
 
-    /// A client has shaken hands.
+    /// A client has shaken hands. Where the list changed since it got one, on the way here, it is told.
     pub(super) fn join(&self, client: Arc<Client>, peer: Peer<RoleServer>) {
         let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         connected.retain(|known| !known.peer.is_transport_closed());
+        let (listed, last) = (client.listed.load(Ordering::SeqCst), self.last.load(Ordering::SeqCst));
+        if (1..last).contains(&listed) {
+            tell(&client, &peer, last);
+        }
         connected.push(Connected { client, peer });
         drop(connected);
         self.changed();
@@ -90,16 +96,9 @@ impl Clients {
     pub(super) fn tell(&self, generation: Generation) {
         let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         connected.retain(|known| !known.peer.is_transport_closed());
+        self.last.store(generation.0, Ordering::SeqCst);
         for Connected { client, peer } in connected.iter() {
-            client.told.store(generation.0, Ordering::Relaxed);
-            client.told_at.store(now_ms(), Ordering::Relaxed);
-            let peer = peer.clone();
-            tokio::spawn(async move {
-                let told = tokio::time::timeout(PATIENCE, peer.notify_tool_list_changed()).await;
-                if !matches!(told, Ok(Ok(()))) {
-                    tracing::warn!("a client could not be told that its tools changed");
-                }
-            });
+            tell(client, peer, generation.0);
         }
         drop(connected);
         self.changed();
@@ -110,6 +109,18 @@ impl Clients {
         let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         connected.iter().filter(|known| !known.peer.is_transport_closed()).map(info).collect()
     }
+}
+
+fn tell(client: &Client, peer: &Peer<RoleServer>, generation: u64) {
+    client.told.store(generation, Ordering::Relaxed);
+    client.told_at.store(now_ms(), Ordering::Relaxed);
+    let peer = peer.clone();
+    tokio::spawn(async move {
+        let told = tokio::time::timeout(PATIENCE, peer.notify_tool_list_changed()).await;
+        if !matches!(told, Ok(Ok(()))) {
+            tracing::warn!("a client could not be told that its tools changed");
+        }
+    });
 }
 
 fn info(Connected { client, peer }: &Connected) -> ClientInfo {
