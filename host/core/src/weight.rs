@@ -20,6 +20,32 @@ pub(crate) fn check(schema: &Map<String, Value>) -> Result<u64, String> {
     }
 }
 
+/// The most patterns a schema may have; each is compiled to code of up to a quarter of a megabyte.
+const MAX_PATTERNS: u64 = 64;
+
+/// How many patterns a schema has, if they are not too many.
+pub(crate) fn patterns(schema: &Map<String, Value>) -> Result<u64, String> {
+    let count = count_patterns(schema);
+    if count > MAX_PATTERNS {
+        return Err(format!("has {count} patterns, the most is {MAX_PATTERNS}"));
+    }
+    Ok(count)
+}
+
+fn count_patterns(node: &Map<String, Value>) -> u64 {
+    let own = u64::from(node.get("pattern").is_some_and(Value::is_string));
+    let names = node.get("patternProperties").and_then(Value::as_object).map_or(0, |map| map.len() as u64);
+    own + names + node.values().map(patterns_within).sum::<u64>()
+}
+
+fn patterns_within(value: &Value) -> u64 {
+    match value {
+        Value::Object(node) => count_patterns(node),
+        Value::Array(items) => items.iter().map(patterns_within).sum(),
+        _ => 0,
+    }
+}
+
 struct Scale<'a> {
     root: &'a Value,
     /// Weight of what a reference leads to; none while it is being weighed.
