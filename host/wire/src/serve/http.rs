@@ -88,11 +88,14 @@ pub async fn bind(address: SocketAddr, token: Option<Token>) -> Result<Http, Htt
     Ok(Http { listener, address, token })
 }
 
+/// A preset and the service that was made for it.
+type Named = (Arc<Served>, Arc<Mcp>);
+
 struct Server {
     house: Arc<House>,
     default: Mcp,
     /// Made when a client first asks for the preset; made anew for a preset that went and came back.
-    presets: Mutex<HashMap<String, (Arc<Served>, Arc<Mcp>)>>,
+    presets: Mutex<HashMap<String, Named>>,
     principal: Principal,
     config: StreamableHttpServerConfig,
     token: Option<Token>,
