@@ -2,13 +2,17 @@
 //! meet the capabilities here; nothing in this folder opens a file or a socket.
 
 pub mod clock;
+pub mod embed;
 pub mod http;
 pub mod knowledge;
 pub mod kv;
+pub mod llm;
 pub mod text;
 
 pub use clock::Clock;
+pub use embed::Embedder;
 pub use http::Http;
 pub use knowledge::Knowledge;
 pub use kv::Kv;
+pub use llm::Llm;
 pub use text::{Text, TokenCounter};
