@@ -3,12 +3,7 @@
 //! One binary, so that it links once; one module per promise.
 #![allow(clippy::unwrap_used)] // helpers are tests too
 
-mod crash;
-mod index;
+mod behaviours;
+mod engines;
 mod kv;
-mod lookup;
-mod patch;
-mod sample;
-mod search;
 mod support;
-mod upsert;

@@ -1,7 +1,8 @@
-//! A graph on a database in a temporary folder, and copies of wiki folders to break.
+//! Copies of wiki folders to break, a clock, and what tests ask of a graph again and again.
 
 use std::{
     fs,
+    ops::Deref,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -13,8 +14,10 @@ use gatehouse_core::ports::{
     Clock, Knowledge as _,
     knowledge::{IndexOptions, IndexReport, Link, Lookup, Page, PageSource},
 };
-use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use tempfile::TempDir;
+
+use crate::engines::{Fixture, Setup};
 
 /// A clock that stands still until it is set.
 pub(crate) struct TestClock(AtomicU64);
@@ -38,12 +41,12 @@ pub(crate) fn clock() -> Arc<TestClock> {
     Arc::new(TestClock(AtomicU64::new(1_767_960_000_000)))
 }
 
-/// A folder of its own with a copy of a wiki in `wiki/` and a database in `state/`.
-pub(crate) struct House {
+/// A folder of its own with a copy of a wiki in `wiki/`.
+pub(crate) struct Wiki {
     pub(crate) dir: TempDir,
 }
 
-impl House {
+impl Wiki {
     pub(crate) fn with(fixture: &Path) -> Self {
         let dir = tempfile::tempdir().unwrap();
         copy(fixture, &dir.path().join("wiki"));
@@ -58,8 +61,28 @@ impl House {
         self.dir.path().join("wiki")
     }
 
-    pub(crate) fn database(&self) -> PathBuf {
-        self.dir.path().join("state/knowledge.db")
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        fs::write(self.wiki().join(file), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.wiki().join(file)).unwrap()
+    }
+}
+
+/// A wiki and the engine that keeps it.
+pub(crate) struct House<F> {
+    pub(crate) engine: F,
+    wiki: Wiki,
+}
+
+impl<F: Fixture> House<F> {
+    pub(crate) fn with(engine: F, fixture: &Path) -> Self {
+        Self { engine, wiki: Wiki::with(fixture) }
+    }
+
+    pub(crate) fn small(engine: F) -> Self {
+        Self::with(engine, &fixture("wiki"))
     }
 
     /// The graph for tools, which may touch the wiki.
@@ -68,16 +91,15 @@ impl House {
     }
 
     pub(crate) fn open_with(&self, roots: WikiRoots) -> WikiKnowledge {
-        let config = KnowledgeConfig { database: self.database(), roots, default_root: None };
-        WikiKnowledge::sqlite(config, clock())
+        self.engine.open(Setup { roots, default_root: None })
     }
+}
 
-    pub(crate) fn write(&self, file: &str, text: &str) {
-        fs::write(self.wiki().join(file), text).unwrap();
-    }
+impl<F> Deref for House<F> {
+    type Target = Wiki;
 
-    pub(crate) fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.wiki().join(file)).unwrap()
+    fn deref(&self) -> &Wiki {
+        &self.wiki
     }
 }
 
