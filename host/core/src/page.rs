@@ -167,6 +167,10 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Words of the query that occur in no page.
     pub unmatched_terms: Vec<String>,
+    /// Pages that are stored and that this search could not see as they are, since the engine's index has yet
+    /// to take them in. Engines that index with what they store have none.
+    #[serde(default)]
+    pub waiting: u32,
 }
 
 /// A page, or what comes near.

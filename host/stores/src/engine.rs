@@ -53,6 +53,8 @@ pub struct Health {
     pub schema: Option<(i64, i64)>,
     /// Pages it holds.
     pub pages: u32,
+    /// Those of them that search does not see as they are yet.
+    pub waiting: u32,
 }
 
 /// A store for pages. Faults are `unavailable` and name the engine and its address.

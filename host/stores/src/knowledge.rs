@@ -51,6 +51,23 @@ impl WikiKnowledge {
         Self { engine: Box::new(SqliteEngine::new(database)), roots, default_root, clock }
     }
 
+    /// On Neo4j, with Weaviate to search in and a model for its vectors, if there is one. Opens nothing before the
+    /// first call that needs it.
+    ///
+    /// # Errors
+    /// `invalid-arguments`, where an address cannot be used, naming its variable.
+    #[cfg(feature = "weaviate-neo4j")]
+    pub fn weaviate_neo4j(
+        servers: &crate::WeaviateNeo4jConfig,
+        model: Option<Arc<dyn gatehouse_core::ports::Embedder>>,
+        (roots, default_root): (WikiRoots, Option<PathBuf>),
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, Fault> {
+        let engine = crate::weaviate_neo4j::WeaviateNeo4jEngine::new(servers, model)?;
+        let roots = roots.and(default_root.as_deref());
+        Ok(Self { engine: Box::new(engine), roots, default_root, clock })
+    }
+
     /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
     ///
     /// # Errors

@@ -7,9 +7,13 @@
 mod engine;
 mod knowledge;
 mod sqlite;
+#[cfg(feature = "weaviate-neo4j")]
+mod weaviate_neo4j;
 pub mod wiki;
 
 pub use engine::Health;
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 pub use sqlite::kv::SqliteKv;
+#[cfg(feature = "weaviate-neo4j")]
+pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};
 pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots, write_atomic};

@@ -103,7 +103,7 @@ impl Engine for SqliteEngine {
         // Asking after its health does not make a database.
         let exists = tokio::fs::try_exists(&address).await.unwrap_or(true);
         if !exists {
-            return Ok(Health { engine: NAME, address: shown, schema: None, pages: 0 });
+            return Ok(Health { engine: NAME, address: shown, schema: None, pages: 0, waiting: 0 });
         }
         let work = move || {
             let db = open_reader(&address, migrations::KNOWLEDGE)?;
@@ -114,6 +114,7 @@ impl Engine for SqliteEngine {
                 address: shown,
                 schema: Some((schema, migrations::latest(migrations::KNOWLEDGE))),
                 pages,
+                waiting: 0,
             })
         };
         self.db.aside(work).await

@@ -41,7 +41,7 @@ pub(super) fn search(
     let candidates = by_words(db, &words, &joined, filters, limit)?;
     let hits = found(db, candidates, filters.min_score.unwrap_or(0.0))?;
     let unmatched_terms = words.into_iter().filter(|word| word.pages == 0).map(|word| word.text).collect();
-    Ok(SearchResult { hits, unmatched_terms })
+    Ok(SearchResult { hits, unmatched_terms, waiting: 0 })
 }
 
 fn counted(db: &Connection, text: String) -> Result<Word, StoreError> {

@@ -8,19 +8,20 @@ mod queue;
 mod read;
 mod rows;
 mod schema;
+mod transaction;
 mod write;
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use gatehouse_core::{Fault, http::Redactor};
-use neo4rs::{BoltType, ConfigBuilder, Graph, Neo4jErrorKind, Query, Row, Txn};
+use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind};
 
 pub(super) use queue::{Pending, Stage, State};
 pub(super) use schema::SCHEMA;
+use transaction::{Statement, Transaction, cypher};
 
 use super::{
     config::{Timing, WeaviateNeo4jConfig},
@@ -76,12 +77,6 @@ impl From<Fault> for Trouble {
     }
 }
 
-/// A transaction; what is not committed is rolled back.
-pub(super) struct Transaction {
-    inner: Txn,
-    limit: Duration,
-}
-
 impl Neo4j {
     /// Opens nothing yet. Faults where the address cannot be used.
     pub(super) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
@@ -130,7 +125,7 @@ impl Neo4j {
         match tokio::time::timeout(limit, begun).await.unwrap_or(Err(Trouble::Slow(limit))) {
             Ok(inner) => {
                 self.half.reached();
-                Ok(Transaction { inner, limit: self.timing.statement })
+                Ok(Transaction::new(inner, self.timing.statement))
             }
             Err(trouble) => Err(self.fault(trouble)),
         }
@@ -230,71 +225,10 @@ impl Trouble {
     fn is_conflict(&self) -> bool {
         match self {
             Self::Neo4j(neo4rs::Error::Neo4j(error)) => {
-                error.kind() == Neo4jErrorKind::Transient || error.code().contains("ConstraintValidationFailed")
+                error.kind() == Neo4jErrorKind::Transient
+                    || error.code().contains("ConstraintValidationFailed")
             }
             _ => false,
         }
-    }
-}
-
-impl Transaction {
-    /// Runs a statement and gives its rows.
-    async fn rows(&mut self, statement: Statement) -> Result<Vec<Row>, Trouble> {
-        let limit = self.limit;
-        let work = async {
-            let mut stream = self.inner.execute(statement.0).await?;
-            let mut rows = Vec::new();
-            while let Some(row) = stream.next(self.inner.handle()).await? {
-                rows.push(row);
-            }
-            Ok(rows)
-        };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
-    }
-
-    /// Runs a statement whose rows do not matter.
-    async fn run(&mut self, statement: Statement) -> Result<(), Trouble> {
-        let limit = self.limit;
-        let work = async { Ok(self.inner.run(statement.0).await?) };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
-    }
-
-    /// One number that a statement counts.
-    async fn count(&mut self, statement: Statement) -> Result<u32, Trouble> {
-        let rows = self.rows(statement).await?;
-        let counted: i64 = rows.first().map(|row| row.get("n")).transpose()?.unwrap_or_default();
-        Ok(u32::try_from(counted).unwrap_or(u32::MAX))
-    }
-
-    async fn commit(self) -> Result<(), Trouble> {
-        let limit = self.limit;
-        let work = async { Ok(self.inner.commit().await?) };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
-    }
-
-    /// Gives the connection back unchanged; where that fails, the pool drops it.
-    async fn rollback(self) {
-        let limit = self.limit;
-        let _ = tokio::time::timeout(limit, self.inner.rollback()).await;
-    }
-}
-
-/// A statement of this module with its parameters: the text is fixed when this is compiled.
-struct Statement(Query);
-
-/// A statement.
-fn cypher(text: &'static str) -> Statement {
-    Statement(Query::new(text.to_owned()))
-}
-
-impl Statement {
-    fn with(self, name: &'static str, value: impl Into<BoltType>) -> Self {
-        Self(self.0.param(name, value))
-    }
-
-    /// Rows for `UNWIND`.
-    fn with_rows(self, name: &'static str, rows: Vec<HashMap<&'static str, BoltType>>) -> Self {
-        let rows: Vec<BoltType> = rows.into_iter().map(BoltType::from).collect();
-        self.with(name, rows)
     }
 }

@@ -10,7 +10,7 @@ use gatehouse_core::Fault;
 use neo4rs::Row;
 
 use super::{
-    Neo4j, Transaction, Trouble, cypher,
+    Neo4j, Statement, Transaction, Trouble, cypher,
     rows::{self, Parameters, page_columns},
 };
 use crate::wiki::record::Record;
@@ -48,8 +48,8 @@ pub(in super::super) struct State {
     pub(in super::super) stage: Stage,
     /// Pages that search by words does not see as they are.
     pub(in super::super) waiting: u32,
-    /// Pages that lack their vector alone.
-    pub(in super::super) without_vector: u32,
+    /// Those, pages that lack their vector alone, and pages that have yet to come from the stand-in.
+    pub(in super::super) queued: u32,
 }
 
 /// A page that waits.
@@ -89,8 +89,8 @@ impl Neo4j {
             let statement = cypher(
                 "MATCH (s:WikiState {name: 'wiki'}) OPTIONAL MATCH (w:WikiWaiting)
                  RETURN s.graph AS graph, s.space AS space, coalesce(s.bare, false) AS bare, s.stage AS stage,
-                     count(CASE WHEN w.text THEN null ELSE w.key END) AS waiting,
-                     count(CASE WHEN w.text THEN w.key ELSE null END) AS without_vector",
+                     count(CASE WHEN w.text OR w.seen THEN null ELSE w.key END) AS waiting,
+                     count(w.key) AS queued",
             );
             let rows = transaction.rows(statement).await?;
             transaction.rollback().await;
@@ -101,7 +101,7 @@ impl Neo4j {
                     bare: row.get("bare")?,
                     stage: Stage::of(row.get::<Option<String>>("stage")?.as_deref()),
                     waiting: row.get("waiting")?,
-                    without_vector: row.get("without_vector")?,
+                    queued: row.get("queued")?,
                 })
             };
             rows.first().map(state).transpose()
@@ -111,7 +111,11 @@ impl Neo4j {
 
     /// Claims the right to bring pages to Weaviate, or keeps it; false where another host has it. One at a time:
     /// of two that bring a page, the slower one would leave the older text.
-    pub(in super::super) async fn claim(self: &Arc<Self>, holder: &str, lease: Duration) -> Result<bool, Fault> {
+    pub(in super::super) async fn claim(
+        self: &Arc<Self>,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<bool, Fault> {
         let holder = holder.to_owned();
         let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
         self.writes(move |mut transaction| {
@@ -122,7 +126,8 @@ impl Neo4j {
                      WHERE s.holder IS NULL OR s.holder = $holder OR s.held_until < timestamp()
                      SET s.holder = $holder, s.held_until = timestamp() + $lease RETURN count(*) AS n",
                 );
-                let claimed = transaction.count(statement.with("holder", holder).with("lease", lease)).await?;
+                let claimed =
+                    transaction.count(statement.with("holder", holder).with("lease", lease)).await?;
                 transaction.commit().await?;
                 Ok(claimed > 0)
             }
@@ -165,7 +170,8 @@ impl Neo4j {
                 taken.push(Pending { key: row.get("key")?, hash: row.get("hash")?, page: None });
             }
             let keys: Vec<String> = taken.iter().map(|one| one.key.clone()).collect();
-            let statement = cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
+            let statement =
+                cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
             let rows = transaction.rows(statement.with("keys", keys)).await?;
             transaction.rollback().await;
             let pages = rows.iter().map(|row| Ok((row.get("key")?, rows::record(row)?)));
@@ -190,7 +196,9 @@ impl Neo4j {
         let rows = |items: &[(String, Option<String>)]| -> Vec<Parameters> {
             items
                 .iter()
-                .map(|(key, hash)| HashMap::from([("key", key.clone().into()), ("hash", hash.clone().into())]))
+                .map(|(key, hash)| {
+                    HashMap::from([("key", key.clone().into()), ("hash", hash.clone().into())])
+                })
                 .collect()
         };
         self.writes(move |mut transaction| {
@@ -208,13 +216,19 @@ impl Neo4j {
         .await
     }
 
-    /// Every page waits again.
-    pub(in super::super) async fn all_wait(self: &Arc<Self>, space: Option<String>, stage: Stage) -> Result<(), Fault> {
+    /// Every page waits again. `seen` says whether search by words sees them all the while.
+    pub(in super::super) async fn all_wait(
+        self: &Arc<Self>,
+        space: Option<String>,
+        stage: Stage,
+        seen: bool,
+    ) -> Result<(), Fault> {
         self.writes(move |mut transaction| {
             let space = space.clone();
             async move {
-                let every = "MATCH (p:WikiPage) MERGE (w:WikiWaiting {key: p.key}) SET w.hash = p.hash, w.text = false";
-                transaction.run(cypher(every)).await?;
+                let every = "MATCH (p:WikiPage) MERGE (w:WikiWaiting {key: p.key})
+                     SET w.seen = coalesce(w.seen, $seen) AND $seen, w.hash = p.hash, w.text = false";
+                transaction.run(cypher(every).with("seen", seen)).await?;
                 let set = cypher(
                     "MATCH (s:WikiState {name: 'wiki'}) SET s.space = $space, s.stage = $stage, s.bare = false",
                 );
@@ -252,14 +266,6 @@ impl Neo4j {
         .await
     }
 
-    /// The collection has vectors of this kind from now on.
-    pub(in super::super) async fn set_space(self: &Arc<Self>, space: String) -> Result<(), Fault> {
-        self.write_down(move || {
-            cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.space = $space").with("space", space.clone())
-        })
-        .await
-    }
-
     /// Pages were brought without vectors, since no model was configured.
     pub(in super::super) async fn set_bare(self: &Arc<Self>) -> Result<(), Fault> {
         self.write_down(|| cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.bare = true")).await
@@ -268,7 +274,7 @@ impl Neo4j {
     /// Runs one statement that writes.
     async fn write_down(
         self: &Arc<Self>,
-        statement: impl Fn() -> super::Statement + Send + 'static,
+        statement: impl Fn() -> Statement + Send + 'static,
     ) -> Result<(), Fault> {
         self.writes(move |mut transaction| {
             let statement = statement();

@@ -25,10 +25,12 @@ impl Neo4j {
     /// first by id is meant.
     pub(in super::super) async fn named(self: &Arc<Self>, text: &str) -> Result<Option<Page>, Fault> {
         let whole = rows::key(text);
-        let id = ids::split_loose(text).map_or_else(|| whole.clone(), |(kind, name)| rows::key(&ids::join(kind, name)));
+        let id = ids::split_loose(text)
+            .map_or_else(|| whole.clone(), |(kind, name)| rows::key(&ids::join(kind, name)));
         self.checked().await?;
         self.reading(|mut transaction| async move {
-            let by_title = concat!("MATCH (p:WikiPage {title_key: $key}) RETURN p.key AS key ORDER BY p.id LIMIT 1");
+            let by_title =
+                concat!("MATCH (p:WikiPage {title_key: $key}) RETURN p.key AS key ORDER BY p.id LIMIT 1");
             let mut found = None;
             for key in [&whole, &id] {
                 found = match found {
@@ -90,10 +92,13 @@ impl Neo4j {
     pub(in super::super) async fn titles(self: &Arc<Self>) -> Result<Vec<(String, String)>, Fault> {
         self.checked().await?;
         self.reading(|mut transaction| async move {
-            let rows = transaction.rows(cypher("MATCH (p:WikiPage) RETURN p.id AS id, p.title AS title")).await?;
+            let rows =
+                transaction.rows(cypher("MATCH (p:WikiPage) RETURN p.id AS id, p.title AS title")).await?;
             transaction.rollback().await;
-            let mut titles =
-                rows.iter().map(|row| Ok((row.get("id")?, row.get("title")?))).collect::<Result<Vec<_>, Trouble>>()?;
+            let mut titles = rows
+                .iter()
+                .map(|row| Ok((row.get("id")?, row.get("title")?)))
+                .collect::<Result<Vec<_>, Trouble>>()?;
             titles.sort();
             Ok(titles)
         })
@@ -106,7 +111,9 @@ impl Neo4j {
         name: &NameQuery,
         filters: &Filters,
     ) -> Result<Vec<(String, String)>, Fault> {
-        let Some((from, to)) = name.range().map(|(from, to)| (rows::indexed(from), to)) else { return Ok(Vec::new()) };
+        let Some((from, to)) = name.range().map(|(from, to)| (rows::indexed(from), to)) else {
+            return Ok(Vec::new());
+        };
         let types: Vec<String> = filters.page_types.iter().map(|kind| kind.as_str().to_owned()).collect();
         let domains: Vec<String> = filters.domains.iter().map(|domain| domain_key(domain)).collect();
         self.reading(move |mut transaction| async move {
@@ -127,11 +134,15 @@ impl Neo4j {
     }
 
     /// Those of the domains that any page has, as they are compared.
-    pub(in super::super) async fn known_domains(self: &Arc<Self>, domains: &[String]) -> Result<Vec<String>, Fault> {
+    pub(in super::super) async fn known_domains(
+        self: &Arc<Self>,
+        domains: &[String],
+    ) -> Result<Vec<String>, Fault> {
         let keys: BTreeSet<String> = domains.iter().map(|domain| domain_key(domain)).collect();
         let keys: Vec<String> = keys.into_iter().collect();
         self.reading(|mut transaction| async move {
-            let statement = cypher("MATCH (d:WikiDomain) WHERE d.key IN $keys RETURN d.key AS key ORDER BY d.key");
+            let statement =
+                cypher("MATCH (d:WikiDomain) WHERE d.key IN $keys RETURN d.key AS key ORDER BY d.key");
             let rows = transaction.rows(statement.with("keys", keys)).await?;
             transaction.rollback().await;
             rows.iter().map(|row| Ok(row.get("key")?)).collect()
@@ -165,7 +176,7 @@ impl Neo4j {
     }
 
     /// Refuses a database that is newer than this binary.
-    async fn checked(self: &Arc<Self>) -> Result<(), Fault> {
+    pub(in super::super) async fn checked(self: &Arc<Self>) -> Result<(), Fault> {
         if self.ready.initialized() { Ok(()) } else { self.schema().await.map(|_| ()) }
     }
 }

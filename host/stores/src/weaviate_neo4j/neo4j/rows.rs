@@ -33,7 +33,8 @@ pub(super) fn key(id: &str) -> String {
 
 /// Everything that is stored of a page in its own node.
 pub(super) fn properties(record: &Record) -> Result<Parameters, Trouble> {
-    let sources = serde_json::to_string(&record.sources).map_err(|error| Trouble::Damaged(error.to_string()))?;
+    let sources =
+        serde_json::to_string(&record.sources).map_err(|error| Trouble::Damaged(error.to_string()))?;
     let origin = record.origin.as_ref();
     Ok(HashMap::from([
         ("key", key(&record.id).into()),

@@ -76,8 +76,12 @@ impl Neo4j {
             .await?;
         match found {
             Some(newer) if newer > SCHEMA => {
-                let cause = format!("its schema has version {newer}, newer than {SCHEMA}, the newest that this gatehouse knows");
-                let fault = self.half.refused(&cause, "Update gatehouse, or name another database in NEO4J_DATABASE.");
+                let cause = format!(
+                    "its schema has version {newer}, newer than {SCHEMA}, the newest that this gatehouse knows"
+                );
+                let fault = self
+                    .half
+                    .refused(&cause, "Update gatehouse, or name another database in NEO4J_DATABASE.");
                 Err(self.fault(Trouble::Fault(fault)))
             }
             found => Ok(found),

@@ -12,7 +12,7 @@ use gatehouse_core::{
 };
 use neo4rs::BoltType;
 
-use super::{Neo4j, Statement, Transaction, Trouble, cypher, rows};
+use super::{Neo4j, Transaction, Trouble, cypher, rows};
 use crate::{
     engine::{Batch, Replacement, WholeFolder},
     wiki::{
@@ -20,12 +20,6 @@ use crate::{
         record::{Origin, Record},
     },
 };
-
-/// Rows of one statement.
-const ROWS: usize = 200;
-
-/// Bytes of text in one statement; a page that is larger travels alone.
-const BYTES: usize = 4 << 20;
 
 impl Neo4j {
     /// Stores a batch of pages, and removes the pages of its folder that are no longer there.
@@ -44,7 +38,10 @@ impl Neo4j {
 
     /// Puts a page in the place of another, if that one is still what the caller has seen; then makes the change
     /// of the file, last, so that it is not made where the rest fails.
-    pub(in super::super) async fn replace(self: &Arc<Self>, change: Replacement) -> Result<Vec<Unresolved>, Fault> {
+    pub(in super::super) async fn replace(
+        self: &Arc<Self>,
+        change: Replacement,
+    ) -> Result<Vec<Unresolved>, Fault> {
         let change = Arc::new(change);
         let me = Arc::clone(self);
         self.writes(move |mut transaction| {
@@ -81,7 +78,9 @@ async fn on_disk<T: Send + 'static>(
 ) -> Result<T, Trouble> {
     let change = Arc::clone(change);
     let done = tokio::task::spawn_blocking(move || change.file.as_ref().map(work)).await;
-    done.ok().flatten().ok_or_else(|| Trouble::Fault(Fault::internal("changing a wiki file ended without an answer")))
+    done.ok()
+        .flatten()
+        .ok_or_else(|| Trouble::Fault(Fault::internal("changing a wiki file ended without an answer")))
 }
 
 impl Transaction {
@@ -139,7 +138,7 @@ impl Transaction {
     }
 
     /// Takes the lock that writers share: they come one after the other, whichever host they run in.
-    async fn lock(&mut self) -> Result<(), Trouble> {
+    pub(super) async fn lock(&mut self) -> Result<(), Trouble> {
         self.run(cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.writes = coalesce(s.writes, 0) + 1")).await
     }
 
@@ -172,7 +171,10 @@ impl Transaction {
             let row = HashMap::from([("key", rows::key(&record.id).into()), ("set", set)]);
             pages.push((record.content.len() + record.overview.len(), row));
         }
-        self.in_parts(pages, || cypher("UNWIND $rows AS row MERGE (p:WikiPage {key: row.key}) SET p = row.set")).await?;
+        self.in_parts(pages, || {
+            cypher("UNWIND $rows AS row MERGE (p:WikiPage {key: row.key}) SET p = row.set")
+        })
+        .await?;
         for statement in [
             "MATCH (p:WikiPage)-[l:LINKS]->() WHERE p.key IN $keys DELETE l",
             "MATCH (p:WikiPage)-[i:IN_DOMAIN]->() WHERE p.key IN $keys DELETE i",
@@ -194,7 +196,7 @@ impl Transaction {
             (0, HashMap::from([("key", rows::key(&record.id).into()), ("hash", record.hash.clone().into())]))
         });
         self.in_parts(waiting.collect(), || {
-            cypher("UNWIND $rows AS row MERGE (w:WikiWaiting {key: row.key}) SET w.hash = row.hash, w.text = false")
+            cypher("UNWIND $rows AS row MERGE (w:WikiWaiting {key: row.key}) SET w.hash = row.hash, w.text = false, w.seen = false")
         })
         .await
     }
@@ -250,7 +252,7 @@ impl Transaction {
             "MATCH (p:WikiPage)<-[l:LINKS]-(o:WikiPage) WHERE p.key IN $keys AND NOT o.key IN $keys
              MERGE (m:WikiMissing {key: p.key}) CREATE (o)-[k:LINKS]->(m) SET k = properties(l) DELETE l",
             "MATCH (p:WikiPage) WHERE p.key IN $keys DETACH DELETE p",
-            "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.hash = null, w.text = false",
+            "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.hash = null, w.text = false, w.seen = false",
         ] {
             self.run(cypher(statement).with("keys", keys.clone())).await?;
         }
@@ -266,7 +268,8 @@ impl Transaction {
     }
 
     async fn remove_vanished(&mut self, folder: &WholeFolder, records: &[Record]) -> Result<u32, Trouble> {
-        let files = records.iter().filter_map(|record| record.origin.as_ref()).map(|origin| origin.file.as_str());
+        let files =
+            records.iter().filter_map(|record| record.origin.as_ref()).map(|origin| origin.file.as_str());
         let present: HashSet<&str> = files.chain(folder.unreadable.iter().map(String::as_str)).collect();
         let statement = cypher("MATCH (p:WikiPage {root: $root}) RETURN p.key AS key, p.file AS file");
         let mut gone = Vec::new();
@@ -283,25 +286,9 @@ impl Transaction {
 
     /// Removes what stands for missing pages and domains that nothing points to any more.
     async fn sweep(&mut self) -> Result<(), Trouble> {
-        self.run(cypher("MATCH (m:WikiMissing) WHERE NOT EXISTS { MATCH (m)<-[:LINKS]-() } DELETE m")).await?;
-        self.run(cypher("MATCH (d:WikiDomain) WHERE NOT EXISTS { MATCH (d)<-[:IN_DOMAIN]-() } DELETE d")).await
-    }
-
-    /// Runs a statement over rows, a part at a time; each row comes with the bytes it weighs.
-    async fn in_parts(
-        &mut self,
-        weighed: Vec<(usize, rows::Parameters)>,
-        statement: impl Fn() -> Statement,
-    ) -> Result<(), Trouble> {
-        let (mut part, mut bytes) = (Vec::new(), 0);
-        for (weight, row) in weighed {
-            if !part.is_empty() && (part.len() >= ROWS || bytes + weight > BYTES) {
-                self.run(statement().with_rows("rows", std::mem::take(&mut part))).await?;
-                bytes = 0;
-            }
-            bytes += weight;
-            part.push(row);
-        }
-        if part.is_empty() { Ok(()) } else { self.run(statement().with_rows("rows", part)).await }
+        self.run(cypher("MATCH (m:WikiMissing) WHERE NOT EXISTS { MATCH (m)<-[:LINKS]-() } DELETE m"))
+            .await?;
+        self.run(cypher("MATCH (d:WikiDomain) WHERE NOT EXISTS { MATCH (d)<-[:IN_DOMAIN]-() } DELETE d"))
+            .await
     }
 }

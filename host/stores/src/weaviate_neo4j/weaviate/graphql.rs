@@ -132,7 +132,10 @@ mod tests {
             collection: "KGWikiPages",
             arguments: vec![
                 ("bm25", Value::Object(vec![("query", Value::Text("a \"b\"".into()))])),
-                ("nearVector", Value::Object(vec![("vector", Value::List(vec![Value::Real(0.5), Value::Real(-1e-9)]))])),
+                (
+                    "nearVector",
+                    Value::Object(vec![("vector", Value::List(vec![Value::Real(0.5), Value::Real(-1e-9)]))]),
+                ),
                 ("limit", Value::Number(5)),
             ],
             fields: "key _additional{score}",
@@ -145,7 +148,10 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped_and_odd_numbers_are_zero() {
-        assert_eq!(Value::Text("a\n\0\u{7f}\u{feff}é🙂".into()).to_string(), r#""a\u000a\u0000\u007f\ufeffé🙂""#);
+        assert_eq!(
+            Value::Text("a\n\0\u{7f}\u{feff}é🙂".into()).to_string(),
+            r#""a\u000a\u0000\u007f\ufeffé🙂""#
+        );
         let odd = Value::List([f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(Value::Real).to_vec());
         assert_eq!(odd.to_string(), "[0,0,0]");
     }

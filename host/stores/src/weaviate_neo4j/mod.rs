@@ -1,0 +1,197 @@
+//! The knowledge engine on two servers: Neo4j keeps the pages and their links, Weaviate finds pages by words and
+//! by meaning.
+//!
+//! Neo4j is the truth: one transaction stores pages, and writes down with them what Weaviate has yet to see.
+//! Weaviate's collection is made from it and can be made again, so no failure of either half, and no crash between
+//! them, leaves anything lost; it is only found a little later, and search says so.
+
+mod background;
+mod bring;
+mod config;
+mod embedding;
+mod half;
+mod neo4j;
+mod search;
+mod weaviate;
+mod words;
+
+use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault,
+    page::{Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, Unresolved},
+    ports::Embedder,
+};
+use serde_json::{Map, Value};
+
+use self::{
+    background::Background,
+    bring::Bringer,
+    embedding::Embedding,
+    neo4j::{Neo4j, SCHEMA, State},
+    search::Search,
+    weaviate::Weaviate,
+};
+use crate::{
+    engine::{Batch, Engine, Health, Replacement},
+    wiki::record::Record,
+};
+
+pub use config::{Timing, WeaviateNeo4jConfig};
+
+/// The engine's name in configuration, index files and counts.
+pub(crate) const NAME: &str = "weaviate-neo4j";
+
+/// How long a call that stored pages waits until they can be found. What takes longer goes on behind it.
+const AFTER_WRITING: Duration = Duration::from_secs(60);
+
+/// How long a search waits for pages that Weaviate has not seen.
+const BEFORE_SEARCHING: Duration = Duration::from_secs(3);
+
+/// The engine.
+pub(crate) struct WeaviateNeo4jEngine {
+    neo4j: Arc<Neo4j>,
+    weaviate: Arc<Weaviate>,
+    embedding: Arc<Embedding>,
+    background: Background,
+}
+
+impl WeaviateNeo4jEngine {
+    /// Opens nothing yet.
+    ///
+    /// # Errors
+    /// `invalid-arguments`, where an address cannot be used, naming its variable.
+    pub(crate) fn new(config: &WeaviateNeo4jConfig, model: Option<Arc<dyn Embedder>>) -> Result<Self, Fault> {
+        let neo4j = Arc::new(Neo4j::new(config)?);
+        let weaviate = Arc::new(Weaviate::new(config)?);
+        let embedding = Arc::new(Embedding::new(model));
+        let background = Background::new(Bringer {
+            neo4j: Arc::clone(&neo4j),
+            weaviate: Arc::clone(&weaviate),
+            embedding: Arc::clone(&embedding),
+            timing: config.timing,
+            holder: name_of_this_host(),
+            compared: AtomicBool::new(false),
+        });
+        Ok(Self { neo4j, weaviate, embedding, background })
+    }
+
+    /// The state, after what waits was given the time to be brought.
+    async fn settled(&self, state: State) -> Result<State, Fault> {
+        if self.background.compared() && state.waiting == 0 {
+            if state.queued > 0 {
+                self.background.ask();
+            }
+            return Ok(state);
+        }
+        if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
+            return Err(fault);
+        }
+        Ok(self.neo4j.state().await?.unwrap_or(state))
+    }
+
+    /// After pages were stored: they are, whatever becomes of this.
+    async fn bring(&self) {
+        match self.background.wait(AFTER_WRITING).await {
+            Some(Ok(_)) => {}
+            Some(Err(fault)) => tracing::warn!(%fault, "pages are stored, and wait to be found by search"),
+            None => tracing::info!("pages are stored, and still on their way to Weaviate"),
+        }
+    }
+}
+
+/// A name that no other host that shares the graph has.
+fn name_of_this_host() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("{}-{:016x}{:016x}", std::process::id(), random(), random())
+}
+
+#[async_trait]
+impl Engine for WeaviateNeo4jEngine {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn refs(&self) -> Map<String, Value> {
+        Map::from_iter([
+            ("neo4j_uri".to_owned(), Value::from(self.neo4j.address())),
+            ("weaviate_url".to_owned(), Value::from(self.weaviate.address())),
+            ("weaviate_collection".to_owned(), Value::from(weaviate::MAIN.name())),
+        ])
+    }
+
+    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
+        self.neo4j.checked().await?;
+        let Some(state) = self.neo4j.state().await? else { return Ok(SearchResult::default()) };
+        let state = self.settled(state).await?;
+        let search = Search {
+            neo4j: &self.neo4j,
+            weaviate: &self.weaviate,
+            embedding: &self.embedding,
+            state: &state,
+        };
+        let found = search.run(query, filters, limit).await?;
+        if found.other_space {
+            self.background.ask();
+        }
+        if found.result.waiting > 0 {
+            tracing::warn!(pages = found.result.waiting, "a search did not see pages that wait for Weaviate");
+        }
+        Ok(found.result)
+    }
+
+    async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault> {
+        self.neo4j.named(id_or_title).await
+    }
+
+    async fn titles(&self) -> Result<Vec<(String, String)>, Fault> {
+        self.neo4j.titles().await
+    }
+
+    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
+        self.neo4j.neighbours(id).await
+    }
+
+    async fn record(&self, id: &str) -> Result<Option<Record>, Fault> {
+        self.neo4j.record(id).await
+    }
+
+    async fn sync(&self, batch: Batch) -> Result<IndexReport, Fault> {
+        let report = self.neo4j.sync(batch).await?;
+        self.bring().await;
+        Ok(report)
+    }
+
+    async fn replace(&self, change: Replacement) -> Result<Vec<Unresolved>, Fault> {
+        let unresolved = self.neo4j.replace(change).await?;
+        self.bring().await;
+        Ok(unresolved)
+    }
+
+    async fn stats(&self) -> Result<Statistics, Fault> {
+        self.neo4j.statistics(NAME).await
+    }
+
+    async fn health(&self) -> Result<Health, Fault> {
+        let (schema, ()) = tokio::try_join!(self.neo4j.schema(), self.weaviate.ping())?;
+        let (pages, waiting) = match schema {
+            None => (0, 0),
+            Some(_) => {
+                let state = self.neo4j.state().await?;
+                (self.neo4j.statistics(NAME).await?.pages, state.map_or(0, |state| state.waiting))
+            }
+        };
+        Ok(Health {
+            engine: NAME,
+            address: format!("{} and {}", self.neo4j.address(), self.weaviate.address()),
+            schema: schema.map(|found| (found, SCHEMA)),
+            pages,
+            waiting,
+        })
+    }
+}
