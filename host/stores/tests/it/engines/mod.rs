@@ -2,6 +2,8 @@
 //! it the tests of what is that engine's alone.
 
 mod sqlite;
+#[cfg(feature = "weaviate-neo4j")]
+mod weaviate_neo4j;
 
 use std::path::PathBuf;
 
