@@ -17,6 +17,7 @@ use std::sync::{
 };
 
 use gatehouse_core::Fault;
+use tokio::time::Instant;
 
 use super::{
     config::Timing,
@@ -40,6 +41,11 @@ pub(super) struct Bringer {
     pub(super) compared: AtomicBool,
 }
 
+/// The right to bring pages, which only one host has.
+struct Claim {
+    renewed: Instant,
+}
+
 /// What is left after a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Left {
@@ -60,7 +66,7 @@ impl Bringer {
         if !self.claim().await? {
             return Ok(Left::Elsewhere);
         }
-        let done = self.work().await;
+        let done = self.work(Claim { renewed: Instant::now() }).await;
         // Where this fails the claim runs out by itself.
         if let Err(fault) = self.neo4j.release(&self.holder).await {
             tracing::debug!(%fault, "the claim on bringing pages stays until it runs out");
@@ -72,7 +78,16 @@ impl Bringer {
         self.neo4j.claim(&self.holder, self.timing.lease).await
     }
 
-    async fn work(&self) -> Result<Left, Fault> {
+    /// Keeps the claim; false where another host has it by now.
+    async fn keep(&self, claim: &mut Claim) -> Result<bool, Fault> {
+        if claim.renewed.elapsed() < self.timing.lease / 3 {
+            return Ok(true);
+        }
+        claim.renewed = Instant::now();
+        self.claim().await
+    }
+
+    async fn work(&self, mut claim: Claim) -> Result<Left, Fault> {
         let space = self.embedding.space().await;
         for _ in 0..STEPS {
             let Some(state) = self.neo4j.state().await? else { return Ok(Left::Nothing) };
@@ -100,7 +115,7 @@ impl Bringer {
                     self.neo4j.all_wait(space, Stage::Fill, true).await?;
                 }
                 (_, stage) => {
-                    let left = self.drain(&state, &space).await?;
+                    let left = self.drain(&state, &space, &mut claim).await?;
                     let next = match stage {
                         Stage::Copy => Stage::Swap,
                         Stage::Fill => Stage::Steady,
@@ -155,7 +170,7 @@ impl Bringer {
     }
 
     /// Brings everything that waits.
-    async fn drain(&self, state: &State, space: &Space) -> Result<Left, Fault> {
+    async fn drain(&self, state: &State, space: &Space, claim: &mut Claim) -> Result<Left, Fault> {
         let stage = state.stage;
         if matches!(space, Space::None) && stage != Stage::Copy && state.queued > 0 && !state.bare {
             self.neo4j.set_bare().await?;
@@ -169,7 +184,7 @@ impl Bringer {
         let mut model_answers = true;
         let mut after = String::new();
         loop {
-            if !self.claim().await? {
+            if !self.keep(claim).await? {
                 return Ok(Left::Elsewhere);
             }
             let pending = self.neo4j.pending(&after, vectors && model_answers).await?;

@@ -6,7 +6,7 @@ mod query;
 mod store;
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
+    io::{BufReader, Write as _},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{Arc, Condvar, Mutex},
     thread::JoinHandle,
