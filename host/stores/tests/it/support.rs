@@ -69,7 +69,7 @@ impl House {
 
     pub(crate) fn open_with(&self, roots: WikiRoots) -> WikiKnowledge {
         let config = KnowledgeConfig { database: self.database(), roots, default_root: None };
-        WikiKnowledge::sqlite(config, clock())
+        WikiKnowledge::sqlite(config, clock(), None)
     }
 
     pub(crate) fn write(&self, file: &str, text: &str) {
