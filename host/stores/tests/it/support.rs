@@ -91,7 +91,7 @@ impl<F: Fixture> House<F> {
     }
 
     pub(crate) fn open_with(&self, roots: WikiRoots) -> WikiKnowledge {
-        self.engine.open(Setup { roots, default_root: None })
+        self.engine.open(Setup::of(roots))
     }
 }
 
