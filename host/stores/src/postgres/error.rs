@@ -118,6 +118,12 @@ fn of_server(error: &tokio_postgres::Error) -> (String, &'static str, bool) {
             ("the work took too long and was ended", "Try again; nothing was changed.", true)
         } else if *code == SqlState::PROGRAM_LIMIT_EXCEEDED {
             ("a text is longer than the server can index", "Split the page; nothing was changed.", false)
+        } else if *code == SqlState::CHARACTER_NOT_IN_REPERTOIRE {
+            (
+                "a text holds a NUL character, which PostgreSQL cannot store",
+                "Take it out; nothing was changed.",
+                false,
+            )
         } else if ends_connection(code) {
             ("the server is stopping or starting", "Try again.", true)
         } else {

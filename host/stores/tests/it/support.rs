@@ -2,6 +2,7 @@
 
 #[cfg(all(unix, feature = "postgres"))]
 pub(crate) mod proxy;
+mod words;
 
 use std::{
     fs,
@@ -20,6 +21,7 @@ use gatehouse_core::ports::{
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use tempfile::TempDir;
 
+pub(crate) use self::words::Words;
 use crate::engines::{Fixture, Setup};
 
 /// A clock that stands still until it is set.

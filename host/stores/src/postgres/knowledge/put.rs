@@ -5,7 +5,6 @@ use gatehouse_core::search::name::name_key;
 use super::{
     super::{error::StoreError, session::Session},
     read::column,
-    storable,
     terms::Terms,
 };
 use crate::wiki::{ids, record::Record};
@@ -13,31 +12,50 @@ use crate::wiki::{ids, record::Record};
 /// Letters of a name; an index has no room for much longer ones.
 const MAX_NAME: usize = 200;
 
-/// The page without what the server cannot store; a change is said.
-pub(super) fn cleaned(mut page: Record, said: &mut Vec<String>) -> Record {
-    let mut nul = false;
-    let mut clean = |text: &mut String| {
-        if text.contains('\0') {
-            *text = storable(text).into_owned();
-            nul = true;
+/// The links of a page, a list for each column.
+struct Links<'a> {
+    edges: Vec<&'a str>,
+    targets: Vec<&'a str>,
+    keys: Vec<String>,
+    kept: Vec<&'a str>,
+    inverse: Vec<bool>,
+}
+
+impl<'a> Links<'a> {
+    fn of(page: &'a Record) -> Self {
+        let (kept, inverse) = page.links.iter().map(|link| ids::kept_edge(&link.edge)).unzip();
+        Self {
+            edges: page.links.iter().map(|link| link.edge.as_str()).collect(),
+            targets: page.links.iter().map(|link| link.target.as_str()).collect(),
+            keys: page.links.iter().map(|link| ids::key(&link.target)).collect(),
+            kept,
+            inverse,
         }
-    };
-    for text in [&mut page.id, &mut page.title, &mut page.overview, &mut page.content] {
-        clean(text);
     }
-    page.domains.iter_mut().for_each(&mut clean);
-    page.last_updated.iter_mut().for_each(&mut clean);
-    for source in &mut page.sources {
-        [&mut source.kind, &mut source.title, &mut source.url].into_iter().for_each(&mut clean);
-    }
-    for link in &mut page.links {
-        [&mut link.edge, &mut link.target].into_iter().for_each(&mut clean);
-    }
-    if nul {
-        let place = page.origin.as_ref().map_or(&page.id, |origin| &origin.file);
-        said.push(format!("{place}: its NUL characters are stored as U+FFFD, PostgreSQL has none"));
-    }
-    page
+}
+
+/// Changes what a page says beside its text; it keeps its number, its words and its vectors.
+pub(super) async fn amend(db: &Session, number: i64, page: &Record) -> Result<(), StoreError> {
+    let (sources, links) = (sources(page)?, Links::of(page));
+    db.run(
+        "UPDATE gatehouse.page SET hash = $2, last_updated = $3, sources = $4 WHERE number = $1",
+        &[&number, &page.hash, &page.last_updated, &sources],
+    )
+    .await?;
+    db.run("DELETE FROM gatehouse.link WHERE page = $1", &[&number]).await?;
+    db.run(
+        "INSERT INTO gatehouse.link (page, position, edge, target, target_key, kept, inverse)
+         SELECT $1, l.position, l.edge, l.target, l.target_key, l.kept, l.inverse
+         FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[])
+             WITH ORDINALITY AS l (edge, target, target_key, kept, inverse, position)",
+        &[&number, &links.edges, &links.targets, &links.keys, &links.kept, &links.inverse],
+    )
+    .await?;
+    Ok(())
+}
+
+fn sources(page: &Record) -> Result<String, StoreError> {
+    serde_json::to_string(&page.sources).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
 /// Stores one page; gives its number.
@@ -46,16 +64,10 @@ pub(super) async fn put(db: &Session, page: &Record) -> Result<i64, StoreError> 
     if terms.cut {
         tracing::warn!(page = page.id, "a page is too long to be found by all of its words");
     }
-    let sources =
-        serde_json::to_string(&page.sources).map_err(|error| StoreError::Damaged(error.to_string()))?;
+    let (sources, links) = (sources(page)?, Links::of(page));
     let origin = page.origin.as_ref();
     let names = names(page);
     let domains: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
-    let edges: Vec<&str> = page.links.iter().map(|link| link.edge.as_str()).collect();
-    let targets: Vec<&str> = page.links.iter().map(|link| link.target.as_str()).collect();
-    let keys: Vec<String> = page.links.iter().map(|link| ids::key(&link.target)).collect();
-    let (kept, inverse): (Vec<&str>, Vec<bool>) =
-        page.links.iter().map(|link| ids::kept_edge(&link.edge)).unzip();
     let row = db
         .one(
             "WITH own AS (
@@ -101,11 +113,11 @@ pub(super) async fn put(db: &Session, page: &Record) -> Result<i64, StoreError> 
                 &terms.content,
                 &terms.length,
                 &domains,
-                &edges,
-                &targets,
-                &keys,
-                &kept,
-                &inverse,
+                &links.edges,
+                &links.targets,
+                &links.keys,
+                &links.kept,
+                &links.inverse,
                 &names,
             ],
         )

@@ -17,7 +17,7 @@ use super::{
         server::Server,
         session::{Kept, Session},
     },
-    put::{cleaned, put},
+    put::{amend, put},
     read::{self, column},
 };
 use crate::{
@@ -42,8 +42,6 @@ pub(super) async fn sync(db: &Session, batch: Batch) -> Result<IndexReport, Stor
     if clear {
         report.removed += number_of(db.run("DELETE FROM gatehouse.page", &[]).await?);
     }
-    let records: Vec<Record> =
-        records.into_iter().map(|record| cleaned(record, &mut report.skipped)).collect();
     let mut known = known(db, &records).await?;
     // Where the record is that is written for a key: of two with one key the later counts.
     let (mut written, mut replaced): (HashMap<String, usize>, Vec<i64>) = (HashMap::new(), Vec::new());
@@ -128,11 +126,15 @@ async fn change_page(db: &Session, change: &Arc<Replacement>) -> Result<Vec<Unre
     if now != change.before {
         return Err(meanwhile().into());
     }
-    let number = if change.after == now {
+    let after = &change.after;
+    let number = if *after == now {
+        number
+    } else if same_text(after, &now) {
+        amend(db, number, after).await?;
         number
     } else {
         remove(db, &[number]).await?;
-        put(db, &cleaned(change.after.clone(), &mut Vec::new())).await?
+        put(db, after).await?
     };
     let unresolved = read::unresolved(db, &[number]).await?;
     if change.file.is_some() {
@@ -142,6 +144,12 @@ async fn change_page(db: &Session, change: &Arc<Replacement>) -> Result<Vec<Unre
         applied.await.unwrap_or_else(|_| Err(Fault::internal("changing a file ended without an answer")))?;
     }
     Ok(unresolved)
+}
+
+/// Whether two pages are found by the same words and mean the same.
+fn same_text(a: &Record, b: &Record) -> bool {
+    (&a.id, a.page_type, &a.title, &a.overview, &a.content, &a.domains)
+        == (&b.id, b.page_type, &b.title, &b.overview, &b.content, &b.domains)
 }
 
 async fn stored_now(server: &Server, page: &Record) -> Option<Record> {
