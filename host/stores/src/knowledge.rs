@@ -4,13 +4,13 @@
 mod index;
 mod patch;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::{
-        Clock, Knowledge,
+        Clock, Embedder, Knowledge,
         knowledge::{
             Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, PatchReport, Progress,
             SearchResult, Statistics,
@@ -18,6 +18,10 @@ use gatehouse_core::{
     },
 };
 
+#[cfg(feature = "postgres")]
+use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
+#[cfg(feature = "weaviate-neo4j")]
+use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
     engine::{Batch, Engine, Health},
     sqlite::knowledge::SqliteEngine,
@@ -44,26 +48,46 @@ pub struct WikiKnowledge {
 }
 
 impl WikiKnowledge {
-    /// On SQLite. Opens nothing before the first call that needs it.
-    pub fn sqlite(config: KnowledgeConfig, clock: Arc<dyn Clock>) -> Self {
+    /// On SQLite. Opens nothing before the first call that needs it. With an embedder pages are found by meaning
+    /// too; calls have to be made inside a Tokio runtime, where their vectors are made in the background.
+    pub fn sqlite(
+        config: KnowledgeConfig,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
         let KnowledgeConfig { database, roots, default_root } = config;
         let roots = roots.and(default_root.as_deref());
-        Self { engine: Box::new(SqliteEngine::new(database)), roots, default_root, clock }
+        Self { engine: Box::new(SqliteEngine::new(database, embedder)), roots, default_root, clock }
     }
 
-    /// On Neo4j, with Weaviate to search in and a model for its vectors, if there is one. Opens nothing before the
-    /// first call that needs it.
+    /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
+    /// [`WikiKnowledge::sqlite`].
+    #[cfg(feature = "postgres")]
+    pub fn postgres(
+        server: PostgresConfig,
+        roots: WikiRoots,
+        default_root: Option<PathBuf>,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
+        let roots = roots.and(default_root.as_deref());
+        Self { engine: Box::new(PostgresEngine::new(server, embedder)), roots, default_root, clock }
+    }
+
+    /// On Neo4j, with Weaviate to search in. Reaches nothing before the first call that needs it; for the rest as
+    /// [`WikiKnowledge::sqlite`].
     ///
     /// # Errors
     /// `invalid-arguments`, where an address cannot be used, naming its variable.
     #[cfg(feature = "weaviate-neo4j")]
     pub fn weaviate_neo4j(
-        servers: &crate::WeaviateNeo4jConfig,
-        model: Option<Arc<dyn gatehouse_core::ports::Embedder>>,
-        (roots, default_root): (WikiRoots, Option<PathBuf>),
+        servers: &WeaviateNeo4jConfig,
+        roots: WikiRoots,
+        default_root: Option<PathBuf>,
         clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
     ) -> Result<Self, Fault> {
-        let engine = crate::weaviate_neo4j::WeaviateNeo4jEngine::new(servers, model)?;
+        let engine = WeaviateNeo4jEngine::new(servers, embedder)?;
         let roots = roots.and(default_root.as_deref());
         Ok(Self { engine: Box::new(engine), roots, default_root, clock })
     }
@@ -74,6 +98,20 @@ impl WikiKnowledge {
     /// `unavailable`, naming the engine, its address and the cause.
     pub async fn health(&self) -> Result<Health, Fault> {
         self.engine.health().await
+    }
+
+    /// The ids of all pages, sorted.
+    ///
+    /// # Errors
+    /// `unavailable`, naming the engine, its address and the cause.
+    pub async fn ids(&self) -> Result<Vec<String>, Fault> {
+        Ok(self.engine.titles().await?.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// Waits until every stored page has its vector, for processes that end when their work is done. False where
+    /// the model fails or it takes longer than this; the rest is made up for by whoever opens the database next.
+    pub async fn settle(&self, limit: Duration) -> bool {
+        self.engine.settle(limit).await
     }
 
     fn now(&self) -> String {

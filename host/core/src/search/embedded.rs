@@ -1,37 +1,43 @@
 //! What of a document is embedded.
 
-use super::terms::humps;
+use crate::names::split_identifier;
 
 /// Letters of the long text that are embedded: what a page begins with says what it is about, and a vector of
 /// everything says nothing in particular.
-const BEGINNING: usize = 2_000;
+const LONG: usize = 2_000;
 
-/// The text that stands for a document: its name with identifiers split, its short text, its subjects and how
-/// its long text begins. Bounded by the lengths of name, short text and subjects plus 2,000 letters. A change of
-/// this recipe is a change of [`RECIPE`].
+/// Letters of the short text.
+const SHORT: usize = 2_000;
+
+/// Letters of the name, and of the subjects.
+const NAME: usize = 300;
+
+/// The number of the recipe: vectors of another one are made anew.
+pub const RECIPE: u32 = 1;
+
+/// The text that stands for a document: its name, as it is and with identifiers parted, its short text, its
+/// subjects and how its long text begins; at most some 5,000 letters. Whoever changes it raises [`RECIPE`].
 pub fn embedded_text(name: &str, short: &str, subjects: &[String], long: &str) -> String {
-    let mut text = split_name(name);
-    for part in [short, &subjects.join(", "), beginning(long)] {
+    let name = beginning(name, NAME).replace('_', " ");
+    let parted = split_identifier(&name);
+    let parted = if parted == name { "" } else { &parted };
+    let subjects = subjects.join(", ");
+    let mut text = String::new();
+    for part in [&name, parted, beginning(short, SHORT), beginning(&subjects, NAME), beginning(long, LONG)] {
         let part = part.trim();
         if !part.is_empty() {
-            text.push_str(".\n");
+            if !text.is_empty() {
+                text.push('\n');
+            }
             text.push_str(part);
         }
     }
     text
 }
 
-/// The number of the recipe: vectors of another one are made anew.
-pub const RECIPE: u32 = 1;
-
-/// A name as words: `UnslothGRPOTrainer_config` becomes `Unsloth GRPO Trainer config`.
-pub fn split_name(name: &str) -> String {
-    let words = name.split(|c: char| c == '_' || c.is_whitespace()).filter(|word| !word.is_empty());
-    words.map(|word| humps(word).join(" ")).collect::<Vec<_>>().join(" ")
-}
-
-fn beginning(text: &str) -> &str {
-    text.char_indices().nth(BEGINNING).map_or(text, |(end, _)| &text[..end])
+/// The first so many letters.
+fn beginning(text: &str, letters: usize) -> &str {
+    text.char_indices().nth(letters).map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]
@@ -39,17 +45,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_become_words() {
-        assert_eq!(split_name("UnslothGRPOTrainer_config"), "Unsloth GRPO Trainer config");
-        assert_eq!(split_name("get_peft_model"), "get peft model");
-        assert_eq!(split_name("__"), "");
-    }
-
-    #[test]
     fn a_document_is_its_name_its_short_text_and_its_beginning() {
-        let text = embedded_text("A_b", "Short.", &["x".into(), "y".into()], &"é".repeat(5_000));
-        assert!(text.starts_with("A b.\nShort..\nx, y.\né"), "{text}");
-        assert_eq!(text.chars().filter(|c| *c == 'é').count(), BEGINNING);
-        assert_eq!(embedded_text("A", "", &[], " "), "A");
+        let text = embedded_text("GRPOTrainer_x", "Short.", &["x".into(), "y".into()], &"é".repeat(5_000));
+        assert!(text.starts_with("GRPOTrainer x\nGRPO Trainer x\nShort.\nx, y\né"), "{text}");
+        assert_eq!(text.chars().filter(|c| *c == 'é').count(), LONG);
+        assert_eq!(embedded_text("plain name", "", &[], " "), "plain name");
+        let huge = "x".repeat(1_000_000);
+        assert!(embedded_text(&huge, &huge, std::slice::from_ref(&huge), &huge).len() < 6_000);
     }
 }

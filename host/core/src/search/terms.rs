@@ -100,7 +100,7 @@ pub fn variants(text: &str) -> String {
 }
 
 /// The parts of an identifier in camel case.
-pub(super) fn humps(word: &str) -> Vec<String> {
+fn humps(word: &str) -> Vec<String> {
     let chars: Vec<char> = word.chars().collect();
     let mut parts: Vec<String> = Vec::new();
     for (at, c) in chars.iter().enumerate() {

@@ -52,6 +52,15 @@ impl Background {
         self.bringer.compared.load(Ordering::Acquire)
     }
 
+    /// Why the last pass left something behind, where it did.
+    pub(super) fn failing(&self) -> Option<String> {
+        match &self.desk.answered.borrow().result {
+            Some(Ok(Left::Some(why))) => Some(why.clone()),
+            Some(Err(fault)) => Some(fault.message.clone()),
+            _ => None,
+        }
+    }
+
     /// Asks for a pass that begins from now on.
     pub(super) fn ask(&self) -> u64 {
         let number = self.desk.asked.fetch_add(1, Ordering::SeqCst) + 1;

@@ -88,7 +88,7 @@ impl Bringer {
     }
 
     async fn work(&self, mut claim: Claim) -> Result<Left, Fault> {
-        let space = self.embedding.space().await;
+        let space = self.embedding.space(self.neo4j.some_titles()).await?;
         for _ in 0..STEPS {
             let Some(state) = self.neo4j.state().await? else { return Ok(Left::Nothing) };
             if !self.collections(&state).await? {

@@ -1,7 +1,10 @@
 //! The model of the house as this engine uses it: what of a page is embedded, and what kind of vectors come out.
 //! Vectors of different kinds never meet.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use gatehouse_core::{
     Fault,
@@ -14,8 +17,17 @@ use gatehouse_core::{
 
 use crate::wiki::record::Record;
 
-/// A text that every model has something to say about: its vector tells the dimension.
+/// A text that most models have something to say about: its vector tells the dimension.
 const PROBE: &str = "knowledge";
+
+/// How long a question may take: after that, words alone are the better answer.
+const QUESTION_TIME: Duration = Duration::from_secs(3);
+
+/// How long a batch may take. Providers have limits of their own; this one is for those that forgot.
+const BATCH_TIME: Duration = Duration::from_secs(300);
+
+/// Letters of a question that are embedded.
+const QUESTION_LETTERS: usize = 2_000;
 
 /// The model, if there is one.
 pub(super) struct Embedding {
@@ -40,19 +52,35 @@ impl Embedding {
         Self { model, dimension: Mutex::default() }
     }
 
-    /// The kind of vectors that the model makes.
-    pub(super) async fn space(&self) -> Space {
-        let Some(model) = &self.model else { return Space::None };
+    /// The model's name, if there is one.
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref().map(Embedder::model)
+    }
+
+    /// The kind of vectors that the model makes. Where it has nothing to say about a text of ours, `texts` are
+    /// tried.
+    pub(super) async fn space(
+        &self,
+        texts: impl Future<Output = Result<Vec<String>, Fault>>,
+    ) -> Result<Space, Fault> {
+        let Some(model) = &self.model else { return Ok(Space::None) };
+        let of = |dimension| Space::Of(named(model.as_ref(), dimension));
         let known = *self.lock();
         if let Some(dimension) = known {
-            return Space::Of(named(model.as_ref(), dimension));
+            return Ok(of(dimension));
         }
-        match self.ask(vec![PROBE.to_owned()], EmbedFor::Document).await {
-            Err(fault) => Space::Unknown(fault),
-            Ok(vectors) => match vectors.into_iter().flatten().next() {
-                Some(vector) => Space::Of(named(model.as_ref(), vector.len())),
-                None => Space::None,
-            },
+        let dimension =
+            |vectors: Vec<Vector>| vectors.into_iter().flatten().next().map(|vector| vector.len());
+        let first = match self.ask(vec![PROBE.to_owned()], EmbedFor::Query).await {
+            Err(fault) => return Ok(Space::Unknown(fault)),
+            Ok(vectors) => dimension(vectors),
+        };
+        if let Some(dimension) = first {
+            return Ok(of(dimension));
+        }
+        match self.ask(texts.await?, EmbedFor::Query).await {
+            Err(fault) => Ok(Space::Unknown(fault)),
+            Ok(vectors) => Ok(dimension(vectors).map_or(Space::None, of)),
         }
     }
 
@@ -72,7 +100,8 @@ impl Embedding {
     /// The vector of a question, with its kind; none where there is no model or it has nothing to say.
     pub(super) async fn question(&self, text: &str) -> Result<Option<(Vec<f32>, String)>, Fault> {
         let Some(model) = &self.model else { return Ok(None) };
-        let vector = self.ask(vec![text.to_owned()], EmbedFor::Query).await?.into_iter().flatten().next();
+        let text: String = text.chars().take(QUESTION_LETTERS).collect();
+        let vector = self.ask(vec![text], EmbedFor::Query).await?.into_iter().flatten().next();
         Ok(vector.map(|vector| {
             let space = named(model.as_ref(), vector.len());
             (vector, space)
@@ -83,7 +112,11 @@ impl Embedding {
     async fn ask(&self, texts: Vec<String>, purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
         let Some(model) = &self.model else { return Ok(vec![None; texts.len()]) };
         let wrong = |what: &str| Fault::unavailable(format!("embedding model '{}' {what}", model.model()));
-        let vectors = model.embed(&texts, purpose).await?;
+        let limit = if purpose == EmbedFor::Query { QUESTION_TIME } else { BATCH_TIME };
+        let Ok(vectors) = tokio::time::timeout(limit, model.embed(&texts, purpose)).await else {
+            return Err(wrong(&format!("did not answer within {} s", limit.as_secs())));
+        };
+        let vectors = vectors?;
         if vectors.len() != texts.len() {
             return Err(wrong("did not make one vector for each text"));
         }

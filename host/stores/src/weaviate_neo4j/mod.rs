@@ -28,17 +28,18 @@ use gatehouse_core::{
     ports::Embedder,
 };
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use self::{
     background::Background,
-    bring::Bringer,
+    bring::{Bringer, Left},
     embedding::Embedding,
     neo4j::{Neo4j, SCHEMA, State},
     search::Search,
     weaviate::Weaviate,
 };
 use crate::{
-    engine::{Batch, Engine, Health, Replacement},
+    engine::{Batch, EmbeddingHealth, Engine, Health, Replacement},
     wiki::record::Record,
 };
 
@@ -52,6 +53,9 @@ const AFTER_WRITING: Duration = Duration::from_secs(60);
 
 /// How long a search waits for pages that Weaviate has not seen.
 const BEFORE_SEARCHING: Duration = Duration::from_secs(3);
+
+/// How often it is asked whether another host is done.
+const POLL: Duration = Duration::from_millis(100);
 
 /// The engine.
 pub(crate) struct WeaviateNeo4jEngine {
@@ -139,9 +143,6 @@ impl Engine for WeaviateNeo4jEngine {
         if found.other_space {
             self.background.ask();
         }
-        if found.result.waiting > 0 {
-            tracing::warn!(pages = found.result.waiting, "a search did not see pages that wait for Weaviate");
-        }
         Ok(found.result)
     }
 
@@ -177,21 +178,34 @@ impl Engine for WeaviateNeo4jEngine {
         self.neo4j.statistics(NAME).await
     }
 
+    async fn settle(&self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        loop {
+            match self.background.wait(until.saturating_duration_since(Instant::now())).await {
+                Some(Ok(Left::Nothing)) => return true,
+                // The host that is at it may be gone; its claim runs out.
+                Some(Ok(Left::Elsewhere)) if Instant::now() < until => tokio::time::sleep(POLL).await,
+                _ => return false,
+            }
+        }
+    }
+
     async fn health(&self) -> Result<Health, Fault> {
         let (schema, ()) = tokio::try_join!(self.neo4j.schema(), self.weaviate.ping())?;
-        let (pages, waiting) = match schema {
-            None => (0, 0),
-            Some(_) => {
-                let state = self.neo4j.state().await?;
-                (self.neo4j.statistics(NAME).await?.pages, state.map_or(0, |state| state.waiting))
-            }
-        };
+        let state = if schema.is_some() { self.neo4j.state().await? } else { None };
+        let pages = if schema.is_some() { self.neo4j.statistics(NAME).await?.pages } else { 0 };
+        let queued = state.as_ref().map_or(0, |state| state.queued);
         Ok(Health {
             engine: NAME,
             address: format!("{} and {}", self.neo4j.address(), self.weaviate.address()),
             schema: schema.map(|found| (found, SCHEMA)),
             pages,
-            waiting,
+            waiting: state.map_or(0, |state| state.waiting),
+            embedding: self.embedding.model().map(|model| EmbeddingHealth {
+                model: model.to_owned(),
+                waiting: queued,
+                failing: self.background.failing(),
+            }),
         })
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::{
     Fault,
     page::{Filters, Hit, SearchResult},
-    search::{NameQuery, Named, POOL, Query, Scored, fuse},
+    search::{NameQuery, Named, POOL, Query, Ranked, Scored, fuse},
 };
 use tokio::task::JoinSet;
 
@@ -19,6 +19,7 @@ use super::{
     weaviate::{Collection, MAIN, STAND_IN, Weaviate, Where},
     words,
 };
+use crate::embedding::{waiting_note, words_alone};
 
 /// Questions to Weaviate about single words at the same time.
 const AT_ONCE: usize = 8;
@@ -46,33 +47,74 @@ pub(super) struct Outcome {
     pub(super) other_space: bool,
 }
 
+/// The question's vector, or why there is none.
+enum Meaning {
+    /// To be compared with those of the pages.
+    Vector(Vec<f32>),
+    /// The model has nothing to say, or there is none.
+    None,
+    /// The pages' vectors are of another kind.
+    OtherSpace,
+    /// The model failed, so.
+    Failed(String),
+}
+
 impl Search<'_> {
     pub(super) async fn run(&self, text: &str, filters: &Filters, limit: usize) -> Result<Outcome, Fault> {
         let query = Query::of(text);
         let (words, terms) = cut(query).await?;
-        let (vector, other_space) = self.vector(text).await;
-        let waiting = self.state.waiting;
-        let Some(narrowed) = self.narrowed(filters).await? else {
-            let result =
-                SearchResult { hits: Vec::new(), unmatched_terms: self.unmatched(words).await?, waiting };
-            return Ok(Outcome { result, other_space });
+        let meaning = self.meaning(text).await;
+        let hits = match self.narrowed(filters).await? {
+            Some(narrowed) => self.hits(text, &terms, &meaning, (filters, &narrowed), limit).await?,
+            None => Vec::new(),
         };
-        let candidates =
-            self.candidates(text, &terms, vector.as_deref(), (filters, &narrowed), limit.max(POOL)).await?;
-        let least = filters.min_score.unwrap_or(0.0);
-        let ranked: Vec<(String, f64)> = fuse(candidates)
-            .into_iter()
-            .map(|ranked| (ranked.key, ranked.score))
-            .filter(|(_, score)| *score >= least)
-            .collect();
-        let wanted: Vec<String> =
-            ranked.iter().take(limit.saturating_add(SPARE)).map(|(key, _)| key.clone()).collect();
-        let mut pages = if wanted.is_empty() { BTreeMap::new() } else { self.neo4j.pages(wanted).await? };
-        let hits =
-            ranked.into_iter().filter_map(|(key, score)| Some(Hit { page: pages.remove(&key)?, score }));
-        let hits = hits.take(limit).collect();
-        let result = SearchResult { hits, unmatched_terms: self.unmatched(words).await?, waiting };
-        Ok(Outcome { result, other_space })
+        let unmatched_terms = self.unmatched(words).await?;
+        let result = SearchResult { hits, unmatched_terms, note: self.note(&meaning) };
+        Ok(Outcome { result, other_space: matches!(meaning, Meaning::OtherSpace) })
+    }
+
+    async fn hits(
+        &self,
+        text: &str,
+        terms: &[String],
+        meaning: &Meaning,
+        narrowed: (&Filters, &Where),
+        limit: usize,
+    ) -> Result<Vec<Hit>, Fault> {
+        let vector = if let Meaning::Vector(vector) = meaning { Some(vector.as_slice()) } else { None };
+        let candidates = self.candidates(text, terms, vector, narrowed, limit.max(POOL)).await?;
+        let least = narrowed.0.min_score.unwrap_or(0.0);
+        let ranked =
+            fuse(candidates).into_iter().filter(|ranked| ranked.score >= least && ranked.score > 0.0);
+        let ranked: Vec<_> = ranked.take(limit.saturating_add(SPARE)).collect();
+        if ranked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pages = self.neo4j.pages(ranked.iter().map(|ranked| ranked.key.clone()).collect()).await?;
+        let hit = |Ranked { key, score }| Some(Hit { page: pages.remove(&key)?, score });
+        Ok(ranked.into_iter().filter_map(hit).take(limit).collect())
+    }
+
+    /// What the caller should know of how this was found.
+    fn note(&self, meaning: &Meaning) -> Option<String> {
+        let mut notes = Vec::new();
+        match meaning {
+            Meaning::Failed(why) => notes.push(words_alone(why)),
+            Meaning::OtherSpace => {
+                notes.push(words_alone("the pages get their vectors from another model now"))
+            }
+            Meaning::Vector(_) | Meaning::None => {}
+        }
+        let State { waiting, queued, .. } = self.state;
+        if *waiting > 0 {
+            notes.push(format!(
+                "{waiting} changed pages are not in Weaviate yet; this search did not see them as they are."
+            ));
+        }
+        if matches!(meaning, Meaning::Vector(_)) && queued > waiting {
+            notes.push(waiting_note((queued - waiting) as usize));
+        }
+        (!notes.is_empty()).then(|| notes.join(" "))
     }
 
     /// The collection that serves.
@@ -84,16 +126,19 @@ impl Search<'_> {
     }
 
     /// The question's vector, where the collection's are of the same kind.
-    async fn vector(&self, text: &str) -> (Option<Vec<f32>>, bool) {
+    async fn meaning(&self, text: &str) -> Meaning {
+        if text.trim().is_empty() {
+            return Meaning::None;
+        }
         match self.embedding.question(text).await {
-            Ok(None) => (None, false),
+            Ok(None) => Meaning::None,
             Ok(Some((vector, space))) => {
                 let same = self.state.space.as_ref() == Some(&space) && self.state.stage == Stage::Steady;
-                (same.then_some(vector), !same)
+                if same { Meaning::Vector(vector) } else { Meaning::OtherSpace }
             }
             Err(fault) => {
-                tracing::warn!(%fault, "a search goes by words alone");
-                (None, false)
+                tracing::warn!(%fault, "a question was answered by words alone");
+                Meaning::Failed(fault.message)
             }
         }
     }

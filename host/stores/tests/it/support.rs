@@ -1,5 +1,9 @@
 //! Copies of wiki folders to break, a clock, and what tests ask of a graph again and again.
 
+#[cfg(all(unix, feature = "postgres"))]
+pub(crate) mod proxy;
+mod words;
+
 use std::{
     fs,
     ops::Deref,
@@ -17,6 +21,7 @@ use gatehouse_core::ports::{
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use tempfile::TempDir;
 
+pub(crate) use self::words::Words;
 use crate::engines::{Fixture, Setup};
 
 /// A clock that stands still until it is set.
@@ -91,7 +96,7 @@ impl<F: Fixture> House<F> {
     }
 
     pub(crate) fn open_with(&self, roots: WikiRoots) -> WikiKnowledge {
-        self.engine.open(Setup { roots, default_root: None })
+        self.engine.open(Setup::of(roots))
     }
 }
 
@@ -142,4 +147,16 @@ pub(crate) fn source(title: &str) -> PageSource {
 /// (added, updated, unchanged, removed)
 pub(crate) fn counts(report: &IndexReport) -> (u32, u32, u32, u32) {
     (report.added, report.updated, report.unchanged, report.removed)
+}
+
+/// Says loudly that a service is not here and how to get it; fails where services are required.
+#[allow(clippy::print_stderr)] // a skipped test has to be seen
+pub(crate) fn missing_service(variable: &str) {
+    assert!(
+        std::env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none_or(|value| value != "1"),
+        "{variable} is not set, and services are required"
+    );
+    eprintln!(
+        "SKIPPED: {variable} is not set; `cargo xtask test servers tests` installs, starts and names it"
+    );
 }

@@ -105,6 +105,19 @@ impl Neo4j {
         .await
     }
 
+    /// Titles of some pages, to learn from what a model makes of them.
+    pub(in super::super) async fn some_titles(self: &Arc<Self>) -> Result<Vec<String>, Fault> {
+        self.reading(|mut transaction| async move {
+            let statement = cypher(
+                "MATCH (p:WikiPage) RETURN p.title + ' ' + p.overview AS text ORDER BY p.key LIMIT 32",
+            );
+            let rows = transaction.rows(statement).await?;
+            transaction.rollback().await;
+            rows.iter().map(|row| Ok(row.get("text")?)).collect()
+        })
+        .await
+    }
+
     /// Keys and titles of the pages whose title is this name or begins with it.
     pub(in super::super) async fn titled(
         self: &Arc<Self>,

@@ -101,7 +101,8 @@ pub(crate) async fn without_a_folder_the_default_one_is_meant_and_may_be_touched
     let house = House::small(engine);
     let none = house.open().index(None, IndexOptions::default(), &|_, _| {}).await.unwrap_err();
     assert!(none.hint.unwrap().contains("KG_INDEX_PATH"));
-    let graph = house.engine.open(Setup { roots: WikiRoots::Only(vec![]), default_root: Some(house.wiki()) });
+    let graph =
+        house.engine.open(Setup { default_root: Some(house.wiki()), ..Setup::of(WikiRoots::Only(vec![])) });
     let report = graph.index(None, IndexOptions::default(), &|_, _| {}).await.unwrap();
     assert_eq!(report.added, 5);
 }

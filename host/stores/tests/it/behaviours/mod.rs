@@ -5,6 +5,7 @@
 
 pub(crate) mod index;
 pub(crate) mod lookup;
+pub(crate) mod meaning;
 pub(crate) mod patch;
 pub(crate) mod sample;
 pub(crate) mod search;
@@ -30,6 +31,12 @@ macro_rules! behaviours {
                 near_titles_are_offered_and_never_taken,
                 an_edge_declared_from_both_ends_is_one_neighbour,
                 counts_and_health_are_told,
+            }
+            meaning {
+                pages_are_found_in_other_words,
+                a_model_that_fails_leaves_words_and_is_made_up_for,
+                another_model_and_another_dimension_give_new_vectors,
+                what_did_not_change_is_not_embedded_again,
             }
             patch {
                 a_page_and_its_file_change_together_and_survive_reopening,

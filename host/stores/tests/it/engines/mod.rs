@@ -1,12 +1,15 @@
 //! The engines under test. A new one is a file here with its [`Fixture`], a line of [`behaviours!`], and below
 //! it the tests of what is that engine's alone.
 
+#[cfg(all(unix, feature = "postgres"))]
+mod postgres;
 mod sqlite;
 #[cfg(feature = "weaviate-neo4j")]
 mod weaviate_neo4j;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
+use gatehouse_core::ports::Embedder;
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 
 /// With what a graph is opened. A field that is new here is one that every engine has to answer for.
@@ -14,6 +17,14 @@ use gatehouse_stores::{WikiKnowledge, WikiRoots};
 pub(crate) struct Setup {
     pub(crate) roots: WikiRoots,
     pub(crate) default_root: Option<PathBuf>,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+}
+
+impl Setup {
+    /// These roots, and nothing else.
+    pub(crate) fn of(roots: WikiRoots) -> Self {
+        Self { roots, default_root: None, embedder: None }
+    }
 }
 
 /// A place of one engine where a test keeps a graph; it goes when this is dropped.

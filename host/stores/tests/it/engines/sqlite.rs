@@ -29,8 +29,10 @@ fn database(dir: &Path) -> PathBuf {
     dir.join("state/knowledge.db")
 }
 
-fn graph_in(dir: &Path, Setup { roots, default_root }: Setup) -> WikiKnowledge {
-    WikiKnowledge::sqlite(KnowledgeConfig { database: database(dir), roots, default_root }, clock())
+fn graph_in(dir: &Path, setup: Setup) -> WikiKnowledge {
+    let Setup { roots, default_root, embedder } = setup;
+    let config = KnowledgeConfig { database: database(dir), roots, default_root };
+    WikiKnowledge::sqlite(config, clock(), embedder)
 }
 
 impl Fixture for Sqlite {

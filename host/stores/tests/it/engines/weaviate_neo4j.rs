@@ -43,8 +43,8 @@ impl Fixture for WeaviateNeo4j {
         Some(Self { database: Database::fresh()?, fake: Fake::start() })
     }
 
-    fn open(&self, Setup { roots, default_root }: Setup) -> WikiKnowledge {
-        WikiKnowledge::weaviate_neo4j(&self.config(), None, (roots, default_root), clock()).unwrap()
+    fn open(&self, Setup { roots, default_root, embedder }: Setup) -> WikiKnowledge {
+        WikiKnowledge::weaviate_neo4j(&self.config(), roots, default_root, clock(), embedder).unwrap()
     }
 
     fn address(&self) -> String {

@@ -52,7 +52,7 @@ async fn a_killed_indexing_leaves_a_database_that_goes_on() {
 async fn child_that_indexes_for_ever() {
     let Some(dir) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
     let default_root = std::env::var_os(WIKI).map(PathBuf::from);
-    let graph = graph_in(&dir, Setup { roots: WikiRoots::Any, default_root });
+    let graph = graph_in(&dir, Setup { default_root, ..Setup::of(WikiRoots::Any) });
     loop {
         let options = IndexOptions { clear_existing: true, persist_path: None };
         graph.index(None, options, &|done, _| println!("step {done}")).await.unwrap();
