@@ -47,9 +47,20 @@ impl Background {
         Self { bringer: Arc::new(bringer), desk: Arc::new(desk), task: Mutex::default() }
     }
 
-    /// Whether the collection was compared with the pages since this host started.
-    pub(super) fn compared(&self) -> bool {
-        self.bringer.compared.load(Ordering::Acquire)
+    /// Makes sure that the collection was looked at since this host started: waits so long for it. Gives the fault
+    /// that kept the first look from coming about.
+    pub(super) async fn look(&self, patience: Duration) -> Result<(), Fault> {
+        let mut looked = self.bringer.looked.subscribe();
+        if *looked.borrow() {
+            return Ok(());
+        }
+        tokio::select! {
+            _ = looked.wait_for(|looked| *looked) => Ok(()),
+            answer = self.wait(patience) => match answer {
+                Some(Err(fault)) => Err(fault),
+                _ => Ok(()),
+            },
+        }
     }
 
     /// Why the last pass left something behind, where it did.

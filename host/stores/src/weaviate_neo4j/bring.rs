@@ -11,13 +11,10 @@
 //!    └──────────────────────────────  fill     texts and vectors go to the collection
 //! ```
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 use gatehouse_core::Fault;
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     config::Timing,
@@ -37,8 +34,8 @@ pub(super) struct Bringer {
     pub(super) timing: Timing,
     /// Names this host among those that share the graph.
     pub(super) holder: String,
-    /// Whether the collection was compared with the pages since this host started.
-    pub(super) compared: AtomicBool,
+    /// Whether the collection was found to be there, and to be whole, since this host started.
+    pub(super) looked: watch::Sender<bool>,
 }
 
 /// The right to bring pages, which only one host has.
@@ -157,7 +154,12 @@ impl Bringer {
 
     /// Once after the start: a collection that lost objects, by an old backup for example, gets all of them again.
     async fn compare(&self, state: &State) -> Result<(), Fault> {
-        if self.compared.load(Ordering::Acquire) || state.stage != Stage::Steady {
+        if *self.looked.borrow() {
+            return Ok(());
+        }
+        if state.stage != Stage::Steady {
+            // A rebuild leaves it whole.
+            self.looked.send_replace(true);
             return Ok(());
         }
         let pages = u64::from(self.neo4j.statistics("").await?.pages);
@@ -165,7 +167,7 @@ impl Bringer {
             tracing::warn!("Weaviate lost pages; all of them are brought again");
             self.neo4j.all_wait(state.space.clone(), Stage::Steady, false).await?;
         }
-        self.compared.store(true, Ordering::Release);
+        self.looked.send_replace(true);
         Ok(())
     }
 

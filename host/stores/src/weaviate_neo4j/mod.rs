@@ -17,7 +17,7 @@ mod words;
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    sync::{Arc, atomic::AtomicBool},
+    sync::Arc,
     time::Duration,
 };
 
@@ -28,14 +28,14 @@ use gatehouse_core::{
     ports::Embedder,
 };
 use serde_json::{Map, Value};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use self::{
     background::Background,
     bring::{Bringer, Left},
     embedding::Embedding,
     neo4j::{Neo4j, SCHEMA, State},
-    search::Search,
+    search::{Outcome, Search},
     weaviate::Weaviate,
 };
 use crate::{
@@ -80,23 +80,31 @@ impl WeaviateNeo4jEngine {
             embedding: Arc::clone(&embedding),
             timing: config.timing,
             holder: name_of_this_host(),
-            compared: AtomicBool::new(false),
+            looked: watch::Sender::new(false),
         });
         Ok(Self { neo4j, weaviate, embedding, background })
     }
 
     /// The state, after what waits was given the time to be brought.
     async fn settled(&self, state: State) -> Result<State, Fault> {
-        if self.background.compared() && state.waiting == 0 {
+        self.background.look(BEFORE_SEARCHING).await?;
+        if state.waiting == 0 {
             if state.queued > 0 {
                 self.background.ask();
             }
-            return Ok(state);
-        }
-        if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
+        } else if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
             return Err(fault);
         }
         Ok(self.neo4j.state().await?.unwrap_or(state))
+    }
+
+    async fn found(
+        &self,
+        state: &State,
+        (query, filters, limit): (&str, &Filters, usize),
+    ) -> Result<Outcome, Fault> {
+        let Self { neo4j, weaviate, embedding, .. } = self;
+        Search { neo4j, weaviate, embedding, state }.run(query, filters, limit).await
     }
 
     /// After pages were stored: they are, whatever becomes of this.
@@ -133,13 +141,17 @@ impl Engine for WeaviateNeo4jEngine {
         self.neo4j.checked().await?;
         let Some(state) = self.neo4j.state().await? else { return Ok(SearchResult::default()) };
         let state = self.settled(state).await?;
-        let search = Search {
-            neo4j: &self.neo4j,
-            weaviate: &self.weaviate,
-            embedding: &self.embedding,
-            state: &state,
+        let found = match self.found(&state, (query, filters, limit)).await {
+            Ok(found) => found,
+            // Its collection may be gone: a pass makes it anew, or says why Weaviate cannot be asked.
+            Err(_) => {
+                if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
+                    return Err(fault);
+                }
+                let state = self.neo4j.state().await?.unwrap_or(state);
+                self.found(&state, (query, filters, limit)).await?
+            }
         };
-        let found = search.run(query, filters, limit).await?;
         if found.other_space {
             self.background.ask();
         }

@@ -107,9 +107,10 @@ impl Search<'_> {
         }
         let State { waiting, queued, .. } = self.state;
         if *waiting > 0 {
-            notes.push(format!(
-                "{waiting} changed pages are not in Weaviate yet; this search did not see them as they are."
-            ));
+            notes.push(match waiting {
+                1 => "1 changed page is not in Weaviate yet; this search did not see it as it is.".to_owned(),
+                _ => format!("{waiting} changed pages are not in Weaviate yet; this search did not see them as they are."),
+            });
         }
         if matches!(meaning, Meaning::Vector(_)) && queued > waiting {
             notes.push(waiting_note((queued - waiting) as usize));

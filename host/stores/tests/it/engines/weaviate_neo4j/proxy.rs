@@ -16,6 +16,8 @@ pub(super) enum Way {
     Open,
     /// Nothing comes back any more.
     Swallows,
+    /// The connection is cut when a transaction is to be committed.
+    CutsCommits,
 }
 
 /// The way; it ends with this.
@@ -74,7 +76,17 @@ async fn pass(mut client: TcpStream, to: SocketAddr, way: watch::Receiver<Way>) 
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let forth = async {
-        let _ = tokio::io::copy(&mut from_client, &mut to_server).await;
+        let mut buffer = vec![0; 65536];
+        while let Ok(read @ 1..) = tokio::io::AsyncReadExt::read(&mut from_client, &mut buffer).await {
+            // A message of two bytes: a structure without fields, COMMIT.
+            let commits = buffer[..read].windows(6).any(|bytes| bytes == [0, 2, 0xb0, 0x12, 0, 0]);
+            if commits && *way.borrow() == Way::CutsCommits {
+                break;
+            }
+            if to_server.write_all(&buffer[..read]).await.is_err() {
+                break;
+            }
+        }
         let _ = to_server.shutdown().await;
     };
     let back = async {
@@ -82,7 +94,7 @@ async fn pass(mut client: TcpStream, to: SocketAddr, way: watch::Receiver<Way>) 
         let mut buffer = vec![0; 65536];
         loop {
             let Ok(read) = tokio::io::AsyncReadExt::read(&mut from_server, &mut buffer).await else { return };
-            if read == 0 || way.wait_for(|way| *way == Way::Open).await.is_err() {
+            if read == 0 || way.wait_for(|way| *way != Way::Swallows).await.is_err() {
                 return;
             }
             if to_client.write_all(&buffer[..read]).await.is_err() {
@@ -90,5 +102,6 @@ async fn pass(mut client: TcpStream, to: SocketAddr, way: watch::Receiver<Way>) 
             }
         }
     };
-    tokio::join!(forth, back);
+    // Whoever hangs up first ends both.
+    tokio::select! { () = forth => {}, () = back => {} }
 }

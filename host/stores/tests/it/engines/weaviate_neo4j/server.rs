@@ -46,19 +46,28 @@ impl Database {
         Some(database)
     }
 
+    /// Changes the graph behind everybody's back.
+    pub(super) fn cypher(&self, statement: &str) {
+        let body = format!(r#"{{"language":"opencypher","command":"{statement}"}}"#);
+        self.post(&format!("/api/v1/command/{}", self.name), &body);
+    }
+
     fn command(&self, what: &str) {
-        let body = format!(r#"{{"command":"{what} database {}"}}"#, self.name);
+        self.post("/api/v1/server", &format!(r#"{{"command":"{what} database {}"}}"#, self.name));
+    }
+
+    fn post(&self, path: &str, body: &str) {
         let mut stream = TcpStream::connect(self.http).expect("ArcadeDB is there");
         write!(
             stream,
-            "POST /api/v1/server HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {LOGIN}\r\nConnection: close\r\n\
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {LOGIN}\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         )
         .expect("a request");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{what}: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{body}: {answer}");
     }
 }
 

@@ -102,6 +102,20 @@ impl Fake {
         *self.shared.store.lock().unwrap() = Store::default();
     }
 
+    /// Refuses objects of pages whose id holds this.
+    pub(crate) fn refuse(&self, page: Option<&'static str>) {
+        self.shared.store.lock().unwrap().refuses = page;
+    }
+
+    /// Has a collection that somebody else made.
+    pub(crate) fn have(&self, name: &str, description: &str) {
+        let class = json!({
+            "class": name, "description": description, "vectorizer": "none",
+            "vectorIndexConfig": {"distance": "cosine"}, "properties": [],
+        });
+        self.shared.store.lock().unwrap().make(class).unwrap();
+    }
+
     /// The requests so far whose path holds a text.
     pub(crate) fn asked(&self, on: &str) -> Vec<Asked> {
         self.shared.asked.lock().unwrap().iter().filter(|asked| asked.path.contains(on)).cloned().collect()

@@ -35,6 +35,8 @@ pub(super) struct Object {
 /// Everything.
 #[derive(Debug, Default)]
 pub(super) struct Store {
+    /// Objects of a page whose id holds this are refused.
+    pub(super) refuses: Option<&'static str>,
     pub(super) collections: BTreeMap<String, Collection>,
 }
 
@@ -93,6 +95,10 @@ impl Store {
         let collection =
             self.collections.get_mut(name).ok_or(format!("class {name:?} not found in schema"))?;
         let id = object["id"].as_str().filter(|id| is_uuid(id)).ok_or("invalid UUID length or format")?;
+        let page = object["properties"]["page_id"].as_str().unwrap_or_default();
+        if self.refuses.is_some_and(|refused| page.contains(refused)) {
+            return Err("store is read-only".into());
+        }
         let mut properties = BTreeMap::new();
         for (name, value) in object["properties"].as_object().into_iter().flatten() {
             let property =
