@@ -86,13 +86,16 @@ impl WeaviateNeo4jEngine {
     }
 
     /// The state, after what waits was given the time to be brought.
-    async fn settled(&self, state: State) -> Result<State, Fault> {
+    async fn settled(&self, before: State) -> Result<State, Fault> {
         self.background.look(BEFORE_SEARCHING).await?;
+        let state = self.neo4j.state().await?.unwrap_or(before);
         if state.waiting == 0 {
             if state.queued > 0 {
                 self.background.ask();
             }
-        } else if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
+            return Ok(state);
+        }
+        if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
             return Err(fault);
         }
         Ok(self.neo4j.state().await?.unwrap_or(state))
