@@ -225,38 +225,27 @@ impl Search<'_> {
 
     /// The words that no page holds.
     async fn unmatched(&self, words: Vec<Word>) -> Result<Vec<String>, Fault> {
-        let mut unmatched = BTreeSet::new();
+        let mut unmatched = BTreeMap::new();
         let mut asked = JoinSet::new();
-        let mut texts = Vec::with_capacity(words.len());
-        let mut take =
-            |answer: Option<Result<Result<(usize, bool), Fault>, tokio::task::JoinError>>| match answer {
-                Some(Ok(Ok((index, false)))) => {
-                    unmatched.insert(index);
-                    Ok(())
-                }
-                Some(Ok(Err(fault))) => Err(fault),
-                Some(Err(_)) => Err(Fault::internal("a question to Weaviate ended without an answer")),
-                Some(Ok(Ok((_, true)))) | None => Ok(()),
-            };
-        for (index, Word { text, terms }) in words.into_iter().enumerate() {
-            texts.push(text);
-            if asked.len() >= AT_ONCE {
-                take(asked.join_next().await)?;
+        let mut words = words.into_iter().enumerate();
+        loop {
+            let next = if asked.len() < AT_ONCE { words.next() } else { None };
+            if let Some((place, Word { text, terms })) = next {
+                let (weaviate, collection) = (Arc::clone(self.weaviate), self.collection());
+                asked.spawn(async move {
+                    let holds = !terms.is_empty() && weaviate.holds(collection, &terms).await?;
+                    Ok((!holds).then_some((place, text)))
+                });
+                continue;
             }
-            let (weaviate, collection) = (Arc::clone(self.weaviate), self.collection());
-            asked.spawn(async move {
-                Ok((index, !terms.is_empty() && weaviate.holds(collection, &terms).await?))
-            });
+            match asked.join_next().await {
+                None => return Ok(unmatched.into_values().collect()),
+                Some(Ok(answer)) => unmatched.extend(answer?),
+                Some(Err(_)) => {
+                    return Err(Fault::internal("a question to Weaviate ended without an answer"));
+                }
+            }
         }
-        while !asked.is_empty() {
-            take(asked.join_next().await)?;
-        }
-        Ok(texts
-            .into_iter()
-            .enumerate()
-            .filter(|(index, _)| unmatched.contains(index))
-            .map(|(_, text)| text)
-            .collect())
     }
 }
 

@@ -29,8 +29,7 @@ impl Neo4j {
             .map_or_else(|| whole.clone(), |(kind, name)| rows::key(&ids::join(kind, name)));
         self.checked().await?;
         self.reading(|mut transaction| async move {
-            let by_title =
-                concat!("MATCH (p:WikiPage {title_key: $key}) RETURN p.key AS key ORDER BY p.id LIMIT 1");
+            let by_title = "MATCH (p:WikiPage {title_key: $key}) RETURN p.key AS key ORDER BY p.id LIMIT 1";
             let mut found = None;
             for key in [&whole, &id] {
                 found = match found {

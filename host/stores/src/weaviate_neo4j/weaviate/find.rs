@@ -16,6 +16,13 @@ const WORDS: [&str; 5] = ["title_words^6", "overview_words^3", "domain_words^2",
 /// Most keys that are asked for: what Weaviate gives at most unless told otherwise (QUERY_MAXIMUM_RESULTS).
 const MOST: usize = 10_000;
 
+/// A way to find pages, and how the score of one is read.
+struct Ask {
+    by: (&'static str, Value),
+    fields: &'static str,
+    read: fn(&Json) -> Option<f64>,
+}
+
 /// What a search is narrowed to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in super::super) struct Where {
@@ -68,7 +75,8 @@ impl Weaviate {
         let bm25 =
             Value::Object(vec![("query", Value::Text(words.join(" "))), ("properties", Value::texts(WORDS))]);
         let read = |row: &Json| row.pointer("/_additional/score")?.as_str()?.parse().ok();
-        self.best(collection, ("bm25", bm25), narrowed, ("key _additional{score}", &read), limit).await
+        let ask = Ask { by: ("bm25", bm25), fields: "key _additional{score}", read };
+        self.best(collection, ask, narrowed, limit).await
     }
 
     /// Keys of the nearest pages, with their cosines. The vector has the dimension of the collection's.
@@ -82,8 +90,8 @@ impl Weaviate {
         let vector = Value::List(vector.iter().map(|x| Value::Real(*x)).collect());
         let near = Value::Object(vec![("vector", vector)]);
         let read = |row: &Json| Some(1.0 - row.pointer("/_additional/distance")?.as_f64()?);
-        self.best(collection, ("nearVector", near), narrowed, ("key _additional{distance}", &read), limit)
-            .await
+        let ask = Ask { by: ("nearVector", near), fields: "key _additional{distance}", read };
+        self.best(collection, ask, narrowed, limit).await
     }
 
     /// Whether any page holds any of these words.
@@ -113,9 +121,8 @@ impl Weaviate {
     async fn best(
         &self,
         collection: Collection,
-        by: (&'static str, Value),
+        Ask { by, fields, read }: Ask,
         narrowed: &Where,
-        (fields, read): (&'static str, &(dyn Fn(&Json) -> Option<f64> + Sync)),
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
         let mut asked = limit.saturating_add(1).min(MOST);

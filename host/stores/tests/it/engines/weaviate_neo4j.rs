@@ -1,6 +1,7 @@
 //! Weaviate and Neo4j: a fake of the first, a real server of the second's protocols.
 
 mod bolt;
+mod client;
 mod crash;
 mod fake;
 mod proxy;
