@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 
 use crate::Usage;
+use crate::arcadedb;
 use crate::gates::{self, Which};
 use crate::process;
 use crate::tools;
@@ -45,6 +46,12 @@ const STEPS: &[Step] = &[
         needs: &[],
         run: clients,
     },
+    Step {
+        name: "graph",
+        about: "a server of Bolt and Cypher, and Weaviate's client",
+        needs: &[],
+        run: graph,
+    },
     Step { name: "languages", about: "tools that make gates of other languages", needs: &[], run: languages },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
@@ -57,6 +64,8 @@ struct Context {
     required: bool,
     /// What the tests find in their environment.
     environment: Vec<(&'static str, OsString)>,
+    /// Runs until the tests are over.
+    _arcadedb: Option<arcadedb::Server>,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -65,7 +74,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return Err(Usage(format!("unknown step '{unknown}'; the steps are {}", names.join(", "))).into());
     }
     let required = std::env::var("GATEHOUSE_REQUIRE_SERVICES").is_ok_and(|value| value == "1");
-    let mut context = Context { workspace: Workspace::load()?, required, environment: Vec::new() };
+    let mut context =
+        Context { workspace: Workspace::load()?, required, environment: Vec::new(), _arcadedb: None };
     let start = Instant::now();
     let mut summary = Vec::new();
     let mut failed: Vec<&str> = Vec::new();
@@ -212,6 +222,22 @@ fn clients(context: &mut Context) -> Result<Done> {
         ("the Node clients are not here", node()),
         ("docker-registry is not here (`apt-get install docker-registry`)", registry()),
     ])
+}
+
+/// Starts what the engine on Weaviate and Neo4j is tested with, and tells the tests where it is.
+fn graph(context: &mut Context) -> Result<Done> {
+    let server = match arcadedb::start() {
+        Ok(server) => server,
+        Err(error) => return context.missing("ArcadeDB is not here", error),
+    };
+    println!("GATEHOUSE_TEST_ARCADEDB={}", server.ports());
+    context.environment.push(("GATEHOUSE_TEST_ARCADEDB", server.ports().into()));
+    context._arcadedb = Some(server);
+    let client = || -> Result<Found> {
+        let modules = tools::WEAVIATE_CLIENT.ensure()?.join("node_modules");
+        Ok(vec![("GATEHOUSE_TEST_WEAVIATE_CLIENT", modules.join("weaviate-ts-client"))])
+    };
+    context.tell([("Weaviate's client is not here", client())])
 }
 
 /// Installs what gates are built with, and tells the tests where it is.

@@ -64,6 +64,14 @@ pub(crate) const NODE_CLIENTS: Bundle = Bundle {
 /// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
 pub(crate) const REGISTRY: Bundle =
     Bundle { name: "docker-registry", manager: Manager::Deb, pins: &["docker-registry"] };
+/// A server of Bolt and Cypher, with the Java that it needs.
+pub(crate) const ARCADEDB: Bundle =
+    Bundle { name: "arcadedb", manager: Manager::Pip, pins: &["arcadedb-embedded==26.10.2.post1"] };
+
+/// Weaviate's official client, for REST and GraphQL.
+pub(crate) const WEAVIATE_CLIENT: Bundle =
+    Bundle { name: "weaviate-client", manager: Manager::Npm, pins: &["weaviate-ts-client@2.2.0"] };
+
 /// What makes a gate of Python; the version stands in the template and in `gatehouse gates build` too.
 pub(crate) const PYTHON_GATES: Bundle =
     Bundle { name: "python-gates", manager: Manager::Pip, pins: &["componentize-py==0.25.1"] };
@@ -169,7 +177,7 @@ impl Bundle {
 }
 
 /// `gatehouse-ci` in the user's cache folder.
-fn cache() -> Result<PathBuf> {
+pub(crate) fn cache() -> Result<PathBuf> {
     let home = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = home("XDG_CACHE_HOME").or_else(|| home("HOME").map(|home| home.join(".cache")));
     Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("gatehouse-ci"))

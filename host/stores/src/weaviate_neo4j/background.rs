@@ -28,12 +28,12 @@ pub(super) struct Background {
 struct Desk {
     asked: AtomicU64,
     wake: Notify,
-    answered: watch::Sender<Answer>,
+    answered: watch::Sender<Finished>,
 }
 
 /// The result of the last pass.
 #[derive(Debug, Clone, Default)]
-struct Answer {
+struct Finished {
     /// Requests up to this number have been served by it.
     number: u64,
     result: Option<Result<Left, Fault>>,
@@ -42,7 +42,7 @@ struct Answer {
 impl Background {
     /// Starts nothing yet.
     pub(super) fn new(bringer: Bringer) -> Self {
-        let (answered, _) = watch::channel(Answer::default());
+        let (answered, _) = watch::channel(Finished::default());
         let desk = Desk { asked: AtomicU64::new(0), wake: Notify::new(), answered };
         Self { bringer: Arc::new(bringer), desk: Arc::new(desk), task: Mutex::default() }
     }
@@ -122,6 +122,6 @@ async fn serve(bringer: Arc<Bringer>, desk: Arc<Desk>) {
         if let Err(fault) = &result {
             tracing::warn!(%fault, "pages wait for Weaviate");
         }
-        desk.answered.send_replace(Answer { number, result: Some(result) });
+        desk.answered.send_replace(Finished { number, result: Some(result) });
     }
 }

@@ -174,6 +174,8 @@ impl Weaviate {
             self.send(Method::DELETE, &format!("v1/schema/{}", collection.0), None).await?;
         match status {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
+            // Older versions refuse to remove what is not there.
+            StatusCode::BAD_REQUEST if self.find(collection, "").await? == Found::Nothing => Ok(()),
             other => Err(self.odd(other, &answer)),
         }
     }
