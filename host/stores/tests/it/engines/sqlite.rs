@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A database that is made on first use.
-struct Sqlite {
+pub(crate) struct Sqlite {
     dir: TempDir,
 }
 
