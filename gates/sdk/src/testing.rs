@@ -5,6 +5,7 @@
 //! gate tells the host (log lines, progress) is kept and can be read back.
 
 pub(crate) mod kv;
+pub(crate) mod models;
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -54,6 +55,7 @@ pub struct Fake {
     call_tool: Option<CallTool>,
     fetch: Option<Fetch>,
     kv: Option<kv::Kept>,
+    models: models::Models,
     heard: RefCell<Vec<String>>,
 }
 
