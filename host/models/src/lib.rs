@@ -6,10 +6,16 @@
 
 mod bm25;
 mod chunks;
+pub mod config;
 pub mod embed;
 pub mod extract;
+mod llm;
+mod models;
+mod provider;
 pub mod tokens;
 
+pub use config::ModelsConfig;
 pub use embed::LocalEmbedder;
 pub use extract::Extractor;
+pub use models::Models;
 pub use tokens::Tokens;
