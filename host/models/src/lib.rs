@@ -5,7 +5,9 @@
 
 mod bm25;
 mod chunks;
+mod digest;
 pub mod extract;
+mod pieces;
 pub mod tokens;
 
 pub use extract::Extractor;
