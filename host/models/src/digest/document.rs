@@ -195,6 +195,6 @@ mod tests {
         let inner = document.children(members[1].1).next().unwrap();
         assert_eq!((document.string(inner).as_ref(), document.raw(inner)), ("é\n", "\\u00e9\\n"));
         assert_eq!(document.path(inner), "$[\"b c\"].d");
-        assert_eq!((document.kind(members[2].1), document.nodes()), (Kind::Null, 10));
+        assert_eq!((document.kind(members[2].1), document.nodes()), (Kind::Null, 11));
     }
 }

@@ -40,8 +40,10 @@ pub(super) fn tells_of_error(text: &str) -> bool {
     let mut inside = false;
     for (at, byte) in bytes.iter().enumerate() {
         let letter = byte.is_ascii_alphabetic();
-        // `TimeoutError` and `read_error` count: a capital begins a word, and so does what follows no letter.
-        let capital = byte.is_ascii_uppercase() && at > 0 && bytes[at - 1].is_ascii_lowercase();
+        // `IOException` and `read_error` count: a capital beside a small letter begins a word, and so does what
+        // follows no letter.
+        let small = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_lowercase);
+        let capital = byte.is_ascii_uppercase() && (small(at.checked_sub(1)) || small(Some(at + 1)));
         let may = letter && (!inside || capital) && MAY_BEGIN[(byte | 0x20) as usize];
         if may && ERRORS.iter().any(|word| begins(at, word)) {
             return true;

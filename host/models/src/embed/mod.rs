@@ -1,0 +1,5 @@
+//! Embedding providers, one file each. `local` needs no network and is the default.
+
+pub mod local;
+
+pub use local::LocalEmbedder;
