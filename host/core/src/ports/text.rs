@@ -20,7 +20,8 @@ pub struct Extract {
 pub struct Digest {
     /// The whole digest, as text for a reader.
     pub text: String,
-    /// What stands out, the most telling first; `text` begins with them.
+    /// What stands out, three to five sentences where the document and the budget allow, the most telling
+    /// first. A `text` that was shortened begins with them, each as `- sentence`.
     pub findings: Vec<String>,
     /// Tokens (o200k_base) of the document.
     pub tokens_in: u32,
@@ -37,7 +38,12 @@ pub trait Text: Send + Sync {
     fn extract(&self, text: &str, query: &str, budget: u32) -> Result<Extract, Fault>;
 
     /// Tells a JSON document within `budget` tokens (o200k_base): its shape, what is frequent and what is
-    /// unusual, and what matches `query`. Faults where it is no JSON, or the budget too small for anything.
+    /// unusual, and what matches `query` (which may be empty). A document that fits comes back as it is; of
+    /// any other the digest takes no more than a quarter (or 256 tokens). The same document gives the same
+    /// digest.
+    ///
+    /// # Errors
+    /// `invalid-arguments` where it is no JSON, or the budget too small for anything.
     fn digest(&self, document: &str, query: &str, budget: u32) -> Result<Digest, Fault>;
 }
 

@@ -14,28 +14,26 @@ const TOP: usize = 5;
 const SHOWN: usize = 40;
 
 /// Names of columns in the line of a table.
-const NAMES: usize = 60;
+const NAMES: usize = 24;
 
 /// A line for each table: how many rows, and the names of its columns.
-pub(super) fn tables(document: &Document<'_>, places: &[Place]) -> Vec<String> {
+pub(super) fn tables(places: &[Place]) -> Vec<String> {
     let rows = places.iter().enumerate().skip(1).filter(|(_, place)| place.is_row);
     rows.filter_map(|(index, place)| {
         let columns: Vec<&str> =
             places.iter().filter(|p| p.table == index && !p.is_row).map(|p| column(p, place)).collect();
-        if columns.is_empty() && place.rows < 2 {
+        // Lists of scalars are told among the columns.
+        if columns.is_empty() {
             return None;
         }
-        let more = if columns.len() > NAMES { ", …" } else { "" };
-        let names = columns[..columns.len().min(NAMES)].join(", ");
-        let what = if columns.is_empty() { kinds(document, place) } else { format!("{names}{more}") };
-        Some(format!("{}: {} rows: {what}", place.name, place.rows))
+        // The names deep inside are the first that can be spared.
+        let deepest = if columns.len() > NAMES { 1 } else { usize::MAX };
+        let names: Vec<&str> =
+            columns.iter().copied().filter(|c| c.matches('.').count() <= deepest).take(NAMES).collect();
+        let more = if names.len() < columns.len() { ", …" } else { "" };
+        Some(format!("{}: {} rows: {}{more}", place.name, place.rows, names.join(", ")))
     })
     .collect()
-}
-
-fn kinds(document: &Document<'_>, place: &Place) -> String {
-    let kind = place.values.first().map_or(Kind::Null, |id| document.kind(*id));
-    format!("each a {}", kind.name())
 }
 
 /// The name of a column within its rows.
@@ -111,6 +109,9 @@ fn range(document: &Document<'_>, stats: &Stats) -> Option<String> {
 
 fn values(document: &Document<'_>, stats: &Stats) -> Option<String> {
     let (times, first) = *stats.scalars.first()?;
+    if document.kind(first) == Kind::Null && stats.scalars.len() == 1 {
+        return None;
+    }
     let different = stats.scalars.len();
     let top = |most: usize| -> Vec<String> {
         let shown = |(n, id): &(usize, Id)| format!("{} ×{n}", show(document, *id, SHOWN));
@@ -168,7 +169,7 @@ fn root(document: &Document<'_>, places: &[Place], largest: &[usize]) -> String 
     let what = match document.kind(id) {
         Kind::Object => format!("an object of {} keys", document.len(id)),
         Kind::Array => format!("a list of {} elements", document.len(id)),
-        kind => format!("a {}", kind.name()),
+        kind => kind.with_article().to_owned(),
     };
     let table = largest
         .first()

@@ -27,6 +27,18 @@ impl Kind {
     pub(super) const ALL: [Self; 6] =
         [Self::Null, Self::Bool, Self::Number, Self::String, Self::Array, Self::Object];
 
+    /// As a sentence needs it.
+    pub(super) fn with_article(self) -> &'static str {
+        match self {
+            Self::Array => "an array",
+            Self::Object => "an object",
+            Self::Null => "null",
+            Self::Bool => "a boolean",
+            Self::Number => "a number",
+            Self::String => "a string",
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -52,6 +64,9 @@ pub(super) struct Node {
     pub(super) next: Id,
     /// Elements, or keys.
     pub(super) len: u32,
+    /// The container it is in, and its place there; the root is in itself.
+    pub(super) parent: Id,
+    pub(super) index: u32,
 }
 
 /// A document that was read.
@@ -69,11 +84,6 @@ impl<'a> Document<'a> {
     }
 
     pub(super) const ROOT: Id = 0;
-
-    /// How many nodes there are, keys among them.
-    pub(super) fn nodes(&self) -> usize {
-        self.nodes.len()
-    }
 
     pub(super) fn kind(&self, id: Id) -> Kind {
         self.nodes[id as usize].kind
@@ -105,10 +115,9 @@ impl<'a> Document<'a> {
         &self.text[start as usize..self.nodes[id as usize].end as usize]
     }
 
-    /// Whether a key stands before the node: a colon does then, too.
+    /// Whether the node is the value of a key, which then stands right before it.
     fn keyed(&self, id: Id) -> bool {
-        let before = &self.text[..self.nodes[id as usize].start as usize];
-        before.trim_end_matches([' ', '\t', '\n', '\r']).ends_with(':')
+        id != Self::ROOT && self.kind(self.nodes[id as usize].parent) == Kind::Object
     }
 
     /// What a string says, without its quotes; escapes stand as they are. For comparing.
@@ -146,28 +155,26 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Where a node stands, for a reader: `$.items[3].name`. Walks down from the root, so its price is the
-    /// number of siblings on the way.
+    /// Where a node stands, for a reader: `$.items[3].name`.
     pub(super) fn path(&self, id: Id) -> String {
-        let mut path = String::from("$");
-        let mut at = Self::ROOT;
-        while at != id && path.len() < MAX_PATH {
-            let held = |value: Id| value <= id && id < self.nodes[value as usize].next;
-            let Some((n, (key, value))) = self.members(at).enumerate().find(|(_, (_, v))| held(*v)) else {
-                break;
-            };
-            match key {
-                Some(key) => path.push_str(&step(&self.string(key))),
-                None => path.push_str(&format!("[{n}]")),
-            }
-            at = value;
+        let mut steps: Vec<String> = Vec::new();
+        let mut at = id;
+        while at != Self::ROOT && steps.len() < MAX_STEPS {
+            let node = self.nodes[at as usize];
+            steps.push(match self.keyed(at) {
+                true => step(&self.string(at - 1)),
+                false => format!("[{}]", node.index),
+            });
+            at = node.parent;
         }
-        path
+        let beginning = if at == Self::ROOT { "$" } else { "$…" };
+        let steps = steps.iter().rev().map(String::as_str);
+        std::iter::once(beginning).chain(steps).collect()
     }
 }
 
-/// Longer paths are cut: the document may be as deep as it is long.
-const MAX_PATH: usize = 200;
+/// Longer paths are cut at their beginning: a document may be as deep as it is long.
+const MAX_STEPS: usize = 24;
 
 /// A key as a step of a path.
 pub(super) fn step(key: &str) -> String {
@@ -192,9 +199,14 @@ mod tests {
         let numbers: Vec<_> = document.children(members[0].1).collect();
         assert_eq!(document.source(numbers[1]), "123456789012345678901234567890");
         assert_eq!(document.path(numbers[1]), "$.a[1]");
+        assert_eq!(document.keyed_source(numbers[1]), document.source(numbers[1]));
         let inner = document.children(members[1].1).next().unwrap();
         assert_eq!((document.string(inner).as_ref(), document.raw(inner)), ("é\n", "\\u00e9\\n"));
+        assert_eq!(document.keyed_source(inner), "\"d\": \"\\u00e9\\n\"");
         assert_eq!(document.path(inner), "$[\"b c\"].d");
-        assert_eq!((document.kind(members[2].1), document.nodes()), (Kind::Null, 11));
+        let deep = format!("{}{}", "[".repeat(50), "]".repeat(50));
+        let document_of_lists = Document::read(&deep).unwrap();
+        assert_eq!(document_of_lists.path(49), format!("$…{}", "[0]".repeat(24)));
+        assert_eq!((document.kind(members[2].1), document.nodes.len()), (Kind::Null, 11));
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{Tokens, bm25};
 
 /// Bytes of the largest row; what is larger is looked into.
-const ROW: usize = 2000;
+const ROW: usize = 4000;
 
 /// Rows that match the query and are shown.
 const MATCHES: usize = 4;
@@ -21,19 +21,47 @@ const MATCHES: usize = 4;
 const TABLES: usize = 2;
 const SAMPLES: usize = 2;
 
-/// Characters to which the strings of a row are cut, until it fits.
-const CUTS: [usize; 5] = [400, 160, 80, 40, 16];
+/// Characters to which the strings of a row are cut, until it fits: those that leave it readable, and
+/// those that leave its shape.
+const READABLE: &[usize] = &[400, 160, 80];
+const SHORT: &[usize] = &[40, 16];
+
+/// How far a row is narrowed to the part that matches.
+const DEEPEST: usize = 8;
 
 /// One line for each of the rows that match the query best, at most `tokens` in all.
 pub(super) fn matching(document: &Document<'_>, query: &str, tokens: usize) -> Vec<String> {
-    let rows = candidates(document);
+    let best = best(document, candidates(document), query, MATCHES);
+    let share = tokens / best.len().max(1);
+    best.into_iter()
+        .filter_map(|id| {
+            let id = narrow(document, id, query, share);
+            line(document, id, share)
+        })
+        .collect()
+}
+
+/// Those that match, the best first.
+fn best(document: &Document<'_>, rows: Vec<Id>, query: &str, most: usize) -> Vec<Id> {
     let texts: Vec<Cow<'_, str>> = rows.iter().map(|id| plain(document, *id)).collect();
     let scores = bm25::scores(&texts, query);
     let mut best: Vec<usize> = (0..rows.len()).filter(|i| scores[*i] > 0.0).collect();
     best.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
-    best.truncate(MATCHES);
-    let share = tokens / best.len().max(1);
-    best.into_iter().filter_map(|i| line(document, rows[i], share)).collect()
+    best.into_iter().take(most).map(|i| rows[i]).collect()
+}
+
+/// The part of a row that matches best, where the whole would have to be cut much.
+fn narrow(document: &Document<'_>, mut id: Id, query: &str, tokens: usize) -> Id {
+    for _ in 0..DEEPEST {
+        if cut(document, id, tokens, READABLE).is_some() {
+            break;
+        }
+        match best(document, document.children(id).collect(), query, 1).first() {
+            Some(child) => id = *child,
+            None => break,
+        }
+    }
+    id
 }
 
 /// One line for each of two rows of the largest tables, at most `tokens` in all.
@@ -73,12 +101,29 @@ pub(super) fn largest(document: &Document<'_>, places: &[Place]) -> Vec<usize> {
     chosen
 }
 
-/// A row with its path, cut until it costs no more than `tokens`.
-fn line(document: &Document<'_>, id: Id, tokens: usize) -> Option<String> {
+/// A row with its path, its strings cut to the most characters of `cuts` with which it fits.
+fn cut(document: &Document<'_>, id: Id, tokens: usize, cuts: &[usize]) -> Option<String> {
     let path = document.path(id);
-    CUTS.into_iter()
-        .map(|cut| format!("{path}: {}", show(document, id, cut)))
-        .find(|line| Tokens.count_up_to(line, tokens, Encoding::O200k).is_some())
+    let line = |cut: &usize| format!("{path}: {}", show(document, id, *cut));
+    cuts.iter().map(line).find(|line| Tokens.count_up_to(line, tokens, Encoding::O200k).is_some())
+}
+
+/// A row with its path, its strings and at last its end cut until it costs no more than `tokens`.
+fn line(document: &Document<'_>, id: Id, tokens: usize) -> Option<String> {
+    if let Some(line) = cut(document, id, tokens, READABLE).or_else(|| cut(document, id, tokens, SHORT)) {
+        return Some(line);
+    }
+    let path = document.path(id);
+    let line = format!("{path}: {}", show(document, id, SHORT[SHORT.len() - 1]));
+    // Four characters for a token, then three, then two: rows of names and digits cost more than prose.
+    (2..=4).rev().map(|per_token| cut_to(&line, tokens * per_token)).find(|line| {
+        // A path alone tells nothing.
+        line.len() > path.len() + 8 && Tokens.count_up_to(line, tokens, Encoding::O200k).is_some()
+    })
+}
+
+fn cut_to(line: &str, characters: usize) -> String {
+    line.char_indices().nth(characters).map_or(line.to_owned(), |(end, _)| format!("{}…", &line[..end]))
 }
 
 /// The outermost values that are small enough to be shown.

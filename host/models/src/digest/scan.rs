@@ -18,7 +18,7 @@ pub(super) fn nodes(text: &str) -> Result<Vec<Node>, NotJson> {
     let mut open: Vec<Id> = Vec::new();
     loop {
         scan.blank();
-        let opened = scan.value()?;
+        let opened = scan.value(open.last().copied())?;
         open.extend(opened);
         if opened.is_some() && !scan.closes(&mut open) {
             scan.key(&open)?;
@@ -70,20 +70,31 @@ impl Scan<'_> {
         }
     }
 
-    fn push(&mut self, kind: Kind, start: usize) -> Id {
+    fn push(&mut self, kind: Kind, start: usize, parent: Option<Id>) -> Id {
         let id = self.nodes.len() as Id;
-        self.nodes.push(Node { kind, start: start as u32, end: self.at as u32, next: id + 1, len: 0 });
+        let parent = parent.unwrap_or(id);
+        // A container counts an element when it has ended, so its count is the place of this one.
+        let index = self.nodes.get(parent as usize).map_or(0, |parent| parent.len);
+        self.nodes.push(Node {
+            kind,
+            start: start as u32,
+            end: self.at as u32,
+            next: id + 1,
+            len: 0,
+            parent,
+            index,
+        });
         id
     }
 
     /// A scalar, or the beginning of a container, which is then given back.
-    fn value(&mut self) -> Result<Option<Id>, NotJson> {
+    fn value(&mut self, parent: Option<Id>) -> Result<Option<Id>, NotJson> {
         let start = self.at;
         let kind = match self.peek() {
             Some(b'{' | b'[') => {
                 let kind = if self.take(b'{') { Kind::Object } else { Kind::Array };
                 self.at = start + 1;
-                return Ok(Some(self.push(kind, start)));
+                return Ok(Some(self.push(kind, start, parent)));
             }
             Some(b'"') => {
                 self.string()?;
@@ -98,7 +109,7 @@ impl Scan<'_> {
             Some(b'n') => self.word("null", Kind::Null)?,
             _ => return self.wants("a value"),
         };
-        self.push(kind, start);
+        self.push(kind, start, parent);
         Ok(None)
     }
 
@@ -128,7 +139,7 @@ impl Scan<'_> {
             return self.wants("a key in quotes");
         }
         self.string()?;
-        self.push(Kind::String, start);
+        self.push(Kind::String, start, open.last().copied());
         self.blank();
         if self.take(b':') { Ok(()) } else { self.wants("a colon") }
     }
@@ -245,6 +256,8 @@ mod tests {
                     let keys = parts.iter().filter(|p| p.ends_with(':')).count();
                     prop_assert!(keys > 1 || nodes.len() == count(&value), "{}", text);
                 }
+                // It has no float for these, and a digest needs none.
+                (Ok(_), Err(e)) if e.to_string().starts_with("number out of range") => {}
                 (ours, theirs) => prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{}", text),
             }
         }

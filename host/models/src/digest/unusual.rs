@@ -43,8 +43,10 @@ pub(super) fn unusual(document: &Document<'_>, places: &[Place], stats: &[Stats]
         if place.rows >= MIN_ROWS {
             odd.extend(look.key());
             odd.extend(look.kind());
-            let far = look.far();
-            odd.extend(if far.is_some() { far } else { look.category() });
+            // A category may be far in length, and a number a category: the better account comes first.
+            let sized = stats.spread.as_ref().is_some_and(|s| s.scale == Scale::Length);
+            let (far, category) = (|| look.far(), || look.category());
+            odd.extend(if sized { category().or_else(far) } else { far().or_else(category) });
         }
     }
     // Stable, so that equal scores keep the order of the document.
@@ -121,11 +123,8 @@ impl Look<'_, '_> {
         let found: Vec<Id> =
             self.place.values.iter().copied().filter(|id| self.document.kind(*id) == rare).collect();
         let score = self.bits(times, 1) + if rare == Kind::Null { 2.0 } else { 3.0 };
-        let name = common.name();
-        Self::odd(
-            score,
-            format!("{} is elsewhere a {name}: {}", self.place.name, self.list(found.into_iter())),
-        )
+        let name = common.with_article();
+        Self::odd(score, format!("{} is elsewhere {name}: {}", self.place.name, self.list(found.into_iter())))
     }
 
     /// A value that hardly any row has where the others share a few.
@@ -156,11 +155,14 @@ impl Look<'_, '_> {
         // Where most values are equal, the mean distance stands for the median one.
         let mean = || spread.values.iter().map(|(v, _)| (v - median.0).abs()).sum::<f64>();
         let unit = if spread.mad > 0.0 { spread.mad } else { mean() / spread.values.len() as f64 };
+        // What is short is seldom worth a word.
+        let sized = matches!(spread.scale, Scale::Length | Scale::Elements);
         // Lengths of strings are spread widely for no reason, so only huge ones tell anything.
         let limit = if spread.scale == Scale::Length { 25.0 * FAR } else { FAR };
         let mut far: Vec<(f64, Id)> = spread
             .values
             .iter()
+            .filter(|(v, _)| !sized || *v > 2.0 * median.0)
             .map(|(v, id)| ((v - median.0).abs() / unit, *id))
             .filter(|(distance, _)| *distance > limit)
             .collect();
