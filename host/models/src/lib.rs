@@ -7,10 +7,12 @@
 mod bm25;
 mod chunks;
 pub mod config;
+mod digest;
 pub mod embed;
 pub mod extract;
 mod llm;
 mod models;
+mod pieces;
 mod provider;
 pub mod tokens;
 
