@@ -57,6 +57,7 @@ impl Default for Options {
             temperature: None,
             web_search: false,
             depth: Depth::Light,
+            time_ms: None,
         }
     }
 }
