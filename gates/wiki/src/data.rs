@@ -17,6 +17,9 @@ pub struct Found {
     pub hits: Vec<HitData>,
     /// Words of the query that occur in no page.
     pub unmatched_terms: Vec<String>,
+    /// The model that ordered the hits; without it, the order is the engine's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reranked_by: Option<String>,
 }
 
 /// One page that was found.
