@@ -17,9 +17,16 @@ pub struct Found {
     pub hits: Vec<HitData>,
     /// Words of the query that occur in no page.
     pub unmatched_terms: Vec<String>,
+}
+
+/// What a search found that a language model may have ordered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Ordered {
+    #[serde(flatten)]
+    pub(crate) found: Found,
     /// The model that ordered the hits; without it, the order is the engine's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reranked_by: Option<String>,
+    pub(crate) reranked_by: Option<String>,
 }
 
 /// One page that was found.

@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Found, TOP_K_MAX, View,
+    TOP_K_MAX, View,
+    data::Ordered,
     search::{Query, search, search_and_rerank},
 };
 
@@ -82,7 +83,7 @@ fn focused_tool(focus: &'static Focus) -> Tool<FocusedParams> {
         })
         .default_from("top_k", |params| params.top_k.at_most(TOP_K_MAX).into())
         .idempotent()
-        .output::<Found>()
+        .output::<Ordered>()
         .run(move |call: &Call<FocusedParams>, args: Args| {
             let top_k = args.top_k.unwrap_or(call.params.top_k);
             let ask = Query { query: args.query, domains: args.domains, ..Query::default() };

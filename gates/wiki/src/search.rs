@@ -7,7 +7,7 @@ use gatehouse_sdk::{
 
 use crate::{
     Kind, code,
-    data::{Found, HitData, RELATED_MAX},
+    data::{Found, HitData, Ordered, RELATED_MAX},
     nothing, one_line,
     rerank::Reranker,
 };
@@ -53,7 +53,8 @@ pub struct Query {
 /// Searches and words the reply. Nothing found is a reply, a failing engine is its fault.
 pub fn search(view: &View, ask: &Query, top_k: Count, include_content: bool) -> Result<Reply, Fault> {
     let result = find(view, ask, top_k.at_most(TOP_K_MAX))?;
-    reply(view, ask, result, include_content, None)
+    let (text, found) = worded(view, ask, result, include_content, None);
+    Reply::markdown(text).structured(&found)
 }
 
 /// The same, with a language model to order what was found, where one serves. Not a choice within
@@ -70,9 +71,10 @@ pub(crate) fn search_and_rerank(
         return search(view, ask, top_k, include_content);
     };
     let mut result = find(view, ask, Reranker::candidates(limit))?;
-    let by = reranker.order(&ask.query, &mut result.hits, limit as usize);
+    let reranked_by = reranker.order(&ask.query, &mut result.hits, limit as usize);
     result.hits.truncate(limit as usize);
-    reply(view, ask, result, include_content, by)
+    let (text, found) = worded(view, ask, result, include_content, reranked_by.as_deref());
+    Reply::markdown(text).structured(&Ordered { found, reranked_by })
 }
 
 /// What the engine finds: no more than `limit` hits.
@@ -91,13 +93,14 @@ fn find(view: &View, ask: &Query, limit: u32) -> Result<SearchResult, Fault> {
     Ok(result)
 }
 
-fn reply(
+/// What was found, as text and as data.
+fn worded(
     view: &View,
     ask: &Query,
     result: SearchResult,
     include_content: bool,
-    reranked_by: Option<String>,
-) -> Result<Reply, Fault> {
+    reranked_by: Option<&str>,
+) -> (String, Found) {
     let hits = result.hits.iter();
     let preview = include_content.then_some(view.preview_chars);
     let found = Found {
@@ -105,15 +108,14 @@ fn reply(
         found: hits.len(),
         hits: hits.clone().map(|hit| HitData::new(hit, preview)).collect(),
         unmatched_terms: result.unmatched_terms,
-        reranked_by,
     };
     let text = if found.hits.is_empty() {
         nothing::text(view, ask, &found.unmatched_terms)
     } else {
         let links = hits.map(|hit| hit.neighbours.len()).collect::<Vec<_>>();
-        text(view, &found, &links)
+        text(view, &found, &links, reranked_by)
     };
-    Reply::markdown(text).structured(&found)
+    (text, found)
 }
 
 /// The query as replies repeat it: on one line, shortened.
@@ -122,10 +124,10 @@ pub(crate) fn shown(query: &str) -> String {
 }
 
 /// `links` says how many linked pages each hit has; the data names only the first few.
-fn text(view: &View, found: &Found, links: &[usize]) -> String {
+fn text(view: &View, found: &Found, links: &[usize], reranked_by: Option<&str>) -> String {
     let mut out = format!("# {}: \"{}\"\n\n", view.heading, shown(&found.query));
     out += &format!("Found **{}** relevant pages:\n", found.found);
-    if let Some(model) = &found.reranked_by {
+    if let Some(model) = reranked_by {
         out += &format!("\nOrdered by {}; a score is half the engine's, half this order's.\n", code(model));
     }
     let reader = context::exposed_name("get_wiki_page");
