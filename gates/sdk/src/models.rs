@@ -22,6 +22,8 @@ use crate::bindings::gatehouse::gate::models as host;
 #[cfg(not(target_family = "wasm"))]
 use crate::testing::models as host;
 
+use serde_json::{Map, Value};
+
 use crate::Fault;
 pub use crate::bindings::gatehouse::gate::models::{
     Answer, Depth, Embeddings, Encoding, Options, Purpose, Serving, TokenUse, WebSource,
@@ -57,6 +59,7 @@ impl Default for Options {
             temperature: None,
             web_search: false,
             depth: Depth::Light,
+            time_ms: None,
         }
     }
 }
@@ -66,4 +69,29 @@ impl Answer {
     pub fn new(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self { text: text.into(), sources: Vec::new(), model: model.into(), tokens: None, cut_short: None }
     }
+    /// The first JSON object in the text that has this key. Models put fences and words around what they
+    /// were asked for.
+    ///
+    /// ```
+    /// use gatehouse_sdk::models::Answer;
+    ///
+    /// let answer = Answer::new("test/model", "Gladly:\n```json\n{\"colours\": [\"red\"]}\n```");
+    /// assert_eq!(answer.object("colours").unwrap()["colours"][0], "red");
+    /// ```
+    pub fn object(&self, key: &str) -> Option<Map<String, Value>> {
+        let mut rest = self.text.as_str();
+        for _ in 0..OBJECTS_TRIED {
+            rest = &rest[rest.find('{')?..];
+            let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
+            match objects.next() {
+                Some(Ok(object)) if object.contains_key(key) => return Some(object),
+                Some(Ok(_)) => rest = &rest[objects.byte_offset()..],
+                _ => rest = &rest[1..],
+            }
+        }
+        None
+    }
 }
+
+/// Braces at which [`Answer::object`] looks for one: each may cost as much time as the text is long.
+const OBJECTS_TRIED: usize = 64;

@@ -241,8 +241,14 @@ fn asked(text: String, options: Options, deadline: Instant) -> Result<Prompt, ou
         temperature: options.temperature,
         web_search: options.web_search,
         depth: options.depth.into(),
-        deadline,
+        deadline: sooner(deadline, options.time_ms),
     })
+}
+
+/// When a question has to be over: with the call, or after the time that the gate gives it.
+fn sooner(deadline: Instant, time_ms: Option<u64>) -> Instant {
+    let own = time_ms.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
+    own.map_or(deadline, |own| own.min(deadline))
 }
 
 fn bounded(texts: &[String]) -> Result<(), outcome::Fault> {
@@ -254,4 +260,21 @@ fn bounded(texts: &[String]) -> Result<(), outcome::Fault> {
         )));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_ends_with_its_own_time_or_with_the_call() {
+        let before = Instant::now();
+        let deadline = before + Duration::from_secs(30);
+        assert_eq!(sooner(deadline, None), deadline);
+        let own = sooner(deadline, Some(8_000));
+        let eight = Duration::from_secs(8);
+        assert!(own >= before + eight && own <= Instant::now() + eight, "{own:?}");
+        assert_eq!(sooner(deadline, Some(60_000)), deadline);
+        assert_eq!(sooner(deadline, Some(u64::MAX)), deadline);
+    }
 }
