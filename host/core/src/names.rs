@@ -32,9 +32,54 @@ pub fn quoted(text: &str, limit: usize) -> String {
     shown
 }
 
+/// The words of an identifier, parted by one space: `getHTTPResponse2`, `get_http-response` and
+/// `get.httpResponse` are made of words that a reader and a search know. Case stays as it is; what is
+/// neither letter nor digit parts words and is left out; letters and digits are parted from each other.
+pub fn split_identifier(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + name.len() / 4);
+    let mut before = ' ';
+    let mut rest = name.chars().peekable();
+    while let Some(c) = rest.next() {
+        if !c.is_alphanumeric() {
+            before = ' ';
+            continue;
+        }
+        // The last capital of several belongs to the word that it begins: HTTPResponse.
+        let begins = c.is_uppercase()
+            && (before.is_lowercase()
+                || (before.is_uppercase() && rest.peek().is_some_and(|next| next.is_lowercase())));
+        let other_kind = before != ' ' && before.is_numeric() != c.is_numeric();
+        if !words.is_empty() && (before == ' ' || begins || other_kind) {
+            words.push(' ');
+        }
+        words.push(c);
+        before = c;
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn identifiers_are_parted_into_words() {
+        for (name, words) in [
+            ("search_knowledge", "search knowledge"),
+            ("getHTTPResponseCode", "get HTTP Response Code"),
+            ("kg-index.v2", "kg index v 2"),
+            ("sha256Sum", "sha 256 Sum"),
+            ("__init__", "init"),
+            ("Principle/LoRA fine-tuning", "Principle Lo RA fine tuning"),
+            ("ÜberGröße", "Über Größe"),
+            ("数据_index", "数据 index"),
+            ("ABC", "ABC"),
+            ("", ""),
+            ("--", ""),
+        ] {
+            assert_eq!(split_identifier(name), words, "{name}");
+        }
+    }
 
     #[test]
     fn suggests_only_what_comes_near() {

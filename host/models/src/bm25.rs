@@ -9,7 +9,7 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
 /// One score per document, 0 where no word of the query occurs.
-pub(crate) fn scores(documents: &[&str], query: &str) -> Vec<f64> {
+pub(crate) fn scores<T: AsRef<str>>(documents: &[T], query: &str) -> Vec<f64> {
     let mut query: Vec<String> = words(query).collect();
     query.sort();
     query.dedup();
@@ -19,7 +19,7 @@ pub(crate) fn scores(documents: &[&str], query: &str) -> Vec<f64> {
     let mut lengths = Vec::with_capacity(documents.len());
     for (number, document) in documents.iter().enumerate() {
         let mut length = 0.0;
-        for word in words(document) {
+        for word in words(document.as_ref()) {
             length += 1.0;
             let Some(&term) = index.get(word.as_str()) else { continue };
             match postings[term].last_mut() {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn nothing_scores_against_nothing() {
-        assert!(scores(&[], "x").is_empty());
+        assert!(scores::<&str>(&[], "x").is_empty());
         assert_eq!(scores(&["a", "b"], ""), [0.0, 0.0]);
     }
 }

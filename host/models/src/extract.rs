@@ -10,11 +10,11 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         Text, TokenCounter,
-        text::{Encoding, Extract},
+        text::{Digest, Encoding, Extract},
     },
 };
 
-use crate::{Tokens, bm25, chunks::chunks};
+use crate::{Tokens, bm25, chunks::chunks, digest};
 
 /// Tokens per chunk.
 const CHUNK: usize = 120;
@@ -80,6 +80,10 @@ impl Text for Extractor {
             tokens = Tokens.count(&out, Encoding::O200k);
         }
         Ok(Extract { text: out, tokens_in: whole as u32, tokens_out: tokens as u32, shortened: true })
+    }
+
+    fn digest(&self, document: &str, query: &str, budget: u32) -> Result<Digest, Fault> {
+        digest::digest(document, query, budget)
     }
 }
 

@@ -1,12 +1,23 @@
 //! The only crate that calls models, and the home of what works without one.
 //!
-//! It knows no database, no wire and no sandbox. Today it holds the local defaults: exact token counts
-//! and the extractor that makes text fit a budget. Providers join as `embed/` and `llm/`, one file each.
+//! It knows no database, no wire and no sandbox. The local defaults are exact token counts, the extractor
+//! that makes text fit a budget, and an embedding model of its own. Providers are in `embed/` and `llm/`,
+//! one file each.
 
 mod bm25;
 mod chunks;
+pub mod config;
+mod digest;
+pub mod embed;
 pub mod extract;
+mod llm;
+mod models;
+mod pieces;
+mod provider;
 pub mod tokens;
 
+pub use config::ModelsConfig;
+pub use embed::LocalEmbedder;
 pub use extract::Extractor;
+pub use models::Models;
 pub use tokens::Tokens;

@@ -1,0 +1,118 @@
+//! The model against what Python's model2vec 0.10 (with tokenizers 0.23) makes of the same files.
+
+use gatehouse_core::ports::embed::{EmbedFor, Embedder};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::*;
+
+#[derive(Deserialize)]
+struct Golden {
+    tokens: Vec<Tokens>,
+    vectors: Vec<OneVector>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    text: String,
+    ids: Vec<u16>,
+}
+
+#[derive(Deserialize)]
+struct OneVector {
+    text: String,
+    vector: Vec<f32>,
+}
+
+fn golden() -> Golden {
+    serde_json::from_str(include_str!("../../../tests/data/ghse-256.json")).expect("the golden file")
+}
+
+fn tokens(text: &str) -> Vec<u16> {
+    let mut all = Vec::new();
+    words::each(text, |word| all.extend_from_slice(MODEL.vocabulary.pieces(word).as_slice()));
+    all
+}
+
+fn cosine(a: &str, b: &str) -> f32 {
+    let [a, b] = [a, b].map(|text| LocalEmbedder.vector(text).expect("known words"));
+    a.iter().zip(&b).map(|(a, b)| a * b).sum()
+}
+
+#[test]
+fn the_files_are_those_that_were_measured() {
+    let list = include_str!("../../../assets/ghse-256/SHA256SUMS");
+    let tokenizer = include_bytes!("../../../assets/ghse-256/tokenizer.json");
+    let files =
+        [("model.safetensors", TABLE), ("vocab.txt", WORDS.as_bytes()), ("tokenizer.json", tokenizer)];
+    for (name, bytes) in files {
+        let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(list.contains(&format!("{digest}  {name}")), "{name} is {digest}");
+    }
+}
+
+#[test]
+fn the_list_of_words_is_that_of_the_tokenizer() {
+    let file: serde_json::Value =
+        serde_json::from_slice(include_bytes!("../../../assets/ghse-256/tokenizer.json")).expect("JSON");
+    let vocabulary = file["model"]["vocab"].as_object().expect("a vocabulary");
+    assert_eq!(vocabulary.len(), WORDS.lines().count());
+    for (number, line) in WORDS.lines().enumerate() {
+        assert_eq!(vocabulary[line], number, "{line}");
+    }
+}
+
+#[test]
+fn tokens_are_those_of_the_reference() {
+    for Tokens { text, ids } in golden().tokens {
+        assert_eq!(tokens(&text), ids, "{text:?}");
+    }
+}
+
+#[test]
+fn vectors_are_those_of_the_reference() {
+    for OneVector { text, vector } in golden().vectors {
+        let own = LocalEmbedder.vector(&text).expect("known words");
+        assert_eq!(own.len(), DIMENSION);
+        let worst = own.iter().zip(&vector).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 5e-6, "{text}: off by {worst}");
+        let length: f32 = own.iter().map(|x| x * x).sum();
+        assert!((length - 1.0).abs() < 1e-5, "{text}: {length}");
+    }
+}
+
+#[test]
+fn meaning_is_nearer_than_chance() {
+    let near = cosine("delete a file from the disk", "remove a document from storage");
+    let far = cosine("delete a file from the disk", "the weather in Paris tomorrow");
+    assert!(near > far + 0.2, "{near} against {far}");
+}
+
+#[test]
+fn unknown_scripts_have_no_vector() {
+    for text in ["", " \n", "数据库查询", "база данных", "데이터", "🚀", "\u{FFFD}\0"] {
+        assert_eq!(LocalEmbedder.vector(text), None, "{text:?}");
+    }
+}
+
+#[test]
+fn the_beginning_of_a_long_text_counts() {
+    let long = "search the graph ".repeat(MAX_BYTES);
+    assert!(LocalEmbedder.vector(&long).is_some());
+    let cut = format!("{}graph", "数".repeat(MAX_BYTES / 3 + 1));
+    assert_eq!(LocalEmbedder.vector(&cut), None);
+}
+
+#[tokio::test]
+async fn many_texts_keep_their_order() {
+    let texts: Vec<String> = (0..3000)
+        .map(|n| if n % 7 == 0 { "数据".into() } else { format!("{n} search {}", n % 13) })
+        .collect();
+    let long: Vec<String> = texts.iter().map(|text| text.repeat(40)).collect();
+    for texts in [&texts[..3], &texts[..], &long[..], &[]] {
+        let vectors = LocalEmbedder.embed(texts, EmbedFor::Document).await.expect("vectors");
+        let each: Vec<Vector> = texts.iter().map(|text| LocalEmbedder.vector(text)).collect();
+        assert!(vectors == each, "{} texts", texts.len());
+    }
+    assert_eq!(LocalEmbedder.model(), "local/ghse-256");
+}

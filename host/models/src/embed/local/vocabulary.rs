@@ -1,0 +1,180 @@
+//! The tokens a word is made of: WordPiece, the longest known beginning first, then the longest known
+//! continuation (written `##` in the list), and so on; a word with an unknown part is unknown as a whole.
+
+/// Longer words are not words (the model was made so): base64, hashes, noise.
+const MAX_CHARS: usize = 100;
+
+/// The longest token there may be, in bytes, so that a word costs no more than this for each of its
+/// characters.
+const MAX_PIECE: usize = 32;
+
+/// Slots of the index, a power of two. A quarter of them is taken, so the next free one is near.
+const SLOTS: usize = 1 << 17;
+
+/// An empty slot. It is the number of `[PAD]`, which no text has.
+const EMPTY: u16 = 0;
+
+/// The tokens of one word.
+pub(super) struct Pieces {
+    tokens: [u16; MAX_CHARS],
+    count: usize,
+}
+
+impl Pieces {
+    pub(super) fn as_slice(&self) -> &[u16] {
+        &self.tokens[..self.count]
+    }
+}
+
+/// An index of half a megabyte over a list that stays where it is.
+pub(super) struct Vocabulary<'a> {
+    list: &'a str,
+    /// Where each line begins, and where the one after the last would.
+    starts: Vec<u32>,
+    /// Line numbers by digest.
+    slots: Vec<u16>,
+}
+
+impl<'a> Vocabulary<'a> {
+    /// Indexes a list of tokens, one a line, of which the first is the filler. The error says what is wrong.
+    pub(super) fn read(list: &'a str, rows: usize) -> Result<Self, String> {
+        let mut starts = Vec::with_capacity(rows + 1);
+        let mut slots = vec![EMPTY; SLOTS];
+        let mut start = 0;
+        for line in list.lines() {
+            let number = u16::try_from(starts.len()).map_err(|_| "more tokens than fit")?;
+            starts.push(u32::try_from(start).map_err(|_| "a list that is too long")?);
+            start += line.len() + 1;
+            if number == EMPTY {
+                continue;
+            }
+            let (inside, piece) = split(line);
+            if piece.is_empty() || piece.len() > MAX_PIECE {
+                return Err(format!("'{line}' is no token"));
+            }
+            let digest = piece.bytes().fold(seed(inside), step);
+            let mut slot = slot(digest);
+            while slots[slot] != EMPTY {
+                slot = (slot + 1) % SLOTS;
+            }
+            slots[slot] = number;
+        }
+        starts.push(u32::try_from(start).map_err(|_| "a list that is too long")?);
+        if starts.len() != rows + 1 || rows > SLOTS / 2 {
+            return Err(format!("{} tokens for {rows} vectors", starts.len() - 1));
+        }
+        Ok(Self { list, starts, slots })
+    }
+
+    /// The tokens of a word, none where it is unknown.
+    pub(super) fn pieces(&self, word: &str) -> Pieces {
+        let mut pieces = Pieces { tokens: [0; MAX_CHARS], count: 0 };
+        let mut rest = word;
+        while !rest.is_empty() {
+            let found = self.longest(rest, pieces.count > 0);
+            let Some(((token, length), place)) = found.zip(pieces.tokens.get_mut(pieces.count)) else {
+                pieces.count = 0;
+                break;
+            };
+            *place = token;
+            pieces.count += 1;
+            rest = &rest[length..];
+        }
+        pieces
+    }
+
+    /// The longest token that a text begins with, and its length in bytes.
+    fn longest(&self, text: &str, inside: bool) -> Option<(u16, usize)> {
+        let mut digests = [0; MAX_PIECE];
+        let mut digest = seed(inside);
+        let most = text.len().min(MAX_PIECE);
+        for (place, byte) in digests.iter_mut().zip(text.bytes()) {
+            digest = step(digest, byte);
+            *place = digest;
+        }
+        (1..=most)
+            .rev()
+            .filter(|&length| text.is_char_boundary(length))
+            .find_map(|length| Some((self.find(&text[..length], inside, digests[length - 1])?, length)))
+    }
+
+    fn find(&self, piece: &str, inside: bool, digest: u64) -> Option<u16> {
+        let mut slot = slot(digest);
+        while self.slots[slot] != EMPTY {
+            let number = self.slots[slot];
+            if split(self.line(number)) == (inside, piece) {
+                return Some(number);
+            }
+            slot = (slot + 1) % SLOTS;
+        }
+        None
+    }
+
+    fn line(&self, number: u16) -> &str {
+        let number = usize::from(number);
+        let place = |at: usize| self.starts.get(at).map_or(0, |&start| start as usize);
+        // The line break is not of it.
+        self.list.get(place(number)..place(number + 1).saturating_sub(1)).unwrap_or_default()
+    }
+}
+
+/// Whether a token stands inside a word, and its text. `#` and `##` are tokens themselves.
+fn split(line: &str) -> (bool, &str) {
+    match line.strip_prefix("##") {
+        Some(piece) if !piece.is_empty() => (true, piece),
+        _ => (false, line),
+    }
+}
+
+/// FNV-1a, 64 bits; the list is fixed, so no text can make its slots collide.
+fn seed(inside: bool) -> u64 {
+    if inside { 0xcbf2_9ce4_8422_2325 } else { 0x8422_2325_cbf2_9ce4 }
+}
+
+fn step(digest: u64, byte: u8) -> u64 {
+    (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+/// The upper bits of a multiplication depend on all bits of the digest.
+fn slot(digest: u64) -> usize {
+    let mixed = digest.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (u64::BITS - SLOTS.trailing_zeros())) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "[PAD]\n[UNK]\nun\n##afford\n##able\nunaf\nü\n#\n##\n";
+
+    const NONE: [u16; 0] = [];
+
+    fn pieces(word: &str) -> Vec<u16> {
+        Vocabulary::read(LIST, 9).expect("a vocabulary").pieces(word).as_slice().to_vec()
+    }
+
+    #[test]
+    fn the_longest_beginning_wins() {
+        assert_eq!(pieces("unable"), [2, 4]);
+        assert_eq!(pieces("ü"), [6]);
+        assert_eq!(pieces("#"), [7]);
+        // Greedy, as the model was trained: `unaf` is taken, and no token continues it with "fordable".
+        assert_eq!(pieces("unaffordable"), NONE);
+        assert_eq!(pieces("able"), NONE);
+        assert_eq!(pieces(""), NONE);
+    }
+
+    #[test]
+    fn long_words_are_bounded() {
+        assert_eq!(pieces(&format!("un{}", "able".repeat(99))).len(), 100);
+        assert_eq!(pieces(&format!("un{}", "able".repeat(100))), NONE);
+    }
+
+    #[test]
+    fn broken_lists_are_refused() {
+        for (list, rows) in [("a\nb\n", 3), ("a\nb\n", 1), ("a\n\nb\n", 3), ("", 1)] {
+            assert!(Vocabulary::read(list, rows).is_err(), "{list:?}");
+        }
+        assert!(Vocabulary::read(&format!("a\n{}\n", "b".repeat(33)), 2).is_err());
+    }
+}
