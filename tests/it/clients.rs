@@ -67,7 +67,9 @@ fn python(place: &Place, target: &Value) -> Option<Value> {
     let script = place.write("client.py", PYTHON_CLIENT);
     let mut command = Command::new(python);
     command.arg(script).arg(target.to_string()).arg(calls_and_research().to_string());
-    KEYS.iter().for_each(|key| drop(command.env_remove(key)));
+    for key in KEYS {
+        command.env_remove(key);
+    }
     let ran = command.output().expect("run python");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     Some(serde_json::from_slice(&ran.stdout).expect("JSON"))

@@ -106,16 +106,21 @@ pub(crate) fn list(kind: &Kind, asked: &Asked) -> Result<(Vec<Item>, Run), Fault
 /// Why an answer is not all there.
 pub(crate) fn cut(answer: &Answer, whole: bool) -> Option<String> {
     match &answer.cut_short {
-        Some(why) => Some(one_line(why, 200)),
+        Some(why) => Some(reason(why)),
         None => (!whole).then(|| "its text ends, or breaks, in the middle".to_owned()),
     }
+}
+
+/// Why, as the end of a sentence that goes on.
+fn reason(why: &str) -> String {
+    one_line(why, 200).trim_end_matches('.').to_owned()
 }
 
 /// An answer of which nothing can be used: a failure, not "nothing found".
 pub(crate) fn unreadable(answer: &Answer) -> Fault {
     let model = one_line(&answer.model, 100);
     let why = match &answer.cut_short {
-        Some(why) => format!("was cut short before anything of it was whole: {}", one_line(why, 200)),
+        Some(why) => format!("was cut short before anything of it was whole: {}", reason(why)),
         None => "is not in the form that was asked for".into(),
     };
     Fault::new(FaultKind::Unavailable, format!("Research error: the answer of model '{model}' {why}."))

@@ -59,17 +59,25 @@ pub(crate) fn address(text: &str) -> Option<String> {
     let (rest, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
     let query: Vec<&str> = query.split('&').filter(|p| !p.is_empty() && !p.starts_with("utm_")).collect();
+    let default_port = if scheme == "https" { ":443" } else { ":80" };
+    let authority = authority.strip_suffix(default_port).unwrap_or(authority);
     let mark = if query.is_empty() { "" } else { "?" };
     let whole = format!("{scheme}://{}{path}{mark}{}{fragment}", authority.to_lowercase(), query.join("&"));
     Some(whole.chars().map(quoted).collect())
 }
 
-/// Equal for addresses of one page: without scheme, `www.`, fragment and a slash at the end.
+/// Equal for addresses of one page: without scheme, `www.`, fragment and a slash at the end, and with what is
+/// not ASCII percent-encoded, as providers write it.
 pub(crate) fn key(url: &str) -> String {
     let url = address(url).unwrap_or_else(|| url.to_owned());
     let rest = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
     let rest = rest.split('#').next().unwrap_or_default();
-    rest.strip_prefix("www.").unwrap_or(rest).trim_end_matches('/').to_owned()
+    let rest = rest.strip_prefix("www.").unwrap_or(rest).trim_end_matches('/');
+    let encoded = |byte: u8| match byte {
+        0..=127 => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    rest.bytes().map(encoded).collect()
 }
 
 /// The host of an address, without `www.` and port.

@@ -31,7 +31,7 @@ fn what_was_whole_before_the_cut_is_kept_and_the_cut_is_told() {
     let whole = format!(
         "```json\n{{\"items\":[{ITEM},{{\"title\":\"B\",\"url\":\"https://b.org/\",\"description\":\"Sec"
     );
-    let cut = Answer { cut_short: Some("the connection\nbroke".into()), ..answer(whole.clone(), &[]) };
+    let cut = Answer { cut_short: Some("the connection\nbroke.".into()), ..answer(whole.clone(), &[]) };
     for (answer, why) in
         [(cut, "the connection broke"), (answer(whole, &[]), "its text ends, or breaks, in the middle")]
     {

@@ -12,7 +12,8 @@ fn an_address_is_absolute_and_of_the_web() {
         ("https://a.org/x?utm_source=openai", "https://a.org/x"),
         ("https://a.org/x?a=1&utm_source=openai&b=2#c", "https://a.org/x?a=1&b=2#c"),
         ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
-        ("https://[2001:db8::1]:443/", "https://[2001:db8::1]:443/"),
+        ("https://[2001:db8::1]:443/", "https://[2001:db8::1]/"),
+        ("http://a.org:80", "http://a.org"),
         ("https://bücher.example/ü", "https://bücher.example/ü"),
         ("[A page](https://a.org/x)", "https://a.org/x"),
         ("([a.org](https://a.org/x?utm_source=openai))", "https://a.org/x"),
@@ -57,6 +58,7 @@ fn one_page_has_one_key() {
     {
         assert_eq!(key(same), page, "{same}");
     }
+    assert_eq!(key("https://a.org/ü?q=ß"), key("https://a.org/%C3%BC?q=%C3%9F"));
     for other in ["https://a.org/X", "https://a.org/x?y=1", "https://b.org/x"] {
         assert_ne!(key(other), page, "{other}");
     }
