@@ -273,6 +273,3 @@ fn checked(model: &str, vectors: Vec<Vector>, texts: usize) -> Result<Vec<Vector
     }
     Err(Fault::internal(format!("the embedding model '{model}' gave no vectors that fit its {texts} texts")))
 }
-
-#[cfg(test)]
-mod tests;
