@@ -17,6 +17,9 @@ pub struct Found {
     pub hits: Vec<HitData>,
     /// Words of the query that occur in no page.
     pub unmatched_terms: Vec<String>,
+    /// What to know of how this was found, where there is something to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// What a search found that a language model may have ordered.

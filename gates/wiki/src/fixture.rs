@@ -44,7 +44,7 @@ pub fn hit(score: f64) -> Hit {
 
 /// A search that finds these.
 pub fn found(hits: Vec<Hit>) -> SearchResult {
-    SearchResult { hits, unmatched_terms: vec![] }
+    SearchResult { hits, unmatched_terms: vec![], note: None }
 }
 
 /// A host whose graph holds pages, and whose searches find these.

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The reply to a search without hits.
-pub(crate) fn text(view: &View, ask: &Query, unmatched: &[String]) -> String {
+pub(crate) fn text(view: &View, ask: &Query, unmatched: &[String], note: Option<&str>) -> String {
     let mut out = format!("No {} found for: \"{}\"\n", view.subject, shown(&ask.query));
     if is_empty() {
         out += "\nThe knowledge graph holds no pages yet.";
@@ -20,6 +20,9 @@ pub(crate) fn text(view: &View, ask: &Query, unmatched: &[String]) -> String {
     }
     if !unmatched.is_empty() {
         out += &format!("\n{}\n", self::unmatched(unmatched));
+    }
+    if let Some(note) = note {
+        out += &format!("\n{}\n", noted(note));
     }
     out += "\nTry:\n- Broader or fewer terms\n";
     let filters = filters(ask);
@@ -38,6 +41,11 @@ pub(crate) fn text(view: &View, ask: &Query, unmatched: &[String]) -> String {
 /// `No page contains: a, b`
 pub(crate) fn unmatched(terms: &[String]) -> String {
     format!("No page contains: {}", one_line(&terms.join(", "), 200))
+}
+
+/// `Note: …`, on one line.
+pub(crate) fn noted(note: &str) -> String {
+    format!("Note: {}", one_line(note, 500))
 }
 
 /// The filters that the caller set, each with its value.

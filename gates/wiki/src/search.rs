@@ -108,9 +108,10 @@ fn worded(
         found: hits.len(),
         hits: hits.clone().map(|hit| HitData::new(hit, preview)).collect(),
         unmatched_terms: result.unmatched_terms,
+        note: result.note,
     };
     let text = if found.hits.is_empty() {
-        nothing::text(view, ask, &found.unmatched_terms)
+        nothing::text(view, ask, &found.unmatched_terms, found.note.as_deref())
     } else {
         let links = hits.map(|hit| hit.neighbours.len()).collect::<Vec<_>>();
         text(view, &found, &links, reranked_by)
@@ -158,6 +159,9 @@ fn text(view: &View, found: &Found, links: &[usize], reranked_by: Option<&str>) 
     }
     if !found.unmatched_terms.is_empty() {
         out += &format!("\n---\n\n{}\n", nothing::unmatched(&found.unmatched_terms));
+    }
+    if let Some(note) = &found.note {
+        out += &format!("\n---\n\n{}\n", nothing::noted(note));
     }
     out
 }

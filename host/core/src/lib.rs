@@ -18,6 +18,7 @@ pub mod pipeline;
 pub mod ports;
 pub mod preset;
 pub mod schema;
+pub mod search;
 pub mod source;
 pub mod tool;
 mod weight;

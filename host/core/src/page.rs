@@ -156,7 +156,8 @@ pub struct Hit {
     /// The page; its neighbours are those that exist, sorted.
     #[serde(flatten)]
     pub page: Page,
-    /// 0 to 1, comparable within one search.
+    /// 0 to 1, comparable within one search: half is the share of the best by words, half that of the best by
+    /// meaning; 1 for a page that the query names. Without a model the best hit has 1.
     pub score: f64,
 }
 
@@ -167,6 +168,9 @@ pub struct SearchResult {
     pub hits: Vec<Hit>,
     /// Words of the query that occur in no page.
     pub unmatched_terms: Vec<String>,
+    /// What the caller should know of how it was found: that the model did not answer, or that pages still
+    /// wait for their vectors. None where nothing was left out.
+    pub note: Option<String>,
 }
 
 /// A page, or what comes near.

@@ -56,7 +56,8 @@ pub(crate) fn knowledge(
         }
         default_root = Some(index.wiki());
     }
-    Ok(WikiKnowledge::sqlite(KnowledgeConfig { database, roots, default_root }, Arc::new(SystemClock)))
+    let config = KnowledgeConfig { database, roots, default_root };
+    Ok(WikiKnowledge::sqlite(config, Arc::new(SystemClock), Some(Arc::new(gatehouse_models::LocalEmbedder))))
 }
 
 /// A fault in one line, for people at a terminal.

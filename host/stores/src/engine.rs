@@ -1,6 +1,8 @@
 //! What a knowledge engine has to be able to do. Reading folders, checking values and editing files has
 //! been done before one is asked, so an engine stores and finds, and nothing else.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
@@ -53,6 +55,19 @@ pub struct Health {
     pub schema: Option<(i64, i64)>,
     /// Pages it holds.
     pub pages: u32,
+    /// The model that gives its pages their vectors; none where it searches by words alone.
+    pub embedding: Option<EmbeddingHealth>,
+}
+
+/// How far an engine's vectors are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingHealth {
+    /// `provider/model`.
+    pub model: String,
+    /// Pages that have no vector of this model yet; they are found by their words.
+    pub waiting: u32,
+    /// Why the model fails, where it does; it is asked again in the background.
+    pub failing: Option<String>,
 }
 
 /// A store for pages. Faults are `unavailable` and name the engine and its address.
@@ -85,6 +100,11 @@ pub(crate) trait Engine: Send + Sync {
     /// Stores a page in the place of another and changes its file: both or neither. Gives the page's links
     /// that point nowhere.
     async fn replace(&self, change: Replacement) -> Result<Vec<Unresolved>, Fault>;
+
+    /// Waits until every stored page has its vector; false where that fails or takes longer than this.
+    async fn settle(&self, _limit: Duration) -> bool {
+        true
+    }
 
     /// Counts.
     async fn stats(&self) -> Result<Statistics, Fault>;

@@ -4,13 +4,13 @@
 mod index;
 mod patch;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::{
-        Clock, Knowledge,
+        Clock, Embedder, Knowledge,
         knowledge::{
             Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, PatchReport, Progress,
             SearchResult, Statistics,
@@ -44,11 +44,16 @@ pub struct WikiKnowledge {
 }
 
 impl WikiKnowledge {
-    /// On SQLite. Opens nothing before the first call that needs it.
-    pub fn sqlite(config: KnowledgeConfig, clock: Arc<dyn Clock>) -> Self {
+    /// On SQLite. Opens nothing before the first call that needs it. With an embedder pages are found by meaning
+    /// too; calls have to be made inside a Tokio runtime, where their vectors are made in the background.
+    pub fn sqlite(
+        config: KnowledgeConfig,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
         let KnowledgeConfig { database, roots, default_root } = config;
         let roots = roots.and(default_root.as_deref());
-        Self { engine: Box::new(SqliteEngine::new(database)), roots, default_root, clock }
+        Self { engine: Box::new(SqliteEngine::new(database, embedder)), roots, default_root, clock }
     }
 
     /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
@@ -57,6 +62,20 @@ impl WikiKnowledge {
     /// `unavailable`, naming the engine, its address and the cause.
     pub async fn health(&self) -> Result<Health, Fault> {
         self.engine.health().await
+    }
+
+    /// The ids of all pages, sorted.
+    ///
+    /// # Errors
+    /// `unavailable`, naming the engine, its address and the cause.
+    pub async fn ids(&self) -> Result<Vec<String>, Fault> {
+        Ok(self.engine.titles().await?.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// Waits until every stored page has its vector, for processes that end when their work is done. False where
+    /// the model fails or it takes longer than this; the rest is made up for by whoever opens the database next.
+    pub async fn settle(&self, limit: Duration) -> bool {
+        self.engine.settle(limit).await
     }
 
     fn now(&self) -> String {

@@ -9,7 +9,7 @@ mod knowledge;
 mod sqlite;
 pub mod wiki;
 
-pub use engine::Health;
+pub use engine::{EmbeddingHealth, Health};
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 pub use sqlite::kv::SqliteKv;
 pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots, write_atomic};

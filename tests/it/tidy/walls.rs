@@ -8,7 +8,7 @@ use super::none;
 use crate::support::repository;
 
 /// Which of our crates the crates of a folder may know; the first line that fits counts.
-const MAY_KNOW: [(&str, &[&str]); 11] = [
+const MAY_KNOW: [(&str, &[&str]); 12] = [
     ("host/core", &[]),
     ("host/sandbox", &["gatehouse-core"]),
     ("host/wire", &["gatehouse-core"]),
@@ -21,6 +21,7 @@ const MAY_KNOW: [(&str, &[&str]); 11] = [
     ("gates/sdk", &[]),
     ("gates", &["gatehouse-sdk", "gatehouse-wiki"]),
     ("tests/fixtures/gates", &["gatehouse-sdk"]),
+    ("tests/quality", &["gatehouse-core", "gatehouse-models", "gatehouse-stores"]),
     ("tests", &[]),
     ("xtask", &[]),
 ];
@@ -30,7 +31,7 @@ const ONLY: [(&str, &[&str]); 11] = [
     ("wasmtime", &["host/sandbox"]),
     ("rmcp", &["host/wire", "tests/floor"]),
     ("axum", &["host/wire", "tests/floor"]),
-    ("rusqlite", &["host/stores"]),
+    ("rusqlite", &["host/stores", "tests/quality"]),
     ("bpe-openai", &["host/models"]),
     ("clap", &["host/gatehouse"]),
     ("toml", &["host/gatehouse", "tests"]),

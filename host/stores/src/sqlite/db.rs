@@ -17,6 +17,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::{
     error::StoreError,
+    functions,
     migrations::{self, Steps},
 };
 
@@ -212,6 +213,7 @@ fn open_writer(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
     // Readers do not wait for the writer, and a killed process leaves nothing half done. `synchronous`
     // stays at FULL: what was acknowledged survives a power cut too.
     let _mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    functions::register(&connection)?;
     migrations::migrate(&mut connection, steps)?;
     Ok(connection)
 }

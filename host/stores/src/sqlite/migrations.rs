@@ -65,6 +65,62 @@ pub(super) const KNOWLEDGE: Steps = &[
         content = '', contentless_delete = 1, tokenize = 'porter unicode61'
     );
     ",
+    // 2: search by name, by meaning and in other scripts. The functions are those of `functions.rs`.
+    "
+    -- Title, id and the id without its type, in the form in which names are compared.
+    CREATE TABLE page_name (
+        key  TEXT NOT NULL,
+        page INTEGER NOT NULL REFERENCES page ON DELETE CASCADE,
+        PRIMARY KEY (key, page)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX page_name_page ON page_name (page);
+    INSERT OR IGNORE INTO page_name SELECT name_key(title), number FROM page;
+    INSERT OR IGNORE INTO page_name SELECT name_key(id), number FROM page;
+    INSERT OR IGNORE INTO page_name SELECT name_key(substr(id, instr(id, '/') + 1)), number FROM page;
+
+    -- Pieces of words in other scripts than Latin; pages that have none have no row.
+    CREATE VIRTUAL TABLE page_grams USING fts5 (
+        title, overview, domains, content, content = '', contentless_delete = 1, tokenize = 'ascii'
+    );
+    INSERT INTO page_grams (rowid, title, overview, domains, content)
+        SELECT number, grams(title), grams(overview), grams(domains), grams(content)
+        FROM page JOIN page_body ON page_body.page = page.number
+        WHERE grams(title || overview || domains || content) <> '';
+
+    -- Latin words are now parted from scripts without spaces.
+    DELETE FROM page_text;
+    INSERT INTO page_text (rowid, title, overview, domains, content)
+        SELECT number, with_variants(title), with_variants(overview), separated(domains), separated(content)
+        FROM page JOIN page_body ON page_body.page = page.number;
+
+    CREATE TABLE model (
+        number INTEGER PRIMARY KEY,
+        name   TEXT NOT NULL UNIQUE,
+        used   INTEGER NOT NULL
+    ) STRICT;
+
+    -- value: 32-bit floats, little-endian; NULL where the model has nothing to say about the page. changed: the
+    -- generation that wrote it.
+    CREATE TABLE vector (
+        page    INTEGER NOT NULL REFERENCES page ON DELETE CASCADE,
+        model   INTEGER NOT NULL REFERENCES model ON DELETE CASCADE,
+        changed INTEGER NOT NULL,
+        value   BLOB,
+        PRIMARY KEY (page, model)
+    ) STRICT;
+    CREATE INDEX vector_changed ON vector (model, changed);
+
+    -- By this every process knows whether what it holds of the vectors is what is stored.
+    CREATE TABLE vector_state (
+        one        INTEGER PRIMARY KEY CHECK (one = 1),
+        generation INTEGER NOT NULL,
+        removed    INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO vector_state VALUES (1, 0, 0);
+    CREATE TRIGGER vector_removed AFTER DELETE ON vector BEGIN
+        UPDATE vector_state SET generation = generation + 1, removed = generation + 1;
+    END;
+    ",
 ];
 
 /// What gates keep.
@@ -157,17 +213,60 @@ mod tests {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.pragma_update(None, "user_version", 99).unwrap();
         let error = migrate(&mut connection, KNOWLEDGE).unwrap_err();
-        assert!(matches!(error, StoreError::Newer { found: 99, known: 1 }));
+        assert!(matches!(error, StoreError::Newer { found: 99, known: 2 }));
         assert_eq!(version(&connection).unwrap(), 99);
+    }
+
+    fn empty() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        crate::sqlite::functions::register(&connection).unwrap();
+        connection
     }
 
     #[test]
     fn the_schema_is_made() {
-        let mut connection = Connection::open_in_memory().unwrap();
+        let mut connection = empty();
         migrate(&mut connection, KNOWLEDGE).unwrap();
-        connection.execute_batch("SELECT * FROM page, page_body, link, domain").unwrap();
+        connection
+            .execute_batch("SELECT * FROM page, page_body, link, domain, page_name, vector, model")
+            .unwrap();
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, KV).unwrap();
         connection.execute_batch("SELECT * FROM entry").unwrap();
+    }
+
+    #[test]
+    fn pages_of_the_first_version_are_found_in_the_ways_of_the_second() {
+        let mut connection = empty();
+        run(&mut connection, &KNOWLEDGE[..1]).unwrap();
+        let page = "INSERT INTO page VALUES (7, 'Principle/My_Page', 'k', 't', 'Principle', 'My Page', 'h', NULL, NULL,
+                    NULL, '[\"Ключ\"]', '[]');
+             INSERT INTO page_body VALUES (7, 'about', '导出GGUF格式');
+             INSERT INTO page_text (rowid, title, overview, domains, content) VALUES (7, 'old', 'old', 'old', 'old')";
+        connection.execute_batch(page).unwrap();
+        migrate(&mut connection, KNOWLEDGE).unwrap();
+        let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(count("SELECT count(*) FROM page_name WHERE key IN ('mypage', 'principle/mypage')"), 2);
+        assert_eq!(count("SELECT count(*) FROM page_grams WHERE page_grams MATCH '\"导出\" AND \"люч\"'"), 1);
+        assert_eq!(count("SELECT count(*) FROM page_text WHERE page_text MATCH 'gguf'"), 1);
+        assert_eq!(count("SELECT count(*) FROM page_text WHERE page_text MATCH 'old'"), 0);
+    }
+
+    #[test]
+    fn a_page_that_goes_takes_its_vectors_along_and_that_is_noted() {
+        let mut connection = empty();
+        connection.pragma_update(None, "foreign_keys", true).unwrap();
+        migrate(&mut connection, KNOWLEDGE).unwrap();
+        let page = "INSERT INTO page VALUES (7, 'i', 'k', 't', 'y', 't', 'h', NULL, NULL, NULL, '', '');
+             INSERT INTO model VALUES (1, 'm', 0); INSERT INTO vector VALUES (7, 1, 1, NULL); DELETE FROM page";
+        connection.execute_batch(page).unwrap();
+        let state: (i64, i64, i64) = connection
+            .query_row(
+                "SELECT generation, removed, (SELECT count(*) FROM vector) FROM vector_state",
+                [],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .unwrap();
+        assert_eq!(state, (1, 1, 0));
     }
 }

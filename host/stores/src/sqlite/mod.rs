@@ -2,6 +2,7 @@
 
 mod db;
 mod error;
+mod functions;
 pub(crate) mod knowledge;
 pub(crate) mod kv;
 mod migrations;

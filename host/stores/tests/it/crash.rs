@@ -53,7 +53,7 @@ async fn child_that_indexes_for_ever() {
         roots: WikiRoots::Any,
         default_root: Some(dir.join("wiki")),
     };
-    let graph = WikiKnowledge::sqlite(config, clock());
+    let graph = WikiKnowledge::sqlite(config, clock(), None);
     loop {
         let options = IndexOptions { clear_existing: true, persist_path: None };
         graph.index(None, options, &|done, _| println!("step {done}")).await.unwrap();

@@ -110,7 +110,7 @@ async fn without_a_folder_the_default_one_is_meant_and_may_be_touched() {
         roots: WikiRoots::Only(vec![]),
         default_root: Some(house.wiki()),
     };
-    let graph = gatehouse_stores::WikiKnowledge::sqlite(config, crate::support::clock());
+    let graph = gatehouse_stores::WikiKnowledge::sqlite(config, crate::support::clock(), None);
     let report = graph.index(None, IndexOptions::default(), &|_, _| {}).await.unwrap();
     assert_eq!(report.added, 5);
 }

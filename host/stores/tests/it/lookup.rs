@@ -93,7 +93,7 @@ async fn counts_and_health_are_told() {
     assert_eq!((stats.engine.as_str(), stats.pages, stats.links), ("sqlite", 5, 6));
     assert_eq!(stats.by_type.len(), 5);
     let health = graph.health().await.unwrap();
-    assert_eq!((health.schema, health.pages), (Some((1, 1)), 5));
+    assert_eq!((health.schema, health.pages), (Some((2, 2)), 5));
     assert_eq!(health.address, house.database().display().to_string());
 }
 

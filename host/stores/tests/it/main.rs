@@ -4,11 +4,14 @@
 #![allow(clippy::unwrap_used)] // helpers are tests too
 
 mod crash;
+mod embedder;
 mod index;
 mod kv;
 mod lookup;
+mod meaning;
 mod patch;
 mod sample;
+mod scripts;
 mod search;
 mod support;
 mod upsert;

@@ -16,6 +16,8 @@ use gatehouse_core::ports::{
 use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
 use tempfile::TempDir;
 
+use crate::embedder::TestEmbedder;
+
 /// A clock that stands still until it is set.
 pub(crate) struct TestClock(AtomicU64);
 
@@ -69,7 +71,14 @@ impl House {
 
     pub(crate) fn open_with(&self, roots: WikiRoots) -> WikiKnowledge {
         let config = KnowledgeConfig { database: self.database(), roots, default_root: None };
-        WikiKnowledge::sqlite(config, clock())
+        WikiKnowledge::sqlite(config, clock(), None)
+    }
+
+    /// The same with a model.
+    pub(crate) fn open_by_meaning(&self, embedder: &Arc<TestEmbedder>) -> WikiKnowledge {
+        let roots = WikiRoots::Only(vec![self.wiki()]);
+        let config = KnowledgeConfig { database: self.database(), roots, default_root: None };
+        WikiKnowledge::sqlite(config, clock(), Some(Arc::clone(embedder) as _))
     }
 
     pub(crate) fn write(&self, file: &str, text: &str) {

@@ -98,7 +98,7 @@ impl From<core::Hit> for wit::Hit {
 
 impl From<core::SearchResult> for wit::SearchResult {
     fn from(result: core::SearchResult) -> Self {
-        Self { hits: into(result.hits), unmatched_terms: result.unmatched_terms }
+        Self { hits: into(result.hits), unmatched_terms: result.unmatched_terms, note: result.note }
     }
 }
 

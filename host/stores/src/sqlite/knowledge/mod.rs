@@ -1,18 +1,28 @@
-//! The knowledge engine on SQLite: full-text search with the FTS5 index, links as rows.
+//! The knowledge engine on SQLite: search by name, by words with the FTS5 index and by meaning with stored
+//! vectors; links as rows.
 //!
-//! Knows no files: what it stores has been read, checked and hashed before.
+//! Knows no files: what it stores has been read, checked and hashed before. Knows no model either: an embedder
+//! is given to it, or not, and then words are all there is.
 
+mod embedding;
+mod filter;
+mod meaning;
 mod query;
 mod read;
 mod search;
+mod vectors;
+mod words;
 mod write;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, Unresolved},
+    ports::{
+        Embedder,
+        knowledge::{Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, Unresolved},
+    },
 };
 use serde_json::{Map, Value};
 
@@ -21,22 +31,47 @@ use super::{
     migrations,
 };
 use crate::{
-    engine::{Batch, Engine, Health, Replacement},
+    engine::{Batch, EmbeddingHealth, Engine, Health, Replacement},
+    sqlite::error::StoreError,
     wiki::{ids, record::Record},
 };
+use embedding::Embedding;
+use meaning::Meaning;
+use search::Asked;
 
 /// The engine's name in configuration, faults and index files.
 pub(crate) const NAME: &str = "sqlite";
 
+/// How long storing pages waits for their vectors; what takes longer goes on in the background.
+const SETTLE: Duration = Duration::from_secs(5);
+
 /// The engine.
 pub(crate) struct SqliteEngine {
-    db: Database,
+    db: Arc<Database>,
+    meaning: Arc<Meaning>,
+    embedding: Option<Embedding>,
 }
 
 impl SqliteEngine {
-    /// An engine on this file, which is opened on first use.
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { db: Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE) }
+    /// An engine on this file, which is opened on first use. Without an embedder it searches by words alone.
+    pub(crate) fn new(path: PathBuf, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        let db = Arc::new(Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE));
+        let embedding = embedder.map(|embedder| Embedding::new(embedder, Arc::clone(&db)));
+        Self { db, meaning: Arc::default(), embedding }
+    }
+
+    /// The question as a vector, or what to say where there is none.
+    async fn asked(&self, query: &str) -> (Option<Asked>, Option<String>) {
+        let Some(embedding) = self.embedding.as_ref().filter(|_| !query.trim().is_empty()) else {
+            return (None, None);
+        };
+        match embedding.query(query).await {
+            Ok(vector) => (vector.map(|vector| Asked { model: embedding.name().to_owned(), vector }), None),
+            Err(fault) => {
+                tracing::warn!("a question was answered by words alone: {}", fault.message);
+                (None, Some(format!("Found by words alone: {}.", fault.message.trim_end_matches('.'))))
+            }
+        }
     }
 }
 
@@ -51,8 +86,18 @@ impl Engine for SqliteEngine {
     }
 
     async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
-        let (query, filters) = (query.to_owned(), filters.clone());
-        self.db.read(move |db| search::search(db, &query, &filters, limit)).await
+        let (asked, mut note) = self.asked(query).await;
+        let (query, filters, meaning) = (query.to_owned(), filters.clone(), Arc::clone(&self.meaning));
+        let work = move |db: &_| search::search(db, &meaning, &query, asked.as_ref(), &filters, limit);
+        let outcome = self.db.read(work).await?;
+        if outcome.waiting > 0
+            && let Some(embedding) = &self.embedding
+        {
+            // Another process may have stored them.
+            embedding.announce();
+            note = note.or_else(|| Some(waiting_note(outcome.waiting)));
+        }
+        Ok(SearchResult { note, ..outcome.result })
     }
 
     async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault> {
@@ -79,43 +124,78 @@ impl Engine for SqliteEngine {
     }
 
     async fn sync(&self, batch: Batch) -> Result<IndexReport, Fault> {
-        self.db.write(move |db| write::sync(db, &batch), |_| ()).await
+        let report = self.db.write(move |db| write::sync(db, &batch), |_| ()).await?;
+        self.settle(SETTLE).await;
+        Ok(report)
     }
 
     async fn replace(&self, change: Replacement) -> Result<Vec<Unresolved>, Fault> {
-        let change = std::sync::Arc::new(change);
-        let applied = std::sync::Arc::clone(&change);
+        let change = Arc::new(change);
+        let applied = Arc::clone(&change);
         let kept = move |kept: bool| {
             if let (false, Some(file)) = (kept, &applied.file) {
                 file.revert();
             }
         };
-        self.db.write(move |db| write::replace(db, &change), kept).await
+        let unresolved = self.db.write(move |db| write::replace(db, &change), kept).await?;
+        self.settle(SETTLE).await;
+        Ok(unresolved)
     }
 
     async fn stats(&self) -> Result<Statistics, Fault> {
         self.db.read(read::statistics).await
     }
 
+    async fn settle(&self, limit: Duration) -> bool {
+        match &self.embedding {
+            Some(embedding) => embedding.settle(limit).await,
+            None => true,
+        }
+    }
+
     async fn health(&self) -> Result<Health, Fault> {
         let address = self.db.path().to_owned();
-        let shown = address.display().to_string();
+        let embedding = self.embedding.as_ref();
+        let mut health = Health {
+            engine: NAME,
+            address: address.display().to_string(),
+            schema: None,
+            pages: 0,
+            embedding: embedding.map(|embedding| EmbeddingHealth {
+                model: embedding.model().to_owned(),
+                waiting: 0,
+                failing: embedding.failing(),
+            }),
+        };
         // Asking after its health does not make a database.
-        let exists = tokio::fs::try_exists(&address).await.unwrap_or(true);
-        if !exists {
-            return Ok(Health { engine: NAME, address: shown, schema: None, pages: 0 });
+        if !tokio::fs::try_exists(&address).await.unwrap_or(true) {
+            return Ok(health);
         }
+        let model = embedding.map(|embedding| (embedding.name().to_owned(), embedding.dimension()));
         let work = move || {
             let db = open_reader(&address, migrations::KNOWLEDGE)?;
             let schema = migrations::version(&db)?;
+            let latest = migrations::latest(migrations::KNOWLEDGE);
             let pages = if schema > 0 { read::statistics(&db)?.pages } else { 0 };
-            Ok(Health {
-                engine: NAME,
-                address: shown,
-                schema: Some((schema, migrations::latest(migrations::KNOWLEDGE))),
-                pages,
-            })
+            let waiting = match model {
+                Some((name, dimension)) if schema == latest => vectors::count_waiting(&db, &name, dimension)?,
+                // An older schema has no vectors yet.
+                _ => pages,
+            };
+            Ok::<_, StoreError>((Some((schema, latest)), pages, waiting))
         };
-        self.db.aside(work).await
+        let (schema, pages, waiting) = self.db.aside(work).await?;
+        (health.schema, health.pages) = (schema, pages);
+        if let Some(embedding) = &mut health.embedding {
+            embedding.waiting = waiting;
+        }
+        Ok(health)
+    }
+}
+
+fn waiting_note(pages: usize) -> String {
+    match pages {
+        1 => "1 page has no vector yet and is found by its words alone.".to_owned(),
+        _ => format!("{pages} pages have no vectors yet and are found by their words alone."),
     }
 }

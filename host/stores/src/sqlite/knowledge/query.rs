@@ -1,71 +1,14 @@
-//! Turns any text into a query that the full-text index understands: words, quoted, joined by OR.
-//!
-//! No operator, quote or wildcard of the caller ever reaches the index. At most [`MAX_TERMS`] different
-//! words count; words that say nothing are dropped unless there are no others.
+//! Writes a question as the full-text indexes of SQLite read it: words and pieces of words, quoted, joined by
+//! OR. No operator, quote or wildcard of the caller ever reaches an index.
 
-use std::collections::HashSet;
+use gatehouse_core::search::script::Stretch;
 
-/// Different words of a query that are used.
-pub(super) const MAX_TERMS: usize = 64;
-
-/// Longer words are cut: no page holds them, and the fault list stays readable.
-const MAX_WORD: usize = 64;
-
-/// Words so common that finding them says nothing.
-const STOP_WORDS: [&str; 60] = [
-    "a", "about", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "did", "do", "does",
-    "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of",
-    "on", "or", "our", "s", "should", "so", "t", "than", "that", "the", "their", "them", "then", "there",
-    "these", "they", "this", "to", "was", "we", "were", "what", "when", "where", "which", "with", "you",
-    "your", "will",
-];
-
-/// A query, taken apart.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Query {
-    /// The words as the caller wrote them, each once.
-    pub(super) words: Vec<String>,
-    /// Hyphenated words as one word: `fine-tuning` is found as `finetuning` too.
-    pub(super) joined: Vec<String>,
-}
-
-impl Query {
-    /// Takes a text apart.
-    pub(super) fn of(text: &str) -> Self {
-        let (mut telling, mut common, mut joined) = (Vec::new(), Vec::new(), Vec::new());
-        let mut seen = HashSet::new();
-        for compound in text.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
-            if telling.len() >= MAX_TERMS {
-                break;
-            }
-            let parts: Vec<String> =
-                compound.split('-').filter(|part| !part.is_empty()).take(MAX_TERMS).map(cut).collect();
-            if (2..=3).contains(&parts.len()) {
-                let whole = parts.concat();
-                if seen.insert(whole.to_lowercase()) {
-                    joined.push(whole);
-                }
-            }
-            for part in parts {
-                let lower = part.to_lowercase();
-                let list = if STOP_WORDS.contains(&lower.as_str()) { &mut common } else { &mut telling };
-                if list.len() < MAX_TERMS && seen.insert(lower) {
-                    list.push(part);
-                }
-            }
-        }
-        if telling.is_empty() {
-            return Self { words: common, joined: Vec::new() };
-        }
-        joined.truncate(MAX_TERMS);
-        Self { words: telling, joined }
-    }
-}
+/// Pieces of words that one question asks for at most.
+const MAX_PIECES: usize = 128;
 
 /// A query for the index that any of these words answers; none where there is no word.
 pub(super) fn any_of<'a>(words: impl Iterator<Item = &'a String>) -> Option<String> {
-    let quoted: Vec<String> = words.map(|word| quote(word)).collect();
-    (!quoted.is_empty()).then(|| quoted.join(" OR "))
+    joined(words.map(|word| quote(word)), " OR ")
 }
 
 /// A word as the index reads it: inside quotes nothing is an operator. Words hold no quotes.
@@ -73,114 +16,80 @@ pub(super) fn quote(word: &str) -> String {
     format!("\"{word}\"")
 }
 
-fn cut(word: &str) -> String {
-    word.chars().take(MAX_WORD).collect()
+/// A query for the index of pieces that any piece of these stretches answers.
+pub(super) fn any_piece(stretches: &[Stretch]) -> Option<String> {
+    joined(stretches.iter().flat_map(pieces).take(MAX_PIECES), " OR ")
 }
 
-/// Names and identifiers inside a text, taken apart for the index: `UnslothGRPOTrainer` is also found by
-/// `GRPO` and `Trainer`, and `fine-tuning` by `finetuning`. Gives only what the text itself does not.
-pub(super) fn variants(text: &str) -> String {
-    let mut found: Vec<String> = Vec::new();
-    for compound in text.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
-        if compound.contains('-') && compound.split('-').filter(|part| !part.is_empty()).count() > 1 {
-            found.push(compound.replace('-', ""));
-        }
-        for word in compound.split('-') {
-            let parts = humps(word);
-            if parts.len() > 1 {
-                found.extend(parts);
-            }
-        }
-    }
-    found.join(" ")
+/// A query that only answers where the stretch occurs.
+pub(super) fn occurs(stretch: &Stretch) -> Option<String> {
+    joined(pieces(stretch), if stretch.any { " OR " } else { " AND " })
 }
 
-/// The parts of an identifier in camel case.
-fn humps(word: &str) -> Vec<String> {
-    let chars: Vec<char> = word.chars().collect();
-    let mut parts: Vec<String> = Vec::new();
-    for (at, c) in chars.iter().enumerate() {
-        let before = at.checked_sub(1).map(|i| chars[i]);
-        let after = chars.get(at + 1);
-        let starts = match before {
-            None => true,
-            Some(before) => {
-                c.is_uppercase()
-                    && (before.is_lowercase()
-                        || (before.is_uppercase() && after.is_some_and(|a| a.is_lowercase())))
-            }
-        };
-        match parts.last_mut() {
-            Some(last) if !starts => last.push(*c),
-            _ => parts.push(c.to_string()),
-        }
-    }
-    parts
+fn pieces(stretch: &Stretch) -> impl Iterator<Item = String> {
+    let wildcard = if stretch.beginning { " *" } else { "" };
+    stretch.pieces.iter().map(move |piece| format!("\"{piece}\"{wildcard}"))
+}
+
+fn joined(terms: impl Iterator<Item = String>, operator: &str) -> Option<String> {
+    let terms: Vec<String> = terms.collect();
+    (!terms.is_empty()).then(|| terms.join(operator))
 }
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_core::search::{Query, script};
     use proptest::prelude::*;
     use rusqlite::Connection;
 
     use super::*;
 
-    fn expression(text: &str) -> String {
-        let query = Query::of(text);
-        any_of(query.words.iter().chain(&query.joined)).unwrap_or_default()
+    #[test]
+    fn words_are_quoted_and_joined() {
+        let query = Query::of("fine-tuning OR \"x\"");
+        let expression = any_of(query.words.iter().chain(&query.joined));
+        assert_eq!(expression.as_deref(), Some(r#""fine" OR "tuning" OR "x" OR "finetuning""#));
+        assert_eq!(any_of([].iter()), None);
     }
 
     #[test]
-    fn words_are_quoted_and_operators_are_words() {
-        assert_eq!(expression("LoRA rank"), r#""LoRA" OR "rank""#);
+    fn pieces_are_quoted_and_short_ones_are_beginnings() {
+        let query = Query::of("模型 猫 модель");
+        assert_eq!(occurs(&query.stretches[1]).as_deref(), Some("\"猫\" *"));
         assert_eq!(
-            expression(r#"title:"x" NEAR(a b) ^c* -d"#),
-            r#""title" OR "x" OR "NEAR" OR "b" OR "c" OR "d""#
+            occurs(&query.stretches[2]).as_deref(),
+            Some("\"мод\" AND \"оде\" AND \"дел\" AND \"ель\"")
         );
-        assert_eq!(expression("fine-tuning"), r#""fine" OR "tuning" OR "finetuning""#);
-    }
-
-    #[test]
-    fn common_words_count_only_when_there_are_no_others() {
-        assert_eq!(expression("how to use the LoRA"), r#""use" OR "LoRA""#);
-        assert_eq!(expression("How is it"), r#""How" OR "is" OR "it""#);
-    }
-
-    #[test]
-    fn nothing_to_look_for_is_no_query() {
-        for text in ["", " ", "\"'*()-^:", "🙂🙃", "\0"] {
-            assert_eq!(expression(text), "", "{text:?}");
-        }
-    }
-
-    #[test]
-    fn long_queries_are_bounded() {
-        let many: String = (0..10_000).map(|n| format!("w{n} w-{n}-x ")).collect();
-        assert_eq!(Query::of(&many).words.len(), MAX_TERMS);
-        assert!(expression(&many).len() < 10_000);
-        assert_eq!(Query::of(&"x".repeat(10_000_000)).words[0].len(), MAX_WORD);
-        assert!(expression(&"a-".repeat(1_000_000)).len() < 10_000);
-    }
-
-    #[test]
-    fn identifiers_are_found_by_their_parts() {
-        assert_eq!(variants("UnslothGRPOTrainer"), "Unsloth GRPO Trainer");
-        assert_eq!(variants("a fine-tuning tip"), "finetuning");
-        assert_eq!(variants("plain words_here"), "");
+        assert!(any_piece(&query.stretches).is_some_and(|all| all.starts_with("\"模型\" OR \"猫\" * OR ")));
     }
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn every_text_is_a_valid_query(text in prop_oneof!["\\PC*", ".*", "[\"'*():^+\\-a-c AND OR NOT NEAR{}]*"]) {
+        fn every_text_is_a_valid_query(
+            text in prop_oneof!["\\PC*", ".*", "[\"'*():^+\\-a-c AND OR NOT NEAR{}]*", "[а-я一-龥 \"*]*"],
+        ) {
             let db = Connection::open_in_memory().unwrap();
-            db.execute_batch("CREATE VIRTUAL TABLE t USING fts5(x, tokenize = 'porter unicode61')").unwrap();
+            db.execute_batch(
+                "CREATE VIRTUAL TABLE t USING fts5(x, tokenize = 'porter unicode61');
+                 CREATE VIRTUAL TABLE g USING fts5(x, tokenize = 'ascii')",
+            ).unwrap();
             db.execute("INSERT INTO t VALUES (?1)", [&text]).unwrap();
-            let expression = expression(&text);
-            if !expression.is_empty() {
-                let _hits: i64 =
-                    db.query_row("SELECT count(*) FROM t WHERE t MATCH ?1", [expression], |row| row.get(0)).unwrap();
+            db.execute("INSERT INTO g VALUES (?1)", [&script::grams(&text)]).unwrap();
+            let query = Query::of(&text);
+            let count = |sql: &str, expression: String| {
+                db.query_row(sql, [expression], |row| row.get::<_, i64>(0)).unwrap()
+            };
+            if let Some(expression) = any_of(query.words.iter().chain(&query.joined)) {
+                count("SELECT count(*) FROM t WHERE t MATCH ?1", expression);
+            }
+            if let Some(expression) = any_piece(&query.stretches) {
+                count("SELECT count(*) FROM g WHERE g MATCH ?1", expression);
+            }
+            for stretch in &query.stretches {
+                let found = occurs(stretch).map(|expression| count("SELECT count(*) FROM g WHERE g MATCH ?1", expression));
+                prop_assert_eq!(found, Some(1), "{:?}", stretch);
             }
         }
     }

@@ -31,6 +31,12 @@ pub(super) fn numbered(db: &Connection, number: i64) -> Result<Option<(i64, Reco
     one(db, &format!("SELECT {COLUMNS} FROM {PAGES} WHERE number = ?1"), &[&number])
 }
 
+/// The id of the page with this number.
+pub(super) fn id(db: &Connection, number: i64) -> Result<Option<String>, StoreError> {
+    let mut statement = db.prepare_cached("SELECT id FROM page WHERE number = ?1")?;
+    Ok(statement.query_row([number], |row| row.get(0)).optional()?)
+}
+
 /// The page that an id or a title names. An id is preferred to a title; of several pages with one title
 /// the first by id is meant.
 pub(super) fn named(db: &Connection, text: &str) -> Result<Option<(i64, Record)>, StoreError> {

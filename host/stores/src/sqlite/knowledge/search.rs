@@ -1,164 +1,156 @@
-//! Finds pages by the words of a query: the candidates, then their scores, then the pages themselves.
+//! Finds pages: by name, by words and by meaning, put together by the search library of the house.
 //!
-//! Filters count before the limit. A second way of scoring would give candidates of its own and be fused
-//! with these ahead of [`found`].
+//! Filters count before every limit. The best by words and the best by meaning are looked at closely; each of
+//! them is judged by both.
 
-use gatehouse_core::ports::knowledge::{Filters, Hit, SearchResult};
-use rusqlite::{Connection, types::Value};
+use std::collections::{BTreeMap, HashMap};
+
+use gatehouse_core::{
+    ports::knowledge::{Filters, Hit, SearchResult},
+    search::{NameQuery, Named, POOL, Query, Ranked, Scored, dense, fuse},
+};
+use rusqlite::Connection;
 
 use super::{
-    query::{Query, any_of, quote},
-    read,
+    filter::Narrowed,
+    meaning::{Held, Meaning},
+    read, vectors, words,
 };
-use crate::{sqlite::error::StoreError, wiki::ids};
+use crate::sqlite::error::StoreError;
 
-/// How much a word counts in title, overview, domains and content.
-const WEIGHTS: &str = "6.0, 3.0, 2.0, 1.0";
+/// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: a
+/// question about something else is as near to some page.
+const NEAR_ENOUGH: f32 = 0.2;
 
-/// A page that matches.
-#[derive(Debug, Clone, PartialEq)]
-struct Candidate {
-    number: i64,
-    /// 0 to 1; the best of one search has 1.
-    score: f64,
+/// The question as a vector, and the model that made it.
+pub(super) struct Asked {
+    /// The name under which the model's vectors are stored.
+    pub(super) model: String,
+    /// Of unit length.
+    pub(super) vector: Vec<f32>,
 }
 
-/// A word of the query and in how many pages it occurs.
-struct Word {
-    text: String,
-    pages: i64,
+/// What was found.
+pub(super) struct Outcome {
+    pub(super) result: SearchResult,
+    /// Pages that have no vector of the model, where one was asked.
+    pub(super) waiting: usize,
 }
 
 /// Runs a search.
 pub(super) fn search(
     db: &Connection,
+    meaning: &Meaning,
     text: &str,
+    asked: Option<&Asked>,
     filters: &Filters,
     limit: usize,
-) -> Result<SearchResult, StoreError> {
-    let Query { words, joined } = Query::of(text);
-    let words = words.into_iter().map(|text| counted(db, text)).collect::<Result<Vec<_>, _>>()?;
-    let candidates = by_words(db, &words, &joined, filters, limit)?;
-    let hits = found(db, candidates, filters.min_score.unwrap_or(0.0))?;
-    let unmatched_terms = words.into_iter().filter(|word| word.pages == 0).map(|word| word.text).collect();
-    Ok(SearchResult { hits, unmatched_terms })
-}
-
-fn counted(db: &Connection, text: String) -> Result<Word, StoreError> {
-    let mut statement = db.prepare_cached("SELECT count(*) FROM page_text WHERE page_text MATCH ?1")?;
-    let pages = statement.query_row([quote(&text)], |row| row.get(0))?;
-    Ok(Word { text, pages })
-}
-
-/// Candidates by BM25 over the words, best first, ties by id.
-///
-/// A word that more than half of the pages hold counts (almost) nothing in SQLite's BM25, and makes it
-/// score all of them. So the others are asked first, and all of them where that gives too few.
-fn by_words(
-    db: &Connection,
-    words: &[Word],
-    joined: &[String],
-    filters: &Filters,
-    limit: usize,
-) -> Result<Vec<Candidate>, StoreError> {
+) -> Result<Outcome, StoreError> {
+    let pool = limit.max(POOL);
     let total: i64 = db.query_row("SELECT count(*) FROM page", [], |row| row.get(0))?;
-    let present = || words.iter().filter(|word| word.pages > 0);
-    let telling: Vec<&String> =
-        present().filter(|word| word.pages * 2 <= total).map(|word| &word.text).collect();
-    let all_tell = telling.len() == present().count();
-    if !all_tell && let Some(expression) = any_of(telling.into_iter().chain(joined)) {
-        let ranked = ranked(db, &expression, filters, limit)?;
-        if ranked.len() == limit {
-            return Ok(scored(ranked));
+    let narrowed = Narrowed::of(filters);
+    let words = words::search(db, Query::of(text), &narrowed, total, limit)?;
+    let held = match asked {
+        Some(asked) => meaning.held(db, &asked.model, asked.vector.len())?,
+        None => None,
+    };
+    let mut pages: BTreeMap<i64, Named> = named(db, text, &narrowed)?;
+    for page in best(db, &words.scores, pool)? {
+        pages.entry(page).or_insert(Named::No);
+    }
+    if let (Some(asked), Some(held)) = (asked, &held) {
+        let near = held.nearest(&asked.vector, narrowed.pages(db)?.as_deref(), pool);
+        for (page, _) in near.into_iter().filter(|(_, cosine)| *cosine >= NEAR_ENOUGH) {
+            pages.entry(page).or_insert(Named::No);
         }
     }
-    match any_of(present().map(|word| &word.text).chain(joined)) {
-        Some(expression) => Ok(scored(ranked(db, &expression, filters, limit)?)),
-        None => Ok(Vec::new()),
+    let mut scored = Vec::with_capacity(pages.len());
+    for (page, name) in pages {
+        // A page that has gone since the vectors were read has no id any more.
+        let Some(id) = read::id(db, page)? else { continue };
+        let bm25 = words.scores.get(&page).copied().unwrap_or(0.0);
+        let cosine = match (asked, &held) {
+            (Some(asked), Some(held)) => cosine(db, held, page, &asked.vector)?,
+            _ => None,
+        };
+        scored.push(Scored { key: (id, page), name, bm25, cosine });
     }
+    let hits = found(db, fuse(scored), filters.min_score.unwrap_or(0.0), limit)?;
+    let waiting = match asked {
+        Some(_) => usize::try_from(total).unwrap_or(0).saturating_sub(held.map_or(0, |held| held.pages())),
+        None => 0,
+    };
+    Ok(Outcome { result: SearchResult { hits, unmatched_terms: words.unmatched, note: None }, waiting })
 }
 
-/// Numbers and ranks of the pages that answer, best first, ties by id.
-fn ranked(
-    db: &Connection,
-    expression: &str,
-    filters: &Filters,
-    limit: usize,
-) -> Result<Vec<(i64, f64)>, StoreError> {
-    let mut rows = answers(db, expression, filters)?;
+/// The pages that the question names, or whose names begin with it: title, id, and id without its type. A
+/// beginning that more than [`POOL`] names have tells nothing.
+fn named(db: &Connection, text: &str, narrowed: &Narrowed) -> Result<BTreeMap<i64, Named>, StoreError> {
+    let query = NameQuery::of(text);
+    let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
+    let conditions = narrowed.conditions("page");
+    let sql = format!(
+        "SELECT key, page FROM page_name WHERE key >= ? AND key < ?{conditions} ORDER BY key LIMIT ?"
+    );
+    let mut values: Vec<rusqlite::types::Value> = vec![from.to_owned().into(), to.into()];
+    values.extend(narrowed.values.iter().cloned());
+    values.push((3 * POOL as i64 + 1).into());
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {
+        Ok((query.matches_key(&row.get::<_, String>(0)?), row.get(1)?))
+    })?;
+    let mut pages = BTreeMap::new();
+    for row in rows {
+        let (name, page): (Named, i64) = row?;
+        let best = pages.entry(page).or_insert(name);
+        *best = name.min(*best);
+    }
+    if pages.len() > POOL {
+        pages.retain(|_, name| *name == Named::Exact);
+    }
+    Ok(pages)
+}
+
+/// The pages with the highest scores, ties by id.
+fn best(db: &Connection, scores: &HashMap<i64, f64>, limit: usize) -> Result<Vec<i64>, StoreError> {
+    let mut rows: Vec<(i64, f64)> = scores.iter().map(|(page, score)| (*page, *score)).collect();
     if limit < rows.len() {
         // Ids are looked up only where they can decide: not for what is worse than the last one wanted.
-        let (_, (_, worst), _) = rows.select_nth_unstable_by(limit - 1, |a, b| a.1.total_cmp(&b.1));
+        let (_, (_, worst), _) = rows.select_nth_unstable_by(limit - 1, |a, b| b.1.total_cmp(&a.1));
         let worst = *worst;
-        rows.retain(|(_, rank)| *rank <= worst);
+        rows.retain(|(_, score)| *score >= worst);
     }
-    let mut named = Vec::with_capacity(rows.len());
-    let mut statement = db.prepare_cached("SELECT id FROM page WHERE number = ?1")?;
-    for (number, rank) in rows {
-        named.push((rank, statement.query_row([number], |row| row.get::<_, String>(0))?, number));
+    if rows.len() > limit {
+        let mut named = Vec::with_capacity(rows.len());
+        for (page, score) in rows {
+            named.push((score, read::id(db, page)?, page));
+        }
+        named.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        rows = named.into_iter().take(limit).map(|(score, _, page)| (page, score)).collect();
     }
-    named.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
-    Ok(named.into_iter().take(limit).map(|(rank, _, number)| (number, rank)).collect())
+    Ok(rows.into_iter().map(|(page, _)| page).collect())
 }
 
-/// Numbers and ranks of all pages that answer, in no order.
-fn answers(db: &Connection, expression: &str, filters: &Filters) -> Result<Vec<(i64, f64)>, StoreError> {
-    // Lists travel as JSON: they have any length, and the statement stays the same.
-    let mut values = vec![Value::from(expression.to_owned())];
-    let mut conditions = String::new();
-    if !filters.page_types.is_empty() {
-        values.push(list(filters.page_types.iter().map(|kind| kind.as_str().to_owned())));
-        conditions.push_str(
-            " AND rowid IN (SELECT number FROM page WHERE type IN (SELECT value FROM json_each(?)))",
-        );
-    }
-    if !filters.domains.is_empty() {
-        values.push(list(filters.domains.iter().map(|domain| ids::domain_key(domain))));
-        conditions.push_str(
-            " AND rowid IN (SELECT page FROM domain WHERE key IN (SELECT value FROM json_each(?)))",
-        );
-    }
-    let sql = format!(
-        "SELECT rowid, bm25(page_text, {WEIGHTS}) FROM page_text WHERE page_text MATCH ?{conditions}"
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows =
-        statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+fn cosine(db: &Connection, held: &Held, page: i64, query: &[f32]) -> Result<Option<f32>, StoreError> {
+    let vector = vectors::of(db, held.model(), page)?;
+    Ok(vector.and_then(|vector| dense::cosine(&vector, query)))
 }
 
-/// A list as one value of a statement.
-fn list(items: impl Iterator<Item = String>) -> Value {
-    Value::from(serde_json::Value::from_iter(items).to_string())
-}
-
-/// SQLite's BM25 is negative, lower is better, and has no scale; as a share of the best one it has.
-fn scored(ranked: Vec<(i64, f64)>) -> Vec<Candidate> {
-    let best = ranked.first().map_or(0.0, |(_, rank)| *rank);
-    let share = |rank: f64| if best < 0.0 { (rank / best).clamp(0.0, 1.0) } else { 1.0 };
-    ranked.into_iter().map(|(number, rank)| Candidate { number, score: share(rank) }).collect()
-}
-
-/// The candidates with at least this score, as pages.
-fn found(db: &Connection, candidates: Vec<Candidate>, min_score: f64) -> Result<Vec<Hit>, StoreError> {
+/// The first of these with at least this score, as pages.
+fn found(
+    db: &Connection,
+    ranked: Vec<Ranked<(String, i64)>>,
+    min_score: f64,
+    limit: usize,
+) -> Result<Vec<Hit>, StoreError> {
     let mut hits = Vec::new();
-    for Candidate { number, score } in candidates.into_iter().filter(|candidate| candidate.score >= min_score)
-    {
+    for Ranked { key: (_, number), score } in ranked.into_iter().take(limit) {
+        if score < min_score {
+            break;
+        }
         if let Some(stored) = read::numbered(db, number)? {
             hits.push(Hit { page: read::page(db, stored)?, score });
         }
     }
     Ok(hits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_best_hit_has_the_score_one() {
-        let scores: Vec<f64> = scored(vec![(1, -4.0), (2, -1.0)]).iter().map(|c| c.score).collect();
-        assert_eq!(scores, [1.0, 0.25]);
-        assert_eq!(scored(vec![(1, 0.0)])[0].score, 1.0);
-    }
 }

@@ -6,13 +6,17 @@ use std::collections::HashSet;
 use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{IndexReport, Unresolved},
+    search::{embedded_text, name::name_key, script},
 };
 use rusqlite::{Connection, params};
 
-use super::{query::variants, read};
+use super::{read, vectors};
 use crate::{
     engine::{Batch, Replacement},
-    sqlite::error::StoreError,
+    sqlite::{
+        error::StoreError,
+        functions::{separated, with_variants},
+    },
     wiki::{
         ids,
         record::{Origin, Record},
@@ -37,9 +41,9 @@ pub(super) fn sync(db: &Connection, batch: &Batch) -> Result<IndexReport, StoreE
                 report.unchanged += 1;
                 number
             }
-            Some((number, _)) => {
+            Some(old) => {
                 report.updated += 1;
-                put(db, Some(number), record)?
+                put(db, Some(&old), record)?
             }
         };
         numbers.push(number);
@@ -62,11 +66,11 @@ pub(super) fn replace(db: &Connection, change: &Replacement) -> Result<Vec<Unres
         Fault::invalid(format!("page '{}' has changed meanwhile", change.after.id))
             .hint("Read it again with get_wiki_page, then repeat the edit; nothing was changed.")
     };
-    let (number, now) = read::stored(db, &change.after.key())?.ok_or_else(meanwhile)?;
-    if now != change.before {
+    let now = read::stored(db, &change.after.key())?.ok_or_else(meanwhile)?;
+    if now.1 != change.before {
         return Err(meanwhile().into());
     }
-    let number = if change.after == now { number } else { put(db, Some(number), &change.after)? };
+    let number = if change.after == now.1 { now.0 } else { put(db, Some(&now), &change.after)? };
     let unresolved = read::unresolved(db, number)?;
     if let Some(file) = &change.file {
         file.apply()?;
@@ -77,6 +81,7 @@ pub(super) fn replace(db: &Connection, change: &Replacement) -> Result<Vec<Unres
 fn clear(db: &Connection) -> Result<u32, StoreError> {
     let removed = db.execute("DELETE FROM page", [])?;
     db.execute("DELETE FROM page_text", [])?;
+    db.execute("DELETE FROM page_grams", [])?;
     Ok(u32::try_from(removed).unwrap_or(u32::MAX))
 }
 
@@ -97,23 +102,38 @@ fn remove_vanished(
     let mut removed = 0;
     for row in stored.collect::<Result<Vec<(i64, String)>, _>>()? {
         if !present.contains(row.1.as_str()) {
-            db.prepare_cached("DELETE FROM page WHERE number = ?1")?.execute([row.0])?;
-            db.prepare_cached("DELETE FROM page_text WHERE rowid = ?1")?.execute([row.0])?;
+            remove(db, row.0)?;
             removed += 1;
         }
     }
     Ok(removed)
 }
 
-/// Writes one page, anew or over the one with this number.
-fn put(db: &Connection, number: Option<i64>, record: &Record) -> Result<i64, StoreError> {
+fn remove(db: &Connection, number: i64) -> Result<(), StoreError> {
+    db.prepare_cached("DELETE FROM page WHERE number = ?1")?.execute([number])?;
+    db.prepare_cached("DELETE FROM page_text WHERE rowid = ?1")?.execute([number])?;
+    db.prepare_cached("DELETE FROM page_grams WHERE rowid = ?1")?.execute([number])?;
+    Ok(())
+}
+
+/// What of a page is embedded.
+fn embedded(record: &Record) -> String {
+    embedded_text(&record.title, &record.overview, &record.domains, &record.content)
+}
+
+/// Writes one page, anew or over a stored one. Its vectors stay where what is embedded of it did not change.
+fn put(db: &Connection, old: Option<&(i64, Record)>, record: &Record) -> Result<i64, StoreError> {
     let json = |value: Result<String, serde_json::Error>| {
         value.map_err(|error| StoreError::Damaged(error.to_string()))
     };
-    if let Some(number) = number {
-        db.prepare_cached("DELETE FROM page WHERE number = ?1")?.execute([number])?;
-        db.prepare_cached("DELETE FROM page_text WHERE rowid = ?1")?.execute([number])?;
+    let mut kept = Vec::new();
+    if let Some((number, old)) = old {
+        if embedded(old) == embedded(record) {
+            kept = vectors::taken(db, *number)?;
+        }
+        remove(db, *number)?;
     }
+    let number = old.map(|(number, _)| *number);
     let origin = record.origin.as_ref();
     db.prepare_cached(
         "INSERT INTO page (number, id, key, title_key, type, title, hash, root, file, last_updated, domains, sources)
@@ -142,6 +162,7 @@ fn put(db: &Connection, number: Option<i64>, record: &Record) -> Result<i64, Sto
     }
     put_links(db, number, record)?;
     put_text(db, number, record)?;
+    vectors::put_back(db, number, &kept)?;
     Ok(number)
 }
 
@@ -164,8 +185,14 @@ fn put_links(db: &Connection, number: i64, record: &Record) -> Result<(), StoreE
     Ok(())
 }
 
+/// Writes what the page is found by: its names, its words, and pieces of its words in other scripts.
 fn put_text(db: &Connection, number: i64, record: &Record) -> Result<(), StoreError> {
-    let with_variants = |text: &str| format!("{text} {}", variants(text));
+    let stem = record.id.split_once('/').map_or("", |(_, stem)| stem);
+    for name in [&record.title, &record.id, stem] {
+        db.prepare_cached("INSERT OR IGNORE INTO page_name (key, page) VALUES (?1, ?2)")?
+            .execute(params![name_key(name), number])?;
+    }
+    let domains = record.domains.join(", ");
     db.prepare_cached(
         "INSERT INTO page_text (rowid, title, overview, domains, content) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
@@ -173,8 +200,16 @@ fn put_text(db: &Connection, number: i64, record: &Record) -> Result<(), StoreEr
         number,
         with_variants(&record.title),
         with_variants(&record.overview),
-        record.domains.join(", "),
-        record.content
+        separated(&domains),
+        separated(&record.content)
     ])?;
+    let grams = [&record.title, &record.overview, &domains, &record.content].map(|text| script::grams(text));
+    if grams.iter().any(|text| !text.is_empty()) {
+        let [title, overview, domains, content] = grams;
+        db.prepare_cached(
+            "INSERT INTO page_grams (rowid, title, overview, domains, content) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![number, title, overview, domains, content])?;
+    }
     Ok(())
 }

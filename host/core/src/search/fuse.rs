@@ -1,0 +1,163 @@
+//! One order out of two scores.
+//!
+//! A score is `0.5 · bm25 / max bm25 + 0.5 · cos⁺ / max cos⁺`. The sum of shares beat reciprocal ranks on ten
+//! sets of queries (macro nDCG@10 .668 against .638), and is flat for weights from .4 to .6.
+//!
+//! A word that does not occur is a judgement: it counts as zero. A missing vector is none: where the question
+//! or a document has no vector, the share of the words stands alone.
+
+use std::cmp::Ordering;
+
+use super::Named;
+
+/// The weight of words; the rest is that of meaning.
+const WORDS: f64 = 0.5;
+
+/// What is known of a candidate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scored<K> {
+    /// What it is called; decides ties.
+    pub key: K,
+    /// How its name answers the question.
+    pub name: Named,
+    /// Its score by words: any scale, more is better, 0 where no word of the question occurs.
+    pub bm25: f64,
+    /// The cosine of question and candidate; none where one of them has no vector.
+    pub cosine: Option<f32>,
+}
+
+/// A candidate in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked<K> {
+    /// As it was given.
+    pub key: K,
+    /// 0 to 1, never more than that of the candidate before it. 1 means the exact name, or the best by words
+    /// and by meaning at once. Comparable within one search only.
+    pub score: f64,
+}
+
+/// Puts candidates in order, best first: those that the question names, those whose name begins with it, then
+/// the others by score; ties by key.
+///
+/// The candidates must hold the best by words and the best by meaning, since both scores are shares of the best.
+/// A score that is no number counts as none.
+pub fn fuse<K: Ord>(candidates: Vec<Scored<K>>) -> Vec<Ranked<K>> {
+    let best_words = candidates.iter().map(|c| positive(c.bm25)).fold(0.0, f64::max);
+    let best_cosine = candidates.iter().filter_map(|c| cosine(c.cosine)).fold(0.0, f64::max);
+    let mut placed: Vec<(Named, f64, K)> =
+        candidates.into_iter().map(|c| (c.name, score(&c, best_words, best_cosine), c.key)).collect();
+    placed.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.total_cmp(&a.1)).then_with(|| a.2.cmp(&b.2)));
+    // A name counts at least as much as everything that it is placed before.
+    let mut least = 0.0;
+    for (name, score, _) in placed.iter_mut().rev() {
+        *score = if *name == Named::Exact { 1.0 } else { score.max(least) };
+        least = *score;
+    }
+    placed.into_iter().map(|(_, score, key)| Ranked { key, score }).collect()
+}
+
+fn score<K>(candidate: &Scored<K>, best_words: f64, best_cosine: f64) -> f64 {
+    let words = share(positive(candidate.bm25), best_words);
+    match cosine(candidate.cosine) {
+        Some(cosine) if best_cosine > 0.0 => WORDS * words + (1.0 - WORDS) * share(cosine, best_cosine),
+        _ => words,
+    }
+}
+
+fn cosine(cosine: Option<f32>) -> Option<f64> {
+    cosine.filter(|cosine| !cosine.is_nan()).map(|cosine| positive(f64::from(cosine)))
+}
+
+fn positive(value: f64) -> f64 {
+    if value.partial_cmp(&0.0) == Some(Ordering::Greater) && value.is_finite() { value } else { 0.0 }
+}
+
+fn share(value: f64, best: f64) -> f64 {
+    if best > 0.0 { (value / best).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn scored(key: &str, bm25: f64, cosine: Option<f32>) -> Scored<String> {
+        Scored { key: key.to_owned(), name: Named::No, bm25, cosine }
+    }
+
+    fn order(candidates: Vec<Scored<String>>) -> Vec<(String, f64)> {
+        fuse(candidates).into_iter().map(|ranked| (ranked.key, ranked.score)).collect()
+    }
+
+    #[test]
+    fn half_words_half_meaning_each_as_a_share_of_the_best() {
+        let placed = order(vec![
+            scored("words", 8.0, Some(0.2)),
+            scored("meaning", 0.0, Some(0.8)),
+            scored("both", 6.0, Some(0.6)),
+            scored("against", 0.0, Some(-0.5)),
+        ]);
+        let expected = [("both", 0.75), ("words", 0.625), ("meaning", 0.5), ("against", 0.0)];
+        for ((key, score), (name, value)) in placed.iter().zip(expected) {
+            assert_eq!(key, name);
+            assert!((score - value).abs() < 1e-6, "{key}: {score}");
+        }
+    }
+
+    #[test]
+    fn without_a_vector_the_words_stand_alone() {
+        let query_without = order(vec![scored("b", 2.0, None), scored("a", 4.0, None)]);
+        assert_eq!(query_without, [("a".into(), 1.0), ("b".into(), 0.5)]);
+        let one_without = order(vec![scored("a", 4.0, Some(0.5)), scored("b", 3.0, None)]);
+        assert_eq!(one_without, [("a".into(), 1.0), ("b".into(), 0.75)]);
+        let nothing_near = order(vec![scored("a", 4.0, Some(-0.5)), scored("b", 2.0, Some(0.0))]);
+        assert_eq!(nothing_near, [("a".into(), 1.0), ("b".into(), 0.5)]);
+        let no_words = order(vec![scored("a", 0.0, Some(0.5)), scored("b", 0.0, None)]);
+        assert_eq!(no_words, [("a".into(), 0.5), ("b".into(), 0.0)]);
+    }
+
+    #[test]
+    fn names_come_first_and_score_no_less_than_what_follows() {
+        let mut candidates =
+            vec![scored("far", 0.1, None), scored("starts", 0.2, None), scored("best", 9.0, None)];
+        candidates[0].name = Named::Exact;
+        candidates[1].name = Named::Prefix;
+        assert_eq!(order(candidates), [("far".into(), 1.0), ("starts".into(), 1.0), ("best".into(), 1.0)]);
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_count_as_none() {
+        let placed = order(vec![
+            scored("a", f64::NAN, Some(f32::NAN)),
+            scored("b", f64::INFINITY, Some(0.5)),
+            scored("c", 1.0, Some(0.5)),
+        ]);
+        assert_eq!(placed[0], ("c".into(), 1.0));
+        assert_eq!(placed[2], ("a".into(), 0.0));
+        assert_eq!(fuse::<u8>(vec![]), []);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_candidates_get_one_order_with_falling_scores(
+            rows in proptest::collection::vec((any::<f64>(), proptest::option::of(any::<f32>()), 0_u8..6), 0..40),
+            turn in 0_usize..40,
+        ) {
+            let mut candidates: Vec<Scored<usize>> = rows.into_iter().enumerate().map(|(key, (bm25, cosine, name))| {
+                let name = match name { 0 => Named::Exact, 1 => Named::Prefix, _ => Named::No };
+                Scored { key, name, bm25, cosine }
+            }).collect();
+            let placed = fuse(candidates.clone());
+            prop_assert!(placed.iter().all(|ranked| (0.0..=1.0).contains(&ranked.score)));
+            prop_assert!(placed.windows(2).all(|pair| pair[0].score >= pair[1].score));
+            if !candidates.is_empty() {
+                let turn = turn % candidates.len();
+                candidates.rotate_left(turn);
+            }
+            prop_assert_eq!(placed, fuse(candidates));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A set of rows, one bit each: what a filter lets through.
+
+/// Rows of a [`Block`](super::Block).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rows {
+    words: Vec<u64>,
+}
+
+impl Rows {
+    /// No row, with room for so many.
+    pub fn with_capacity(rows: usize) -> Self {
+        Self { words: vec![0; rows.div_ceil(64)] }
+    }
+
+    /// Adds a row.
+    pub fn insert(&mut self, row: usize) {
+        if row / 64 >= self.words.len() {
+            self.words.resize(row / 64 + 1, 0);
+        }
+        self.words[row / 64] |= 1 << (row % 64);
+    }
+
+    /// Whether a row is in it.
+    pub fn contains(&self, row: usize) -> bool {
+        self.words.get(row / 64).is_some_and(|word| word & (1 << (row % 64)) != 0)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+}
+
+impl FromIterator<usize> for Rows {
+    fn from_iter<I: IntoIterator<Item = usize>>(rows: I) -> Self {
+        let mut set = Self::default();
+        rows.into_iter().for_each(|row| set.insert(row));
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_kept_across_words() {
+        let rows: Rows = [0, 63, 64, 200].into_iter().collect();
+        assert_eq!(rows.count(), 4);
+        for row in 0..300 {
+            assert_eq!(rows.contains(row), [0, 63, 64, 200].contains(&row), "{row}");
+        }
+        assert_eq!(Rows::with_capacity(100).count(), 0);
+    }
+}

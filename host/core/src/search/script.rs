@@ -1,0 +1,245 @@
+//! Scripts other than Latin. The word index splits at spaces and stems English; what other scripts need are
+//! pieces of words.
+//!
+//! Letters of Chinese, Japanese, Korean and the scripts of South East Asia are indexed in pairs: their words
+//! are mostly two letters long and nothing separates them. Other scripts (Cyrillic, Greek, Arabic, Devanagari
+//! and the rest) are indexed in threes, which finds a word in its other forms. The end of each run is indexed
+//! too, alone and with its neighbour, so that whatever is shorter than a piece is found as the beginning of one.
+
+use std::borrow::Cow;
+
+/// The kind of script that a letter belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Script {
+    /// What the word index serves: Latin letters, digits, and all that is no letter.
+    Words,
+    /// Written without spaces, or with words that grow by endings: pairs.
+    Pairs,
+    /// Alphabets: threes.
+    Threes,
+}
+
+fn script(c: char) -> Script {
+    match c {
+        // ASCII, Latin-1 and the Latin extensions; IPA; full-width Latin; ª and º are among them.
+        '\0'..='\u{2AF}' | '\u{1D00}'..='\u{1DBF}' | '\u{1E00}'..='\u{1EFF}' => Script::Words,
+        '\u{2C60}'..='\u{2C7F}'
+        | '\u{A720}'..='\u{A7FF}'
+        | '\u{AB30}'..='\u{AB6F}'
+        | '\u{FF21}'..='\u{FF5A}' => Script::Words,
+        // Thai and Lao, Myanmar, Hangul Jamo, Khmer.
+        '\u{E01}'..='\u{E4E}' | '\u{E81}'..='\u{ECD}' | '\u{1000}'..='\u{103F}' | '\u{1100}'..='\u{11FF}' => {
+            Script::Pairs
+        }
+        '\u{1780}'..='\u{17D3}' => Script::Pairs,
+        // 々 and 〇, kana, Bopomofo, Hangul, Han, half-width kana, Han beyond the basic plane.
+        '\u{3005}'..='\u{3007}'
+        | '\u{3041}'..='\u{3096}'
+        | '\u{309D}'..='\u{309F}'
+        | '\u{30A1}'..='\u{30FA}' => Script::Pairs,
+        '\u{30FC}'..='\u{318E}'
+        | '\u{31A0}'..='\u{31BF}'
+        | '\u{31F0}'..='\u{31FF}'
+        | '\u{3400}'..='\u{4DBF}' => Script::Pairs,
+        '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}' => Script::Pairs,
+        '\u{FF66}'..='\u{FFDC}' | '\u{20000}'..='\u{3FFFF}' => Script::Pairs,
+        c if c.is_alphabetic() => Script::Threes,
+        _ => Script::Words,
+    }
+}
+
+/// Whether a text has letters that the word index does not serve.
+pub fn has_other(text: &str) -> bool {
+    !text.is_ascii() && text.chars().any(|c| script(c) != Script::Words)
+}
+
+/// The pieces of a text's letters in other scripts, in lower case with a space between them; empty where it
+/// has none. For an index that splits at ASCII spaces and nothing else.
+pub fn grams(text: &str) -> String {
+    let mut pieces = String::new();
+    if text.is_ascii() {
+        return pieces;
+    }
+    for (script, run) in runs(text) {
+        for start in 0..run.len() {
+            let end = (start + length(script)).min(run.len());
+            if !pieces.is_empty() {
+                pieces.push(' ');
+            }
+            pieces.extend(&run[start..end]);
+        }
+    }
+    pieces
+}
+
+/// A stretch of letters of one script that a question holds, and how it is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// As it was written.
+    pub text: String,
+    /// Its pieces, in lower case, each once. The index holds every one of them where it holds the stretch.
+    pub pieces: Vec<String>,
+    /// Whether the one piece is shorter than those of the index: then it is the beginning of some.
+    pub beginning: bool,
+    /// Whether any piece says that the stretch occurs: a stretch without spaces holds several words.
+    pub any: bool,
+}
+
+/// The stretches of other scripts that a text holds, at most `limit`, each once.
+pub fn stretches(text: &str, limit: usize) -> Vec<Stretch> {
+    let mut found: Vec<Stretch> = Vec::new();
+    if text.is_ascii() {
+        return found;
+    }
+    for (script, mut run) in runs(text) {
+        if found.len() >= limit {
+            break;
+        }
+        run.truncate(MAX_RUN);
+        let length = length(script).min(run.len());
+        let mut pieces: Vec<String> = Vec::new();
+        for window in run.windows(length) {
+            let piece: String = window.iter().collect();
+            if !pieces.contains(&piece) {
+                pieces.push(piece);
+            }
+        }
+        let beginning = length < self::length(script);
+        let any = script == Script::Pairs && !beginning;
+        let stretch = Stretch { text: run.into_iter().collect(), pieces, beginning, any };
+        if !found.contains(&stretch) {
+            found.push(stretch);
+        }
+    }
+    found
+}
+
+/// Letters of a stretch that count in a question.
+const MAX_RUN: usize = 64;
+
+fn length(script: Script) -> usize {
+    if script == Script::Pairs { 2 } else { 3 }
+}
+
+/// Runs of letters of one other script, in lower case.
+fn runs(text: &str) -> Vec<(Script, Vec<char>)> {
+    let mut runs: Vec<(Script, Vec<char>)> = Vec::new();
+    let mut last = Script::Words;
+    for c in text.chars() {
+        let script = script(c);
+        if script != Script::Words {
+            if script != last {
+                runs.push((script, Vec::new()));
+            }
+            if let Some((_, run)) = runs.last_mut() {
+                run.extend(c.to_lowercase());
+            }
+        }
+        last = script;
+    }
+    runs
+}
+
+/// The text with a space wherever Latin letters or digits touch a script that is written without spaces, so
+/// that the word index finds `GGUF` in `导出GGUF格式`.
+pub fn separated(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut before: Option<char> = None;
+    for (at, c) in text.char_indices() {
+        let touches = |pair: char, word: char| script(pair) == Script::Pairs && is_word(word);
+        if before.is_some_and(|before| touches(before, c) || touches(c, before)) {
+            out.push_str(&text[copied..at]);
+            out.push(' ');
+            copied = at;
+        }
+        before = Some(c);
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() && script(c) == Script::Words
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pieces(text: &str) -> Vec<Vec<String>> {
+        stretches(text, 10).into_iter().map(|stretch| stretch.pieces).collect()
+    }
+
+    #[test]
+    fn latin_text_has_no_pieces() {
+        for text in ["", "plain words", "Größe café naïve Ａ", "1 + 2 ∑ 🙂", "łódź ſ ɸ"] {
+            assert_eq!((grams(text).as_str(), has_other(text)), ("", false), "{text}");
+        }
+    }
+
+    #[test]
+    fn chinese_goes_in_pairs_and_russian_in_threes() {
+        assert_eq!(grams("如何保存 model 模型"), "如何 何保 保存 存 模型 型");
+        assert_eq!(grams("Модели да"), "мод оде дел ели ли и да а");
+        assert_eq!(pieces("保存模型"), [["保存", "存模", "模型"]]);
+        assert_eq!(pieces("модель"), [["мод", "оде", "дел", "ель"]]);
+    }
+
+    #[test]
+    fn what_is_shorter_than_a_piece_is_the_beginning_of_one() {
+        for (text, document) in [("猫", "黑猫"), ("猫", "猫咪"), ("да", "да"), ("да", "дать"), ("я", "моя")]
+        {
+            let stretch = &stretches(text, 1)[0];
+            assert!(stretch.beginning && stretch.pieces == [text.to_owned()]);
+            assert!(grams(document).split(' ').any(|piece| piece.starts_with(text)), "{text} in {document}");
+        }
+    }
+
+    #[test]
+    fn words_are_parted_from_scripts_without_spaces() {
+        assert_eq!(separated("导出GGUF格式"), "导出 GGUF 格式");
+        assert_eq!(separated("v2の3"), "v2 の 3");
+        assert_eq!(separated("plain"), "plain");
+        assert!(matches!(separated("Größe и размер"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn a_question_is_bounded() {
+        let long = "模".repeat(1_000_000);
+        assert_eq!(stretches(&long, 5)[0].text.chars().count(), MAX_RUN);
+        let many = (0..5_000_u32)
+            .filter_map(|n| char::from_u32(0x4E00 + n))
+            .map(|c| format!("{c} "))
+            .collect::<String>();
+        assert_eq!(stretches(&many, 5).len(), 5);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_stretch_is_found_in_every_text_that_holds_it(
+            before in "[а-яёa-z ]{0,5}", word in "[а-яё]{1,8}|[一-龥]{1,6}|[ก-ฮ]{1,4}|[가-힣]{1,4}", after in "[а-яё一-龥a-z ]{0,5}",
+        ) {
+            let indexed = grams(&format!("{before}{word}{after}"));
+            let indexed: Vec<&str> = indexed.split(' ').collect();
+            for stretch in stretches(&word, 10) {
+                for piece in &stretch.pieces {
+                    let held = indexed.iter().any(|held| {
+                        if stretch.beginning { held.starts_with(piece.as_str()) } else { held == piece }
+                    });
+                    prop_assert!(held, "{} in {:?}", piece, indexed);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Takes any text apart into words to look for.
+//!
+//! No operator, quote or wildcard of the caller is among them. At most [`MAX_TERMS`] different words count;
+//! words that say nothing are dropped unless there are no others.
+
+use std::collections::HashSet;
+
+use super::script::{self, Stretch};
+
+/// Different words of a query that are used.
+pub const MAX_TERMS: usize = 64;
+
+/// Longer words are cut: no document holds them, and the list of words that were not found stays readable.
+const MAX_WORD: usize = 64;
+
+/// Words so common that finding them says nothing.
+const STOP_WORDS: [&str; 60] = [
+    "a", "about", "an", "and", "any", "are", "as", "at", "be", "by", "can", "could", "did", "do", "does",
+    "for", "from", "had", "has", "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of",
+    "on", "or", "our", "s", "should", "so", "t", "than", "that", "the", "their", "them", "then", "there",
+    "these", "they", "this", "to", "was", "we", "were", "what", "when", "where", "which", "with", "you",
+    "your", "will",
+];
+
+/// A query, taken apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    /// The words as the caller wrote them, each once: letters and digits, nothing else.
+    pub words: Vec<String>,
+    /// Hyphenated words as one word: `fine-tuning` is found as `finetuning` too.
+    pub joined: Vec<String>,
+    /// What is written in scripts that the word index does not serve. These are not among the words.
+    pub stretches: Vec<Stretch>,
+}
+
+impl Query {
+    /// Takes a text apart.
+    pub fn of(text: &str) -> Self {
+        let (mut telling, mut common, mut joined) = (Vec::new(), Vec::new(), Vec::new());
+        let mut seen = HashSet::new();
+        let separated = script::separated(text);
+        for compound in separated.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
+            if telling.len() >= MAX_TERMS {
+                break;
+            }
+            let parts: Vec<String> =
+                compound.split('-').filter(|part| !part.is_empty()).take(MAX_TERMS).map(cut).collect();
+            if parts.iter().any(|part| script::has_other(part)) {
+                continue;
+            }
+            if (2..=3).contains(&parts.len()) {
+                let whole = parts.concat();
+                if seen.insert(whole.to_lowercase()) {
+                    joined.push(whole);
+                }
+            }
+            for part in parts {
+                let lower = part.to_lowercase();
+                let list = if STOP_WORDS.contains(&lower.as_str()) { &mut common } else { &mut telling };
+                if list.len() < MAX_TERMS && seen.insert(lower) {
+                    list.push(part);
+                }
+            }
+        }
+        let stretches = script::stretches(text, MAX_TERMS);
+        if telling.is_empty() {
+            let words = if stretches.is_empty() { common } else { Vec::new() };
+            return Self { words, joined: Vec::new(), stretches };
+        }
+        joined.truncate(MAX_TERMS);
+        Self { words: telling, joined, stretches }
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.stretches.is_empty()
+    }
+}
+
+fn cut(word: &str) -> String {
+    word.chars().take(MAX_WORD).collect()
+}
+
+/// Names and identifiers inside a text, taken apart for the index: `UnslothGRPOTrainer` is also found by
+/// `GRPO` and `Trainer`, and `fine-tuning` by `finetuning`. Gives only what the text itself does not.
+pub fn variants(text: &str) -> String {
+    let mut found: Vec<String> = Vec::new();
+    for compound in text.split(|c: char| !(c.is_alphanumeric() || c == '-')) {
+        if compound.contains('-') && compound.split('-').filter(|part| !part.is_empty()).count() > 1 {
+            found.push(compound.replace('-', ""));
+        }
+        for word in compound.split('-') {
+            let parts = humps(word);
+            if parts.len() > 1 {
+                found.extend(parts);
+            }
+        }
+    }
+    found.join(" ")
+}
+
+/// The parts of an identifier in camel case.
+fn humps(word: &str) -> Vec<String> {
+    let chars: Vec<char> = word.chars().collect();
+    let mut parts: Vec<String> = Vec::new();
+    for (at, c) in chars.iter().enumerate() {
+        let before = at.checked_sub(1).map(|i| chars[i]);
+        let after = chars.get(at + 1);
+        let starts = match before {
+            None => true,
+            Some(before) => {
+                c.is_uppercase()
+                    && (before.is_lowercase()
+                        || (before.is_uppercase() && after.is_some_and(|a| a.is_lowercase())))
+            }
+        };
+        match parts.last_mut() {
+            Some(last) if !starts => last.push(*c),
+            _ => parts.push(c.to_string()),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        let query = Query::of(text);
+        query.words.into_iter().chain(query.joined).collect()
+    }
+
+    #[test]
+    fn operators_are_words() {
+        assert_eq!(words("LoRA rank"), ["LoRA", "rank"]);
+        assert_eq!(words(r#"title:"x" NEAR(a b) ^c* -d"#), ["title", "x", "NEAR", "b", "c", "d"]);
+        assert_eq!(words("fine-tuning"), ["fine", "tuning", "finetuning"]);
+    }
+
+    #[test]
+    fn common_words_count_only_when_there_are_no_others() {
+        assert_eq!(words("how to use the LoRA"), ["use", "LoRA"]);
+        assert_eq!(words("How is it"), ["How", "is", "it"]);
+        assert!(words("the 模型").is_empty());
+    }
+
+    #[test]
+    fn nothing_to_look_for_is_no_query() {
+        for text in ["", " ", "\"'*()-^:", "🙂🙃", "\0"] {
+            assert!(Query::of(text).is_empty(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn other_scripts_are_stretches_and_no_words() {
+        let query = Query::of("导出GGUF格式 и модель");
+        assert_eq!(query.words, ["GGUF"]);
+        let texts: Vec<&str> = query.stretches.iter().map(|stretch| stretch.text.as_str()).collect();
+        assert_eq!(texts, ["导出", "格式", "и", "модель"]);
+    }
+
+    #[test]
+    fn long_queries_are_bounded() {
+        let many: String = (0..10_000).map(|n| format!("w{n} w-{n}-x ")).collect();
+        let query = Query::of(&many);
+        assert_eq!(query.words.len(), MAX_TERMS);
+        assert!(query.joined.len() <= MAX_TERMS);
+        assert_eq!(Query::of(&"x".repeat(10_000_000)).words[0].len(), MAX_WORD);
+        assert!(words(&"a-".repeat(1_000_000)).len() < 200);
+    }
+
+    #[test]
+    fn identifiers_are_found_by_their_parts() {
+        assert_eq!(variants("UnslothGRPOTrainer"), "Unsloth GRPO Trainer");
+        assert_eq!(variants("a fine-tuning tip"), "finetuning");
+        assert_eq!(variants("plain words_here"), "");
+    }
+}

@@ -1,0 +1,35 @@
+//! Functions of ours that SQL may call. Migrations use them, so that a stored page is brought into the form that a
+//! new one gets; they are pure, and what they give must not change under a released step.
+
+use gatehouse_core::search::{name::name_key, script, variants};
+use rusqlite::{Connection, functions::FunctionFlags};
+
+use super::error::StoreError;
+
+/// Makes them known to a connection.
+pub(super) fn register(connection: &Connection) -> Result<(), StoreError> {
+    for (name, function) in [
+        ("name_key", name_key as fn(&str) -> String),
+        ("grams", script::grams),
+        ("separated", separated),
+        ("with_variants", with_variants),
+    ] {
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+        connection.create_scalar_function(name, 1, flags, move |call| {
+            let text =
+                call.get_raw(0).as_str().map_err(|error| rusqlite::Error::UserFunctionError(error.into()))?;
+            Ok(function(text))
+        })?;
+    }
+    Ok(())
+}
+
+/// The text for the word index.
+pub(super) fn separated(text: &str) -> String {
+    script::separated(text).into_owned()
+}
+
+/// The same with the parts of names and identifiers in it.
+pub(super) fn with_variants(text: &str) -> String {
+    format!("{} {}", script::separated(text), variants(text))
+}

@@ -1,0 +1,106 @@
+//! Knowledge search: the engine with and without a model, and the model alone.
+
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Result, anyhow, ensure};
+use gatehouse_core::{
+    ports::{
+        Clock, Embedder, Knowledge as _,
+        knowledge::{Filters, IndexOptions, Lookup},
+    },
+    search::{Block, embedded_text},
+};
+use gatehouse_models::LocalEmbedder;
+use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
+
+use crate::{
+    Places, Results,
+    recall::Recall,
+    sets::{self, Question},
+};
+
+/// Hits that are asked for.
+const LIMIT: usize = 10;
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now_ms(&self) -> u64 {
+        1_767_960_000_000
+    }
+}
+
+pub(crate) async fn run(places: &Places, results: &mut Results) -> Result<()> {
+    let sample = sets::questions(&places.queries.join("sample.jsonl"))?;
+    measure("sample wiki", &places.sample_wiki, &sample, results).await?;
+    let wiki = sets::questions(&places.queries.join("wiki.jsonl"))?;
+    match places.data.as_ref().map(|data| data.join("wiki")).filter(|folder| folder.is_dir()) {
+        Some(folder) => measure("wiki", &folder, &wiki, results).await,
+        None => {
+            results.skipped.push("wiki: its 99 pages are not there".to_owned());
+            Ok(())
+        }
+    }
+}
+
+async fn measure(set: &str, wiki: &Path, questions: &[Question], results: &mut Results) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let words = graph(&folder.path().join("words.db"), wiki, None).await?;
+    let both = graph(&folder.path().join("both.db"), wiki, Some(Arc::new(LocalEmbedder))).await?;
+    ensure!(both.settle(Duration::from_secs(60)).await, "the pages of {set} got no vectors");
+    let ids = ids(&words, questions).await?;
+    for (way, graph) in [("words", &words), ("both", &both)] {
+        let mut recall = Recall::default();
+        for question in questions {
+            let found = graph.search(&question.q, &Filters::default(), LIMIT).await.map_err(said)?;
+            ensure!(found.note.is_none(), "{set}: {:?}", found.note);
+            let found: Vec<String> = found.hits.into_iter().map(|hit| hit.page.id).collect();
+            recall.add(&found, &question.rel);
+        }
+        results.rows.push(recall.row(set, ids.len(), way));
+    }
+    results.rows.push(meaning(&words, &ids, questions).await?.row(set, ids.len(), "meaning"));
+    Ok(())
+}
+
+async fn graph(database: &Path, wiki: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<WikiKnowledge> {
+    let config = KnowledgeConfig { database: database.to_owned(), roots: WikiRoots::Any, default_root: None };
+    let graph = WikiKnowledge::sqlite(config, Arc::new(Noon), embedder);
+    graph.index(Some(wiki.to_owned()), IndexOptions::default(), &|_, _| {}).await.map_err(said)?;
+    Ok(graph)
+}
+
+/// The ids of all pages; each that a question names is among them.
+async fn ids(graph: &WikiKnowledge, questions: &[Question]) -> Result<Vec<String>> {
+    let ids: BTreeSet<String> = graph.ids().await.map_err(said)?.into_iter().collect();
+    for id in questions.iter().flat_map(|question| &question.rel) {
+        ensure!(ids.contains(id), "a question names the page '{id}', which is not there");
+    }
+    Ok(ids.into_iter().collect())
+}
+
+/// What the vectors alone would find.
+async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) -> Result<Recall> {
+    let mut block = Block::new(gatehouse_models::embed::local::DIMENSION);
+    let mut rows = Vec::new();
+    for id in ids {
+        let Lookup::Found(page) = graph.page(id).await.map_err(said)? else { continue };
+        let text = embedded_text(&page.title, &page.overview, &page.domains, &page.content);
+        if let Some(vector) = LocalEmbedder.vector(&text)
+            && block.push(&vector).is_some()
+        {
+            rows.push(id.clone());
+        }
+    }
+    let mut recall = Recall::default();
+    for question in questions {
+        let near = LocalEmbedder.vector(&question.q).map(|vector| block.nearest(&vector, None, LIMIT));
+        let found: Vec<String> = near.into_iter().flatten().map(|near| rows[near.row].clone()).collect();
+        recall.add(&found, &question.rel);
+    }
+    Ok(recall)
+}
+
+fn said(fault: gatehouse_core::Fault) -> anyhow::Error {
+    anyhow!("{}", fault.message)
+}

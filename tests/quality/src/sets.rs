@@ -1,0 +1,49 @@
+//! Reads the sets of queries.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+/// A question and what answers it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Question {
+    /// The question.
+    pub(crate) q: String,
+    /// Ids of what answers it.
+    pub(crate) rel: Vec<String>,
+}
+
+/// A tool of a catalogue.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Tool {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    #[serde(default)]
+    pub(crate) params: Vec<String>,
+}
+
+/// A catalogue with its questions.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct ToolSet {
+    pub(crate) docs: Vec<Tool>,
+    pub(crate) queries: Vec<Question>,
+}
+
+/// One question a line.
+pub(crate) fn questions(file: &Path) -> Result<Vec<Question>> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(at, line)| {
+            serde_json::from_str(line).with_context(|| format!("{}, line {}", file.display(), at + 1))
+        })
+        .collect()
+}
+
+/// A catalogue with its questions.
+pub(crate) fn tools(file: &Path) -> Result<ToolSet> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not a set of tools", file.display()))
+}
