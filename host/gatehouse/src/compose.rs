@@ -8,8 +8,8 @@ use std::{
 };
 
 use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock};
-use gatehouse_models::Extractor;
-use gatehouse_sandbox::{Gate, Ports, Sandbox};
+use gatehouse_models::{Extractor, Models, ModelsConfig, Tokens};
+use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
 use gatehouse_stores::{IndexFile, KnowledgeConfig, SqliteKv, WikiKnowledge, WikiRoots};
 use gatehouse_wire::{outbound::Outbound, serve::View};
 use serde_json::Value;
@@ -100,12 +100,17 @@ impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
         let knowledge = Arc::new(knowledge(&config, env.kg_index_path().as_deref(), roots)?);
+        let models = Models::new(&ModelsConfig::default()).map_err(|bad| ConfigError {
+            place: format!("[models.{}]", bad.provider.id()),
+            message: bad.message,
+        })?;
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
             kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock))),
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::new()),
+            models: sandbox::Models { llm: models.llm, embedder: models.embedder, tokens: Arc::new(Tokens) },
         };
         let sandbox = Sandbox::new(&config.state.join("cache"), ports);
         let config = Arc::new(config);
