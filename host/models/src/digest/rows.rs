@@ -132,7 +132,7 @@ fn candidates(document: &Document<'_>) -> Vec<Id> {
     let mut open = vec![Document::ROOT];
     while let Some(id) = open.pop() {
         let container = matches!(document.kind(id), Kind::Array | Kind::Object);
-        if id == Document::ROOT && container || container && document.size(id) > ROW {
+        if container && (id == Document::ROOT || document.size(id) > ROW) {
             open.extend(document.children(id));
         } else {
             rows.push(id);

@@ -12,12 +12,14 @@ use super::{
 pub(super) struct Stats {
     /// How many values there are of each of [`Kind::ALL`].
     kinds: [usize; 6],
-    /// The scalars, the most frequent first, then in the order of the document: how often each occurs and
-    /// where it stands first.
-    pub(super) scalars: Vec<(usize, Id)>,
+    /// The different scalars, the most frequent first, then in the order of the document.
+    pub(super) scalars: Vec<Scalar>,
     /// The spread of what can be measured.
     pub(super) spread: Option<Spread>,
 }
+
+/// How often a scalar occurs, and where it stands first.
+pub(super) type Scalar = (usize, Id);
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl Spread {
 impl Stats {
     pub(super) fn of(document: &Document<'_>, values: &[Id]) -> Self {
         let mut kinds = [0; 6];
-        let mut scalars: Vec<(usize, Id)> = Vec::new();
+        let mut scalars: Vec<Scalar> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
         for id in values {
             let kind = document.kind(*id);
@@ -95,7 +97,7 @@ impl Stats {
 
     /// The scalars that occur more than once in fifty values, where these are nine in ten: then a place holds
     /// categories, and the others are the rare ones.
-    pub(super) fn categories(&self) -> Option<(&[(usize, Id)], &[(usize, Id)])> {
+    pub(super) fn categories(&self) -> Option<(&[Scalar], &[Scalar])> {
         let all: usize = self.scalars.iter().map(|(n, _)| n).sum();
         let frequent = self.scalars.partition_point(|(n, _)| *n > 1 && *n * 50 > all);
         let (frequent, rare) = self.scalars.split_at(frequent);
