@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::HashMap};
 
 use super::{
-    document::{Document, Id, Kind},
+    document::{Id, Kind, Parsed},
     measure,
 };
 
@@ -62,7 +62,7 @@ impl Spread {
 }
 
 impl Stats {
-    pub(super) fn of(document: &Document<'_>, values: &[Id]) -> Self {
+    pub(super) fn of(document: &Parsed<'_>, values: &[Id]) -> Self {
         let mut kinds = [0; 6];
         let mut scalars: Vec<Scalar> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
@@ -107,7 +107,7 @@ impl Stats {
 }
 
 /// The spread of the kind that most values have, in the finest scale that nine in ten of them fit.
-fn spread(document: &Document<'_>, values: &[Id], kinds: [usize; 6]) -> Option<Spread> {
+fn spread(document: &Parsed<'_>, values: &[Id], kinds: [usize; 6]) -> Option<Spread> {
     let of = |kind: Kind, measure: &dyn Fn(&str, Id) -> Option<f64>| -> Option<Vec<(f64, Id)>> {
         let found: Vec<_> = values
             .iter()
@@ -143,9 +143,9 @@ fn spread(document: &Document<'_>, values: &[Id], kinds: [usize; 6]) -> Option<S
 mod tests {
     use super::*;
 
-    fn of<T>(text: &str, look: impl Fn(&Document<'_>, Stats) -> T) -> T {
-        let document = Document::read(text).unwrap();
-        let values: Vec<Id> = document.children(Document::ROOT).collect();
+    fn of<T>(text: &str, look: impl Fn(&Parsed<'_>, Stats) -> T) -> T {
+        let document = Parsed::read(text).unwrap();
+        let values: Vec<Id> = document.children(Parsed::ROOT).collect();
         look(&document, Stats::of(&document, &values))
     }
 
