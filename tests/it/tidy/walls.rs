@@ -35,8 +35,8 @@ const ONLY: [(&str, &[&str]); 11] = [
     ("bpe-openai", &["host/models"]),
     ("clap", &["host/gatehouse"]),
     ("toml", &["host/gatehouse", "tests"]),
-    ("reqwest", &["host/wire"]),
-    ("rustls", &["host/wire"]),
+    ("reqwest", &["host/models", "host/wire"]),
+    ("rustls", &["host/models", "host/wire"]),
     ("wasmparser", &["host/sandbox"]),
     (
         "wit-bindgen",

@@ -1,7 +1,7 @@
 //! Tables and their columns, each told in a line.
 
 use super::{
-    document::{Document, Id, Kind},
+    document::{Id, Kind, Parsed},
     profile::Place,
     stats::{Scale, Stats},
     value::{number, show},
@@ -43,7 +43,7 @@ fn column<'p>(place: &'p Place, table: &Place) -> &'p str {
 }
 
 /// A line for each single value at the top of the document.
-pub(super) fn singles(document: &Document<'_>, places: &[Place]) -> Vec<String> {
+pub(super) fn singles(document: &Parsed<'_>, places: &[Place]) -> Vec<String> {
     let single = |place: &&Place| place.table == 0 && place.rows == 1;
     places
         .iter()
@@ -59,7 +59,7 @@ pub(super) fn singles(document: &Document<'_>, places: &[Place]) -> Vec<String> 
 /// A line for each column of a table: kinds, range, frequent values. Those of the tables that are given
 /// come first.
 pub(super) fn columns(
-    document: &Document<'_>,
+    document: &Parsed<'_>,
     places: &[Place],
     stats: &[Stats],
     first: &[usize],
@@ -70,7 +70,7 @@ pub(super) fn columns(
     order.into_iter().filter_map(|p| describe(document, &places[p], &stats[p])).collect()
 }
 
-fn describe(document: &Document<'_>, place: &Place, stats: &Stats) -> Option<String> {
+fn describe(document: &Parsed<'_>, place: &Place, stats: &Stats) -> Option<String> {
     let kinds = stats.kinds();
     let &(main, _) = kinds.iter().find(|(k, _)| *k != Kind::Null).or(kinds.first())?;
     if main == Kind::Object && kinds.len() == 1 && place.values.len() == place.rows {
@@ -89,7 +89,7 @@ fn describe(document: &Document<'_>, place: &Place, stats: &Stats) -> Option<Str
     Some(format!("{}: {}", place.name, said.join(", ")))
 }
 
-fn range(document: &Document<'_>, stats: &Stats) -> Option<String> {
+fn range(document: &Parsed<'_>, stats: &Stats) -> Option<String> {
     let spread = stats.spread.as_ref()?;
     let (min, median, max) = (spread.min(), spread.median(), spread.max());
     let shown = |(value, id): (f64, Id)| match spread.scale {
@@ -107,7 +107,7 @@ fn range(document: &Document<'_>, stats: &Stats) -> Option<String> {
     Some(format!("{} to {}{unit} (median {})", shown(min), shown(max), shown(median)))
 }
 
-fn values(document: &Document<'_>, stats: &Stats) -> Option<String> {
+fn values(document: &Parsed<'_>, stats: &Stats) -> Option<String> {
     let (times, first) = *stats.scalars.first()?;
     if document.kind(first) == Kind::Null && stats.scalars.len() == 1 {
         return None;
@@ -129,7 +129,7 @@ fn values(document: &Document<'_>, stats: &Stats) -> Option<String> {
 
 /// Sentences on the document as a whole, for where little stands out.
 pub(super) fn overview(
-    document: &Document<'_>,
+    document: &Parsed<'_>,
     places: &[Place],
     stats: &[Stats],
     largest: &[usize],
@@ -155,7 +155,7 @@ pub(super) fn overview(
     let heavy = |p: &usize| {
         let id = *places[*p].values.first()?;
         let size = document.size(id);
-        let all = document.size(Document::ROOT);
+        let all = document.size(Parsed::ROOT);
         (places[*p].rows == 1 && *p > 0 && size * 4 > all)
             .then(|| format!("{} takes {size} of the {all} bytes", places[*p].name))
     };
@@ -164,8 +164,8 @@ pub(super) fn overview(
     facts
 }
 
-fn root(document: &Document<'_>, places: &[Place], largest: &[usize]) -> String {
-    let id = Document::ROOT;
+fn root(document: &Parsed<'_>, places: &[Place], largest: &[usize]) -> String {
+    let id = Parsed::ROOT;
     let what = match document.kind(id) {
         Kind::Object => format!("an object of {} keys", document.len(id)),
         Kind::Array => format!("a list of {} elements", document.len(id)),

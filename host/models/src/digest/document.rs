@@ -71,13 +71,13 @@ pub(super) struct Node {
 
 /// A document that was read.
 #[derive(Debug)]
-pub(super) struct Document<'a> {
+pub(super) struct Parsed<'a> {
     text: &'a str,
     /// A container's children follow it, each followed by its own; a key stands before its value.
     nodes: Vec<Node>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> Parsed<'a> {
     /// Reads a document of less than 4 GiB.
     pub(super) fn read(text: &'a str) -> Result<Self, NotJson> {
         Ok(Self { text, nodes: scan::nodes(text)? })
@@ -193,9 +193,9 @@ mod tests {
     #[test]
     fn nodes_keep_their_spelling_and_their_place() {
         let text = r#" {"a": [1.50, 123456789012345678901234567890], "b c": {"d": "\u00e9\n"}, "a": null} "#;
-        let document = Document::read(text).unwrap();
-        let members: Vec<_> = document.members(Document::ROOT).collect();
-        assert_eq!(document.len(Document::ROOT), 3);
+        let document = Parsed::read(text).unwrap();
+        let members: Vec<_> = document.members(Parsed::ROOT).collect();
+        assert_eq!(document.len(Parsed::ROOT), 3);
         let numbers: Vec<_> = document.children(members[0].1).collect();
         assert_eq!(document.source(numbers[1]), "123456789012345678901234567890");
         assert_eq!(document.path(numbers[1]), "$.a[1]");
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(document.keyed_source(inner), "\"d\": \"\\u00e9\\n\"");
         assert_eq!(document.path(inner), "$[\"b c\"].d");
         let deep = format!("{}{}", "[".repeat(50), "]".repeat(50));
-        let document_of_lists = Document::read(&deep).unwrap();
+        let document_of_lists = Parsed::read(&deep).unwrap();
         assert_eq!(document_of_lists.path(49), format!("$…{}", "[0]".repeat(24)));
         assert_eq!((document.kind(members[2].1), document.nodes.len()), (Kind::Null, 11));
     }

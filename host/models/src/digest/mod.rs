@@ -29,7 +29,7 @@ use gatehouse_core::{
 };
 
 use crate::Tokens;
-use document::Document;
+use document::Parsed;
 use fit::Section;
 use profile::Place;
 use stats::Stats;
@@ -57,7 +57,7 @@ const LONGEST: usize = 360;
 /// Tells `text` within `budget` tokens. See [`gatehouse_core::ports::Text::digest`].
 pub(crate) fn digest(text: &str, query: &str, budget: u32) -> Result<Digest, Fault> {
     let budget = budget as usize;
-    let document = Document::read(text).map_err(|e| {
+    let document = Parsed::read(text).map_err(|e| {
         Fault::invalid(format!("The document is no JSON: byte {} should be {}.", e.at, e.wanted))
             .hint("Use 'extract' for text that is not JSON.")
     })?;
@@ -111,7 +111,7 @@ struct Look {
 }
 
 impl Look {
-    fn at(document: &Document<'_>) -> Self {
+    fn at(document: &Parsed<'_>) -> Self {
         let places = profile::places(document);
         let stats: Vec<Stats> = places.iter().map(|place| Stats::of(document, &place.values)).collect();
         let largest = rows::largest(document, &places);
@@ -122,7 +122,7 @@ impl Look {
     /// All that there is to tell, in the order of the digest.
     fn sections(
         &self,
-        document: &Document<'_>,
+        document: &Parsed<'_>,
         query: &str,
         goal: usize,
         findings: Vec<String>,

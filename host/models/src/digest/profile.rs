@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::document::{Document, Id, Kind, step};
+use super::document::{Id, Kind, Parsed, step};
 
 /// Places that are told apart; a document may have as many as it has nodes.
 const MAX_PLACES: usize = 600;
@@ -47,11 +47,11 @@ impl Place {
 }
 
 /// The places of a document, each after the one above it.
-pub(super) fn places(document: &Document<'_>) -> Vec<Place> {
+pub(super) fn places(document: &Parsed<'_>) -> Vec<Place> {
     let mut finder = Finder { document, places: Vec::new() };
     let root = Place {
         name: "$".into(),
-        values: vec![Document::ROOT],
+        values: vec![Parsed::ROOT],
         rows: 1,
         table: 0,
         parent: 0,
@@ -63,7 +63,7 @@ pub(super) fn places(document: &Document<'_>) -> Vec<Place> {
 }
 
 struct Finder<'d, 'a> {
-    document: &'d Document<'a>,
+    document: &'d Parsed<'a>,
     places: Vec<Place>,
 }
 
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     fn names(text: &str) -> Vec<(String, usize, bool)> {
-        let document = Document::read(text).unwrap();
+        let document = Parsed::read(text).unwrap();
         places(&document).into_iter().map(|p| (p.name, p.values.len(), p.is_row)).collect()
     }
 
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn doubled_keys_are_counted() {
-        let document = Document::read(r#"[{"a": 1, "a": 2}, {"a": 3}]"#).unwrap();
+        let document = Parsed::read(r#"[{"a": 1, "a": 2}, {"a": 3}]"#).unwrap();
         assert_eq!(places(&document)[1].doubled, 1);
     }
 

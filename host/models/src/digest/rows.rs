@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gatehouse_core::ports::{TokenCounter, text::Encoding};
 
 use super::{
-    document::{Document, Id, Kind},
+    document::{Id, Kind, Parsed},
     profile::Place,
     value::show,
 };
@@ -30,7 +30,7 @@ const SHORT: &[usize] = &[40, 16];
 const DEEPEST: usize = 8;
 
 /// One line for each of the rows that match the query best, at most `tokens` in all.
-pub(super) fn matching(document: &Document<'_>, query: &str, tokens: usize) -> Vec<String> {
+pub(super) fn matching(document: &Parsed<'_>, query: &str, tokens: usize) -> Vec<String> {
     let best = best(document, candidates(document), query, MATCHES);
     let share = tokens / best.len().max(1);
     best.into_iter()
@@ -42,7 +42,7 @@ pub(super) fn matching(document: &Document<'_>, query: &str, tokens: usize) -> V
 }
 
 /// Those that match, the best first.
-fn best(document: &Document<'_>, rows: Vec<Id>, query: &str, most: usize) -> Vec<Id> {
+fn best(document: &Parsed<'_>, rows: Vec<Id>, query: &str, most: usize) -> Vec<Id> {
     let texts: Vec<Cow<'_, str>> = rows.iter().map(|id| plain(document, *id)).collect();
     let scores = bm25::scores(&texts, query);
     let mut best: Vec<usize> = (0..rows.len()).filter(|i| scores[*i] > 0.0).collect();
@@ -51,7 +51,7 @@ fn best(document: &Document<'_>, rows: Vec<Id>, query: &str, most: usize) -> Vec
 }
 
 /// The part of a row that matches best, where the whole would have to be cut much.
-fn narrow(document: &Document<'_>, mut id: Id, query: &str, tokens: usize) -> Id {
+fn narrow(document: &Parsed<'_>, mut id: Id, query: &str, tokens: usize) -> Id {
     for _ in 0..DEEPEST {
         if cut(document, id, tokens, READABLE).is_some() {
             break;
@@ -65,7 +65,7 @@ fn narrow(document: &Document<'_>, mut id: Id, query: &str, tokens: usize) -> Id
 }
 
 /// One line for each of two rows of the largest tables, at most `tokens` in all.
-pub(super) fn samples(document: &Document<'_>, places: &[Place], tokens: usize) -> Vec<String> {
+pub(super) fn samples(document: &Parsed<'_>, places: &[Place], tokens: usize) -> Vec<String> {
     let tables = largest(document, places);
     let share = tokens / (tables.len() * SAMPLES).max(1);
     let rows = tables.iter().flat_map(|table| {
@@ -77,7 +77,7 @@ pub(super) fn samples(document: &Document<'_>, places: &[Place], tokens: usize) 
 }
 
 /// The places of the largest rows that are not inside one another, the largest first.
-pub(super) fn largest(document: &Document<'_>, places: &[Place]) -> Vec<usize> {
+pub(super) fn largest(document: &Parsed<'_>, places: &[Place]) -> Vec<usize> {
     let mut tables: Vec<(usize, usize)> = places
         .iter()
         .enumerate()
@@ -102,14 +102,14 @@ pub(super) fn largest(document: &Document<'_>, places: &[Place]) -> Vec<usize> {
 }
 
 /// A row with its path, its strings cut to the most characters of `cuts` with which it fits.
-fn cut(document: &Document<'_>, id: Id, tokens: usize, cuts: &[usize]) -> Option<String> {
+fn cut(document: &Parsed<'_>, id: Id, tokens: usize, cuts: &[usize]) -> Option<String> {
     let path = document.path(id);
     let line = |cut: &usize| format!("{path}: {}", show(document, id, *cut));
     cuts.iter().map(line).find(|line| Tokens.count_up_to(line, tokens, Encoding::O200k).is_some())
 }
 
 /// A row with its path, its strings and at last its end cut until it costs no more than `tokens`.
-fn line(document: &Document<'_>, id: Id, tokens: usize) -> Option<String> {
+fn line(document: &Parsed<'_>, id: Id, tokens: usize) -> Option<String> {
     if let Some(line) = cut(document, id, tokens, READABLE).or_else(|| cut(document, id, tokens, SHORT)) {
         return Some(line);
     }
@@ -127,12 +127,12 @@ fn cut_to(line: &str, characters: usize) -> String {
 }
 
 /// The outermost values that are small enough to be shown.
-fn candidates(document: &Document<'_>) -> Vec<Id> {
+fn candidates(document: &Parsed<'_>) -> Vec<Id> {
     let mut rows = Vec::new();
-    let mut open = vec![Document::ROOT];
+    let mut open = vec![Parsed::ROOT];
     while let Some(id) = open.pop() {
         let container = matches!(document.kind(id), Kind::Array | Kind::Object);
-        if id == Document::ROOT && container || container && document.size(id) > ROW {
+        if container && (id == Parsed::ROOT || document.size(id) > ROW) {
             open.extend(document.children(id));
         } else {
             rows.push(id);
@@ -143,7 +143,7 @@ fn candidates(document: &Document<'_>) -> Vec<Id> {
 }
 
 /// The text of a row, and its key, for finding words: escapes are blanks, or `\n` would begin words.
-fn plain<'a>(document: &Document<'a>, id: Id) -> Cow<'a, str> {
+fn plain<'a>(document: &Parsed<'a>, id: Id) -> Cow<'a, str> {
     let source = document.keyed_source(id);
     if source.contains('\\') {
         Cow::Owned(source.replace("\\n", " ").replace("\\t", " ").replace("\\r", " "))
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_rows_that_match_come_best_first() {
         let text = text();
-        let document = Document::read(&text).unwrap();
+        let document = Parsed::read(&text).unwrap();
         let found = matching(&document, "number 217", 400);
         assert_eq!(found[0], "$.rows[217]: {id: 217, note: \"row\\nnumber 217\"}");
         assert_eq!(found.len(), 4);
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn samples_are_of_the_outermost_tables_and_fit() {
         let text = text();
-        let document = Document::read(&text).unwrap();
+        let document = Parsed::read(&text).unwrap();
         let found = samples(&document, &places(&document), 100);
         assert_eq!(found.len(), 2);
         assert!(found[0].starts_with("$.rows[0]: ") && found[1].starts_with("$.rows[150]: "));

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::HashMap};
 
 use super::{
-    document::{Document, Id, Kind},
+    document::{Id, Kind, Parsed},
     measure,
 };
 
@@ -12,12 +12,14 @@ use super::{
 pub(super) struct Stats {
     /// How many values there are of each of [`Kind::ALL`].
     kinds: [usize; 6],
-    /// The scalars, the most frequent first, then in the order of the document: how often each occurs and
-    /// where it stands first.
-    pub(super) scalars: Vec<(usize, Id)>,
+    /// The different scalars, the most frequent first, then in the order of the document.
+    pub(super) scalars: Vec<Scalar>,
     /// The spread of what can be measured.
     pub(super) spread: Option<Spread>,
 }
+
+/// How often a scalar occurs, and where it stands first.
+pub(super) type Scalar = (usize, Id);
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +62,9 @@ impl Spread {
 }
 
 impl Stats {
-    pub(super) fn of(document: &Document<'_>, values: &[Id]) -> Self {
+    pub(super) fn of(document: &Parsed<'_>, values: &[Id]) -> Self {
         let mut kinds = [0; 6];
-        let mut scalars: Vec<(usize, Id)> = Vec::new();
+        let mut scalars: Vec<Scalar> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
         for id in values {
             let kind = document.kind(*id);
@@ -95,7 +97,7 @@ impl Stats {
 
     /// The scalars that occur more than once in fifty values, where these are nine in ten: then a place holds
     /// categories, and the others are the rare ones.
-    pub(super) fn categories(&self) -> Option<(&[(usize, Id)], &[(usize, Id)])> {
+    pub(super) fn categories(&self) -> Option<(&[Scalar], &[Scalar])> {
         let all: usize = self.scalars.iter().map(|(n, _)| n).sum();
         let frequent = self.scalars.partition_point(|(n, _)| *n > 1 && *n * 50 > all);
         let (frequent, rare) = self.scalars.split_at(frequent);
@@ -105,7 +107,7 @@ impl Stats {
 }
 
 /// The spread of the kind that most values have, in the finest scale that nine in ten of them fit.
-fn spread(document: &Document<'_>, values: &[Id], kinds: [usize; 6]) -> Option<Spread> {
+fn spread(document: &Parsed<'_>, values: &[Id], kinds: [usize; 6]) -> Option<Spread> {
     let of = |kind: Kind, measure: &dyn Fn(&str, Id) -> Option<f64>| -> Option<Vec<(f64, Id)>> {
         let found: Vec<_> = values
             .iter()
@@ -141,9 +143,9 @@ fn spread(document: &Document<'_>, values: &[Id], kinds: [usize; 6]) -> Option<S
 mod tests {
     use super::*;
 
-    fn of<T>(text: &str, look: impl Fn(&Document<'_>, Stats) -> T) -> T {
-        let document = Document::read(text).unwrap();
-        let values: Vec<Id> = document.children(Document::ROOT).collect();
+    fn of<T>(text: &str, look: impl Fn(&Parsed<'_>, Stats) -> T) -> T {
+        let document = Parsed::read(text).unwrap();
+        let values: Vec<Id> = document.children(Parsed::ROOT).collect();
         look(&document, Stats::of(&document, &values))
     }
 

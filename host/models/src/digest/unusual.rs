@@ -5,7 +5,7 @@
 //! row of fifty, a far number is more than eight median deviations away.
 
 use super::{
-    document::{Document, Id, Kind},
+    document::{Id, Kind, Parsed},
     profile::Place,
     stats::{Scale, Spread, Stats},
     value::{number, show},
@@ -34,7 +34,7 @@ pub(super) struct Odd {
 }
 
 /// What stands out in a document, the most telling first.
-pub(super) fn unusual(document: &Document<'_>, places: &[Place], stats: &[Stats]) -> Vec<Odd> {
+pub(super) fn unusual(document: &Parsed<'_>, places: &[Place], stats: &[Stats]) -> Vec<Odd> {
     let mut odd = Vec::new();
     for (place, stats) in places.iter().zip(stats) {
         let look = Look { document, place, stats, rows: place.rows };
@@ -55,7 +55,7 @@ pub(super) fn unusual(document: &Document<'_>, places: &[Place], stats: &[Stats]
 }
 
 struct Look<'l, 'a> {
-    document: &'l Document<'a>,
+    document: &'l Parsed<'a>,
     place: &'l Place,
     stats: &'l Stats,
     rows: usize,

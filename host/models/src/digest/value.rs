@@ -1,6 +1,6 @@
 //! Values as a reader is shown them: on one line, in few characters, with no way to forge a line.
 
-use super::document::{Document, Id, Kind, step};
+use super::document::{Id, Kind, Parsed, step};
 
 /// Containers inside a shown value that are opened.
 const DEPTH: usize = 4;
@@ -36,19 +36,19 @@ pub(super) fn quoted(text: &str, most: usize) -> String {
 
 /// A value on one line; each string in it is cut to `most` characters, and containers to their first
 /// members.
-pub(super) fn show(document: &Document<'_>, id: Id, most: usize) -> String {
+pub(super) fn show(document: &Parsed<'_>, id: Id, most: usize) -> String {
     let mut out = String::new();
     write(document, id, most, DEPTH, &mut out);
     out
 }
 
 /// A key as it is shown before a value.
-pub(super) fn key(document: &Document<'_>, key: Id) -> String {
+pub(super) fn key(document: &Parsed<'_>, key: Id) -> String {
     let step = step(&document.string(key));
     step.strip_prefix('.').map_or_else(|| quoted(&document.string(key), 60), str::to_owned)
 }
 
-fn write(document: &Document<'_>, id: Id, most: usize, depth: usize, out: &mut String) {
+fn write(document: &Parsed<'_>, id: Id, most: usize, depth: usize, out: &mut String) {
     match document.kind(id) {
         Kind::String => out.push_str(&quoted(&document.string(id), most)),
         Kind::Array | Kind::Object => members(document, id, most, depth, out),
@@ -65,7 +65,7 @@ fn write(document: &Document<'_>, id: Id, most: usize, depth: usize, out: &mut S
     }
 }
 
-fn members(document: &Document<'_>, id: Id, most: usize, depth: usize, out: &mut String) {
+fn members(document: &Parsed<'_>, id: Id, most: usize, depth: usize, out: &mut String) {
     let (open, close) = if document.kind(id) == Kind::Object { ('{', '}') } else { ('[', ']') };
     let len = document.len(id);
     out.push(open);
@@ -103,9 +103,9 @@ mod tests {
     #[test]
     fn values_stay_on_one_line_and_are_cut() {
         let text = r#"{"a b": "line\nline\u202e", "n": 123456789012345678901234567890123456789012345678901, "l": [[[[[1]]]]], "e": {}}"#;
-        let document = Document::read(text).unwrap();
+        let document = Parsed::read(text).unwrap();
         assert_eq!(
-            show(&document, Document::ROOT, 7),
+            show(&document, Parsed::ROOT, 7),
             "{\"a b\": \"line\\nli…\", n: 1234567890123456789012345678901234567890… (51 characters), \
              l: [[[[… 1 more]]]], e: {}}"
         );

@@ -10,6 +10,9 @@ const GAP: usize = 12;
 /// Hundredths of the budget that may stay unused.
 const SLACK: usize = 2;
 
+/// Chunks in part that more is added to, at most.
+const FILLED: usize = 4;
+
 /// Times that a selection is counted and filled up. Each nearly closes what is left.
 const ROUNDS: usize = 12;
 
@@ -31,7 +34,6 @@ pub(super) struct Selection<'a> {
     parts: Vec<Part>,
     /// Chunks by rank, the best first.
     order: Vec<usize>,
-    budget: usize,
 }
 
 impl<'a> Selection<'a> {
@@ -47,21 +49,25 @@ impl<'a> Selection<'a> {
         // A stable sort: equal ranks keep the order of the document.
         order.sort_by(|a, b| ranks[*b].total_cmp(&ranks[*a]));
         let parts = vec![Part::None; chunks.len()];
-        let mut selection = Self { text, chunks, parts, order, budget };
+        let mut selection = Self { text, chunks, parts, order };
         selection.take(budget.saturating_sub(GAP));
         let mut best = (String::new(), 0);
+        // What counts of parts were short of the count of the whole.
+        let mut margin = 0;
         for _ in 0..ROUNDS {
             let (out, tokens) = selection.print();
             if tokens > budget {
-                // Counts of parts do not quite add up to the count of the whole, so the last word is the counter's.
+                margin += tokens - budget;
                 selection.shed(tokens - budget);
                 continue;
             }
             if tokens > best.1 {
                 best = (out, tokens);
             }
-            let left = budget - best.1;
-            if left * 100 <= budget * SLACK || !(selection.take(left) || selection.fill(left)) {
+            let left = (budget - tokens).saturating_sub(margin);
+            // Blank text costs less in one piece than in many, so more of it fits than its parts say.
+            let more = left * selection.estimate().max(tokens) / tokens.max(1);
+            if left * 100 <= budget * SLACK || !(selection.take(more) || selection.fill(left)) {
                 break;
             }
         }
@@ -72,6 +78,12 @@ impl<'a> Selection<'a> {
             }
         }
         best
+    }
+
+    /// What the whole chunks would cost one by one.
+    fn estimate(&self) -> usize {
+        let whole = self.chunks.iter().zip(&self.parts).filter(|(_, part)| **part == Part::Whole);
+        whole.map(|(chunk, _)| chunk.tokens).sum()
     }
 
     fn kept(&self, index: Option<usize>) -> Part {
@@ -100,15 +112,18 @@ impl<'a> Selection<'a> {
         left < tokens
     }
 
-    /// Adds a part of a chunk, or more of one that is there in part already; whether anything was added.
+    /// Adds more of a chunk that is there in part, or a part of another; whether anything was added.
     fn fill(&mut self, left: usize) -> bool {
-        let partial = (0..self.parts.len()).find(|i| matches!(self.parts[*i], Part::Head(_) | Part::Tail(_)));
-        let fresh = || {
-            let free = || self.order.iter().copied().filter(|i| self.parts[*i] == Part::None);
-            // Beside a kept one no mark is needed.
-            free().find(|i| self.touches(*i) != (false, false)).or_else(|| free().next())
-        };
-        let Some(index) = partial.or_else(fresh) else { return false };
+        let in_part = |i: &usize| matches!(self.parts[*i], Part::Head(_) | Part::Tail(_));
+        let free = || self.order.iter().copied().filter(|i| self.parts[*i] == Part::None);
+        // Beside a kept one no mark is needed.
+        let beside = free().find(|i| self.touches(*i) != (false, false));
+        let begun = (0..self.parts.len()).filter(in_part).take(FILLED);
+        let candidates: Vec<usize> = begun.chain(beside).chain(free().take(1)).collect();
+        candidates.into_iter().any(|index| self.fill_one(index, left))
+    }
+
+    fn fill_one(&mut self, index: usize, left: usize) -> bool {
         let whole = self.piece(index);
         let (had, from_end) = match self.parts[index] {
             Part::Head(bytes) => (count(&whole[..bytes]), false),
@@ -117,8 +132,14 @@ impl<'a> Selection<'a> {
         };
         let marks = if had == 0 && self.touches(index) == (false, false) { GAP } else { 1 };
         let Some(room) = (had + left).checked_sub(marks).filter(|room| *room > had) else { return false };
-        let part = if from_end { tail(whole, room) } else { head(whole, room) };
-        let changed = part != self.parts[index] && part != Part::Head(0) && part != Part::Tail(whole.len());
+        let part = match if from_end { tail(whole, room) } else { head(whole, room) } {
+            Part::Head(0) => Part::None,
+            Part::Head(bytes) if bytes == whole.len() => Part::Whole,
+            Part::Tail(0) => Part::Whole,
+            Part::Tail(from) if from == whole.len() => Part::None,
+            part => part,
+        };
+        let changed = part != self.parts[index] && part != Part::None;
         if changed {
             self.parts[index] = part;
         }
@@ -195,6 +216,9 @@ fn head(text: &str, tokens: usize) -> Part {
     let fits = |end: usize| Tokens.count_up_to(&text[..end], tokens, Encoding::O200k).is_some();
     let end = longest(text.len(), |bytes| fits(text.floor_char_boundary(bytes)));
     let end = text.floor_char_boundary(end);
+    if text[end..].starts_with(char::is_whitespace) {
+        return Part::Head(end);
+    }
     let word = text[..end].rfind(char::is_whitespace).filter(|at| end < text.len() && end - at <= WORD);
     Part::Head(word.unwrap_or(end))
 }

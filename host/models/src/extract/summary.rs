@@ -101,14 +101,11 @@ mod tests {
 
     #[test]
     fn what_repeats_is_taken_later() {
-        let chunks = [
-            "The turbine converts steam to power.",
-            "The turbine converts steam to power.",
-            "Maintenance of the turbine is due in May.",
-            "Lunch was fish.",
-        ];
+        let mut chunks = vec!["The weather of the week was mild."; 2];
+        chunks.extend(["The turbine converts steam to power.", "Lunch was fish.", "A bird sang."]);
+        chunks.extend(["The turbine converts steam to power.", "Maintenance of the turbine is due in May."]);
         let ranks = ranks(&chunks);
-        assert!(ranks[0] > ranks[2] && ranks[2] > ranks[1], "{ranks:?}");
+        assert!(ranks[2] > ranks[6] && ranks[6] > ranks[5], "{ranks:?}");
     }
 
     #[test]

@@ -52,8 +52,8 @@ fn a_query_without_any_match_is_like_none() {
 
 #[test]
 fn hostile_text_is_bounded() {
-    let big = 1 << 20;
-    let lines = "ab\n".repeat(big);
+    let big = 1 << 18;
+    let lines = "ab\n".repeat(big / 4);
     let texts = [" ".repeat(big), "a".repeat(big), "\u{1F600}".repeat(1 << 16), "\n".repeat(big), lines];
     for text in texts {
         for query in ["a", ""] {
@@ -65,7 +65,7 @@ fn hostile_text_is_bounded() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn the_budget_is_held_and_used(
@@ -78,7 +78,7 @@ proptest! {
                 "[a-z0-9_.;(){}\u{1F600} ]{1,200}\n",
                 "[a-z]{200,600}\n",
             ],
-            20..120,
+            20..60,
         ),
         query in "[a-z]{0,4} [a-z]{0,6}",
         budget in 64_u32..1500,
