@@ -7,7 +7,7 @@ mod names;
 mod parameters;
 mod strictness;
 
-use crate::support::{Client, Place};
+use crate::support::{Client, Place, place::SHIPPED};
 
 /// Starts a host that must refuse to, and gives the one line that it says.
 fn refused(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> String {
@@ -22,7 +22,7 @@ fn refused(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> S
 
 /// What a host with these presets, and all shipped gates, says instead of serving preset `full`.
 fn refuses(presets: &str) -> String {
-    refused(&Place::with(presets, &["kg", "idea", "code"]), &[], &[])
+    refused(&Place::with(presets, &SHIPPED), &[], &[])
 }
 
 /// Starts a host that must serve, and shakes hands.
@@ -34,7 +34,7 @@ fn served(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Cl
 
 /// A host with these presets, all shipped gates, and a client of preset `full`.
 fn serves(presets: &str) -> (Place, Client) {
-    let place = Place::with(presets, &["kg", "idea", "code"]);
+    let place = Place::with(presets, &SHIPPED);
     let client = served(&place, &[], &[]);
     (place, client)
 }

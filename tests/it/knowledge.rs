@@ -9,13 +9,17 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Place, host::text_of, place::copy_folder, repository};
+use crate::support::{
+    Client, Place,
+    host::text_of,
+    place::{SHIPPED, copy_folder},
+    repository,
+};
 
 /// Presets whose tools may touch the folder `wiki` of the place.
 fn editable() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
-    let place =
-        Place::with(&shipped.replace("wiki_roots = []", "wiki_roots = [\"wiki\"]"), &["kg", "idea", "code"]);
+    let place = Place::with(&shipped.replace("wiki_roots = []", "wiki_roots = [\"wiki\"]"), &SHIPPED);
     place.sample_wiki();
     place
 }

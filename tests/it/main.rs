@@ -19,6 +19,7 @@ mod outbound;
 mod protocol;
 mod registry;
 mod reload;
+mod research;
 mod reuse;
 mod storage;
 mod tidy;

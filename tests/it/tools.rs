@@ -16,15 +16,18 @@ fn indexed() -> Place {
 #[test]
 fn each_preset_shows_its_tools_and_no_other() {
     let place = Place::shipped();
-    let kg = ["get_page_structure", "get_wiki_page", "kg_edit", "kg_index", "search_knowledge"];
-    let full = [&kg[..], &["wiki_code_search", "wiki_idea_search"]].concat();
-    for (preset, tools) in [
-        ("merger", &kg[..]),
-        ("ideation", &["wiki_idea_search"]),
-        ("implementation", &["wiki_code_search"]),
-        ("context", &["wiki_code_search", "wiki_idea_search"]),
-        ("full", &full),
+    let kg = &["get_page_structure", "get_wiki_page", "kg_edit", "kg_index", "search_knowledge"][..];
+    let research = &["research_idea", "research_implementation", "research_study"][..];
+    let (idea, code) = (&["wiki_idea_search"][..], &["wiki_code_search"][..]);
+    for (preset, gates) in [
+        ("merger", vec![kg]),
+        ("ideation", vec![idea, research]),
+        ("implementation", vec![code, research]),
+        ("context", vec![idea, code]),
+        ("full", vec![kg, idea, code, research]),
     ] {
+        let mut tools = gates.concat();
+        tools.sort();
         assert_eq!(Client::start(&place, preset).tools(), tools, "{preset}");
     }
 }
@@ -45,6 +48,28 @@ fn annotations_follow_from_the_effect() {
         assert_eq!(hints["openWorldHint"], false);
         assert_eq!(tool["outputSchema"]["type"], "object", "{tool}");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{tool}");
+    }
+}
+
+#[test]
+fn research_reads_the_world_and_changes_nothing() {
+    let place = Place::shipped();
+    let mut client = Client::start(&place, "implementation");
+    let listed = client.request("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().expect("tools").iter();
+    let research =
+        tools.filter(|tool| tool["name"].as_str().is_some_and(|name| name.starts_with("research_")));
+    let research: Vec<&Value> = research.collect();
+    assert_eq!(research.len(), 3, "{listed}");
+    for tool in research {
+        let hints = &tool["annotations"];
+        assert_eq!((&hints["readOnlyHint"], &hints["openWorldHint"]), (&json!(true), &json!(true)), "{tool}");
+        assert_ne!(hints["idempotentHint"], true, "{tool}");
+        let arguments = &tool["inputSchema"]["properties"];
+        assert_eq!(arguments["depth"]["default"], "deep", "{tool}");
+        if tool["name"] != "research_study" {
+            assert_eq!(arguments["top_k"]["default"], 3, "{tool}");
+        }
     }
 }
 
@@ -173,7 +198,9 @@ fn parameters_of_the_preset_reach_the_gate() {
     assert_eq!(default, 5, "{listed}");
     let mut ideation = Client::start(&place, "ideation");
     let listed = ideation.request("tools/list", json!({}));
-    assert_eq!(listed["result"]["tools"][0]["inputSchema"]["properties"]["top_k"]["default"], 10);
+    let tools = listed["result"]["tools"].as_array().expect("tools");
+    let search = tools.iter().find(|tool| tool["name"] == "wiki_idea_search").expect("the tool");
+    assert_eq!(search["inputSchema"]["properties"]["top_k"]["default"], 10);
 }
 
 #[test]

@@ -136,6 +136,8 @@ fn text_is_always_granted() {
     let mut client = Client::start(&place, "bad");
     let said = client.text("extracts", json!({}));
     assert!(said.ends_with(", true"), "{said}");
+    let said = client.text("digests", json!({}));
+    assert!(said.ends_with(" tokens, true, true, true"), "{said}");
 }
 
 #[test]

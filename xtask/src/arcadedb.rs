@@ -1,16 +1,16 @@
-//! The server that stands for Neo4j in tests: ArcadeDB, which speaks Bolt and Cypher. It runs while the tests run,
-//! and ends with what [`start`] gave.
+//! The server that stands for Neo4j in tests: ArcadeDB, which speaks Bolt and Cypher. It runs while the tests run.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::process;
+use crate::servers::Server;
 use crate::tools;
 
 /// Its one account is `root`; the tests know this password, and nothing else listens to it.
@@ -28,23 +28,34 @@ const OPENED: [&str; 5] = [
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
 ];
 
-/// A server that runs.
-pub(crate) struct Server {
-    child: Child,
-    folder: PathBuf,
-    http: u16,
-    bolt: u16,
-}
-
 /// Installs it where it is missing, starts it, and waits until it is ready.
 pub(crate) fn start() -> Result<Server> {
     let package = package(&tools::ARCADEDB.ensure()?)?;
-    let folder = tools::cache()?.join(format!("arcadedb-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("gatehouse-arcadedb-{}", std::process::id()));
     for part in ["databases", "log", "config"] {
         let part = folder.join(part);
         fs::create_dir_all(&part).with_context(|| format!("cannot make {}", part.display()))?;
     }
     let (http, bolt) = (free_port()?, free_port()?);
+    let output = folder.join("output");
+    let log = fs::File::create(&output).context("cannot make a log for ArcadeDB")?;
+    let mut command = command(&package, &folder, (http, bolt));
+    command.stdout(log.try_clone().context("cannot share the log")?).stderr(log);
+    let process = command.spawn().context("cannot start ArcadeDB's Java")?;
+    let told = vec![("GATEHOUSE_TEST_ARCADEDB", format!("{http},{bolt}").into())];
+    let mut server = Server::of(process, folder, told);
+    let start = Instant::now();
+    while !is_ready(http, bolt) {
+        if server.has_ended() || start.elapsed() > PATIENCE {
+            let output = fs::read_to_string(&output).unwrap_or_default();
+            bail!("ArcadeDB is not ready:\n{output}");
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(server)
+}
+
+fn command(package: &Path, folder: &Path, (http, bolt): (u16, u16)) -> Command {
     let set = |name: &str, value: &str| format!("-Darcadedb.{name}={value}");
     let mut command = process::command(package.join("jre/bin/java"));
     command.args(["-Xms128m", "-Xmx512m", "-XX:+UseSerialGC"]).args(OPENED);
@@ -60,55 +71,21 @@ pub(crate) fn start() -> Result<Server> {
         set("bolt.port", &bolt.to_string()),
     ]);
     command.arg("-cp").arg(package.join("jars/*")).arg("com.arcadedb.server.ArcadeDBServer");
-    let log = fs::File::create(folder.join("output")).context("cannot make a log for ArcadeDB")?;
-    command.stdout(log.try_clone().context("cannot share the log")?).stderr(log).stdin(Stdio::null());
-    let child = command.current_dir(&folder).spawn().context("cannot start ArcadeDB's Java")?;
-    let mut server = Server { child, folder, http, bolt };
-    server.wait()?;
-    Ok(server)
+    command.current_dir(folder);
+    command
 }
 
-impl Server {
-    /// What the tests are told: the ports of HTTP and Bolt.
-    pub(crate) fn ports(&self) -> String {
-        format!("{},{}", self.http, self.bolt)
-    }
-
-    fn wait(&mut self) -> Result<()> {
-        let start = Instant::now();
-        while !self.is_ready() {
-            let ended = self.child.try_wait().context("cannot ask after ArcadeDB")?;
-            if ended.is_some() || start.elapsed() > PATIENCE {
-                let output = fs::read_to_string(self.folder.join("output")).unwrap_or_default();
-                let last: Vec<&str> = output.lines().rev().take(20).collect();
-                bail!("ArcadeDB is not ready:\n{}", last.into_iter().rev().collect::<Vec<_>>().join("\n"));
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        Ok(())
-    }
-
-    fn is_ready(&self) -> bool {
-        let ask = || -> std::io::Result<String> {
-            let mut stream = TcpStream::connect(("127.0.0.1", self.http))?;
-            stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-            stream
-                .write_all(b"GET /api/v1/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            Ok(answer)
-        };
-        ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 20"))
-            && TcpStream::connect(("127.0.0.1", self.bolt)).is_ok()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.folder);
-    }
+fn is_ready(http: u16, bolt: u16) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", http))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"GET /api/v1/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 20"))
+        && TcpStream::connect(("127.0.0.1", bolt)).is_ok()
 }
 
 /// The folder of the Python package in a virtual environment, whatever Python that is.

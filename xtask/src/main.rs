@@ -10,6 +10,7 @@ mod dist;
 mod gates;
 mod process;
 mod run;
+mod servers;
 mod test;
 mod tools;
 mod workspace;
@@ -47,7 +48,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        usage: "bench [--quick] [--noise] [--json FILE] [P1 P2 P3 P4 P6]",
+        usage: "bench [--quick] [--noise] [--quality [--data FOLDER]] [--json FILE] [P1 P2 P3 P4 P5 P6 P10]",
         summary: "measure the gateway beside a native server, in one run",
         run: bench::run,
     },

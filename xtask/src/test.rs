@@ -14,6 +14,7 @@ use crate::Usage;
 use crate::arcadedb;
 use crate::gates::{self, Which};
 use crate::process;
+use crate::servers::Server;
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -46,13 +47,8 @@ const STEPS: &[Step] = &[
         needs: &[],
         run: clients,
     },
-    Step {
-        name: "graph",
-        about: "a server of Bolt and Cypher, and Weaviate's client",
-        needs: &[],
-        run: graph,
-    },
     Step { name: "languages", about: "tools that make gates of other languages", needs: &[], run: languages },
+    Step { name: "servers", about: "database servers for the tests", needs: &[], run: servers },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
 ];
@@ -64,8 +60,8 @@ struct Context {
     required: bool,
     /// What the tests find in their environment.
     environment: Vec<(&'static str, OsString)>,
-    /// Runs until the tests are over.
-    _arcadedb: Option<arcadedb::Server>,
+    /// What the tests share; ends with this.
+    servers: Vec<Server>,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -75,7 +71,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
     let required = std::env::var("GATEHOUSE_REQUIRE_SERVICES").is_ok_and(|value| value == "1");
     let mut context =
-        Context { workspace: Workspace::load()?, required, environment: Vec::new(), _arcadedb: None };
+        Context { workspace: Workspace::load()?, required, environment: Vec::new(), servers: Vec::new() };
     let start = Instant::now();
     let mut summary = Vec::new();
     let mut failed: Vec<&str> = Vec::new();
@@ -214,30 +210,19 @@ fn clients(context: &mut Context) -> Result<Done> {
             ("GATEHOUSE_TEST_CONFORMANCE", conformance),
         ])
     };
+    let weaviate = || -> Result<Found> {
+        let modules = tools::WEAVIATE_CLIENT.ensure()?.join("node_modules");
+        Ok(vec![("GATEHOUSE_TEST_WEAVIATE_CLIENT", modules.join("weaviate-ts-client"))])
+    };
     let registry = || -> Result<Found> {
         Ok(vec![("GATEHOUSE_TEST_REGISTRY", tools::REGISTRY.programs()?.join("docker-registry"))])
     };
     context.tell([
         ("the Python client is not here", python()),
         ("the Node clients are not here", node()),
+        ("Weaviate's client is not here", weaviate()),
         ("docker-registry is not here (`apt-get install docker-registry`)", registry()),
     ])
-}
-
-/// Starts what the engine on Weaviate and Neo4j is tested with, and tells the tests where it is.
-fn graph(context: &mut Context) -> Result<Done> {
-    let server = match arcadedb::start() {
-        Ok(server) => server,
-        Err(error) => return context.missing("ArcadeDB is not here", error),
-    };
-    println!("GATEHOUSE_TEST_ARCADEDB={}", server.ports());
-    context.environment.push(("GATEHOUSE_TEST_ARCADEDB", server.ports().into()));
-    context._arcadedb = Some(server);
-    let client = || -> Result<Found> {
-        let modules = tools::WEAVIATE_CLIENT.ensure()?.join("node_modules");
-        Ok(vec![("GATEHOUSE_TEST_WEAVIATE_CLIENT", modules.join("weaviate-ts-client"))])
-    };
-    context.tell([("Weaviate's client is not here", client())])
 }
 
 /// Installs what gates are built with, and tells the tests where it is.
@@ -254,6 +239,26 @@ fn languages(context: &mut Context) -> Result<Done> {
             tools::clang().map(|clang| vec![("GATEHOUSE_TEST_CLANG", clang)]),
         ),
     ])
+}
+
+/// Installs and starts the servers that the tests share, and tells the tests where they are.
+fn servers(context: &mut Context) -> Result<Done> {
+    let mut done = Done::Passed;
+    for (complaint, started) in
+        [("PostgreSQL is not here", Server::postgres()), ("ArcadeDB is not here", arcadedb::start())]
+    {
+        match started {
+            Ok(server) => {
+                for (name, value) in &server.told {
+                    println!("{name}={}", value.display());
+                    context.environment.push((name, value.clone()));
+                }
+                context.servers.push(server);
+            }
+            Err(error) => done = context.missing(complaint, error)?,
+        }
+    }
+    Ok(done)
 }
 
 /// A package that came with another layout than we know is better found here than in a test.

@@ -5,6 +5,11 @@
 //! longer previews: code needs room. It runs no code, does not look at ideas (`wiki_idea_search` does),
 //! does not read pages whole (`get_wiki_page` does) and does not search the web
 //! (`research_implementation` does); where it finds nothing it names those of them that the caller has.
+//!
+//! With the parameter `use_llm_reranker` (true unless a preset says otherwise) the host's language model
+//! orders the pages that the engine found, where one is configured and the gate is granted `models`; the
+//! reply then names the model. In every other case, and whenever the model fails or takes longer than
+//! eight seconds, the engine's order stands. Filters narrow what the engine finds, before any order.
 
 use gatehouse_sdk::{Gate, knowledge::PageType};
 use gatehouse_wiki::{Focus, FocusedParams, Lookout, View, focused_gate};

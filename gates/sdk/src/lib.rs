@@ -2,9 +2,9 @@
 //! speaks the contract in `wit/0.1.0`: it describes itself with schemas made from your types, finds the
 //! tool that a call names, reads the arguments, and turns what you return into a reply.
 //!
-//! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`http`], [`kv`] and
-//! [`catalog`] are the host's capabilities, and only the functions that the gate uses become imports of the component. The import
-//! list is what the host shows to the person who grants. Natively, under `cargo test`, the same
+//! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`models`], [`http`], [`kv`]
+//! and [`catalog`] are the host's capabilities, and only those that the gate uses become imports of the
+//! component. The import list is what the host shows to the person who grants. Natively, under `cargo test`, the same
 //! functions reach a [`testing::Fake`].
 //!
 //! # A whole gate
@@ -90,6 +90,7 @@ mod gate;
 pub mod http;
 pub mod knowledge;
 pub mod kv;
+pub mod models;
 mod names;
 mod params;
 mod reply;

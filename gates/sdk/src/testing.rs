@@ -5,6 +5,7 @@
 //! gate tells the host (log lines, progress) is kept and can be read back.
 
 pub(crate) mod kv;
+pub(crate) mod models;
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -14,7 +15,7 @@ use crate::{
     context::Level,
     http::{Request, Response},
     knowledge::*,
-    text::ExtractResult,
+    text::{DigestResult, ExtractResult},
 };
 
 mod host;
@@ -35,6 +36,7 @@ type Stats = Box<dyn Fn() -> Result<Statistics, Fault>>;
 type CallTool = Box<dyn Fn(&str, &str) -> Result<Reply, Fault>>;
 type Fetch = Box<dyn Fn(&Request) -> Result<Response, Fault>>;
 type Extract = Box<dyn Fn(&str, &str, u32) -> Result<ExtractResult, Fault>>;
+type Digest = Box<dyn Fn(&str, &str, u32) -> Result<DigestResult, Fault>>;
 
 /// The host as a test wants it.
 #[derive(Default)]
@@ -50,10 +52,12 @@ pub struct Fake {
     index: Option<Index>,
     stats: Option<Stats>,
     extract: Option<Extract>,
+    digest: Option<Digest>,
     tools: Vec<catalog::Entry>,
     call_tool: Option<CallTool>,
     fetch: Option<Fetch>,
     kv: Option<kv::Kept>,
+    models: models::Models,
     heard: RefCell<Vec<String>>,
 }
 
@@ -153,6 +157,13 @@ impl Fake {
     #[must_use]
     pub fn extract(mut self, f: impl Fn(&str, &str, u32) -> Result<ExtractResult, Fault> + 'static) -> Self {
         self.extract = Some(Box::new(f));
+        self
+    }
+
+    /// What [`crate::text::digest`] does.
+    #[must_use]
+    pub fn digest(mut self, f: impl Fn(&str, &str, u32) -> Result<DigestResult, Fault> + 'static) -> Self {
+        self.digest = Some(Box::new(f));
         self
     }
 

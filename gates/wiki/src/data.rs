@@ -22,6 +22,16 @@ pub struct Found {
     pub note: Option<String>,
 }
 
+/// What a search found that a language model may have ordered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Ordered {
+    #[serde(flatten)]
+    pub(crate) found: Found,
+    /// The model that ordered the hits; without it, the order is the engine's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reranked_by: Option<String>,
+}
+
 /// One page that was found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HitData {

@@ -1,16 +1,18 @@
 //! The whole of a gate that searches two types of page: its parameters, its arguments, its one tool.
 //! idea and code are this with different words; kg, which searches everything, is not.
 //!
-//! `use_llm_reranker` is declared because presets set it. The contract offers gates no model yet, so the
-//! engine's order stands, and no reply claims otherwise.
+//! With `use_llm_reranker` the configured language model orders what the engine found, see `rerank`; so
+//! these gates ask for `models` beside `knowledge`. Without the grant, or without a model, the engine's
+//! order stands at no cost, and no reply claims otherwise.
 
 use gatehouse_sdk::{Call, Count, Gate, Tool, tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Found, TOP_K_MAX, View,
-    search::{Query, search},
+    TOP_K_MAX, View,
+    data::Ordered,
+    search::{Query, search, search_and_rerank},
 };
 
 /// What a preset may set.
@@ -81,10 +83,14 @@ fn focused_tool(focus: &'static Focus) -> Tool<FocusedParams> {
         })
         .default_from("top_k", |params| params.top_k.at_most(TOP_K_MAX).into())
         .idempotent()
-        .output::<Found>()
+        .output::<Ordered>()
         .run(move |call: &Call<FocusedParams>, args: Args| {
             let top_k = args.top_k.unwrap_or(call.params.top_k);
             let ask = Query { query: args.query, domains: args.domains, ..Query::default() };
-            search(&focus.view, &ask, top_k, call.params.include_content)
+            if call.params.use_llm_reranker {
+                search_and_rerank(&focus.view, &ask, top_k, call.params.include_content, call.deadline_ms)
+            } else {
+                search(&focus.view, &ask, top_k, call.params.include_content)
+            }
         })
 }

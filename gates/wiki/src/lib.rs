@@ -12,6 +12,7 @@ mod kind;
 mod line;
 mod nothing;
 mod preview;
+mod rerank;
 mod search;
 
 pub use data::{Found, HitData, RelatedData};

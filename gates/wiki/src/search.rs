@@ -2,13 +2,14 @@
 
 use gatehouse_sdk::{
     Count, Fault, Reply, context,
-    knowledge::{self, Filters, PageType},
+    knowledge::{self, Filters, PageType, SearchResult},
 };
 
 use crate::{
     Kind, code,
-    data::{Found, HitData, RELATED_MAX},
+    data::{Found, HitData, Ordered, RELATED_MAX},
     nothing, one_line,
+    rerank::Reranker,
 };
 
 /// Hits that a search returns at most, however many are asked for.
@@ -51,6 +52,33 @@ pub struct Query {
 
 /// Searches and words the reply. Nothing found is a reply, a failing engine is its fault.
 pub fn search(view: &View, ask: &Query, top_k: Count, include_content: bool) -> Result<Reply, Fault> {
+    let result = find(view, ask, top_k.at_most(TOP_K_MAX))?;
+    let (text, found) = worded(view, ask, result, include_content, None);
+    Reply::markdown(text).structured(&found)
+}
+
+/// The same, with a language model to order what was found, where one serves. Not a choice within
+/// [`search`]: a gate that never asks a model should not import the models.
+pub(crate) fn search_and_rerank(
+    view: &View,
+    ask: &Query,
+    top_k: Count,
+    include_content: bool,
+    deadline_ms: u64,
+) -> Result<Reply, Fault> {
+    let limit = top_k.at_most(TOP_K_MAX);
+    let Some(reranker) = Reranker::serving(deadline_ms) else {
+        return search(view, ask, top_k, include_content);
+    };
+    let mut result = find(view, ask, Reranker::candidates(limit))?;
+    let reranked_by = reranker.order(&ask.query, &mut result.hits, limit as usize);
+    result.hits.truncate(limit as usize);
+    let (text, found) = worded(view, ask, result, include_content, reranked_by.as_deref());
+    Reply::markdown(text).structured(&Ordered { found, reranked_by })
+}
+
+/// What the engine finds: no more than `limit` hits.
+fn find(view: &View, ask: &Query, limit: u32) -> Result<SearchResult, Fault> {
     let filters = Filters {
         page_types: if view.page_types.is_empty() {
             ask.page_types.iter().map(|k| k.0).collect()
@@ -60,9 +88,20 @@ pub fn search(view: &View, ask: &Query, top_k: Count, include_content: bool) -> 
         domains: ask.domains.clone(),
         min_score: ask.min_score,
     };
-    let limit = top_k.at_most(TOP_K_MAX);
-    let result = knowledge::search(&ask.query, &filters, limit)?;
-    let hits = result.hits.iter().take(limit as usize);
+    let mut result = knowledge::search(&ask.query, &filters, limit)?;
+    result.hits.truncate(limit as usize);
+    Ok(result)
+}
+
+/// What was found, as text and as data.
+fn worded(
+    view: &View,
+    ask: &Query,
+    result: SearchResult,
+    include_content: bool,
+    reranked_by: Option<&str>,
+) -> (String, Found) {
+    let hits = result.hits.iter();
     let preview = include_content.then_some(view.preview_chars);
     let found = Found {
         query: ask.query.clone(),
@@ -75,9 +114,9 @@ pub fn search(view: &View, ask: &Query, top_k: Count, include_content: bool) -> 
         nothing::text(view, ask, &found.unmatched_terms, found.note.as_deref())
     } else {
         let links = hits.map(|hit| hit.neighbours.len()).collect::<Vec<_>>();
-        text(view, &found, &links)
+        text(view, &found, &links, reranked_by)
     };
-    Reply::markdown(text).structured(&found)
+    (text, found)
 }
 
 /// The query as replies repeat it: on one line, shortened.
@@ -86,9 +125,12 @@ pub(crate) fn shown(query: &str) -> String {
 }
 
 /// `links` says how many linked pages each hit has; the data names only the first few.
-fn text(view: &View, found: &Found, links: &[usize]) -> String {
+fn text(view: &View, found: &Found, links: &[usize], reranked_by: Option<&str>) -> String {
     let mut out = format!("# {}: \"{}\"\n\n", view.heading, shown(&found.query));
     out += &format!("Found **{}** relevant pages:\n", found.found);
+    if let Some(model) = reranked_by {
+        out += &format!("\nOrdered by {}; a score is half the engine's, half this order's.\n", code(model));
+    }
     let reader = context::exposed_name("get_wiki_page");
     for (i, (hit, links)) in found.hits.iter().zip(links).enumerate() {
         out += &format!("\n---\n\n## [{}] {}\n\n", i + 1, one_line(&hit.title, 300));

@@ -25,6 +25,8 @@ pub enum Capability {
     Http,
     /// A gate's own store of bytes under names.
     Kv,
+    /// Language and embedding models.
+    Models,
 }
 
 /// How much of a capability.
@@ -39,8 +41,8 @@ pub enum Access {
 
 impl Capability {
     /// Every capability of this host.
-    pub const ALL: [Self; 6] =
-        [Self::Context, Self::Text, Self::Knowledge, Self::Catalog, Self::Kv, Self::Http];
+    pub const ALL: [Self; 7] =
+        [Self::Context, Self::Text, Self::Knowledge, Self::Catalog, Self::Kv, Self::Models, Self::Http];
 
     /// The name of the WIT interface, and of the grant.
     pub const fn as_str(self) -> &'static str {
@@ -51,6 +53,7 @@ impl Capability {
             Self::Catalog => "catalog",
             Self::Http => "http",
             Self::Kv => "kv",
+            Self::Models => "models",
         }
     }
 
@@ -202,7 +205,7 @@ mod tests {
         let error = Grants::parse(["knowlege"]).expect_err("unknown");
         assert_eq!(
             error,
-            "unknown grant 'knowlege'; there are knowledge, knowledge:read, catalog, kv. Did you mean 'knowledge'?"
+            "unknown grant 'knowlege'; there are knowledge, knowledge:read, catalog, kv, models. Did you mean 'knowledge'?"
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());

@@ -1,13 +1,22 @@
 //! The only place that writes to the standard streams. A reader that stops reading (`| head`) ends the
 //! program quietly.
 
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 
 use serde::Serialize;
 
 /// Writes text and a line end to standard output.
 pub(crate) fn line(text: impl AsRef<str>) {
-    write(io::stdout().lock(), text.as_ref());
+    write(io::stdout().lock(), &shown(text.as_ref()));
+}
+
+/// The text without what a terminal would obey: it may hold names that a stranger's gate chose.
+fn shown(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if text.contains(obeyed) { text.replace(obeyed, "\u{fffd}").into() } else { text.into() }
 }
 
 /// Writes a value as indented JSON to standard output.
@@ -17,12 +26,12 @@ pub(crate) fn json(value: &impl Serialize) {
 
 /// Writes what went wrong to standard error.
 pub(crate) fn complain(text: impl AsRef<str>) {
-    write(io::stderr().lock(), &format!("gatehouse: {}", text.as_ref()));
+    write(io::stderr().lock(), &format!("gatehouse: {}", shown(text.as_ref())));
 }
 
 /// Writes a remark for people to standard error.
 pub(crate) fn note(text: impl AsRef<str>) {
-    write(io::stderr().lock(), text.as_ref());
+    write(io::stderr().lock(), &shown(text.as_ref()));
 }
 
 fn write(mut stream: impl Write, text: &str) {
@@ -41,5 +50,16 @@ pub(crate) fn table(rows: &[Vec<String>]) {
     for row in rows {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         line(cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_shown_nothing_to_obey() {
+        assert_eq!(shown("a\tb\nc"), "a\tb\nc");
+        assert_eq!(shown("\u{1b}[2J\u{9b}31mred\r"), "\u{fffd}[2J\u{fffd}31mred\u{fffd}");
     }
 }

@@ -9,24 +9,25 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
 /// One score per document, 0 where no word of the query occurs.
-pub(crate) fn scores(documents: &[&str], query: &str) -> Vec<f64> {
-    let mut query: Vec<String> = words(query).collect();
-    query.sort();
-    query.dedup();
+pub(crate) fn scores<T: AsRef<str>>(documents: &[T], query: &str) -> Vec<f64> {
+    let mut asked: Vec<String> = Vec::new();
+    each_word(query, |word| asked.push(word.to_owned()));
+    asked.sort();
+    asked.dedup();
     // (document, times) per query word; a word's postings are all that its score needs.
-    let mut postings: Vec<Vec<(usize, f64)>> = vec![Vec::new(); query.len()];
-    let index: HashMap<&str, usize> = query.iter().enumerate().map(|(i, word)| (word.as_str(), i)).collect();
+    let mut postings: Vec<Vec<(usize, f64)>> = vec![Vec::new(); asked.len()];
+    let index: HashMap<&str, usize> = asked.iter().enumerate().map(|(i, word)| (word.as_str(), i)).collect();
     let mut lengths = Vec::with_capacity(documents.len());
     for (number, document) in documents.iter().enumerate() {
         let mut length = 0.0;
-        for word in words(document) {
+        each_word(document.as_ref(), |word| {
             length += 1.0;
-            let Some(&term) = index.get(word.as_str()) else { continue };
+            let Some(&term) = index.get(word) else { return };
             match postings[term].last_mut() {
                 Some((last, times)) if *last == number => *times += 1.0,
                 _ => postings[term].push((number, 1.0)),
             }
-        }
+        });
         lengths.push(length);
     }
     let count = documents.len() as f64;
@@ -42,15 +43,40 @@ pub(crate) fn scores(documents: &[&str], query: &str) -> Vec<f64> {
     scores
 }
 
-/// Lower-cased words; a plural s is dropped so that "gates" finds "gate".
-fn words(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(|word| {
-        let word = word.to_lowercase();
-        match word.strip_suffix('s') {
-            Some(stem) if stem.len() > 2 && !stem.ends_with('s') => stem.to_owned(),
-            _ => word,
+/// Gives each word of a text, in lower case; a plural s is dropped so that "gates" finds "gate". Scripts
+/// that put no blanks between words are given in pairs of characters.
+pub(crate) fn each_word(text: &str, mut give: impl FnMut(&str)) {
+    let mut word = String::new();
+    for part in text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty()) {
+        word.clear();
+        if part.is_ascii() {
+            word.push_str(part);
+            word.make_ascii_lowercase();
+        } else {
+            word.push_str(&part.to_lowercase());
+            if word.contains(unspaced) {
+                pairs(&word, &mut give);
+                continue;
+            }
         }
-    })
+        match word.strip_suffix('s') {
+            Some(stem) if stem.len() > 2 && !stem.ends_with('s') => give(stem),
+            _ => give(&word),
+        }
+    }
+}
+
+fn pairs(word: &str, give: &mut impl FnMut(&str)) {
+    let starts: Vec<usize> = word.char_indices().map(|(at, _)| at).chain([word.len()]).collect();
+    match starts.len() {
+        0..=2 => give(word),
+        _ => starts.windows(3).for_each(|window| give(&word[window[0]..window[2]])),
+    }
+}
+
+/// Han, kana and hangul.
+fn unspaced(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
 #[cfg(test)]
@@ -66,7 +92,14 @@ mod tests {
 
     #[test]
     fn nothing_scores_against_nothing() {
-        assert!(scores(&[], "x").is_empty());
+        assert!(scores::<&str>(&[], "x").is_empty());
         assert_eq!(scores(&["a", "b"], ""), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn scripts_without_blanks_are_found() {
+        let documents = ["門は開いている", "断路器が三回の失敗で開く"];
+        let scores = scores(&documents, "断路器");
+        assert!(scores[1] > 0.0 && scores[0] == 0.0, "{scores:?}");
     }
 }

@@ -17,7 +17,8 @@ pub(crate) fn chunks(text: &str, size: usize, counter: &dyn TokenCounter) -> Vec
     let mut chunks: Vec<Chunk> = Vec::new();
     let mut open = false;
     for piece in pieces(text, size, counter) {
-        let heading = text[piece.start..].trim_start().starts_with(['#', '=']);
+        // Within the piece: a look beyond it would cost the square of a blank text.
+        let heading = text[piece.start..piece.end].trim_start().starts_with(['#', '=']);
         match chunks.last_mut() {
             Some(last) if open && !heading && last.tokens + piece.tokens <= size => {
                 last.end = piece.end;

@@ -6,10 +6,18 @@
 
 mod bm25;
 mod chunks;
+pub mod config;
+mod digest;
 pub mod embed;
 pub mod extract;
+mod llm;
+mod models;
+mod pieces;
+mod provider;
 pub mod tokens;
 
+pub use config::ModelsConfig;
 pub use embed::LocalEmbedder;
 pub use extract::Extractor;
+pub use models::Models;
 pub use tokens::Tokens;

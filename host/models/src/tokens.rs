@@ -4,6 +4,11 @@
 use bpe_openai::Tokenizer;
 use gatehouse_core::ports::{TokenCounter, text::Encoding};
 
+use crate::pieces;
+
+/// More tokens than any text has.
+const NO_LIMIT: usize = u32::MAX as usize;
+
 /// Counts tokens. The vocabulary is unpacked on first use, which takes some 50 ms.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tokens;
@@ -17,12 +22,18 @@ fn tokenizer(encoding: Encoding) -> &'static Tokenizer {
 
 impl TokenCounter for Tokens {
     fn count(&self, text: &str, encoding: Encoding) -> usize {
-        tokenizer(encoding).count(text)
+        match encoding {
+            Encoding::O200k => self.count_up_to(text, NO_LIMIT, encoding).unwrap_or(NO_LIMIT),
+            Encoding::Cl100k => tokenizer(encoding).count(text),
+        }
     }
 
     fn count_up_to(&self, text: &str, limit: usize, encoding: Encoding) -> Option<usize> {
         let tokenizer = tokenizer(encoding);
-        tokenizer.count_till_limit(&tokenizer.normalize(text), limit)
+        match encoding {
+            Encoding::O200k => pieces::count(tokenizer, text, limit),
+            Encoding::Cl100k => tokenizer.count_till_limit(&tokenizer.normalize(text), limit),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ mod weigh;
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Clock, Http, Knowledge, Kv, Text};
+use gatehouse_core::ports::{Clock, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter};
 
 pub use face::Face;
 
@@ -52,4 +52,17 @@ pub struct Ports {
     pub text: Arc<dyn Text>,
     /// The way to the network.
     pub http: Arc<dyn Http>,
+    /// The models.
+    pub models: Models,
+}
+
+/// The models that gates may use.
+#[derive(Clone)]
+pub struct Models {
+    /// Answers.
+    pub llm: Arc<dyn Llm>,
+    /// Embeds.
+    pub embedder: Arc<dyn Embedder>,
+    /// Counts.
+    pub tokens: Arc<dyn TokenCounter>,
 }

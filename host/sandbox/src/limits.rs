@@ -37,6 +37,8 @@ pub struct Limits {
     pub log_lines: u32,
     /// HTTP requests of one call, those of `fetch-many` and `wasi:http` included.
     pub http_requests: u32,
+    /// Questions to the language model, and requests to the embedding model, of one call.
+    pub model_calls: u32,
     /// Bytes kept of what the guest writes to standard error and output.
     pub output: usize,
     /// Bytes of keys and values that the gate may keep.
@@ -55,6 +57,7 @@ impl Default for Limits {
             concurrency: 64,
             log_lines: 200,
             http_requests: 64,
+            model_calls: 16,
             output: 64 * KIB,
             kv: 16 << 20,
             folder: 64 << 20,
@@ -110,6 +113,12 @@ impl Limits {
     /// Sets how many HTTP requests one call may send.
     pub fn with_http_requests(mut self, requests: usize) -> Result<Self, LimitsError> {
         self.http_requests = number("http_requests", requests, 0..=1_000)? as u32;
+        Ok(self)
+    }
+
+    /// Sets how often one call may ask models.
+    pub fn with_model_calls(mut self, calls: usize) -> Result<Self, LimitsError> {
+        self.model_calls = number("model_calls", calls, 0..=100)? as u32;
         Ok(self)
     }
 

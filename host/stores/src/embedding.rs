@@ -198,6 +198,3 @@ async fn run(shared: Arc<Shared>) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,7 @@
 //! The knowledge port: a wiki on an engine. Paths are checked, folders read and edits made here, once for
 //! every engine; an engine stores and finds.
 
+mod copy;
 mod index;
 mod patch;
 

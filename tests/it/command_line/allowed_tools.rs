@@ -18,6 +18,9 @@ fn tools_stand_in_gate_order_after_the_base_tools() {
         "mcp__gatehouse__get_page_structure",
         "mcp__gatehouse__wiki_idea_search",
         "mcp__gatehouse__wiki_code_search",
+        "mcp__gatehouse__research_idea",
+        "mcp__gatehouse__research_implementation",
+        "mcp__gatehouse__research_study",
     ]);
     assert_eq!(run(&Place::shipped(), 0, &["allowed-tools", "full"]).json(), expected);
 }
@@ -25,15 +28,15 @@ fn tools_stand_in_gate_order_after_the_base_tools() {
 #[test]
 fn the_server_goes_by_the_name_its_client_gives_it() {
     let place = Place::shipped();
-    let tools = run(&place, 0, &["allowed-tools", "ideation", "--server", "wiki", "--no-base"]).json();
-    assert_eq!(tools, json!(["mcp__wiki__wiki_idea_search"]));
+    let tools = run(&place, 0, &["allowed-tools", "context", "--server", "wiki", "--no-base"]).json();
+    assert_eq!(tools, json!(["mcp__wiki__wiki_idea_search", "mcp__wiki__wiki_code_search"]));
 }
 
 #[test]
 fn it_works_for_every_preset() {
     let place = Place::shipped();
     for (preset, tools) in
-        [("merger", 5), ("ideation", 1), ("implementation", 1), ("context", 2), ("full", 7)]
+        [("merger", 5), ("ideation", 4), ("implementation", 4), ("context", 2), ("full", 10)]
     {
         let listed = run(&place, 0, &["allowed-tools", preset, "--no-base"]).json();
         assert_eq!(listed.as_array().map(Vec::len), Some(tools), "{preset}: {listed}");

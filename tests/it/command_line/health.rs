@@ -10,11 +10,11 @@ fn status_shows_what_is_configured_and_how_it_is() {
     let place = Place::shipped();
     let told = run(&place, 0, &["status", "--json"]).json();
     assert_eq!(told["config"], serde_json::json!(place.path("presets.toml").canonicalize().expect("a path")));
-    assert_eq!(told["gates"], serde_json::json!(["code", "idea", "kg"]));
-    assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 7}));
+    assert_eq!(told["gates"], serde_json::json!(["code", "idea", "kg", "research"]));
+    assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 10}));
     assert_eq!((&told["knowledge"]["ok"], &told["knowledge"]["pages"]), (&true.into(), &0.into()));
     let text = run(&place, 0, &["status"]).stdout();
-    assert!(text.contains("preset     full (default): 7 tools"), "{text}");
+    assert!(text.contains("preset     full (default): 10 tools"), "{text}");
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn doctor_finds_nothing_in_a_healthy_place() {
     let place = Place::shipped();
     let told = run(&place, 0, &["doctor", "--json"]).json();
     let checks = told.as_array().expect("a list");
-    assert!(checks.len() >= 11 && checks.iter().all(|check| check["ok"] == true), "{told}");
+    assert!(checks.len() >= 12 && checks.iter().all(|check| check["ok"] == true), "{told}");
     let text = run(&place, 0, &["doctor"]).stdout();
     assert!(text.contains("ok    gate kg: sha256 ") && text.contains("MCP_PRESET"), "{text}");
 }

@@ -14,13 +14,18 @@ fn gates_list_shows_each_gate_with_its_tools() {
     let place = Place::shipped();
     let text = run(&place, 0, &["gates", "list"]).stdout();
     assert!(text.starts_with("GATE "), "{text}");
-    for (gate, tool) in [("code", "wiki_code_search"), ("idea", "wiki_idea_search"), ("kg", "kg_edit")] {
+    for (gate, tool, grant) in [
+        ("code", "wiki_code_search", "knowledge:read, models"),
+        ("idea", "wiki_idea_search", "knowledge:read, models"),
+        ("kg", "kg_edit", "knowledge"),
+        ("research", "research_study", "models"),
+    ] {
         let line =
             text.lines().find(|line| line.starts_with(gate)).unwrap_or_else(|| panic!("{gate}: {text}"));
-        assert!(line.contains(tool) && line.contains("knowledge"), "{line}");
+        assert!(line.contains(tool) && line.contains(grant), "{line}");
     }
     let told = run(&place, 0, &["gates", "list", "--json"]).json();
-    assert_eq!(names(&told), ["code", "idea", "kg"]);
+    assert_eq!(names(&told), ["code", "idea", "kg", "research"]);
     assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
 }
 
@@ -44,7 +49,7 @@ fn gates_list_names_the_broken_gate_and_shows_the_others() {
 fn gates_inspect_shows_what_a_gate_asks_for_and_what_it_gets() {
     let place = Place::shipped();
     let told = run(&place, 0, &["gates", "inspect", "idea", "--json"]).json();
-    assert_eq!(told["granted"], json!(["knowledge:read"]));
+    assert_eq!(told["granted"], json!(["knowledge:read", "models"]));
     assert!(told["asks"].as_array().is_some_and(|asks| asks.contains(&"knowledge".into())), "{told}");
     assert_eq!(told["not_granted"], json!([]));
     assert_eq!(told["sha256"].as_str().map(str::len), Some(64));
@@ -61,16 +66,16 @@ fn gates_inspect_shows_what_a_gate_asks_for_and_what_it_gets() {
 fn gates_inspect_names_the_grant_that_is_missing_and_where_to_add_it() {
     let place = Place::with("[presets.full]\n", &["idea"]);
     let told = run(&place, 0, &["gates", "inspect", "gates/idea.wasm", "--json"]).json();
-    assert_eq!(told["not_granted"], json!(["knowledge"]));
+    assert_eq!(told["not_granted"], json!(["knowledge", "models"]));
     let text = run(&place, 0, &["gates", "inspect", "idea"]).stdout();
-    assert!(text.contains("not granted  knowledge (add it to grants under [gates.idea]"), "{text}");
+    assert!(text.contains("not granted  knowledge, models (add to grants under [gates.idea]"), "{text}");
 }
 
 #[test]
 fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
     let said = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
     assert!(said.contains("unknown gate 'ideas'") && said.contains("Did you mean 'idea'?"), "{said}");
-    assert!(said.contains("There are: code, idea, kg."), "{said}");
+    assert!(said.contains("There are: code, idea, kg, research."), "{said}");
 }
 
 #[test]
@@ -81,7 +86,7 @@ fn presets_list_shows_the_five_shipped_ones() {
     let default = told.as_array().expect("a list").iter().filter(|preset| preset["default"] == true);
     assert_eq!(default.map(|preset| &preset["name"]).collect::<Vec<_>>(), ["full"]);
     let text = run(&place, 0, &["presets", "list"]).stdout();
-    assert!(text.contains("full (default)") && text.contains("kg, idea, code"), "{text}");
+    assert!(text.contains("full (default)") && text.contains("kg, idea, code, research"), "{text}");
 }
 
 #[test]
@@ -127,7 +132,7 @@ fn presets_cost_counts_every_tool_of_every_preset() {
         presets.iter().find(|preset| preset["preset"] == name).expect("the preset").clone()
     };
     let full = cost("full");
-    assert_eq!(full["tools"].as_array().map(Vec::len), Some(7), "{full}");
+    assert_eq!(full["tools"].as_array().map(Vec::len), Some(10), "{full}");
     let each =
         full["tools"].as_array().expect("tools").iter().map(|tool| tool["tokens"].as_u64().expect("a count"));
     let each: Vec<u64> = each.collect();

@@ -84,7 +84,7 @@ fn the_configuration_starts_a_host_from_anywhere() {
     let place = Place::shipped();
     let mut client = started(&place, &entry(&place, "claude", "mcpServers", "gatehouse", &[]));
     client.initialize("2025-11-25");
-    assert_eq!(client.tools().len(), 7, "{}", client.log());
+    assert_eq!(client.tools().len(), 10, "{}", client.log());
 }
 
 #[test]

@@ -10,7 +10,12 @@ fn an_unknown_gate_is_told_with_the_nearest() {
     let line = refuses("[presets.full]\ngates.ideas = {}\n");
     says(
         &line,
-        &["preset 'full'", "unknown gate 'ideas'", "Did you mean 'idea'?", "There are: code, idea, kg."],
+        &[
+            "preset 'full'",
+            "unknown gate 'ideas'",
+            "Did you mean 'idea'?",
+            "There are: code, idea, kg, research.",
+        ],
     );
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::Place;
+use crate::support::{Place, place::SHIPPED};
 
 fn checked(place: &Place, file: &str, code: i32) -> Value {
     let ran = place.run(&["gates", "check", file, "--json"]);
@@ -19,8 +19,8 @@ fn line<'a>(told: &'a Value, check: &str) -> &'a Value {
 
 #[test]
 fn the_shipped_gates_pass_without_any_configuration() {
-    let place = Place::with("this is no configuration", &["kg", "idea", "code"]);
-    for gate in ["kg", "idea", "code"] {
+    let place = Place::with("this is no configuration", &SHIPPED);
+    for gate in SHIPPED {
         let told = checked(&place, &format!("gates/{gate}.wasm"), 0);
         assert_eq!(told["passed"], true, "{told:#}");
     }

@@ -32,6 +32,9 @@ pub(crate) fn built(gate: &str) -> Vec<u8> {
     fs::read(found).expect("read a gate")
 }
 
+/// The gates that ship.
+pub(crate) const SHIPPED: [&str; 4] = ["kg", "idea", "code", "research"];
+
 /// A fresh folder with gates, configuration and state; gone when the test ends.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
@@ -41,7 +44,7 @@ impl Place {
     /// With the shipped presets and gates.
     pub(crate) fn shipped() -> Self {
         let presets = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
-        Self::with(&presets, &["kg", "idea", "code"])
+        Self::with(&presets, &SHIPPED)
     }
 
     /// With these presets, and these gates in its `gates` folder.

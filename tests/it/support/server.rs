@@ -101,7 +101,8 @@ fn serve(stream: TcpStream, memory: &Mutex<Memory>) {
     }
 }
 
-fn read(reader: &mut impl BufRead) -> Option<Seen> {
+/// The next request, or none where the client is gone.
+pub(crate) fn read(reader: &mut impl BufRead) -> Option<Seen> {
     let mut line = || {
         let mut line = String::new();
         let read = reader.read_line(&mut line).ok()?;

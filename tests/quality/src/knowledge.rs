@@ -64,8 +64,7 @@ async fn measure(set: &str, wiki: &Path, questions: &[Question], results: &mut R
 }
 
 async fn graph(database: &Path, wiki: &Path, embedder: Option<Arc<dyn Embedder>>) -> Result<WikiKnowledge> {
-    let config =
-        KnowledgeConfig { database: database.to_owned(), roots: WikiRoots::Any, default_root: None };
+    let config = KnowledgeConfig { database: database.to_owned(), roots: WikiRoots::Any, default_root: None };
     let graph = WikiKnowledge::sqlite(config, Arc::new(Noon), embedder);
     graph.index(Some(wiki.to_owned()), IndexOptions::default(), &|_, _| {}).await.map_err(said)?;
     Ok(graph)

@@ -12,6 +12,8 @@ const SAMPLES: usize = 2_000;
 #[derive(Default)]
 pub(crate) struct Recall {
     found: [Vec<f64>; DEPTHS.len()],
+    /// nDCG at ten, any answer counting one: the measure of published results on the tool sets.
+    gain: Vec<f64>,
 }
 
 impl Recall {
@@ -24,6 +26,10 @@ impl Recall {
             let hits = found.iter().take(depth).filter(|id| right.contains(id)).count();
             shares.push(hits as f64 / depth.min(right.len()).max(1) as f64);
         }
+        let gains = found.iter().take(10).enumerate().filter(|(_, id)| right.contains(id));
+        let gain: f64 = gains.map(|(place, _)| discount(place)).sum();
+        let best: f64 = (0..right.len().min(10)).map(discount).sum();
+        self.gain.push(if best > 0.0 { gain / best } else { 0.0 });
     }
 
     /// One row of the report.
@@ -34,8 +40,14 @@ impl Recall {
             row[format!("recall@{depth}")] = json!(rounded(mean(shares)));
             row[format!("interval@{depth}")] = json!([rounded(low), rounded(high)]);
         }
+        row["ndcg@10"] = json!(rounded(mean(&self.gain)));
         row
     }
+}
+
+/// What an answer in this place, counted from 0, is worth (Järvelin and Kekäläinen 2002).
+fn discount(place: usize) -> f64 {
+    1.0 / (place as f64 + 2.0).log2()
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -85,6 +97,8 @@ mod tests {
         let row = recall.row("s", 9, "w");
         assert_eq!((&row["recall@1"], &row["recall@5"]), (&json!(1.0), &json!(0.6667)));
         assert_eq!(row["recall@10"], json!(1.0));
+        // 1 + 1/log2(4) + 1/log2(8) of 1 + 1/log2(3) + 1/log2(4)
+        assert_eq!(row["ndcg@10"], json!(0.8603));
     }
 
     #[test]

@@ -83,14 +83,19 @@ fn measure(set: &str, tools: &ToolSet, results: &mut Results) -> Result<()> {
 impl<'a> Index<'a> {
     fn of(tools: &'a [Tool]) -> Result<Self> {
         let words = Connection::open_in_memory()?;
-        words.execute_batch("CREATE VIRTUAL TABLE tool USING fts5(name, description, params, tokenize = 'porter unicode61')")?;
+        words.execute_batch(
+            "CREATE VIRTUAL TABLE tool USING fts5(name, description, params, tokenize = 'porter unicode61')",
+        )?;
         let mut block = Block::new(gatehouse_models::embed::local::DIMENSION);
         let (mut vectors, mut rows) = (Vec::new(), Vec::new());
         for (number, tool) in tools.iter().enumerate() {
             let name = split_identifier(&tool.name);
             let params = tool.params.iter().map(|name| split_identifier(name)).collect::<Vec<_>>().join(" ");
             let values = (number as i64, format!("{} {name}", tool.name), &tool.description, &params);
-            words.execute("INSERT INTO tool (rowid, name, description, params) VALUES (?1, ?2, ?3, ?4)", values)?;
+            words.execute(
+                "INSERT INTO tool (rowid, name, description, params) VALUES (?1, ?2, ?3, ?4)",
+                values,
+            )?;
             let vector = LocalEmbedder.vector(&format!("{name}. {} {params}", tool.description));
             if let Some(vector) = &vector {
                 block.push(vector).context("all vectors have one dimension")?;
@@ -108,9 +113,11 @@ impl<'a> Index<'a> {
         if words.is_empty() {
             return Ok(HashMap::new());
         }
-        let mut statement =
-            self.words.prepare_cached("SELECT rowid, -bm25(tool, 2.0, 1.0, 0.5) FROM tool WHERE tool MATCH ?1")?;
-        let rows = statement.query_map([words.join(" OR ")], |row| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?)))?;
+        let mut statement = self
+            .words
+            .prepare_cached("SELECT rowid, -bm25(tool, 2.0, 1.0, 0.5) FROM tool WHERE tool MATCH ?1")?;
+        let rows = statement
+            .query_map([words.join(" OR ")], |row| Ok((row.get::<_, i64>(0)? as usize, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -120,7 +127,9 @@ impl<'a> Index<'a> {
             key: &self.tools[*number].id,
             name: Named::No,
             bm25: bm25.get(number).copied().unwrap_or(0.0),
-            cosine: vector.zip(self.vectors[*number].as_deref()).and_then(|(query, tool)| dense::cosine(query, tool)),
+            cosine: vector
+                .zip(self.vectors[*number].as_deref())
+                .and_then(|(query, tool)| dense::cosine(query, tool)),
         });
         fuse(scored.collect()).into_iter().take(LIMIT).map(|ranked| ranked.key.clone()).collect()
     }

@@ -4,13 +4,16 @@
 //! The two take turns in short rounds, so that whatever else the machine does falls on both; numbers are
 //! medians over rounds, ratios the medians of the rounds' ratios. On a shared machine absolute times mean
 //! little, ratios do. `--noise` puts the
-//! native server on both sides: what then differs from 1 is the error of the method.
+//! native server on both sides: what then differs from 1 is the error of the method. `--quality` measures what the
+//! search finds instead of how long it takes.
 
+mod quality;
 mod report;
 mod server;
 mod setup;
 mod stats;
 
+mod p10_knowledge;
 mod p1_latency;
 mod p2_throughput;
 mod p3_start;
@@ -44,6 +47,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P4", about: "memory", run: p4_memory::run },
     Measurement { id: "P5", about: "hot reload of a gate", run: p5_reload::run },
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
+    Measurement { id: "P10", about: "a search of the knowledge graph", run: p10_knowledge::run },
 ];
 
 /// Whose turn it is.
@@ -63,6 +67,8 @@ fn turns(rounds: usize) -> impl Iterator<Item = Turn> {
 struct Options {
     quick: bool,
     noise: bool,
+    quality: bool,
+    data: Option<PathBuf>,
     json: Option<PathBuf>,
     only: Vec<String>,
 }
@@ -70,13 +76,19 @@ struct Options {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = parse(arguments)?;
     let workspace = Workspace::load()?;
-    build(&workspace, options.noise)?;
-    let bench = Bench::new(&workspace, options.quick, options.noise)?;
     let mut report = Report::new(&workspace, options.quick, options.noise)?;
-    for measurement in MEASUREMENTS {
-        if options.only.is_empty() || options.only.iter().any(|id| id == measurement.id) {
-            eprintln!("{} {} …", measurement.id, measurement.about);
-            (measurement.run)(&bench, &mut report).with_context(|| measurement.id)?;
+    if options.quality {
+        quality::run(&workspace, options.data, &mut report)?;
+    }
+    // Quality alone needs no gateway.
+    if !options.quality || !options.only.is_empty() {
+        build(&workspace, options.noise)?;
+        let bench = Bench::new(&workspace, options.quick, options.noise)?;
+        for measurement in MEASUREMENTS {
+            if options.only.is_empty() || options.only.iter().any(|id| id == measurement.id) {
+                eprintln!("{} {} …", measurement.id, measurement.about);
+                (measurement.run)(&bench, &mut report).with_context(|| measurement.id)?;
+            }
         }
     }
     report.finish();
@@ -94,6 +106,11 @@ fn parse(arguments: &[String]) -> Result<Options> {
         match argument.as_str() {
             "--quick" => options.quick = true,
             "--noise" => options.noise = true,
+            "--quality" => options.quality = true,
+            "--data" => {
+                let folder = rest.next().ok_or_else(|| Usage("--data needs a folder".into()))?;
+                options.data = Some(folder.into());
+            }
             "--json" => {
                 let file = rest.next().ok_or_else(|| Usage("--json needs a file".into()))?;
                 options.json = Some(file.into());

@@ -46,6 +46,8 @@ pub(crate) struct Report {
     /// Lost calls and wrong answers: these fail the run.
     problems: Vec<String>,
     facts: Vec<(&'static str, Value)>,
+    /// What the search finds, where that was measured.
+    quality: Option<Value>,
 }
 
 impl Bound {
@@ -102,11 +104,16 @@ impl Report {
             ("kernel", json!(first_line("/proc/sys/kernel/osrelease"))),
             ("load_before", json!(first_line("/proc/loadavg"))),
         ];
-        Ok(Self { rows: Vec::new(), problems: Vec::new(), facts })
+        Ok(Self { rows: Vec::new(), problems: Vec::new(), facts, quality: None })
     }
 
     pub(crate) fn add(&mut self, row: Row) {
         self.rows.push(row);
+    }
+
+    /// Adds what the search finds.
+    pub(crate) fn quality(&mut self, measured: Value) {
+        self.quality = Some(measured);
     }
 
     /// Something that must not happen.
@@ -147,6 +154,9 @@ impl Report {
             table.truncate(table.trim_end().len());
             table.push('\n');
         }
+        if let Some(quality) = &self.quality {
+            table += &super::quality::table(quality);
+        }
         for (name, value) in &self.facts {
             table +=
                 &format!("{name}: {}\n", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
@@ -158,6 +168,9 @@ impl Report {
         let mut object: serde_json::Map<String, Value> =
             self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         object.insert("problems".into(), json!(self.problems));
+        if let Some(quality) = &self.quality {
+            object.insert("quality".into(), quality.clone());
+        }
         object.insert("results".into(), self.rows.iter().map(Row::json).collect());
         Ok(serde_json::to_string_pretty(&object)? + "\n")
     }

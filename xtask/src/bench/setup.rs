@@ -22,6 +22,14 @@ pub(crate) struct Bench {
     gate: PathBuf,
     /// Cleared at the start of every run.
     folder: PathBuf,
+    /// Of the repository.
+    pub(crate) root: PathBuf,
+}
+
+/// A gateway with the gate `kg`, and the wiki folder that it may index.
+pub(crate) struct Knowledge {
+    pub(crate) gateway: Gateway,
+    pub(crate) wiki: PathBuf,
 }
 
 /// A gateway's files: gates that differ in their bytes and their tools' names, a preset, a state folder.
@@ -49,6 +57,7 @@ impl Bench {
             gatehouse: workspace.binary("release", "gatehouse"),
             gate: workspace.root.join(FIXTURES).join("echo.wasm"),
             folder,
+            root: workspace.root.clone(),
         })
     }
 
@@ -82,6 +91,25 @@ impl Bench {
         fs::write(folder.join("presets.toml"), presets)?;
         let echo = (1..=gates).map(|number| format!("a{number:02}_echo")).collect();
         Ok(Gateway { folder, echo, big: "a01_big".into(), tools: 2 * gates })
+    }
+
+    /// Makes the files of a gateway with the gate `kg`, for a graph of so many pages.
+    pub(crate) fn knowledge(&self, pages: usize) -> Result<Knowledge> {
+        let folder = self.folder.join(format!("{pages}-pages"));
+        let (gates, wiki) = (folder.join("gates"), folder.join("wiki"));
+        for folder in [&gates, &wiki] {
+            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        let gate = self.root.join("gates/kg.wasm");
+        fs::copy(&gate, gates.join("kg.wasm")).with_context(|| format!("cannot copy {}", gate.display()))?;
+        let (gates, roots) = (serde_json::to_string(&gates)?, serde_json::to_string(&wiki)?);
+        let presets = format!(
+            "[host]\ngates = [{gates}]\ndefault_preset = \"bench\"\n\n[knowledge]\nwiki_roots = [{roots}]\n\n\
+             [gates.kg]\ngrants = [\"knowledge\"]\n\n[presets.bench]\ngates.kg = {{}}\n"
+        );
+        fs::write(folder.join("presets.toml"), presets)?;
+        let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 5 };
+        Ok(Knowledge { gateway, wiki })
     }
 
     /// Starts the gateway (or what stands in for it).

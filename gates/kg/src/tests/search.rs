@@ -142,9 +142,9 @@ fn the_heading_is_one_short_line() {
 
 #[test]
 fn nothing_found_says_what_to_try() {
-    let host = fixture::stocked(9)
-        .exposes(["research_idea", "kg_index"])
-        .search(|_, _, _| Ok(SearchResult { hits: vec![], unmatched_terms: vec!["frobnicate".into()], note: None }));
+    let host = fixture::stocked(9).exposes(["research_idea", "kg_index"]).search(|_, _, _| {
+        Ok(SearchResult { hits: vec![], unmatched_terms: vec!["frobnicate".into()], note: None })
+    });
     let arguments =
         json!({"query": "frobnicate it", "page_types": ["Principle"], "domains": ["X"], "min_score": 0.9});
     let reply = host.run(|| call(TOOL, arguments)).unwrap();

@@ -42,6 +42,9 @@ pub(crate) mod text {
     pub(crate) fn extract(text: &str, query: &str, budget: u32) -> Result<ExtractResult, Fault> {
         current().extract.as_ref().map_or_else(|| unset("extract"), |f| f(text, query, budget))
     }
+    pub(crate) fn digest(document: &str, query: &str, budget: u32) -> Result<DigestResult, Fault> {
+        current().digest.as_ref().map_or_else(|| unset("digest"), |f| f(document, query, budget))
+    }
 }
 
 pub(crate) mod http {

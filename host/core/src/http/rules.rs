@@ -161,6 +161,11 @@ impl Rules {
 }
 
 impl Permit<'_> {
+    /// Whose request it is.
+    pub fn gate(&self) -> &str {
+        self.gate
+    }
+
     /// What is said when the name stands for no public address.
     pub fn private(&self) -> Fault {
         Fault::denied(format!(

@@ -15,11 +15,37 @@ pub struct Extract {
     pub shortened: bool,
 }
 
+/// A JSON document told by its shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digest {
+    /// The whole digest, as text for a reader.
+    pub text: String,
+    /// What stands out, three to five sentences where the document and the budget allow, the most telling
+    /// first. A `text` that was shortened begins with them, each as `- sentence`.
+    pub findings: Vec<String>,
+    /// Tokens (o200k_base) of the document.
+    pub tokens_in: u32,
+    /// Tokens (o200k_base) of `text`.
+    pub tokens_out: u32,
+    /// Whether anything was left out.
+    pub shortened: bool,
+}
+
 /// The compressors that work without a language model. CPU-bound: callers run them off the runtime.
 pub trait Text: Send + Sync {
-    /// Keeps what answers `query` within `budget` tokens (o200k_base); an empty query keeps the
-    /// beginning. Faults when the budget is too small to hold anything.
+    /// Keeps what answers `query` within `budget` tokens (o200k_base), and uses nearly all of them; an empty
+    /// query, or one that nothing in the text has to do with, keeps what is central, early and recurrent.
+    /// The same text gives the same extract. Faults when the budget is too small to hold anything.
     fn extract(&self, text: &str, query: &str, budget: u32) -> Result<Extract, Fault>;
+
+    /// Tells a JSON document within `budget` tokens (o200k_base): its shape, what is frequent and what is
+    /// unusual, and what matches `query` (which may be empty). A document that fits comes back as it is; of
+    /// any other the digest takes no more than a quarter (or 256 tokens). The same document gives the same
+    /// digest.
+    ///
+    /// # Errors
+    /// `invalid-arguments` where it is no JSON, or the budget too small for anything.
+    fn digest(&self, document: &str, query: &str, budget: u32) -> Result<Digest, Fault>;
 }
 
 /// The encodings that token counts are given in.

@@ -16,10 +16,11 @@ pub(super) fn checked(text: &Text, raw: &GateLimits) -> Result<Limits, ConfigErr
         (&raw.kv, Limits::with_kv),
         (&raw.folder, Limits::with_folder),
     ];
-    let numbers: [(&Option<Spanned<usize>>, Set); 4] = [
+    let numbers: [(&Option<Spanned<usize>>, Set); 5] = [
         (&raw.concurrency, Limits::with_concurrency),
         (&raw.http_requests, Limits::with_http_requests),
         (&raw.log_lines, Limits::with_log_lines),
+        (&raw.model_calls, Limits::with_model_calls),
         (&raw.table_elements, Limits::with_table_elements),
     ];
     let mut limits = Limits::default();

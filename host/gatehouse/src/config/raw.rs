@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -49,12 +50,16 @@ pub(crate) struct Knowledge {
 }
 
 /// Engines of the knowledge graph.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KnowledgeEngine {
     /// A file in the data folder.
     #[default]
     Sqlite,
+    /// A PostgreSQL server; DATABASE_URL says which.
+    Postgres,
+    /// Neo4j to keep the pages and Weaviate to find them; NEO4J_URI and WEAVIATE_URL say where.
+    WeaviateNeo4j,
 }
 
 /// Grants and limits of one gate.
@@ -68,7 +73,8 @@ pub(crate) struct Gate {
     /// SHA-256 of the component, hexadecimal; another file is refused.
     #[schemars(with = "Option<String>")]
     pub(crate) sha256: Option<Spanned<String>>,
-    /// Capabilities it may use: "knowledge", "knowledge:read", "catalog", "kv".
+    /// Capabilities it may use: "knowledge", "knowledge:read", "catalog", "kv",
+    /// "models".
     #[schemars(with = "Vec<String>")]
     pub(crate) grants: Vec<Spanned<String>>,
     /// Whether each call gets an instance of its own ("fresh", the default), or one that served a call before
@@ -140,6 +146,9 @@ pub(crate) struct GateLimits {
     /// HTTP requests: 64 by default, at most 1000.
     #[schemars(with = "Option<usize>")]
     pub(crate) http_requests: Option<Spanned<usize>>,
+    /// Requests to models: 16 by default, at most 100.
+    #[schemars(with = "Option<usize>")]
+    pub(crate) model_calls: Option<Spanned<usize>>,
     /// Bytes kept of what it writes to standard output and error: "64 KiB" by default, at most "1 MiB".
     #[schemars(with = "Option<String>")]
     pub(crate) output: Option<Spanned<String>>,

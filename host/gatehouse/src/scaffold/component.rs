@@ -3,8 +3,8 @@
 use std::{fs, io::Write, path::Path};
 
 use gatehouse_core::capability::Capability;
+use gatehouse_sandbox::Face;
 use sha2::{Digest, Sha256};
-use wit_component::DecodedWasm;
 
 /// A component, whole.
 pub(crate) struct Component {
@@ -16,22 +16,12 @@ pub(crate) struct Component {
 }
 
 impl Component {
-    /// Reads what a toolchain wrote. The error says why it is no component.
+    /// Reads what a toolchain wrote. The error says why it is no gate.
     pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        let decoded = wit_component::decode(&bytes);
-        let decoded = decoded.map_err(|error| format!("what was built is no component: {error:#}"))?;
-        let DecodedWasm::Component(resolve, world) = decoded else {
-            return Err("what was built is no component but a package of interfaces".into());
-        };
-        let imports = resolve.worlds[world].imports.keys().map(|key| resolve.name_world_key(key));
-        let (ours, mut others): (Vec<_>, Vec<_>) =
-            imports.partition(|name| name.starts_with("gatehouse:gate/"));
-        let capability = |name: &String| {
-            let name = name.trim_start_matches("gatehouse:gate/").split('@').next().unwrap_or_default();
-            name.to_owned()
-        };
-        let mut asks: Vec<String> = ours.iter().map(capability).filter(|name| name != "types").collect();
+        let face = Face::of(&bytes).map_err(|why| format!("what was built {why}"))?;
+        let mut asks: Vec<String> = face.ask.capabilities.iter().map(ToString::to_string).collect();
         asks.sort();
+        let mut others = face.ask.others;
         others.sort();
         Ok(Self { bytes, asks, others })
     }

@@ -10,6 +10,7 @@ pub(super) const CONTRACT: &[(&str, &str)] = &[
     ("http.wit", include_str!("../../../../wit/0.1.0/http.wit")),
     ("knowledge.wit", include_str!("../../../../wit/0.1.0/knowledge.wit")),
     ("kv.wit", include_str!("../../../../wit/0.1.0/kv.wit")),
+    ("models.wit", include_str!("../../../../wit/0.1.0/models.wit")),
     ("text.wit", include_str!("../../../../wit/0.1.0/text.wit")),
     ("tools.wit", include_str!("../../../../wit/0.1.0/tools.wit")),
     ("types.wit", include_str!("../../../../wit/0.1.0/types.wit")),

@@ -18,6 +18,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("knowledge.rs", include_str!("../../../../gates/sdk/src/knowledge.rs")),
     ("lib.rs", include_str!("../../../../gates/sdk/src/lib.rs")),
     ("kv.rs", include_str!("../../../../gates/sdk/src/kv.rs")),
+    ("models.rs", include_str!("../../../../gates/sdk/src/models.rs")),
     ("names.rs", include_str!("../../../../gates/sdk/src/names.rs")),
     ("params.rs", include_str!("../../../../gates/sdk/src/params.rs")),
     ("reply.rs", include_str!("../../../../gates/sdk/src/reply.rs")),
@@ -25,6 +26,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("testing.rs", include_str!("../../../../gates/sdk/src/testing.rs")),
     ("testing/host.rs", include_str!("../../../../gates/sdk/src/testing/host.rs")),
     ("testing/kv.rs", include_str!("../../../../gates/sdk/src/testing/kv.rs")),
+    ("testing/models.rs", include_str!("../../../../gates/sdk/src/testing/models.rs")),
     ("text.rs", include_str!("../../../../gates/sdk/src/text.rs")),
     ("tool.rs", include_str!("../../../../gates/sdk/src/tool.rs")),
 ];

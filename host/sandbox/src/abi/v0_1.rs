@@ -4,6 +4,7 @@
 mod catalog;
 mod http;
 mod knowledge;
+mod models;
 
 use std::sync::Arc;
 

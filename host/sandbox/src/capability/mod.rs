@@ -6,6 +6,7 @@ mod context;
 pub(crate) mod http;
 mod knowledge;
 mod kv;
+mod models;
 mod text;
 
 use std::sync::Arc;
@@ -79,6 +80,7 @@ pub(crate) struct Capabilities {
     pub(crate) context: context::Context,
     pub(crate) knowledge: knowledge::Knowledge,
     pub(crate) kv: kv::Kv,
+    pub(crate) models: models::Models,
     pub(crate) text: text::Text,
     pub(crate) http: http::Http,
 }
@@ -90,6 +92,7 @@ impl Capabilities {
             catalog: catalog::Tools::new(&mut facts),
             knowledge: knowledge::Knowledge::new(&facts),
             kv: kv::Kv::new(&facts),
+            models: models::Models::new(&facts),
             text: text::Text::new(&facts),
             http: http::Http::new(&facts),
             context: context::Context::new(facts),

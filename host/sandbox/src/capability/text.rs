@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use super::CallFacts;
 use crate::{
     abi::v0_1::gatehouse::gate::{
-        text::{ExtractResult, Host},
+        text::{DigestResult, ExtractResult, Host},
         types::Fault,
     },
     state::State,
@@ -29,32 +29,51 @@ impl Text {
     pub(super) fn new(facts: &CallFacts) -> Self {
         Self { port: Arc::clone(&facts.ports.text) }
     }
+
+    /// Runs `work` when it is its turn; `who` is named in faults, `bytes` is the longest text it is given.
+    async fn work<T: Send + 'static>(
+        &self,
+        who: &'static str,
+        bytes: usize,
+        work: impl FnOnce(&dyn ports::Text) -> Result<T, outcome::Fault> + Send + 'static,
+    ) -> Result<T, outcome::Fault> {
+        if bytes > MAX_TEXT {
+            return Err(outcome::Fault::exhausted(format!("The text {who} takes at most {MAX_TEXT} bytes.")));
+        }
+        let port = Arc::clone(&self.port);
+        let closed = |_| outcome::Fault::unavailable(format!("The text {who} is closing."));
+        let turn = TURNS.acquire().await.map_err(closed)?;
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work(&*port)
+        });
+        work.await.unwrap_or_else(|_| Err(outcome::Fault::internal(format!("The text {who} failed."))))
+    }
 }
 
 impl Host for State {
     async fn extract(&mut self, text: String, query: String, budget: u32) -> Result<ExtractResult, Fault> {
-        if text.len() > MAX_TEXT || query.len() > MAX_TEXT {
-            return Err(outcome::Fault::exhausted(format!(
-                "The text extractor takes at most {MAX_TEXT} bytes."
-            ))
-            .into());
-        }
-        let port = Arc::clone(&self.capabilities.text.port);
-        let closed = |_| outcome::Fault::unavailable("The text extractor is closing.");
-        let turn = TURNS.acquire().await.map_err(closed)?;
-        let work = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            port.extract(&text, &query, budget)
-        });
-        let extract = match work.await {
-            Ok(result) => result?,
-            Err(_) => return Err(outcome::Fault::internal("The text extractor failed.").into()),
-        };
+        let bytes = text.len().max(query.len());
+        let work = move |port: &dyn ports::Text| port.extract(&text, &query, budget);
+        let extract = self.capabilities.text.work("extractor", bytes, work).await?;
         Ok(ExtractResult {
             text: extract.text,
             tokens_in: extract.tokens_in,
             tokens_out: extract.tokens_out,
             shortened: extract.shortened,
+        })
+    }
+
+    async fn digest(&mut self, document: String, query: String, budget: u32) -> Result<DigestResult, Fault> {
+        let bytes = document.len().max(query.len());
+        let work = move |port: &dyn ports::Text| port.digest(&document, &query, budget);
+        let digest = self.capabilities.text.work("digester", bytes, work).await?;
+        Ok(DigestResult {
+            text: digest.text,
+            findings: digest.findings,
+            tokens_in: digest.tokens_in,
+            tokens_out: digest.tokens_out,
+            shortened: digest.shortened,
         })
     }
 }

@@ -58,6 +58,19 @@ impl Default for Timing {
 const BOLT: [&str; 6] = ["bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc"];
 
 impl WeaviateNeo4jConfig {
+    /// The graph in Neo4j as index files and messages name it: its address and its database.
+    ///
+    /// # Errors
+    /// `invalid-arguments`, where the address cannot be used, naming its variable.
+    pub fn neo4j_address(&self) -> Result<String, Fault> {
+        let address = self.neo4j()?;
+        let address = address.as_str().trim_end_matches('/');
+        Ok(match &self.neo4j_database {
+            Some(name) => format!("{address}/{name}"),
+            None => address.to_owned(),
+        })
+    }
+
     /// Weaviate's address, with a path that ends in `/`.
     pub(super) fn weaviate(&self) -> Result<Url, Fault> {
         let mut url = parsed("WEAVIATE_URL", &self.weaviate_url, &["http", "https"])?;

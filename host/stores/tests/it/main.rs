@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // helpers are tests too
 
 mod behaviours;
+mod embedder;
 mod engines;
 mod kv;
 mod support;

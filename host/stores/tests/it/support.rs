@@ -2,7 +2,6 @@
 
 #[cfg(all(unix, feature = "postgres"))]
 pub(crate) mod proxy;
-mod words;
 
 use std::{
     fs,
@@ -21,8 +20,10 @@ use gatehouse_core::ports::{
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use tempfile::TempDir;
 
-pub(crate) use self::words::Words;
-use crate::engines::{Fixture, Setup};
+use crate::{
+    embedder::TestEmbedder,
+    engines::{Fixture, Setup},
+};
 
 /// A clock that stands still until it is set.
 pub(crate) struct TestClock(AtomicU64);
@@ -97,6 +98,12 @@ impl<F: Fixture> House<F> {
 
     pub(crate) fn open_with(&self, roots: WikiRoots) -> WikiKnowledge {
         self.engine.open(Setup::of(roots))
+    }
+
+    /// The same with a model.
+    pub(crate) fn open_by_meaning(&self, embedder: &Arc<TestEmbedder>) -> WikiKnowledge {
+        let roots = WikiRoots::Only(vec![self.wiki()]);
+        self.engine.open(Setup { embedder: Some(Arc::clone(embedder) as _), ..Setup::of(roots) })
     }
 }
 

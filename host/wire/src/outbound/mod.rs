@@ -80,7 +80,7 @@ impl Outbound {
 
     /// Sends one hop, and gives what came back with the turn that its body needs.
     async fn send(&self, permit: &Permit<'_>, hop: &Hop) -> Result<(reqwest::Response, Turn), Fault> {
-        let turn = self.turns.take(&permit.url).await?;
+        let turn = self.turns.take(permit.gate(), &permit.url).await?;
         let request = hop.request(permit)?;
         let client = self.clients.of(permit)?;
         let sent = Instant::now();

@@ -8,26 +8,46 @@ use std::collections::HashMap;
 use futures_util::future::try_join3;
 use gatehouse_core::{
     ports::knowledge::{Filters, Hit, SearchResult},
-    search::{NameQuery, Named, POOL, Query, Scored, fuse},
+    search::{NameQuery, Named, POOL, Query, Scored, fuse, script::Stretch},
 };
 
 use super::{
     super::{error::StoreError, session::Session},
     read::{self, column},
-    terms::{asked, asked_stretch},
+    terms::{asked, asked_pieces, occurs},
     vectors::Meaning,
 };
 use crate::wiki::ids;
 
-/// How much a word counts in content, domains, overview and title; the server wants them at most 1.
-const WEIGHTS: &str = "'{0.1667, 0.3333, 0.5, 1}'::real[]";
+/// How much a word counts in content, domains, overview and title, as shares of [`HEAVIEST`]: the server wants
+/// them at most 1.
+const WEIGHTS: &str = "'{0.166666667, 0.333333333, 0.5, 1}'::real[]";
+
+/// How much it counts in the title.
+const HEAVIEST: f64 = 6.0;
+
+/// The constants of BM25 as SQLite has them: how soon further places of a word count less, and how much more a
+/// long page has to hold.
+const K1: f64 = 1.2;
+/// See [`K1`].
+const B: f64 = 0.75;
+
+/// Pieces of words in other scripts that one question asks for at most.
+const MAX_PIECES: usize = 128;
+
+/// One thing that the index is asked for.
+struct Form {
+    /// As the index is asked.
+    form: String,
+    /// What the caller wrote, where it is to be named if it occurs nowhere.
+    written: Option<String>,
+    /// Whether finding it counts.
+    counts: bool,
+}
 
 /// A question, taken apart.
 pub(super) struct Question {
-    /// The words as the caller wrote them, and how the index is asked for each.
-    words: Vec<(String, String)>,
-    /// Further forms of them.
-    forms: Vec<String>,
+    forms: Vec<Form>,
     name: NameQuery,
     types: Option<Vec<&'static str>>,
     domains: Option<Vec<String>>,
@@ -38,14 +58,19 @@ pub(super) struct Question {
 impl Question {
     pub(super) fn of(text: &str, filters: &Filters, limit: usize) -> Self {
         let query = Query::of(text);
-        let words = query.words.iter().filter_map(|word| Some((word.clone(), asked(word)?)));
-        let stretches = query.stretches.iter().filter_map(|s| Some((s.text.clone(), asked_stretch(s)?)));
+        let word =
+            |word: &String| Some(Form { form: asked(word)?, written: Some(word.clone()), counts: true });
+        let stretch = |s: &Stretch| Form { form: occurs(s), written: Some(s.text.clone()), counts: false };
+        let further = |form: String| Form { form, written: None, counts: true };
+        let pieces = query.stretches.iter().flat_map(asked_pieces).take(MAX_PIECES);
+        let mut forms: Vec<Form> = query.words.iter().filter_map(word).collect();
+        forms.extend(query.stretches.iter().map(stretch).filter(|form| !form.form.is_empty()));
+        forms.extend(query.joined.iter().filter_map(|word| asked(word)).chain(pieces).map(further));
         let types = filters.page_types.iter().map(|kind| kind.as_str()).collect::<Vec<_>>();
         let domains = filters.domains.iter().map(|domain| ids::domain_key(&super::storable(domain)));
         let domains = domains.collect::<Vec<_>>();
         Self {
-            words: words.chain(stretches).collect(),
-            forms: query.joined.iter().filter_map(|word| asked(word)).collect(),
+            forms,
             name: NameQuery::of(&super::storable(text)),
             types: Some(types).filter(|types| !types.is_empty()),
             domains: Some(domains).filter(|domains| !domains.is_empty()),
@@ -56,7 +81,7 @@ impl Question {
 
     /// Whether there is nothing to look for.
     pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.forms.is_empty()
     }
 
     /// How many candidates are looked at closely.
@@ -65,12 +90,14 @@ impl Question {
     }
 }
 
-/// What the index is asked for: each form, and how much finding it says.
+/// What of a question occurs, and how much finding it says.
 struct Asked {
     forms: Vec<String>,
     weights: Vec<f64>,
     /// All of them at once.
     any: String,
+    /// How many words a page has, on average.
+    length: f64,
 }
 
 /// What was found.
@@ -114,36 +141,40 @@ pub(super) async fn search(
 
 /// In how many pages each word occurs decides how much it says; what occurs in none is left out and named.
 async fn counted(db: &Session, question: &Question) -> Result<(Asked, Vec<String>, usize), StoreError> {
-    let forms: Vec<&str> =
-        question.words.iter().map(|(_, form)| form).chain(&question.forms).map(String::as_str).collect();
+    let forms: Vec<&str> = question.forms.iter().map(|form| form.form.as_str()).collect();
     let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
-            (SELECT count(*) FROM gatehouse.page_text)
+            (SELECT count(*) FROM gatehouse.page_text),
+            (SELECT coalesce(avg(length), 0)::float8 FROM gatehouse.page_text)
          FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
     let rows = db.rows(sql, &[&forms]).await?;
-    let mut asked = Asked { forms: Vec::new(), weights: Vec::new(), any: String::new() };
+    let mut asked = Asked { forms: Vec::new(), weights: Vec::new(), any: String::new(), length: 1.0 };
     let (mut unmatched, mut total) = (Vec::new(), 0.0);
-    for (place, (row, form)) in rows.iter().zip(&forms).enumerate() {
+    for (row, Form { form, written, counts }) in rows.iter().zip(&question.forms) {
         let (holding, all) = (column::<i64>(row, 0)? as f64, column::<i64>(row, 1)? as f64);
         total = all;
-        if holding > 0.0 {
-            asked.forms.push((*form).to_owned());
+        asked.length = column::<f64>(row, 2)?.max(1.0);
+        if holding == 0.0 {
+            unmatched.extend(written.clone());
+        } else if *counts {
+            asked.forms.push(form.clone());
             // The weight of BM25: rare words say more, and one that every page holds still says something.
             asked.weights.push((1.0 + (all - holding + 0.5) / (holding + 0.5)).ln());
-        } else if let Some((word, _)) = question.words.get(place) {
-            unmatched.push(word.clone());
         }
     }
     asked.any = asked.forms.join(" | ");
     Ok((asked, unmatched, total as usize))
 }
 
-/// What a page scores by words: for each, how telling its places are (the first most, further ones less and
-/// less) times how much it says; long pages have it easier, and count less. $1 and $2 are forms and weights.
+/// What a page scores by words: BM25, with every place of a word counted by the part of the page that it is in.
+/// For one word alone, the server's rank by cover density is the sum of the weights of its places. `$1` and `$2` are
+/// forms and weights, `$3` is the average length.
 fn score() -> String {
+    let long = format!("{K1} * ({} + {B} * t.length / $3::float8)", 1.0 - B);
     format!(
-        "(SELECT coalesce(sum(a.weight * ts_rank({WEIGHTS}, t.terms, to_tsquery('gatehouse.words', a.form)) ORDER BY a.place), 0)
-            FROM unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place))
-         / (1 + ln(1 + t.length))"
+        "(SELECT coalesce(sum(a.weight * places * {} / (places + {long}) ORDER BY a.place), 0)
+            FROM unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place),
+            LATERAL (SELECT {HEAVIEST} * ts_rank_cd({WEIGHTS}, t.terms, to_tsquery('gatehouse.words', a.form))) AS p (places))",
+        K1 + 1.0
     )
 }
 
@@ -162,12 +193,14 @@ async fn by_words(db: &Session, question: &Question, asked: &Asked) -> Result<Ve
     }
     let sql = format!(
         "SELECT p.number FROM gatehouse.page_text t JOIN gatehouse.page p ON p.number = t.page
-         WHERE t.terms @@ to_tsquery('gatehouse.words', $3) AND {} ORDER BY {} DESC, p.id LIMIT $6",
-        filtered(4, 5),
+         WHERE t.terms @@ to_tsquery('gatehouse.words', $4) AND {} ORDER BY {} DESC, p.id LIMIT $7",
+        filtered(5, 6),
         score()
     );
     let (types, domains, pool) = (&question.types, &question.domains, question.pool());
-    let rows = db.rows(&sql, &[&asked.forms, &asked.weights, &asked.any, types, domains, &pool]).await?;
+    let rows = db
+        .rows(&sql, &[&asked.forms, &asked.weights, &asked.length, &asked.any, types, domains, &pool])
+        .await?;
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
@@ -207,7 +240,7 @@ async fn weighed(
 ) -> Result<Vec<Scored<(String, i64)>>, StoreError> {
     let sql = format!(
         "SELECT p.id, p.number, {} FROM gatehouse.page p JOIN gatehouse.page_text t ON t.page = p.number
-         WHERE p.number = ANY($3)",
+         WHERE p.number = ANY($4)",
         score()
     );
     let mut cosines = match meaning {
@@ -215,7 +248,7 @@ async fn weighed(
         None => Default::default(),
     };
     let mut scored = Vec::new();
-    for row in db.rows(&sql, &[&asked.forms, &asked.weights, &numbers]).await? {
+    for row in db.rows(&sql, &[&asked.forms, &asked.weights, &asked.length, &numbers]).await? {
         let (id, number): (String, i64) = (column(&row, 0)?, column(&row, 1)?);
         scored.push(Scored {
             name: named.get(&number).copied().unwrap_or(Named::No),

@@ -91,14 +91,15 @@ pub(super) fn asked(word: &str) -> Option<String> {
     Some(lower(word)).filter(|word| !word.is_empty())
 }
 
-/// A stretch of another script as the index is asked for it.
-pub(super) fn asked_stretch(stretch: &Stretch) -> Option<String> {
-    let pieces: Vec<String> = stretch.pieces.iter().filter_map(|piece| asked(piece)).collect();
-    if stretch.beginning {
-        return pieces.first().map(|piece| format!("{piece}:*"));
-    }
-    let joined = pieces.join(if stretch.any { " | " } else { " & " });
-    (!joined.is_empty()).then(|| format!("({joined})"))
+/// The pieces of a stretch of another script as the index is asked for each.
+pub(super) fn asked_pieces(stretch: &Stretch) -> Vec<String> {
+    let beginning = if stretch.beginning { ":*" } else { "" };
+    stretch.pieces.iter().filter_map(|piece| Some(format!("{}{beginning}", asked(piece)?))).collect()
+}
+
+/// What the index is asked to know whether a stretch occurs.
+pub(super) fn occurs(stretch: &Stretch) -> String {
+    asked_pieces(stretch).join(if stretch.any { " | " } else { " & " })
 }
 
 #[cfg(test)]
@@ -139,8 +140,12 @@ mod tests {
         let terms = Terms::of(&page("x", "导出GGUF格式"));
         assert!(terms.content.starts_with("gguf 导出 "), "{}", terms.content);
         let query = Query::of("导出 出");
-        let asked: Vec<_> = query.stretches.iter().filter_map(asked_stretch).collect();
-        assert_eq!(asked, ["(导出)", "出:*"]);
+        assert_eq!(query.stretches.iter().map(occurs).collect::<Vec<_>>(), ["导出", "出:*"]);
+        let query = Query::of("图片文字 модель");
+        assert_eq!(
+            query.stretches.iter().map(occurs).collect::<Vec<_>>(),
+            ["图片 | 片文 | 文字", "мод & оде & дел & ель"]
+        );
     }
 
     #[test]

@@ -92,10 +92,7 @@ impl Neo4j {
             None => settings,
         };
         let settings = settings.build().map_err(|error| Fault::invalid(format!("NEO4J_URI: {error}")))?;
-        let shown = match &config.neo4j_database {
-            Some(name) => format!("{}/{name}", address.as_str().trim_end_matches('/')),
-            None => address.to_string(),
-        };
+        let shown = config.neo4j_address()?;
         let hint = "Start Neo4j, or correct NEO4J_URI; the next call tries again.";
         let redactor = Redactor::new([&config.neo4j_password]);
         let pauses = (config.timing.first_pause, config.timing.longest_pause);

@@ -1,104 +1,232 @@
-//! Pages found by what they mean, and a model that comes, goes and changes.
+//! Search by meaning: what it finds, when vectors are made, and that words are enough where they are not there.
 
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Changes, Filters, PageType},
+    knowledge::{Changes, Draft, Filters, PageType, SearchResult},
 };
-use gatehouse_stores::{WikiKnowledge, WikiRoots};
+use gatehouse_stores::WikiKnowledge;
 
 use crate::{
-    engines::{Fixture, Setup},
-    support::{House, Words, counts, index, link},
+    embedder::{TestEmbedder, Vice},
+    engines::Fixture,
+    support::{House, index, source},
 };
 
-const SOON: Duration = Duration::from_secs(20);
+/// Long enough for anything that happens at all.
+const LONG: Duration = Duration::from_secs(60);
 
-fn with<F: Fixture>(house: &House<F>, model: &Arc<Words>) -> WikiKnowledge {
-    house.engine.open(Setup { embedder: Some(Arc::clone(model) as _), ..Setup::of(WikiRoots::Any) })
-}
-
-async fn ids(graph: &WikiKnowledge, query: &str, filters: &Filters) -> Vec<String> {
-    let found = graph.search(query, filters, 5).await.unwrap();
-    found.hits.into_iter().map(|hit| hit.page.id).collect()
-}
-
-async fn waiting(graph: &WikiKnowledge) -> (u32, Option<String>) {
-    let embedding = graph.health().await.unwrap().embedding.unwrap();
-    (embedding.waiting, embedding.failing)
-}
-
-pub(crate) async fn pages_are_found_in_other_words<F: Fixture>(engine: F) {
+async fn indexed<F: Fixture>(engine: F, embedder: &Arc<TestEmbedder>) -> (House<F>, WikiKnowledge) {
     let house = House::small(engine);
-    let model = Arc::new(Words::default());
-    let graph = with(&house, &model);
+    let graph = house.open_by_meaning(embedder);
     index(&graph, &house.wiki()).await;
-    assert!(graph.settle(SOON).await);
-    // None of these words stands in any page.
-    let found = graph.search("microbe leavening", &Filters::default(), 5).await.unwrap();
-    assert_eq!(found.hits[0].page.id, "Principle/Acme_Fermentation");
-    assert!(found.hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
-    assert!(found.hits.iter().all(|hit| (0.0..=1.0).contains(&hit.score)));
-    assert_eq!((found.unmatched_terms.len(), found.note), (2, None));
-    let types = Filters { page_types: vec![PageType::Workflow], ..Filters::default() };
-    let narrowed = ids(&graph, "microbe pastry", &types).await;
-    assert_eq!(narrowed, ["Workflow/Acme_Bread_Baking"]);
-    let sure = Filters { min_score: Some(0.99), ..Filters::default() };
-    assert!(ids(&graph, "microbe leavening", &sure).await.len() <= 1);
-    assert_eq!(ids(&graph, "zzz", &Filters::default()).await, Vec::<String>::new());
-    assert_eq!(waiting(&graph).await, (0, None));
+    (house, graph)
 }
 
-pub(crate) async fn a_model_that_fails_leaves_words_and_is_made_up_for<F: Fixture>(engine: F) {
-    let house = House::small(engine);
-    let model = Arc::new(Words::default());
-    model.fail(true);
-    let graph = with(&house, &model);
-    assert_eq!(counts(&index(&graph, &house.wiki()).await), (5, 0, 0, 0));
-    let found = graph.search("yeast", &Filters::default(), 5).await.unwrap();
-    assert!(!found.hits.is_empty() && found.note.unwrap().starts_with("Found by words alone: the model"));
-    let (pages, why) = waiting(&graph).await;
-    assert_eq!(pages, 5);
-    assert!(why.unwrap().contains("'test/words' is away"));
-    model.fail(false);
-    // Made up for by whoever opens it next, or by this one after its pause.
-    let next = with(&house, &model);
-    assert!(next.settle(SOON).await);
-    assert_eq!(waiting(&next).await, (0, None));
-    assert_eq!(ids(&graph, "microbe", &Filters::default()).await[0], "Principle/Acme_Fermentation");
-}
-
-pub(crate) async fn another_model_and_another_dimension_give_new_vectors<F: Fixture>(engine: F) {
-    let house = House::small(engine);
-    for model in [Words::default(), Words::named("test/other", 8), Words::named("test/other", 16)] {
-        let model = Arc::new(model);
-        let graph = with(&house, &model);
-        index(&graph, &house.wiki()).await;
-        // A question shows which dimension the model has; until all have new vectors, words find pages too.
-        assert_eq!(ids(&graph, "yeast", &Filters::default()).await[0], "Principle/Acme_Fermentation");
-        assert!(graph.settle(SOON).await);
-        assert_eq!(waiting(&graph).await, (0, None));
-        assert_eq!(model.pages(), 5);
-        assert_eq!(ids(&graph, "microbe", &Filters::default()).await[0], "Principle/Acme_Fermentation");
+fn draft(page_type: PageType, title: &str, overview: &str) -> Draft {
+    Draft {
+        title: title.into(),
+        page_type,
+        overview: overview.into(),
+        content: String::new(),
+        domains: vec![],
+        sources: vec![],
+        links: vec![],
     }
 }
 
-pub(crate) async fn what_did_not_change_is_not_embedded_again<F: Fixture>(engine: F) {
+async fn search(graph: &WikiKnowledge, query: &str) -> SearchResult {
+    graph.search(query, &Filters::default(), 5).await.unwrap()
+}
+
+fn ids(result: &SearchResult) -> Vec<&str> {
+    result.hits.iter().map(|hit| hit.page.id.as_str()).collect()
+}
+
+/// Searches until no page waits any more: the task works by itself, nothing tells a caller when it is done.
+async fn until_complete(graph: &WikiKnowledge) {
+    let end = std::time::Instant::now() + LONG;
+    while graph.health().await.unwrap().embedding.is_some_and(|e| e.waiting > 0 || e.failing.is_some()) {
+        assert!(std::time::Instant::now() < end, "{:?}", graph.health().await.unwrap());
+        graph.settle(LONG).await;
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(crate) async fn a_page_without_a_word_of_the_question_is_found<F: Fixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 512);
+    let (_house, graph) = indexed(engine, &embedder).await;
+    graph.upsert(vec![draft(PageType::Heuristic, "Leaven_Keeping", "Feed the leaven.")]).await.unwrap();
+    let result = search(&graph, "yeast").await;
+    assert!(ids(&result).contains(&"Heuristic/Leaven_Keeping"), "{:?}", ids(&result));
+    assert!(result.hits.windows(2).all(|pair| pair[0].score >= pair[1].score));
+    assert_eq!(result.note, None);
+    let strict = Filters { min_score: Some(0.9), ..Filters::default() };
+    let best = graph.search("yeast", &strict, 5).await.unwrap();
+    assert!(best.hits.len() < result.hits.len() && best.hits.iter().all(|hit| hit.score >= 0.9));
+    for _ in 0..3 {
+        assert_eq!(search(&graph, "yeast").await, result);
+    }
+}
+
+pub(crate) async fn filters_count_before_the_nearest_are_taken<F: Fixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 512);
+    let (_house, graph) = indexed(engine, &embedder).await;
+    let near = (0..200).map(|n| draft(PageType::Principle, &format!("n {n}"), "leaven leaven leaven"));
+    let far = draft(PageType::Environment, "far", "leaven among many other different words here");
+    graph.upsert(near.chain([far]).collect()).await.unwrap();
+    let types = Filters { page_types: vec![PageType::Environment], ..Filters::default() };
+    let result = graph.search("yeast", &types, 1).await.unwrap();
+    assert_eq!(ids(&result), ["Environment/far"]);
+}
+
+pub(crate) async fn a_model_that_is_down_stops_neither_indexing_nor_search_and_is_asked_again<F: Fixture>(
+    engine: F,
+) {
+    let embedder = TestEmbedder::new("test/one", 64);
+    embedder.set(Vice::Down);
+    let (_house, graph) = indexed(engine, &embedder).await;
+    let result = search(&graph, "dough").await;
+    assert!(!result.hits.is_empty());
+    let note = result.note.unwrap();
+    assert_eq!(note, "Found by words alone: model 'test/one' at test.invalid is down.");
+    let health = graph.health().await.unwrap().embedding.unwrap();
+    assert_eq!((health.model.as_str(), health.waiting), ("test/one", 5));
+    assert!(health.failing.unwrap().contains("is down"));
+    embedder.answer_questions();
+    let note = search(&graph, "dough").await.note.unwrap();
+    assert_eq!(note, "5 pages have no vectors yet and are found by their words alone.");
+    embedder.set(Vice::None);
+    until_complete(&graph).await;
+    assert_eq!(search(&graph, "dough").await.note, None);
+}
+
+pub(crate) async fn answers_that_do_not_fit_are_no_vectors<F: Fixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 64);
+    embedder.set(Vice::Short);
+    let (_house, graph) = indexed(engine, &embedder).await;
+    for vice in [Vice::Short, Vice::Nan] {
+        embedder.set(vice);
+        let result = search(&graph, "dough").await;
+        assert!(
+            !result.hits.is_empty() && result.note.is_some_and(|note| note.contains("test/one")),
+            "{vice:?}"
+        );
+        assert_eq!(graph.health().await.unwrap().embedding.unwrap().waiting, 5);
+    }
+}
+
+pub(crate) async fn a_page_that_the_model_refuses_does_not_hold_up_the_others<F: Fixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 64);
+    embedder.set(Vice::Picky);
     let house = House::small(engine);
-    let model = Arc::new(Words::default());
-    let graph = with(&house, &model);
+    let graph = house.open_by_meaning(&embedder);
+    graph.upsert(vec![draft(PageType::Principle, "a", "poison")]).await.unwrap();
     index(&graph, &house.wiki()).await;
+    assert!(!graph.settle(LONG).await);
+    let end = std::time::Instant::now() + LONG;
+    while graph.health().await.unwrap().embedding.unwrap().waiting > 1 {
+        assert!(std::time::Instant::now() < end);
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(
+        search(&graph, "dough").await.note.unwrap(),
+        "1 page has no vector yet and is found by its words alone."
+    );
+}
+
+pub(crate) async fn only_a_change_of_what_is_embedded_is_embedded_again<F: Fixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 64);
+    let (house, graph) = indexed(engine, &embedder).await;
+    assert_eq!(embedder.documents(), 5);
     index(&graph, &house.wiki()).await;
-    assert!(graph.settle(SOON).await);
-    assert_eq!(model.pages(), 5);
-    let id = "Workflow/Acme_Bread_Baking";
-    let links =
-        Changes { links: Some(vec![link("related", "Heuristic/Acme_Rest_Tip")]), ..Changes::default() };
-    assert_eq!(graph.patch(id, links, None, true).await.unwrap().changed, ["links"]);
-    assert!(graph.settle(SOON).await);
-    let overview = Changes { overview: Some("Loaves.".into()), ..Changes::default() };
+    let id = "Heuristic/Acme_Rest_Tip";
+    let sources = Changes { sources: Some(vec![source("Other")]), ..Changes::default() };
+    graph.patch(id, sources, None, true).await.unwrap();
+    assert!(graph.settle(LONG).await);
+    assert_eq!(embedder.documents(), 5);
+    let overview = Changes { overview: Some("A device to knead.".into()), ..Changes::default() };
     graph.patch(id, overview, None, true).await.unwrap();
-    assert!(graph.settle(SOON).await);
-    assert!((6..=7).contains(&model.pages()), "{}", model.pages());
+    assert!(graph.settle(LONG).await);
+    assert_eq!(embedder.documents(), 6);
+    assert!(ids(&search(&graph, "machine").await).contains(&id));
+}
+
+pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: Fixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 512);
+    let (house, here) = indexed(engine, &embedder).await;
+    let silent = TestEmbedder::new("test/one", 512);
+    let there = house.open_by_meaning(&silent);
+    assert!(!search(&there, "leaven").await.hits.is_empty());
+    here.upsert(vec![draft(PageType::Principle, "device", "device")]).await.unwrap();
+    assert!(ids(&search(&there, "machine").await).contains(&"Principle/device"));
+    let all = gatehouse_core::ports::knowledge::IndexOptions { clear_existing: true, persist_path: None };
+    here.index(Some(house.wiki()), all, &|_, _| {}).await.unwrap();
+    assert!(!ids(&search(&there, "machine").await).contains(&"Principle/device"));
+    assert!(there.settle(LONG).await);
+    assert_eq!(silent.documents(), 0);
+}
+
+pub(crate) async fn another_model_or_dimension_is_embedded_anew_and_going_back_costs_nothing<F: Fixture>(
+    engine: F,
+) {
+    let one = TestEmbedder::new("test/one", 64);
+    let (house, graph) = indexed(engine, &one).await;
+    drop(graph);
+    let two = TestEmbedder::new("test/two", 32);
+    let graph = house.open_by_meaning(&two);
+    assert!(!search(&graph, "dough").await.hits.is_empty());
+    until_complete(&graph).await;
+    assert_eq!((two.documents(), search(&graph, "dough").await.note), (5, None));
+    drop(graph);
+    let graph = house.open_by_meaning(&one);
+    assert_eq!(search(&graph, "dough").await.note, None);
+    assert!(graph.settle(LONG).await);
+    assert_eq!(one.documents(), 5);
+    one.set_dimension(48);
+    assert!(!search(&graph, "dough").await.hits.is_empty());
+    until_complete(&graph).await;
+    assert_eq!((one.documents(), search(&graph, "dough").await.note), (10, None));
+}
+
+pub(crate) async fn two_hosts_may_index_one_database_at_once<F: Fixture>(engine: F) {
+    let (one, two) = (TestEmbedder::new("test/one", 64), TestEmbedder::new("test/one", 64));
+    let house = House::small(engine);
+    let (here, there) = (house.open_by_meaning(&one), house.open_by_meaning(&two));
+    let drafts = |name: &'static str| {
+        (0..150).map(move |n| draft(PageType::Principle, &format!("{name} {n}"), "yeast"))
+    };
+    let (a, b) = tokio::join!(here.upsert(drafts("a").collect()), there.upsert(drafts("b").collect()));
+    assert_eq!((a.unwrap().added, b.unwrap().added), (150, 150));
+    until_complete(&here).await;
+    assert!(there.settle(LONG).await);
+    assert_eq!(search(&there, "leaven").await.hits.len(), 5);
+}
+
+pub(crate) async fn the_task_ends_with_the_graph<F: Fixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 64);
+    embedder.set(Vice::Silent);
+    let house = House::small(engine);
+    let graph = Arc::new(house.open_by_meaning(&embedder));
+    let indexing = tokio::spawn({
+        let (graph, wiki) = (Arc::clone(&graph), house.wiki());
+        async move { index(&graph, &wiki).await }
+    });
+    while graph.stats().await.unwrap().pages == 0 {
+        tokio::task::yield_now().await;
+    }
+    indexing.abort();
+    assert!(indexing.await.is_err());
+    drop(graph);
+    let end = std::time::Instant::now() + LONG;
+    while Arc::strong_count(&embedder) > 1 {
+        assert!(std::time::Instant::now() < end, "the task lives on");
+        tokio::task::yield_now().await;
+    }
+    // What it had not done, the next one does.
+    embedder.set(Vice::None);
+    let graph = house.open_by_meaning(&embedder);
+    assert!(graph.settle(LONG).await);
+    assert_eq!(embedder.documents(), 5);
 }

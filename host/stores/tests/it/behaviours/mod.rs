@@ -8,6 +8,7 @@ pub(crate) mod lookup;
 pub(crate) mod meaning;
 pub(crate) mod patch;
 pub(crate) mod sample;
+pub(crate) mod scripts;
 pub(crate) mod search;
 pub(crate) mod upsert;
 
@@ -33,10 +34,16 @@ macro_rules! behaviours {
                 counts_and_health_are_told,
             }
             meaning {
-                pages_are_found_in_other_words,
-                a_model_that_fails_leaves_words_and_is_made_up_for,
-                another_model_and_another_dimension_give_new_vectors,
-                what_did_not_change_is_not_embedded_again,
+                a_page_without_a_word_of_the_question_is_found,
+                filters_count_before_the_nearest_are_taken,
+                a_model_that_is_down_stops_neither_indexing_nor_search_and_is_asked_again,
+                answers_that_do_not_fit_are_no_vectors,
+                a_page_that_the_model_refuses_does_not_hold_up_the_others,
+                only_a_change_of_what_is_embedded_is_embedded_again,
+                what_another_process_stores_and_removes_is_seen,
+                another_model_or_dimension_is_embedded_anew_and_going_back_costs_nothing,
+                two_hosts_may_index_one_database_at_once,
+                the_task_ends_with_the_graph,
             }
             patch {
                 a_page_and_its_file_change_together_and_survive_reopening,
@@ -53,6 +60,11 @@ macro_rules! behaviours {
                 every_page_and_every_link_of_the_sample_is_indexed,
                 the_sample_is_searched_with_and_without_filters,
                 every_page_of_the_sample_can_be_edited,
+            }
+            scripts {
+                a_page_that_is_named_comes_first_and_then_those_whose_names_begin_so,
+                a_beginning_that_many_names_have_tells_nothing,
+                other_scripts_are_found_in_parts_and_in_other_forms,
             }
             search {
                 words_are_found_in_other_forms_and_inside_names,

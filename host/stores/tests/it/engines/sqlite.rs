@@ -2,20 +2,27 @@
 
 mod crash;
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use gatehouse_core::{outcome::FaultKind, ports::Knowledge as _};
+use gatehouse_core::{
+    outcome::FaultKind,
+    ports::{Knowledge as _, knowledge::Filters},
+};
 use gatehouse_stores::{KnowledgeConfig, WikiKnowledge};
 use tempfile::TempDir;
 
 use super::{Fixture, Setup};
 use crate::{
     behaviours::behaviours,
+    embedder::{TestEmbedder, Vice},
     support::{House, clock, index},
 };
 
 /// A database that is made on first use.
-struct Sqlite {
+pub(crate) struct Sqlite {
     dir: TempDir,
 }
 
@@ -80,4 +87,17 @@ async fn a_database_that_cannot_be_opened_is_unavailable_and_named() {
     }
     std::fs::remove_dir(&database).unwrap();
     assert!(graph.page("x").await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_never_answers_costs_a_search_three_seconds() {
+    let house = house().await;
+    let embedder = TestEmbedder::new("test/one", 64);
+    embedder.set(Vice::Silent);
+    let graph = house.open_by_meaning(&embedder);
+    index(&graph, &house.wiki()).await;
+    let begin = tokio::time::Instant::now();
+    let result = graph.search("dough", &Filters::default(), 5).await.unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(4) && !result.hits.is_empty());
+    assert!(result.note.unwrap().contains("did not answer within 3 s"));
 }

@@ -1,7 +1,5 @@
 //! What is found on a server: tables of another version, other encodings, no pgvector, other hosts at work.
 
-use std::sync::Arc;
-
 use gatehouse_core::{
     outcome::FaultKind,
     ports::{
@@ -13,8 +11,9 @@ use gatehouse_stores::WikiRoots;
 
 use super::{Postgres, graph_on};
 use crate::{
+    embedder::TestEmbedder,
     engines::{Fixture as _, Setup},
-    support::{House, Words, counts, index, page},
+    support::{House, counts, index, page},
 };
 
 async fn house() -> Option<House<Postgres>> {
@@ -72,7 +71,7 @@ async fn without_pgvector_words_find_pages_and_health_says_what_is_missing() {
     let role = format!("{}_user", database.name);
     database.run(&format!("CREATE ROLE {role} LOGIN; CREATE SCHEMA gatehouse AUTHORIZATION {role}")).await;
     let url = database.url().replace("gatehouse@", &format!("{role}@"));
-    let setup = Setup { embedder: Some(Arc::new(Words::default())), ..Setup::of(WikiRoots::Any) };
+    let setup = Setup { embedder: Some(TestEmbedder::new("test/one", 64)), ..Setup::of(WikiRoots::Any) };
     let graph = graph_on(&url, setup.clone());
     assert_eq!(counts(&index(&graph, &house.wiki()).await).0, 5);
     let found = graph.search("yeast", &Filters::default(), 5).await.unwrap();

@@ -1,0 +1,64 @@
+//! What callers send, and what it is when it is left out.
+
+use gatehouse_sdk::{Call, Count};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{Depth, Params};
+
+/// Items that one call returns at most, however many are asked for.
+pub(crate) const TOP_K_MAX: u32 = 20;
+
+/// Arguments of the tools that return a list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListArgs {
+    /// What you look for, in your own words; say what it is for.
+    #[schemars(length(min = 1, max = 8192))]
+    pub(crate) query: String,
+    /// How many to return, at most 20.
+    pub(crate) top_k: Option<Count>,
+    /// light: a few pages, seconds. deep: many pages, minutes.
+    pub(crate) depth: Option<Depth>,
+}
+
+/// Arguments of the study.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StudyArgs {
+    /// The question to study, in your own words.
+    #[schemars(length(min = 1, max = 8192))]
+    pub(crate) query: String,
+    /// light: a few pages, seconds. deep: many pages, minutes.
+    pub(crate) depth: Option<Depth>,
+}
+
+/// One call, with everything decided.
+pub(crate) struct Asked {
+    pub(crate) query: String,
+    pub(crate) depth: Depth,
+    /// How many items; 1 for a study.
+    pub(crate) top_k: usize,
+    /// Milliseconds that the call may take.
+    pub(crate) deadline_ms: u64,
+}
+
+impl Asked {
+    pub(crate) fn list(call: &Call<Params>, args: ListArgs) -> Self {
+        Self {
+            query: args.query,
+            depth: args.depth.unwrap_or(call.params.default_depth),
+            top_k: args.top_k.unwrap_or(call.params.default_top_k).at_most(TOP_K_MAX) as usize,
+            deadline_ms: call.deadline_ms,
+        }
+    }
+
+    pub(crate) fn study(call: &Call<Params>, args: StudyArgs) -> Self {
+        Self {
+            query: args.query,
+            depth: args.depth.unwrap_or(call.params.default_depth),
+            top_k: 1,
+            deadline_ms: call.deadline_ms,
+        }
+    }
+}

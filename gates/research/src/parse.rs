@@ -1,0 +1,87 @@
+//! JSON out of an answer, also out of one that ends in the middle: what was whole before the end counts.
+
+use gatehouse_sdk::models::Answer;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+/// Elements that are read of a list; far more than anybody may ask for.
+const ELEMENTS_MAX: usize = 200;
+
+/// What was read.
+pub(crate) struct Read<T> {
+    pub(crate) value: T,
+    /// Whether it was there to its end.
+    pub(crate) whole: bool,
+}
+
+/// The list under this key, or none where there is none to be seen.
+pub(crate) fn list(answer: &Answer, key: &str) -> Option<Read<Vec<Value>>> {
+    match answer.object(key).and_then(|mut object| object.remove(key)) {
+        Some(Value::Array(mut value)) => {
+            value.truncate(ELEMENTS_MAX);
+            Some(Read { value, whole: true })
+        }
+        Some(_) => None,
+        None => after(&answer.text, key, '[').map(elements),
+    }
+}
+
+/// The object under this key, or none where there is none to be seen.
+pub(crate) fn object(answer: &Answer, key: &str) -> Option<Read<Map<String, Value>>> {
+    match answer.object(key).and_then(|mut object| object.remove(key)) {
+        Some(Value::Object(value)) => Some(Read { value, whole: true }),
+        Some(_) => None,
+        None => after(&answer.text, key, '{').map(members),
+    }
+}
+
+/// What follows `"key": [`.
+fn after<'a>(text: &'a str, key: &str, open: char) -> Option<&'a str> {
+    let quoted = format!("\"{key}\"");
+    text.match_indices(&quoted).find_map(|(at, _)| {
+        if text[..at].ends_with('\\') {
+            return None; // Inside a string.
+        }
+        let rest = text[at + quoted.len()..].trim_start().strip_prefix(':')?;
+        rest.trim_start().strip_prefix(open)
+    })
+}
+
+fn elements(mut rest: &str) -> Read<Vec<Value>> {
+    let mut value = Vec::new();
+    while value.len() < ELEMENTS_MAX {
+        if rest.trim_start().starts_with(']') {
+            return Read { value, whole: true };
+        }
+        let Some((element, after)) = next(rest) else { break };
+        value.push(element);
+        rest = past(after, ',');
+    }
+    Read { value, whole: false }
+}
+
+fn members(mut rest: &str) -> Read<Map<String, Value>> {
+    let mut value = Map::new();
+    while value.len() < ELEMENTS_MAX {
+        if rest.trim_start().starts_with('}') {
+            return Read { value, whole: true };
+        }
+        let Some((key, after)) = next::<String>(rest) else { break };
+        let Some((member, after)) = next(past(after, ':')) else { break };
+        value.insert(key, member);
+        rest = past(after, ',');
+    }
+    Read { value, whole: false }
+}
+
+/// The value that the text begins with, and what follows it.
+fn next<T: DeserializeOwned>(rest: &str) -> Option<(T, &str)> {
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<T>();
+    let value = values.next()?.ok()?;
+    Some((value, &rest[values.byte_offset()..]))
+}
+
+fn past(rest: &str, mark: char) -> &str {
+    let rest = rest.trim_start();
+    rest.strip_prefix(mark).unwrap_or(rest)
+}

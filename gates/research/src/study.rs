@@ -1,0 +1,162 @@
+//! `research_study`: one question, studied on the web.
+
+use gatehouse_sdk::{
+    Call, Fault, Intent, Reply, Tool,
+    models::{Answer, WebSource},
+};
+use gatehouse_wiki::Lookout;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    Params,
+    args::{Asked, StudyArgs},
+    ask,
+    items::{self, Section, Texts},
+    parse, render,
+    run::{self, Run},
+    sources::{self, Evidence},
+};
+
+pub(crate) const TOOL: &str = "research_study";
+
+/// References of one study.
+const REFERENCES_MAX: usize = 30;
+
+pub(crate) static SECTIONS: [Section; 7] = [
+    section("key_takeaways", "Key Takeaways", "a list of the few sentences to remember"),
+    section("abstract", "Abstract", "the question and the answer, in one paragraph"),
+    section("background", "Background", "what one has to know to follow"),
+    section("comparison", "Comparison", "the approaches side by side, as a table where that helps"),
+    section("implementation_guide", "Implementation Guide", "how to do it, step by step, with code"),
+    section("evaluation", "Evaluation", "how to tell that it works: measures, benchmarks, known figures"),
+    section("limitations", "Limitations", "what is not known, not true everywhere, or disputed"),
+];
+
+pub(crate) static LOOKOUTS: [Lookout; 4] = [
+    Lookout { tool: "research_idea", what: "searches the web for ideas" },
+    Lookout { tool: "research_implementation", what: "searches the web for code" },
+    Lookout { tool: "search_knowledge", what: "searches the wiki" },
+    Lookout { tool: "wiki_idea_search", what: "knows principles and heuristics of the wiki" },
+];
+
+const fn section(key: &'static str, heading: &'static str, about: &'static str) -> Section {
+    Section { key, heading, about, max: 8_000, code: false }
+}
+
+/// The study. Texts are Markdown; one that is missing was not given.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Study {
+    /// The query as it was asked.
+    query: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_takeaways: Option<String>,
+    #[serde(rename = "abstract", skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    background: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comparison: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    implementation_guide: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limitations: Option<String>,
+    /// What the study names, and then the pages that the model read beside.
+    references: Vec<Reference>,
+    #[serde(flatten)]
+    run: Run,
+}
+
+/// A page.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Reference {
+    pub(crate) title: String,
+    pub(crate) url: String,
+    /// Whether the provider says that the model read that page, the site only, or none of it.
+    pub(crate) evidence: Evidence,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, StudyArgs>(TOOL)
+        .title("Study a question")
+        .description(|_| {
+            "Study one question on the web. Use it before a decision that needs more than a list. Returns key \
+             takeaways, abstract, background, comparison, implementation guide, evaluation, limitations and \
+             references with URLs. Takes up to minutes and costs money. Next, where you have them: \
+             research_idea or research_implementation for parts of it."
+        })
+        .default_from("depth", |params| params.default_depth.name().into())
+        .intent(Intent::Analyze)
+        .open_world()
+        .output::<Study>()
+        .run(answer)
+}
+
+fn answer(call: &Call<Params>, args: StudyArgs) -> Result<Reply, Fault> {
+    let asked = Asked::study(call, args);
+    let reference = json!({"title": "what the page is called", "url": "its address"});
+    let form = json!({"study": Value::Object(items::form(&SECTIONS)), "references": [reference]});
+    let answer = ask::ask(&asked, "Study the question that this JSON string asks:", &form)?;
+    let read = parse::object(&answer, "study").ok_or_else(|| run::unreadable(&answer))?;
+    let mut texts = items::texts(&SECTIONS, &read.value);
+    let listed = parse::list(&answer, "references");
+    let whole = read.whole && listed.as_ref().is_none_or(|list| list.whole);
+    let cut = run::cut(&answer, whole);
+    if texts.is_empty() && cut.is_some() {
+        return Err(run::unreadable(&answer));
+    }
+    let (references, left_out) = references(listed.map(|list| list.value).unwrap_or_default(), &answer);
+    let run = Run::new(TOOL, &asked, &answer, cut, texts.len(), left_out);
+    let text = render::study(&asked, &texts, &references, &run);
+    Reply::markdown(text).structured(&Study::new(asked.query, &mut texts, references, run))
+}
+
+impl Study {
+    fn new(query: String, texts: &mut Texts, references: Vec<Reference>, run: Run) -> Self {
+        Self {
+            query,
+            key_takeaways: texts.remove("key_takeaways"),
+            summary: texts.remove("abstract"),
+            background: texts.remove("background"),
+            comparison: texts.remove("comparison"),
+            implementation_guide: texts.remove("implementation_guide"),
+            evaluation: texts.remove("evaluation"),
+            limitations: texts.remove("limitations"),
+            references,
+            run,
+        }
+    }
+}
+
+/// What the study names, each page once, and then the pages that were read and not named. Beside it, how
+/// many references name no page.
+fn references(listed: Vec<Value>, answer: &Answer) -> (Vec<Reference>, usize) {
+    let named = listed.iter().map(|value| {
+        let map = value.as_object()?;
+        let url = items::address(map)?;
+        Some(reference(items::title(map), url, &answer.sources))
+    });
+    let named: Vec<Option<Reference>> = named.collect();
+    let left_out = named.iter().filter(|reference| reference.is_none()).count();
+    let read = answer.sources.iter().filter_map(|source| {
+        let url = sources::address(&source.url)?;
+        Some(reference(items::line(source.title.as_deref().unwrap_or_default()), url, &answer.sources))
+    });
+    let mut references: Vec<Reference> = Vec::new();
+    for reference in named.into_iter().flatten().chain(read) {
+        let page = sources::key(&reference.url);
+        let known = references.iter().any(|known| sources::key(&known.url) == page);
+        if !known && references.len() < REFERENCES_MAX {
+            references.push(reference);
+        }
+    }
+    (references, left_out)
+}
+
+fn reference(title: String, url: String, read: &[WebSource]) -> Reference {
+    let title = if title.is_empty() { sources::site(&url) } else { title };
+    Reference { title, evidence: sources::evidence(&url, read), url }
+}

@@ -1,0 +1,212 @@
+//! A JSON document as a flat list of nodes that point into its text.
+//!
+//! `serde_json::Value` would lose what a digest has to show: the digits of large numbers, keys that are
+//! there twice, and the very spelling of a row. It also copies every string. So the text is scanned once
+//! and each node says where it stands. There is no recursion: the depth is bounded by memory alone, which
+//! is a fixed multiple of the text.
+
+use std::borrow::Cow;
+
+use super::{
+    scan::{self, NotJson},
+    value::quoted,
+};
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Null, Self::Bool, Self::Number, Self::String, Self::Array, Self::Object];
+
+    /// As a sentence needs it.
+    pub(super) fn with_article(self) -> &'static str {
+        match self {
+            Self::Array => "an array",
+            Self::Object => "an object",
+            Self::Null => "null",
+            Self::Bool => "a boolean",
+            Self::Number => "a number",
+            Self::String => "a string",
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool => "boolean",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+}
+
+/// The number of a node, in the order of the text.
+pub(super) type Id = u32;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    /// Bytes of the text.
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// The node after this one and all that is in it.
+    pub(super) next: Id,
+    /// Elements, or keys.
+    pub(super) len: u32,
+    /// The container it is in, and its place there; the root is in itself.
+    pub(super) parent: Id,
+    pub(super) index: u32,
+}
+
+/// A document that was read.
+#[derive(Debug)]
+pub(super) struct Parsed<'a> {
+    text: &'a str,
+    /// A container's children follow it, each followed by its own; a key stands before its value.
+    nodes: Vec<Node>,
+}
+
+impl<'a> Parsed<'a> {
+    /// Reads a document of less than 4 GiB.
+    pub(super) fn read(text: &'a str) -> Result<Self, NotJson> {
+        Ok(Self { text, nodes: scan::nodes(text)? })
+    }
+
+    pub(super) const ROOT: Id = 0;
+
+    pub(super) fn kind(&self, id: Id) -> Kind {
+        self.nodes[id as usize].kind
+    }
+
+    /// Elements of an array, keys of an object, 0 of a scalar.
+    pub(super) fn len(&self, id: Id) -> usize {
+        self.nodes[id as usize].len as usize
+    }
+
+    /// Bytes of the node's text.
+    pub(super) fn size(&self, id: Id) -> usize {
+        let node = self.nodes[id as usize];
+        (node.end - node.start) as usize
+    }
+
+    /// The very text of the node.
+    pub(super) fn source(&self, id: Id) -> &'a str {
+        let node = self.nodes[id as usize];
+        &self.text[node.start as usize..node.end as usize]
+    }
+
+    /// The same from the key on, for a member of an object.
+    pub(super) fn keyed_source(&self, id: Id) -> &'a str {
+        let start = match self.keyed(id) {
+            true => self.nodes[id as usize - 1].start,
+            false => self.nodes[id as usize].start,
+        };
+        &self.text[start as usize..self.nodes[id as usize].end as usize]
+    }
+
+    /// Whether the node is the value of a key, which then stands right before it.
+    fn keyed(&self, id: Id) -> bool {
+        id != Self::ROOT && self.kind(self.nodes[id as usize].parent) == Kind::Object
+    }
+
+    /// What a string says, without its quotes; escapes stand as they are. For comparing.
+    pub(super) fn raw(&self, id: Id) -> &'a str {
+        let source = self.source(id);
+        source.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(source)
+    }
+
+    /// What a string says; a broken surrogate leaves the escapes as they are.
+    pub(super) fn string(&self, id: Id) -> Cow<'a, str> {
+        let raw = self.raw(id);
+        match raw.contains('\\') {
+            false => Cow::Borrowed(raw),
+            true => serde_json::from_str(self.source(id)).map_or(Cow::Borrowed(raw), Cow::Owned),
+        }
+    }
+
+    /// The elements of an array, or the values of an object.
+    pub(super) fn children(&self, id: Id) -> impl Iterator<Item = Id> {
+        self.members(id).map(|(_, value)| value)
+    }
+
+    /// The members of an object with their keys; elements of an array come with none.
+    pub(super) fn members(&self, id: Id) -> impl Iterator<Item = (Option<Id>, Id)> {
+        let node = self.nodes[id as usize];
+        let keyed = node.kind == Kind::Object;
+        let mut at = id + 1;
+        std::iter::from_fn(move || {
+            if at >= node.next {
+                return None;
+            }
+            let (key, value) = if keyed { (Some(at), at + 1) } else { (None, at) };
+            at = self.nodes[value as usize].next;
+            Some((key, value))
+        })
+    }
+
+    /// Where a node stands, for a reader: `$.items[3].name`.
+    pub(super) fn path(&self, id: Id) -> String {
+        let mut steps: Vec<String> = Vec::new();
+        let mut at = id;
+        while at != Self::ROOT && steps.len() < MAX_STEPS {
+            let node = self.nodes[at as usize];
+            steps.push(match self.keyed(at) {
+                true => step(&self.string(at - 1)),
+                false => format!("[{}]", node.index),
+            });
+            at = node.parent;
+        }
+        let beginning = if at == Self::ROOT { "$" } else { "$…" };
+        let steps = steps.iter().rev().map(String::as_str);
+        std::iter::once(beginning).chain(steps).collect()
+    }
+}
+
+/// Longer paths are cut at their beginning: a document may be as deep as it is long.
+const MAX_STEPS: usize = 24;
+
+/// A key as a step of a path.
+pub(super) fn step(key: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '$';
+    if !key.is_empty() && key.len() <= 60 && key.chars().all(plain) {
+        format!(".{key}")
+    } else {
+        format!("[{}]", quoted(key, 60))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_keep_their_spelling_and_their_place() {
+        let text = r#" {"a": [1.50, 123456789012345678901234567890], "b c": {"d": "\u00e9\n"}, "a": null} "#;
+        let document = Parsed::read(text).unwrap();
+        let members: Vec<_> = document.members(Parsed::ROOT).collect();
+        assert_eq!(document.len(Parsed::ROOT), 3);
+        let numbers: Vec<_> = document.children(members[0].1).collect();
+        assert_eq!(document.source(numbers[1]), "123456789012345678901234567890");
+        assert_eq!(document.path(numbers[1]), "$.a[1]");
+        assert_eq!(document.keyed_source(numbers[1]), document.source(numbers[1]));
+        let inner = document.children(members[1].1).next().unwrap();
+        assert_eq!((document.string(inner).as_ref(), document.raw(inner)), ("é\n", "\\u00e9\\n"));
+        assert_eq!(document.keyed_source(inner), "\"d\": \"\\u00e9\\n\"");
+        assert_eq!(document.path(inner), "$[\"b c\"].d");
+        let deep = format!("{}{}", "[".repeat(50), "]".repeat(50));
+        let document_of_lists = Parsed::read(&deep).unwrap();
+        assert_eq!(document_of_lists.path(49), format!("$…{}", "[0]".repeat(24)));
+        assert_eq!((document.kind(members[2].1), document.nodes.len()), (Kind::Null, 11));
+    }
+}

@@ -1,0 +1,112 @@
+//! Puts sections of lines together so that they cost no more than a number of tokens.
+
+use gatehouse_core::ports::{TokenCounter, text::Encoding};
+
+use crate::Tokens;
+
+/// Lines that belong together, the most important first.
+pub(super) struct Section {
+    /// Stands above the lines; empty for none, and then the lines are a list.
+    pub(super) title: &'static str,
+    /// Hundredths of the budget that it may take before every other section had its share.
+    pub(super) share: usize,
+    pub(super) lines: Vec<String>,
+}
+
+/// What fitted.
+pub(super) struct Fitted {
+    pub(super) text: String,
+    /// Tokens (o200k_base) of `text`.
+    pub(super) tokens: usize,
+    /// Which lines of each section are in it.
+    pub(super) kept: Vec<Vec<bool>>,
+}
+
+/// The lines that fit `budget` tokens: first each section's share, then what is left over in their order.
+pub(super) fn fit(sections: &[Section], budget: usize) -> Fitted {
+    let mut kept: Vec<Vec<bool>> = sections.iter().map(|s| vec![false; s.lines.len()]).collect();
+    let mut left = budget;
+    for shared in [true, false] {
+        for (section, kept) in sections.iter().zip(&mut kept) {
+            let mut allowed = if shared { left.min(budget * section.share / 100) } else { left };
+            for (line, kept_line) in section.lines.iter().zip(0..) {
+                let first = !kept.iter().any(|kept| *kept);
+                let title = if first { cost(section.title, allowed) } else { Some(0) };
+                let needed = title.and_then(|title| Some(title + cost(line, allowed)? + BULLET));
+                let Some(needed) = needed.filter(|needed| !kept[kept_line] && *needed <= allowed) else {
+                    continue;
+                };
+                kept[kept_line] = true;
+                allowed -= needed;
+                left -= needed;
+            }
+        }
+    }
+    let mut text = print(sections, &kept);
+    let mut tokens = Tokens.count(&text, Encoding::O200k);
+    // Counts of lines do not quite add up to the count of the whole, so the last word is the counter's.
+    while tokens > budget {
+        let last = kept.iter_mut().rev().find_map(|kept| kept.iter_mut().rev().find(|kept| **kept));
+        let Some(last) = last else { break };
+        *last = false;
+        text = print(sections, &kept);
+        tokens = Tokens.count(&text, Encoding::O200k);
+    }
+    Fitted { text, tokens, kept }
+}
+
+/// What a list mark and a line end cost at most.
+const BULLET: usize = 2;
+
+fn cost(line: &str, most: usize) -> Option<usize> {
+    Tokens.count_up_to(line, most, Encoding::O200k)
+}
+
+fn print(sections: &[Section], kept: &[Vec<bool>]) -> String {
+    let mut text = String::new();
+    for (section, kept) in sections.iter().zip(kept) {
+        let lines: Vec<&String> =
+            section.lines.iter().zip(kept).filter(|(_, kept)| **kept).map(|(l, _)| l).collect();
+        if lines.is_empty() {
+            continue;
+        }
+        if !section.title.is_empty() {
+            text.push_str(section.title);
+            text.push('\n');
+        }
+        for line in lines {
+            text.push_str(if section.title.is_empty() { "- " } else { "" });
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sections() -> [Section; 2] {
+        let lines = |word: &str| (0..50).map(|i| format!("{word} number {i}")).collect();
+        [
+            Section { title: "", share: 30, lines: lines("first") },
+            Section { title: "More:", share: 30, lines: lines("second") },
+        ]
+    }
+
+    #[test]
+    fn every_section_gets_its_share_and_the_rest_is_used() {
+        let fitted = fit(&sections(), 200);
+        assert!(fitted.tokens <= 200 && fitted.tokens > 160, "{}", fitted.tokens);
+        assert!(fitted.text.starts_with("- first number 0\n"));
+        assert!(fitted.text.contains("More:\nsecond number 0\n"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_with_its_title() {
+        let fitted = fit(&sections(), 7);
+        assert_eq!(fitted.text, "- first number 0\n");
+        assert_eq!(fit(&sections(), 2).text, "");
+    }
+}

@@ -1,0 +1,83 @@
+//! Reads numbers and dates from text, and compares numbers that are too large for a float.
+
+use std::cmp::Ordering;
+
+/// The number that a text is, as JSON would write it. None for `NaN`, words, hexadecimal and what is too
+/// large for a float.
+pub(super) fn number(text: &str) -> Option<f64> {
+    let allowed = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E');
+    let starts = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    if !starts || text.len() > 400 || !text.bytes().all(allowed) {
+        return None;
+    }
+    text.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+/// Compares two JSON numbers that are the same float. Only whole numbers in plain digits are told apart.
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    let whole = |s: &str| s.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
+    if !whole(a) || !whole(b) || a.starts_with('-') != b.starts_with('-') {
+        return Ordering::Equal;
+    }
+    // JSON has no leading zeros, so the longer is the larger.
+    let order = a.len().cmp(&b.len()).then_with(|| a.cmp(b));
+    if a.starts_with('-') { order.reverse() } else { order }
+}
+
+/// Seconds since 1970 of `YYYY-MM-DD`, with or without a time of day; zones and fractions are left aside.
+pub(super) fn date(text: &str) -> Option<f64> {
+    let digits = |from: usize, to: usize| -> Option<i64> {
+        let part = text.get(from..to)?;
+        part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())?
+    };
+    let bytes = text.as_bytes();
+    if !(10..=40).contains(&text.len()) || bytes[4] != b'-' || bytes[7] != b'-' {
+        return None;
+    }
+    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let time = match bytes.get(10) {
+        None => 0,
+        Some(b'T' | b' ' | b't') => {
+            digits(11, 13)? * 3600 + digits(14, 16).unwrap_or(0) * 60 + digits(17, 19).unwrap_or(0)
+        }
+        Some(_) => return None,
+    };
+    // Days of the civil calendar, with years that begin in March so that a leap day ends one.
+    let year = if month <= 2 { year - 1 } else { year };
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year;
+    Some(((days - 719_468) * 86_400 + time) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_are_numbers() {
+        assert_eq!(number("-1.5e3"), Some(-1500.0));
+        for text in ["", "NaN", "inf", "0x10", "1.2.3", "1e999", "-", "12 ", "1,5"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_are_seconds() {
+        assert_eq!(date("1970-01-01"), Some(0.0));
+        assert_eq!(date("2000-03-01T00:00:00Z"), Some(951_868_800.0));
+        assert_eq!(date("2024-02-29 12:30:15.123+02:00"), Some(1_709_209_815.0));
+        for text in ["2024-13-01", "2024-1-1", "20240101", "2024-01-01x", "日本日本-01-01"] {
+            assert_eq!(date(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_compare_by_value() {
+        assert_eq!(compare("10000000000000000001", "10000000000000000002"), Ordering::Less);
+        assert_eq!(compare("-10000000000000000001", "-10000000000000000002"), Ordering::Greater);
+        assert_eq!(compare("1.0", "1"), Ordering::Equal);
+    }
+}

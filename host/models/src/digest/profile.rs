@@ -1,0 +1,299 @@
+//! Finds the structure of a document: which places mean the same thing.
+//!
+//! All elements of a list stand for one place (`$.items[]`), and so do all values of an object that is
+//! used as a map (`$.versions.*`); the keys of a record are places of their own. Places that the same rows
+//! have are the columns of one table, however deep the rows are nested.
+
+use std::collections::HashMap;
+
+use super::document::{Id, Kind, Parsed, step};
+
+/// Places that are told apart; a document may have as many as it has nodes.
+const MAX_PLACES: usize = 600;
+
+/// How deep places are followed.
+const MAX_DEPTH: usize = 24;
+
+/// An object with more different keys is a map.
+const MAX_KEYS: usize = 4096;
+
+/// Lists of at most this many elements, all of one length, may be rows without keys.
+const MAX_TUPLE: usize = 32;
+
+/// One place of the document, and what stands there.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// For a reader: `$.items[].price`.
+    pub(super) name: String,
+    /// The values that stand there, in the order of the document.
+    pub(super) values: Vec<Id>,
+    /// How many rows could have it.
+    pub(super) rows: usize,
+    /// The place whose values are the rows that this one is a column of; a row is its own.
+    pub(super) table: usize,
+    /// The place above it.
+    pub(super) parent: usize,
+    /// Whether its values are rows: elements of a list, values of a map, or the document.
+    pub(super) is_row: bool,
+    /// How many times an object has a key that it had before.
+    pub(super) doubled: usize,
+}
+
+impl Place {
+    /// The last step of its name.
+    pub(super) fn key(&self) -> &str {
+        self.name.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+/// The places of a document, each after the one above it.
+pub(super) fn places(document: &Parsed<'_>) -> Vec<Place> {
+    let mut finder = Finder { document, places: Vec::new() };
+    let root = Place {
+        name: "$".into(),
+        values: vec![Parsed::ROOT],
+        rows: 1,
+        table: 0,
+        parent: 0,
+        is_row: true,
+        doubled: 0,
+    };
+    finder.explore(root, 0);
+    finder.places
+}
+
+struct Finder<'d, 'a> {
+    document: &'d Parsed<'a>,
+    places: Vec<Place>,
+}
+
+/// A key and what stands under it.
+struct Group {
+    key: Id,
+    values: Vec<Id>,
+    last: Id,
+}
+
+enum Grouped {
+    Record { groups: Vec<Group>, doubled: usize },
+    Map(Vec<Id>),
+}
+
+impl Finder<'_, '_> {
+    fn explore(&mut self, place: Place, depth: usize) {
+        if self.places.len() >= MAX_PLACES {
+            return;
+        }
+        let index = self.places.len();
+        let of = |kind: Kind| -> Vec<Id> {
+            place.values.iter().copied().filter(|v| self.document.kind(*v) == kind).collect()
+        };
+        let (lists, objects) = (of(Kind::Array), of(Kind::Object));
+        let (name, table) = (place.name.clone(), place.table);
+        self.places.push(place);
+        if depth >= MAX_DEPTH {
+            return;
+        }
+        if !lists.is_empty() {
+            self.lists(&name, index, table, &lists, depth);
+        }
+        if objects.is_empty() {
+            return;
+        }
+        match self.group(&objects) {
+            Grouped::Map(values) => self.rows(format!("{name}.*"), index, values, depth),
+            Grouped::Record { groups, doubled } => {
+                self.places[index].doubled = doubled;
+                for group in groups {
+                    let name = format!("{name}{}", step(&self.document.string(group.key)));
+                    self.column(name, index, table, group.values, objects.len(), depth);
+                }
+            }
+        }
+    }
+
+    fn lists(&mut self, name: &str, index: usize, table: usize, lists: &[Id], depth: usize) {
+        let width = self.document.len(lists[0]);
+        let tuple = lists.len() >= 8
+            && (2..=MAX_TUPLE).contains(&width)
+            && lists.iter().all(|list| self.document.len(*list) == width);
+        if !tuple {
+            let values: Vec<Id> = lists.iter().flat_map(|list| self.document.children(*list)).collect();
+            return self.rows(format!("{name}[]"), index, values, depth);
+        }
+        let mut columns = vec![Vec::with_capacity(lists.len()); width];
+        for list in lists {
+            self.document.children(*list).zip(&mut columns).for_each(|(value, column)| column.push(value));
+        }
+        for (n, values) in columns.into_iter().enumerate() {
+            self.column(format!("{name}[{n}]"), index, table, values, lists.len(), depth);
+        }
+    }
+
+    fn rows(&mut self, name: String, parent: usize, values: Vec<Id>, depth: usize) {
+        if !values.is_empty() {
+            let (rows, table) = (values.len(), self.places.len());
+            self.explore(Place { name, values, rows, table, parent, is_row: true, doubled: 0 }, depth + 1);
+        }
+    }
+
+    fn column(
+        &mut self,
+        name: String,
+        parent: usize,
+        table: usize,
+        values: Vec<Id>,
+        rows: usize,
+        depth: usize,
+    ) {
+        self.explore(Place { name, values, rows, table, parent, is_row: false, doubled: 0 }, depth + 1);
+    }
+
+    fn group(&self, objects: &[Id]) -> Grouped {
+        let everything = || objects.iter().flat_map(|object| self.document.children(*object)).collect();
+        let mut groups: Vec<Group> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        let mut doubled = 0;
+        for object in objects {
+            // Rows mostly have the same keys in the same order, so the next group is tried first.
+            let mut guess = 0;
+            for (key, value) in self.document.members(*object) {
+                let Some(key) = key else { continue };
+                let name = self.document.raw(key);
+                let at = match groups.get(guess) {
+                    Some(group) if self.document.raw(group.key) == name => guess,
+                    _ => *known.entry(name).or_insert(groups.len()),
+                };
+                guess = at + 1;
+                match groups.get_mut(at) {
+                    None => groups.push(Group { key, values: vec![value], last: *object }),
+                    Some(group) => {
+                        doubled += usize::from(group.last == *object);
+                        group.last = *object;
+                        group.values.push(value);
+                    }
+                }
+                if groups.len() > MAX_KEYS {
+                    return Grouped::Map(everything());
+                }
+            }
+        }
+        if self.is_map(objects, &groups) {
+            Grouped::Map(everything())
+        } else {
+            Grouped::Record { groups, doubled }
+        }
+    }
+
+    /// Whether keys are data and not names: many, seldom shared, and with values that are alike.
+    fn is_map(&self, objects: &[Id], groups: &[Group]) -> bool {
+        let members: usize = groups.iter().map(|g| g.values.len()).sum();
+        let presence = members as f64 / (groups.len() * objects.len()).max(1) as f64;
+        let shared = objects.len() > 1 && presence >= 0.25;
+        if groups.len() < 6 || shared {
+            return false;
+        }
+        let values: Vec<Id> = groups.iter().flat_map(|g| g.values.iter().copied()).take(400).collect();
+        let Some(kind) = self.common_kind(&values) else { return false };
+        let data = groups.iter().filter(|g| looks_like_data(self.document.raw(g.key))).count();
+        let data = data * 2 >= groups.len();
+        match kind {
+            Kind::Object => self.alike(&values) && (data || groups.len() >= 8),
+            _ => groups.len() >= 24 || data,
+        }
+    }
+
+    /// The kind of nine in ten values that are not null.
+    fn common_kind(&self, values: &[Id]) -> Option<Kind> {
+        let kinds: Vec<Kind> =
+            values.iter().map(|v| self.document.kind(*v)).filter(|k| *k != Kind::Null).collect();
+        let of = |kind: Kind| kinds.iter().filter(|k| **k == kind).count();
+        Kind::ALL.into_iter().find(|kind| of(*kind) > 0 && of(*kind) * 10 >= kinds.len() * 9)
+    }
+
+    /// Whether objects share most of their keys.
+    fn alike(&self, objects: &[Id]) -> bool {
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        let keys = |object: Id| {
+            self.document.members(object).take(64).filter_map(|(k, _)| k).map(|k| self.document.raw(k))
+        };
+        for key in objects.iter().flat_map(|object| keys(*object)) {
+            *times.entry(key).or_default() += 1;
+        }
+        let total: usize = times.values().sum();
+        let common: usize = times.values().filter(|n| **n * 5 >= objects.len() * 2).sum();
+        common * 10 >= total * 6
+    }
+}
+
+/// Names of fields are words; names, versions, dates, paths and numbers as keys are data.
+fn looks_like_data(key: &str) -> bool {
+    key.contains(|c: char| c.is_ascii_digit() || matches!(c, '.' | '/' | '-' | '@' | ':' | ' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<(String, usize, bool)> {
+        let document = Parsed::read(text).unwrap();
+        places(&document).into_iter().map(|p| (p.name, p.values.len(), p.is_row)).collect()
+    }
+
+    fn named(names: &[(&str, usize, bool)]) -> Vec<(String, usize, bool)> {
+        names.iter().map(|(n, v, r)| ((*n).to_owned(), *v, *r)).collect()
+    }
+
+    #[test]
+    fn rows_are_one_place_and_their_keys_columns() {
+        let text = r#"{"n": 2, "items": [{"a": 1, "b": {"c": []}}, {"a": 2}, 3]}"#;
+        assert_eq!(
+            names(text),
+            named(&[
+                ("$", 1, true),
+                ("$.n", 1, false),
+                ("$.items", 1, false),
+                ("$.items[]", 3, true),
+                ("$.items[].a", 2, false),
+                ("$.items[].b", 1, false),
+                ("$.items[].b.c", 1, false),
+            ])
+        );
+    }
+
+    #[test]
+    fn an_object_used_as_a_map_is_rows() {
+        let versions: Vec<String> = (0..9).map(|i| format!("\"1.{i}.0\": {{\"size\": {i}}}")).collect();
+        let text = format!("{{\"versions\": {{{}}}, \"a\": 1}}", versions.join(","));
+        assert!(names(&text).contains(&("$.versions.*".into(), 9, true)));
+        assert!(names(&text).contains(&("$.versions.*.size".into(), 9, false)));
+    }
+
+    #[test]
+    fn a_record_of_mixed_values_is_no_map() {
+        let text =
+            r#"{"a": 1, "b": "x", "c": true, "d": null, "e": [], "f": {}, "g": 2, "h": "y", "i-1": 3}"#;
+        assert!(names(text).contains(&("$.h".into(), 1, false)));
+    }
+
+    #[test]
+    fn lists_of_one_length_are_rows_without_keys() {
+        let rows: Vec<String> = (0..10).map(|i| format!("[{i}, \"x\"]")).collect();
+        assert!(names(&format!("[{}]", rows.join(","))).contains(&("$[][1]".into(), 10, false)));
+    }
+
+    #[test]
+    fn doubled_keys_are_counted() {
+        let document = Parsed::read(r#"[{"a": 1, "a": 2}, {"a": 3}]"#).unwrap();
+        assert_eq!(places(&document)[1].doubled, 1);
+    }
+
+    #[test]
+    fn places_are_bounded() {
+        let deep = format!("{}1{}", "{\"k\":[".repeat(5000), "]}".repeat(5000));
+        assert!(names(&deep).len() <= MAX_PLACES);
+        let wide: Vec<String> =
+            (0..5000).map(|i| format!("\"k{}\": {i}", "x".repeat(i % 7) + &i.to_string())).collect();
+        assert!(names(&format!("{{{}}}", wide.join(","))).len() <= MAX_PLACES);
+    }
+}

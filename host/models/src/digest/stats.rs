@@ -1,0 +1,180 @@
+//! What the values of one place have in common: kinds, frequent values, ranges.
+
+use std::{cmp::Ordering, collections::HashMap};
+
+use super::{
+    document::{Id, Kind, Parsed},
+    measure,
+};
+
+/// The statistics of one place.
+#[derive(Debug)]
+pub(super) struct Stats {
+    /// How many values there are of each of [`Kind::ALL`].
+    kinds: [usize; 6],
+    /// The different scalars, the most frequent first, then in the order of the document.
+    pub(super) scalars: Vec<Scalar>,
+    /// The spread of what can be measured.
+    pub(super) spread: Option<Spread>,
+}
+
+/// How often a scalar occurs, and where it stands first.
+pub(super) type Scalar = (usize, Id);
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    Number,
+    /// Numbers that are written as strings.
+    NumberInText,
+    /// Dates and times of ISO 8601, in seconds.
+    Date,
+    /// Elements of lists.
+    Elements,
+    /// Characters of strings, by their bytes.
+    Length,
+}
+
+/// How measured values are spread. Values are those of the document, never computed ones, so that large
+/// numbers keep their digits.
+#[derive(Debug)]
+pub(super) struct Spread {
+    pub(super) scale: Scale,
+    /// Ascending.
+    pub(super) values: Vec<(f64, Id)>,
+    /// The median distance to the median.
+    pub(super) mad: f64,
+}
+
+impl Spread {
+    pub(super) fn min(&self) -> (f64, Id) {
+        self.values[0]
+    }
+
+    pub(super) fn max(&self) -> (f64, Id) {
+        self.values[self.values.len() - 1]
+    }
+
+    /// The lower of two medians.
+    pub(super) fn median(&self) -> (f64, Id) {
+        self.values[(self.values.len() - 1) / 2]
+    }
+}
+
+impl Stats {
+    pub(super) fn of(document: &Parsed<'_>, values: &[Id]) -> Self {
+        let mut kinds = [0; 6];
+        let mut scalars: Vec<Scalar> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        for id in values {
+            let kind = document.kind(*id);
+            kinds[kind as usize] += 1;
+            if matches!(kind, Kind::Array | Kind::Object) {
+                continue;
+            }
+            let at = *known.entry(document.source(*id)).or_insert(scalars.len());
+            match scalars.get_mut(at) {
+                Some(scalar) => scalar.0 += 1,
+                None => scalars.push((1, *id)),
+            }
+        }
+        // Stable, so equally frequent ones keep the order of the document.
+        scalars.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
+        Self { kinds, scalars, spread: spread(document, values, kinds) }
+    }
+
+    pub(super) fn kind(&self, kind: Kind) -> usize {
+        self.kinds[kind as usize]
+    }
+
+    /// The kinds that occur, the most frequent first.
+    pub(super) fn kinds(&self) -> Vec<(Kind, usize)> {
+        let mut kinds: Vec<_> =
+            Kind::ALL.into_iter().map(|k| (k, self.kind(k))).filter(|(_, n)| *n > 0).collect();
+        kinds.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        kinds
+    }
+
+    /// The scalars that occur more than once in fifty values, where these are nine in ten: then a place holds
+    /// categories, and the others are the rare ones.
+    pub(super) fn categories(&self) -> Option<(&[Scalar], &[Scalar])> {
+        let all: usize = self.scalars.iter().map(|(n, _)| n).sum();
+        let frequent = self.scalars.partition_point(|(n, _)| *n > 1 && *n * 50 > all);
+        let (frequent, rare) = self.scalars.split_at(frequent);
+        let covered: usize = frequent.iter().map(|(n, _)| n).sum();
+        (!frequent.is_empty() && covered * 10 >= all * 9 - 9).then_some((frequent, rare))
+    }
+}
+
+/// The spread of the kind that most values have, in the finest scale that nine in ten of them fit.
+fn spread(document: &Parsed<'_>, values: &[Id], kinds: [usize; 6]) -> Option<Spread> {
+    let of = |kind: Kind, measure: &dyn Fn(&str, Id) -> Option<f64>| -> Option<Vec<(f64, Id)>> {
+        let found: Vec<_> = values
+            .iter()
+            .filter(|id| document.kind(**id) == kind)
+            .filter_map(|id| Some((measure(document.raw(*id), *id)?, *id)))
+            .collect();
+        (!found.is_empty() && found.len() * 10 >= kinds[kind as usize] * 9).then_some(found)
+    };
+    let most = Kind::ALL.into_iter().filter(|k| *k != Kind::Null).max_by_key(|kind| kinds[*kind as usize])?;
+    let (scale, mut values) = match most {
+        Kind::Number => (Scale::Number, of(most, &|text, _| measure::number(text))?),
+        Kind::Array => (Scale::Elements, of(most, &|_, id| Some(document.len(id) as f64))?),
+        Kind::String => of(most, &|text, _| measure::number(text))
+            .map(|v| (Scale::NumberInText, v))
+            .or_else(|| Some((Scale::Date, of(most, &|text, _| measure::date(text))?)))
+            .or_else(|| Some((Scale::Length, of(most, &|text, _| Some(text.len() as f64))?)))?,
+        Kind::Null | Kind::Bool | Kind::Object => return None,
+    };
+    let exact = |a: Id, b: Id| match scale {
+        Scale::Number => measure::compare(document.source(a), document.source(b)),
+        _ => Ordering::Equal,
+    };
+    values.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| exact(a.1, b.1)));
+    let mut spread = Spread { scale, values, mad: 0.0 };
+    let median = spread.median().0;
+    let mut distances: Vec<f64> = spread.values.iter().map(|(v, _)| (v - median).abs()).collect();
+    let middle = (distances.len() - 1) / 2;
+    spread.mad = *distances.select_nth_unstable_by(middle, f64::total_cmp).1;
+    Some(spread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of<T>(text: &str, look: impl Fn(&Parsed<'_>, Stats) -> T) -> T {
+        let document = Parsed::read(text).unwrap();
+        let values: Vec<Id> = document.children(Parsed::ROOT).collect();
+        look(&document, Stats::of(&document, &values))
+    }
+
+    #[test]
+    fn large_numbers_are_compared_by_their_digits() {
+        // All four are one and the same f64.
+        let text = "[9007199254740993000001, 9007199254740993000003, 9007199254740993000000, 9007199254740993000002]";
+        let (min, max) = of(text, |d, s| {
+            let spread = s.spread.unwrap();
+            (d.source(spread.min().1).to_owned(), d.source(spread.max().1).to_owned())
+        });
+        assert_eq!((min.as_str(), max.as_str()), ("9007199254740993000000", "9007199254740993000003"));
+    }
+
+    #[test]
+    fn numbers_and_dates_in_strings_are_measured() {
+        let scale = |text: &str| of(text, |_, s| s.spread.map(|s| (s.scale, s.median().0, s.mad)));
+        assert_eq!(scale(r#"["1.5", "2", "30"]"#), Some((Scale::NumberInText, 2.0, 0.5)));
+        assert_eq!(scale(r#"["1970-01-01", "1970-01-02T00:00:01Z"]"#), Some((Scale::Date, 0.0, 0.0)));
+        assert_eq!(scale(r#"["a", "bcd", "nan"]"#), Some((Scale::Length, 3.0, 0.0)));
+        assert_eq!(scale("[[], [1, 2], [1]]"), Some((Scale::Elements, 1.0, 1.0)));
+        assert_eq!(scale("[null, true]"), None);
+    }
+
+    #[test]
+    fn categories_are_what_most_values_are() {
+        let text = format!("[{}, \"odd\"]", ["\"ok\"", "\"late\""].repeat(30).join(","));
+        let (frequent, rare) = of(&text, |_, s| s.categories().map(|(f, r)| (f.len(), r.len()))).unwrap();
+        assert_eq!((frequent, rare), (2, 1));
+        assert!(of("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", |_, s| s.categories().is_none()));
+    }
+}

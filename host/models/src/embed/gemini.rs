@@ -1,0 +1,82 @@
+//! `:batchEmbedContents` of Gemini.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault,
+    ports::embed::{EmbedFor, Embedder, Vector},
+};
+use serde_json::{Value, json};
+
+use super::batch::{self, Ask, Limits};
+use crate::provider::Provider;
+
+/// Numbers of a vector: the model has 3,072 of which the first 768 keep nearly all it knows.
+const DIMENSION: usize = 768;
+
+/// The model reads 2,048 tokens; more than 16 bytes a token are not text.
+const MAX_BYTES: usize = 32 << 10;
+
+pub(crate) struct GeminiEmbedder {
+    provider: Provider,
+    version: String,
+    /// As the provider calls it.
+    bare: String,
+    model: String,
+}
+
+impl GeminiEmbedder {
+    pub(crate) fn new(provider: Provider, version: String, bare: String) -> Self {
+        let model = provider.model(&bare);
+        Self { provider, version, bare, model }
+    }
+}
+
+#[async_trait]
+impl Embedder for GeminiEmbedder {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+        batch::embed(self, texts, purpose).await
+    }
+}
+
+impl Ask for GeminiEmbedder {
+    fn provider(&self) -> &Provider {
+        &self.provider
+    }
+
+    /// It takes a hundred texts at once.
+    fn limits(&self) -> Limits {
+        Limits { texts: 100, bytes: 512 << 10 }
+    }
+
+    fn prepare<'a>(&self, text: &'a str, _purpose: EmbedFor) -> Cow<'a, str> {
+        Cow::Borrowed(&text[..text.floor_char_boundary(MAX_BYTES)])
+    }
+
+    fn request(&self, texts: &[&str], purpose: EmbedFor) -> (String, Value) {
+        let task = match purpose {
+            EmbedFor::Query => "RETRIEVAL_QUERY",
+            EmbedFor::Document => "RETRIEVAL_DOCUMENT",
+        };
+        let request = |text: &&str| {
+            json!({
+                "model": format!("models/{}", self.bare),
+                "content": { "parts": [{ "text": text }] },
+                "taskType": task,
+                "outputDimensionality": DIMENSION,
+            })
+        };
+        let requests: Vec<Value> = texts.iter().map(request).collect();
+        let path = format!("{}/models/{}:batchEmbedContents", self.version, self.bare);
+        (path, json!({ "requests": requests }))
+    }
+
+    fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>> {
+        answer["embeddings"].as_array()?.iter().map(|item| batch::numbers(&item["values"])).collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! `POST /embeddings` of OpenAI, and of servers that speak its API.
+
+use std::borrow::Cow;
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault,
+    ports::embed::{EmbedFor, Embedder, Vector},
+};
+use serde_json::{Value, json};
+
+use super::batch::{self, Ask, Limits};
+use crate::{config::ProviderName, provider::Provider};
+
+/// The most tokens of a text; a longer one would fail the whole request.
+const MAX_TOKENS: usize = 8191;
+
+/// A text of more bytes is cut before its tokens are counted.
+const MAX_BYTES: usize = 128 << 10;
+
+pub(crate) struct OpenAiEmbedder {
+    provider: Provider,
+    /// As the provider calls it.
+    bare: String,
+    model: String,
+}
+
+impl OpenAiEmbedder {
+    pub(crate) fn new(provider: Provider, bare: String) -> Self {
+        let model = provider.model(&bare);
+        Self { provider, bare, model }
+    }
+}
+
+#[async_trait]
+impl Embedder for OpenAiEmbedder {
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+        batch::embed(self, texts, purpose).await
+    }
+}
+
+impl Ask for OpenAiEmbedder {
+    fn provider(&self) -> &Provider {
+        debug_assert_eq!(self.provider.name(), ProviderName::OpenAi);
+        &self.provider
+    }
+
+    /// It takes 2,048 texts and 300,000 tokens; answers of so many vectors would be too large.
+    fn limits(&self) -> Limits {
+        Limits { texts: 96, bytes: 256 << 10 }
+    }
+
+    fn prepare<'a>(&self, text: &'a str, _purpose: EmbedFor) -> Cow<'a, str> {
+        let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+        // No token is shorter than a byte.
+        if text.len() <= MAX_TOKENS {
+            return Cow::Borrowed(text);
+        }
+        let tokenizer = bpe_openai::cl100k_base();
+        let tokens = tokenizer.encode(text);
+        let Some(kept) = tokens.get(..MAX_TOKENS) else { return Cow::Borrowed(text) };
+        // Half a character may be left at the end.
+        let kept = (0..4).find_map(|less| tokenizer.decode(&kept[..MAX_TOKENS - less]));
+        Cow::Owned(kept.unwrap_or_else(|| text[..text.floor_char_boundary(MAX_TOKENS)].to_owned()))
+    }
+
+    fn request(&self, texts: &[&str], _purpose: EmbedFor) -> (String, Value) {
+        let body = json!({ "model": self.bare, "input": texts, "encoding_format": "float" });
+        ("embeddings".to_owned(), body)
+    }
+
+    fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>> {
+        let data = answer["data"].as_array()?;
+        let mut found: Vec<(u64, Vec<f32>)> = data
+            .iter()
+            .enumerate()
+            .map(|(number, item)| {
+                let index = item["index"].as_u64().unwrap_or(number as u64);
+                Some((index, batch::numbers(&item["embedding"])?))
+            })
+            .collect::<Option<_>>()?;
+        found.sort_by_key(|(index, _)| *index);
+        let in_order = found.iter().enumerate().all(|(number, (index, _))| *index == number as u64);
+        in_order.then(|| found.into_iter().map(|(_, vector)| vector).collect())
+    }
+}

@@ -1,0 +1,120 @@
+//! What a text is about, where no query says what is wanted.
+//!
+//! A chunk counts for how near it is to all the others (the centroid), for how early it stands, and for the
+//! terms in it that the text keeps coming back to; what repeats a chosen chunk counts less (maximal
+//! marginal relevance, Carbonell and Goldstein 1998). Weights are those that did best over READMEs, where
+//! the beginning tells most, and meetings, where it tells little; ranking by a graph of sentences did no
+//! better than chance there.
+
+use std::collections::HashMap;
+
+use super::{
+    rank::shares,
+    vectors::{Vectors, dot},
+};
+use crate::bm25::each_word;
+
+const POSITION: f64 = 0.6;
+const RECURRENT: f64 = 0.3;
+
+/// How much a chunk's own worth counts beside what it repeats.
+const OWN: f64 = 0.7;
+
+/// Chunks that are chosen with an eye on repetition; later ones go by their worth alone, so that the price
+/// does not grow with the square of the text.
+const CHOSEN: usize = 200;
+
+/// One score a chunk: the more, the sooner it is taken.
+pub(super) fn ranks(chunks: &[&str]) -> Vec<f64> {
+    let vectors = Vectors::of_model(chunks).unwrap_or_else(|| Vectors::of_words(chunks));
+    let centroid = vectors.centroid();
+    let central = shares(vectors.0.iter().map(|v| f64::from(dot(v, &centroid).max(0.0))).collect());
+    let recurrent = shares(recurrent(chunks));
+    let last = chunks.len().saturating_sub(1).max(1) as f64;
+    let worth = |i: usize| central[i] + POSITION * (1.0 - i as f64 / last) + RECURRENT * recurrent[i];
+    let worth: Vec<f64> = (0..chunks.len()).map(worth).collect();
+    choose(&shares(worth), &vectors)
+}
+
+/// Ranks by worth, less what was chosen before.
+fn choose(worth: &[f64], vectors: &Vectors) -> Vec<f64> {
+    let mut ranks = worth.to_vec();
+    let mut nearest = vec![0.0_f64; worth.len()];
+    let mut left: Vec<usize> = (0..worth.len()).collect();
+    for turn in 0..CHOSEN.min(worth.len()) {
+        let value = |i: usize| OWN * worth[i] - (1.0 - OWN) * nearest[i];
+        // The first of equals, so that the order of the text decides.
+        let best = (0..left.len()).rev().max_by(|a, b| value(left[*a]).total_cmp(&value(left[*b])));
+        let Some(best) = best else { break };
+        let chosen = left.remove(best);
+        // Above every one that is not chosen, whose rank is at most 1.
+        ranks[chosen] = 2.0 + (CHOSEN - turn) as f64;
+        for i in &left {
+            nearest[*i] = nearest[*i].max(f64::from(dot(&vectors.0[*i], &vectors.0[chosen])));
+        }
+    }
+    ranks
+}
+
+/// For each chunk the terms in it that come back through the text, each by the logarithm of how often.
+fn recurrent(chunks: &[&str]) -> Vec<f64> {
+    // Times in all, chunks it is in, the last of them.
+    let mut terms: HashMap<String, (f64, usize, usize)> = HashMap::new();
+    for (number, chunk) in chunks.iter().enumerate() {
+        each_word(chunk, |word| match terms.get_mut(word) {
+            Some((times, chunks, last)) => {
+                *times += 1.0;
+                *chunks += usize::from(*last != number);
+                *last = number;
+            }
+            None if word.len() > 3 && !word.starts_with(|c: char| c.is_ascii_digit()) => {
+                terms.insert(word.to_owned(), (1.0, 1, number));
+            }
+            None => {}
+        });
+    }
+    // Words that are everywhere are those of the language, not of the text.
+    let tells = |(times, chunks_with, _): &(f64, usize, usize)| {
+        *times >= 3.0 && (*chunks_with * 3 <= chunks.len() || chunks.len() < 12)
+    };
+    chunks
+        .iter()
+        .map(|chunk| {
+            let mut seen: Vec<&str> = Vec::new();
+            let mut sum = 0.0;
+            each_word(chunk, |word| {
+                if let Some((term, entry)) = terms.get_key_value(word).filter(|(_, entry)| tells(entry))
+                    && !seen.contains(&term.as_str())
+                {
+                    seen.push(term);
+                    sum += entry.0.ln();
+                }
+            });
+            sum
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_is_taken_later() {
+        let mut chunks = vec!["The weather of the week was mild."; 2];
+        chunks.extend(["The turbine converts steam to power.", "Lunch was fish.", "A bird sang."]);
+        chunks.extend(["The turbine converts steam to power.", "Maintenance of the turbine is due in May."]);
+        let ranks = ranks(&chunks);
+        assert!(ranks[2] > ranks[6] && ranks[6] > ranks[5], "{ranks:?}");
+    }
+
+    #[test]
+    fn recurrent_terms_count_and_common_words_do_not() {
+        let mut chunks = vec!["with that from there and with that"; 20];
+        chunks[3] = "turbine with that";
+        chunks[9] = "the turbine again";
+        chunks[15] = "turbine, at last";
+        let scores = recurrent(&chunks);
+        assert!(scores[9] > 0.0 && scores[0] == 0.0, "{scores:?}");
+    }
+}

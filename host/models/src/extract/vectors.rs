@@ -1,0 +1,99 @@
+//! Vectors of chunks: of the local embedding model, or of the words alone where it knows too few.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::{LocalEmbedder, bm25::each_word};
+
+/// Numbers in a vector of words; words share them by their hash.
+const WORDS: usize = 256;
+
+/// One vector of length 1 (or 0) a chunk.
+pub(super) struct Vectors(pub(super) Vec<Vec<f32>>);
+
+impl Vectors {
+    /// The model's, unless it knows fewer than nine in ten chunks (it is an English one); a chunk that it
+    /// does not know then has no direction.
+    pub(super) fn of_model(chunks: &[&str]) -> Option<Self> {
+        // A text in another script is known from its first chunks; the rest need not be tried.
+        let known = |chunks: &[Option<Vec<f32>>]| chunks.iter().flatten().count() * 10 >= chunks.len() * 9;
+        let vectors: Vec<_> = chunks.iter().take(TRIED).map(|chunk| LocalEmbedder.vector(chunk)).collect();
+        if !known(&vectors) {
+            return None;
+        }
+        let rest = chunks.iter().skip(TRIED).map(|chunk| LocalEmbedder.vector(chunk));
+        let vectors: Vec<_> = vectors.into_iter().chain(rest).collect();
+        known(&vectors).then(|| Self(vectors.into_iter().map(Option::unwrap_or_default).collect()))
+    }
+
+    pub(super) fn query(query: &str) -> Option<Vec<f32>> {
+        LocalEmbedder.vector(query)
+    }
+
+    /// The words' own: how often each occurs, damped.
+    pub(super) fn of_words(chunks: &[&str]) -> Self {
+        let vector = |chunk: &&str| {
+            let mut vector = vec![0.0_f32; WORDS];
+            each_word(chunk, |word| {
+                let mut hasher = DefaultHasher::new();
+                word.hash(&mut hasher);
+                vector[hasher.finish() as usize % WORDS] += 1.0;
+            });
+            vector.iter_mut().for_each(|n| *n = n.ln_1p());
+            unit(&mut vector);
+            vector
+        };
+        Self(chunks.iter().map(vector).collect())
+    }
+
+    /// The direction of them all.
+    pub(super) fn centroid(&self) -> Vec<f32> {
+        let mut sum = vec![0.0_f32; self.0.iter().map(Vec::len).max().unwrap_or_default()];
+        for vector in &self.0 {
+            sum.iter_mut().zip(vector).for_each(|(sum, n)| *sum += n);
+        }
+        unit(&mut sum);
+        sum
+    }
+}
+
+/// Chunks by which a text's script is judged.
+const TRIED: usize = 64;
+
+fn unit(vector: &mut [f32]) {
+    let length = dot(vector, vector).sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|n| *n /= length);
+    }
+}
+
+/// The cosine of two unit vectors; 0 where one has no direction.
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    // Eight sums at once, so that the compiler can use wide registers.
+    let (a, b) = (a.chunks_exact(8), b.chunks_exact(8));
+    let mut sums = [0.0_f32; 8];
+    for (a, b) in a.zip(b) {
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+    }
+    sums.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_the_model_does_not_know_has_vectors_of_its_words() {
+        let chunks = ["это первый абзац", "это второй абзац", "совсем другое дело"];
+        assert!(Vectors::of_model(&chunks).is_none());
+        let Vectors(vectors) = Vectors::of_words(&chunks);
+        assert!((dot(&vectors[0], &vectors[0]) - 1.0).abs() < 1e-5);
+        assert!(dot(&vectors[0], &vectors[1]) > dot(&vectors[0], &vectors[2]));
+    }
+
+    #[test]
+    fn the_centroid_is_between_them() {
+        let vectors = Vectors::of_model(&["A gate opens.", "A door opens."]).unwrap();
+        let centroid = vectors.centroid();
+        assert!(dot(&centroid, &vectors.0[0]) > dot(&vectors.0[1], &vectors.0[0]));
+    }
+}

@@ -1,0 +1,131 @@
+//! Anthropic: `POST /v1/messages`, and its web search, which the provider runs itself.
+
+mod listener;
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault,
+    ports::llm::{Answer, Depth, Hear, Llm, Prompt},
+};
+use listener::Listener;
+use serde_json::{Value, json};
+
+use super::{Effort, Question, schema};
+use crate::provider::{Framing, Provider};
+
+/// The version of the API. It takes no temperature; the one before it, [`WITH_TEMPERATURE`], did.
+pub(crate) const VERSION: &str = "2026-10-21";
+
+/// The last version that takes a temperature.
+const WITH_TEMPERATURE: &str = "2023-06-01";
+
+/// The most tokens where the prompt gives no number: the API wants one.
+const MAX_TOKENS: u32 = 16_384;
+
+/// Searches of an answer, by depth.
+const SEARCHES: [u32; 2] = [5, 15];
+
+pub(crate) struct Anthropic {
+    provider: Provider,
+    model: String,
+    name: String,
+    temperature: bool,
+}
+
+impl Anthropic {
+    pub(crate) fn new(provider: Provider, version: &str, model: String) -> Self {
+        let name = provider.model(&model);
+        Self { provider, model, name, temperature: version == WITH_TEMPERATURE }
+    }
+
+    fn body(&self, prompt: &Prompt) -> Value {
+        let mut text = prompt.text.clone();
+        let mut output = json!({});
+        if takes_effort(&self.model) {
+            output["effort"] = json!(Effort::of(prompt).word());
+        }
+        match &prompt.schema {
+            // Quotations of the web do not go together with a format.
+            Some(schema) if prompt.web_search => text.push_str(&schema::in_words(schema)),
+            Some(schema) => output["format"] = json!({ "type": "json_schema", "schema": schema }),
+            None => {}
+        }
+        let mut body = json!({
+            "model": self.model,
+            "max_tokens": prompt.max_tokens.unwrap_or(MAX_TOKENS),
+            "messages": [{ "role": "user", "content": text }],
+            "stream": true,
+        });
+        if let Some(system) = &prompt.system {
+            body["system"] = json!(system);
+        }
+        if let Some(temperature) = prompt.temperature.filter(|_| self.temperature) {
+            // Its scale ends at 1.
+            body["temperature"] = json!(temperature.min(1.0));
+        }
+        if output.as_object().is_some_and(|output| !output.is_empty()) {
+            body["output_config"] = output;
+        }
+        if prompt.web_search {
+            let searches = SEARCHES[usize::from(prompt.depth == Depth::Deep)];
+            body["tools"] =
+                json!([{ "type": "web_search_20250305", "name": "web_search", "max_uses": searches }]);
+        }
+        body
+    }
+}
+
+/// Whether a model takes an effort: those before Opus 4.5 and Sonnet 4.6 do not.
+fn takes_effort(model: &str) -> bool {
+    let before = [
+        "claude-2",
+        "claude-3",
+        "claude-instant",
+        "claude-haiku-4",
+        "claude-sonnet-4-0",
+        "claude-sonnet-4-2",
+        "claude-sonnet-4-5",
+        "claude-opus-4-0",
+        "claude-opus-4-1",
+        "claude-opus-4-2",
+    ];
+    model.starts_with("claude-") && !before.iter().any(|name| model.starts_with(name))
+}
+
+#[async_trait]
+impl Llm for Anthropic {
+    fn model(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn web_model(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+        let question = Question {
+            provider: &self.provider,
+            prompt: &prompt,
+            model: &self.model,
+            path: "v1/messages".to_owned(),
+            body: self.body(&prompt),
+            framing: Framing::Sse,
+        };
+        question.ask(|| Listener::new(&self.provider, &question.body), hear).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_that_take_an_effort_are_known_by_their_names() {
+        for model in ["claude-sonnet-5-5", "claude-opus-4-5", "claude-opus-4-8", "claude-sonnet-4-6"] {
+            assert!(takes_effort(model), "{model}");
+        }
+        for model in ["claude-haiku-4-5", "claude-sonnet-4-5-20250929", "claude-3-5-haiku-latest", "other"] {
+            assert!(!takes_effort(model), "{model}");
+        }
+    }
+}

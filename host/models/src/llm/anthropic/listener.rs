@@ -1,0 +1,175 @@
+//! The events of a message: blocks that begin, grow and end. They are kept as they come, because a model that
+//! paused in the middle of its searches goes on when it gets them back.
+
+use serde_json::{Value, json};
+
+use crate::{
+    llm::{Draft, Flow, Listen},
+    provider::{Failure, Provider},
+};
+
+/// How often a paused answer is taken up again.
+const MAX_TURNS: usize = 5;
+
+/// The most blocks of an answer; a search and its result are two.
+const MAX_BLOCKS: usize = 512;
+
+/// The most bytes of a block's parts that are kept to be sent back.
+const MAX_KEPT: usize = 8 << 20;
+
+pub(super) struct Listener<'a> {
+    provider: &'a Provider,
+    body: &'a Value,
+    /// Of this turn.
+    blocks: Vec<Value>,
+    /// Of the turns before, one after the other.
+    before: Vec<Value>,
+    /// The arguments of the block that grows, as JSON in pieces.
+    arguments: String,
+    kept: usize,
+    turns: usize,
+    paused: bool,
+    input: u64,
+    /// Of the turns before.
+    output: u64,
+    /// Of this turn.
+    output_now: u64,
+}
+
+impl<'a> Listener<'a> {
+    /// `body` is the first request.
+    pub(super) fn new(provider: &'a Provider, body: &'a Value) -> Self {
+        Self {
+            provider,
+            body,
+            blocks: Vec::new(),
+            before: Vec::new(),
+            arguments: String::new(),
+            kept: 0,
+            turns: 1,
+            paused: false,
+            input: 0,
+            output: 0,
+            output_now: 0,
+        }
+    }
+
+    fn begin(&mut self, block: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+        self.kept += block.to_string().len();
+        if self.blocks.len() >= MAX_BLOCKS || self.kept > MAX_KEPT {
+            return Err(Failure::internal(self.provider, "sends an answer of too many parts"));
+        }
+        self.blocks.push(block.clone());
+        self.arguments.clear();
+        if block["type"] == "web_search_tool_result" {
+            for result in block["content"].as_array().into_iter().flatten() {
+                draft.sources.read(result["url"].as_str(), result["title"].as_str());
+            }
+        }
+        Ok(draft.write(block["text"].as_str().unwrap_or_default()))
+    }
+
+    fn grow(&mut self, delta: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+        self.kept += delta.to_string().len();
+        if self.kept > MAX_KEPT {
+            return Err(Failure::internal(self.provider, "sends an answer of too many parts"));
+        }
+        let Some(block) = self.blocks.last_mut() else { return Ok(Flow::More) };
+        match delta["type"].as_str().unwrap_or_default() {
+            "text_delta" => {
+                append(block, "text", &delta["text"]);
+                return Ok(draft.write(delta["text"].as_str().unwrap_or_default()));
+            }
+            "input_json_delta" => self.arguments.push_str(delta["partial_json"].as_str().unwrap_or_default()),
+            "thinking_delta" => append(block, "thinking", &delta["thinking"]),
+            "signature_delta" => append(block, "signature", &delta["signature"]),
+            "citations_delta" => {
+                let citation = &delta["citation"];
+                draft.sources.quoted(citation["url"].as_str(), citation["title"].as_str());
+                match block["citations"].as_array_mut() {
+                    Some(citations) => citations.push(citation.clone()),
+                    None => block["citations"] = json!([citation]),
+                }
+            }
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+
+    fn end(&mut self, draft: &Draft<'_>) {
+        let Some(block) = self.blocks.last_mut().filter(|_| !self.arguments.is_empty()) else { return };
+        if let Ok(input) = serde_json::from_str::<Value>(&self.arguments) {
+            if block["name"] == "web_search" {
+                draft.searching(input["query"].as_str());
+            }
+            block["input"] = input;
+        }
+        self.arguments.clear();
+    }
+
+    fn message(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<(), Failure> {
+        let usage = &event["usage"];
+        self.output_now = usage["output_tokens"].as_u64().unwrap_or(self.output_now);
+        draft.cost(Some(self.input), Some(self.output + self.output_now));
+        let delta = &event["delta"];
+        match delta["stop_reason"].as_str() {
+            None => return Ok(()),
+            Some("refusal") => {
+                let details = &delta["stop_details"];
+                let why = details["explanation"].as_str().or(details["category"].as_str());
+                return Err(Failure::refused(self.provider, why.unwrap_or_default()));
+            }
+            Some("max_tokens") => draft.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some("model_context_window_exceeded") => {
+                draft.cut_short = Some("the model has no room for more".to_owned());
+            }
+            Some("pause_turn") => self.paused = true,
+            Some(_) => {}
+        }
+        draft.finished = true;
+        Ok(())
+    }
+}
+
+impl Listen for Listener<'_> {
+    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+        match event["type"].as_str().unwrap_or_default() {
+            "message_start" => {
+                draft.named(&event["message"]["model"]);
+                let usage = &event["message"]["usage"];
+                // What the cache served was read all the same.
+                let keys = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
+                self.input += keys.iter().filter_map(|key| usage[*key].as_u64()).sum::<u64>();
+            }
+            "content_block_start" => return self.begin(&event["content_block"], draft),
+            "content_block_delta" => return self.grow(&event["delta"], draft),
+            "content_block_stop" => self.end(draft),
+            "message_delta" => self.message(event, draft)?,
+            "message_stop" => return Ok(Flow::Done),
+            "error" => return Err(Failure::said(self.provider, 0, event, None)),
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+
+    fn goes_on(&mut self) -> Option<Value> {
+        if !std::mem::take(&mut self.paused) || self.turns >= MAX_TURNS {
+            return None;
+        }
+        self.turns += 1;
+        self.output += std::mem::take(&mut self.output_now);
+        self.before.append(&mut self.blocks);
+        let mut body = self.body.clone();
+        let message = json!({ "role": "assistant", "content": self.before });
+        body["messages"].as_array_mut()?.push(message);
+        Some(body)
+    }
+}
+
+fn append(block: &mut Value, key: &str, piece: &Value) {
+    let Some(piece) = piece.as_str() else { return };
+    match &mut block[key] {
+        Value::String(text) => text.push_str(piece),
+        other => *other = json!(piece),
+    }
+}

@@ -1,0 +1,145 @@
+//! An answer as it comes.
+
+use gatehouse_core::{
+    Fault,
+    names::quoted,
+    ports::llm::{Answer, Hear, Step, TokenUse},
+};
+use serde_json::Value;
+
+use super::{Question, schema, sources::Sources};
+use crate::provider::{Broken, Failure, Provider};
+
+/// The most bytes of an answer's text.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Characters between two words about how far it is.
+const STEP: usize = 256;
+
+/// Whether an answer goes on after an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    More,
+    Done,
+}
+
+pub(crate) struct Draft<'a> {
+    pub(crate) text: String,
+    pub(crate) sources: Sources,
+    /// As the provider calls it.
+    pub(crate) model: Option<String>,
+    pub(crate) tokens: Option<TokenUse>,
+    pub(crate) cut_short: Option<String>,
+    /// The provider said that it is done; what comes now is about the answer.
+    pub(crate) finished: bool,
+    written: usize,
+    told: usize,
+    hear: Hear<'a>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(hear: Hear<'a>) -> Self {
+        Self {
+            text: String::new(),
+            sources: Sources::default(),
+            model: None,
+            tokens: None,
+            cut_short: None,
+            finished: false,
+            written: 0,
+            told: 0,
+            hear,
+        }
+    }
+
+    /// Adds text; done where there is no room for more.
+    pub(crate) fn write(&mut self, piece: &str) -> Flow {
+        let room = MAX_TEXT - self.text.len();
+        let kept = &piece[..piece.floor_char_boundary(room)];
+        self.text.push_str(kept);
+        self.written += kept.chars().count();
+        if !kept.is_empty() && (self.told == 0 || self.written >= self.told + STEP) {
+            self.told = self.written;
+            (self.hear)(Step::Writing(self.written));
+        }
+        if kept.len() < piece.len() {
+            self.cut_short = Some("it is longer than 1 MiB".to_owned());
+            return Flow::Done;
+        }
+        Flow::More
+    }
+
+    /// The model searches, for what where the provider says so.
+    pub(crate) fn searching(&self, query: Option<&str>) {
+        (self.hear)(Step::Searching(query.map(|query| quoted(query, 200)).filter(|query| !query.is_empty())));
+    }
+
+    /// Notes the model that the provider names.
+    pub(crate) fn named(&mut self, model: &Value) {
+        if let Some(model) = model.as_str().filter(|model| !model.is_empty()) {
+            self.model = Some(quoted(model, 128));
+        }
+    }
+
+    /// Notes what it cost; what is not said counts as nothing.
+    pub(crate) fn cost(&mut self, input: Option<u64>, output: Option<u64>) {
+        if input.is_some() || output.is_some() {
+            self.tokens = Some(TokenUse { input: input.unwrap_or(0), output: output.unwrap_or(0) });
+        }
+    }
+
+    /// Whether the stream may end here.
+    pub(crate) fn may_end(&self) -> bool {
+        self.finished
+    }
+
+    /// The stream broke off: what there is stays, and without any it is a failure.
+    pub(crate) fn broken(&mut self, provider: &Provider, broken: &Broken) -> Result<(), Failure> {
+        self.keep(Failure::broken(provider, broken))
+    }
+
+    /// The answer ends with a failure: what there is stays.
+    pub(crate) fn keep(&mut self, failure: Failure) -> Result<(), Failure> {
+        if self.finished {
+            return Ok(());
+        }
+        if self.text.trim().is_empty() || failure.is_refusal() {
+            return Err(failure);
+        }
+        self.cut_short = Some(failure.fault.message);
+        Ok(())
+    }
+
+    /// The answer, if it is one.
+    pub(crate) fn done(mut self, question: &Question<'_>) -> Result<Answer, Failure> {
+        let provider = question.provider;
+        if self.text.trim().is_empty() {
+            let Some(why) = self.cut_short else {
+                return Err(Failure::internal(provider, "answered with no text"));
+            };
+            return Err(Failure::never(
+                Fault::exhausted(format!("{} wrote no answer: {why}.", provider.subject()))
+                    .hint("Raise max_tokens; thoughts count too."),
+            ));
+        }
+        // Told once more, unless the last word was the last.
+        if self.told < self.written {
+            (self.hear)(Step::Writing(self.written));
+        }
+        if question.prompt.schema.is_some()
+            && self.cut_short.is_none()
+            && let Some(object) = schema::object_in(&self.text)
+            && object.len() < self.text.len()
+        {
+            self.text = object.to_owned();
+        }
+        let model = self.model.as_deref().unwrap_or(question.model);
+        Ok(Answer {
+            model: provider.model(model),
+            sources: self.sources.list(),
+            text: self.text,
+            tokens: self.tokens,
+            cut_short: self.cut_short,
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! Gemini: `:streamGenerateContent`, and Google's search as its tool.
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault,
+    ports::llm::{Answer, Hear, Llm, Prompt},
+};
+use serde_json::{Value, json};
+
+use super::{Draft, Effort, Flow, Listen, Question, schema};
+use crate::provider::{Failure, Framing, Provider};
+
+/// The version of the API that has everything we use.
+pub(crate) const VERSION: &str = "v1beta";
+
+pub(crate) struct Gemini {
+    provider: Provider,
+    version: String,
+    model: String,
+    name: String,
+}
+
+impl Gemini {
+    pub(crate) fn new(provider: Provider, version: String, model: String) -> Self {
+        let name = provider.model(&model);
+        Self { provider, version, model, name }
+    }
+
+    fn body(&self, prompt: &Prompt) -> Value {
+        let mut text = prompt.text.clone();
+        let mut config = json!({});
+        if let Some(tokens) = prompt.max_tokens {
+            config["maxOutputTokens"] = json!(tokens);
+        }
+        if let Some(temperature) = prompt.temperature {
+            config["temperature"] = json!(temperature);
+        }
+        if let Some(thinking) = thinking(&self.model, Effort::of(prompt)) {
+            config["thinkingConfig"] = thinking;
+        }
+        match &prompt.schema {
+            // Most models refuse a schema together with a tool.
+            Some(schema) if prompt.web_search => text.push_str(&schema::in_words(schema)),
+            Some(schema) => {
+                config["responseMimeType"] = json!("application/json");
+                config["responseJsonSchema"] = json!(schema);
+            }
+            None => {}
+        }
+        let mut body = json!({ "contents": [{ "role": "user", "parts": [{ "text": text }] }] });
+        if let Some(system) = &prompt.system {
+            body["systemInstruction"] = json!({ "parts": [{ "text": system }] });
+        }
+        if config.as_object().is_some_and(|config| !config.is_empty()) {
+            body["generationConfig"] = config;
+        }
+        if prompt.web_search {
+            body["tools"] = json!([{ "googleSearch": {} }]);
+        }
+        body
+    }
+}
+
+/// How much a model may think: tokens for the 2.5 models, a level for later ones, nothing for those that do
+/// not think or are left to themselves.
+fn thinking(model: &str, effort: Effort) -> Option<Value> {
+    let later = model.strip_prefix("gemini-").is_some_and(|rest| rest.starts_with(['3', '4']));
+    match effort {
+        // Every 2.5 model takes budgets from 512 to 24,576.
+        _ if model.starts_with("gemini-2.5") => {
+            let budget = match effort {
+                Effort::Low => 1024,
+                Effort::Medium => 8192,
+                Effort::High => 24_576,
+            };
+            Some(json!({ "thinkingBudget": budget }))
+        }
+        // Not every one of them has a level between.
+        Effort::Low if later => Some(json!({ "thinkingLevel": "LOW" })),
+        Effort::High if later => Some(json!({ "thinkingLevel": "HIGH" })),
+        _ => None,
+    }
+}
+
+#[async_trait]
+impl Llm for Gemini {
+    fn model(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn web_model(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+        let question = Question {
+            provider: &self.provider,
+            prompt: &prompt,
+            model: &self.model,
+            path: format!("{}/models/{}:streamGenerateContent?alt=sse", self.version, self.model),
+            body: self.body(&prompt),
+            framing: Framing::Sse,
+        };
+        let provider = &self.provider;
+        question.ask(|| Listener { provider, searching: prompt.web_search }, hear).await
+    }
+}
+
+struct Listener<'a> {
+    provider: &'a Provider,
+    /// To be told with the first event: what it searched for is said at the end.
+    searching: bool,
+}
+
+impl Listen for Listener<'_> {
+    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+        if event.get("error").or_else(|| event.get(0)?.get("error")).is_some() {
+            let code = event["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+            return Err(Failure::said(self.provider, code.unwrap_or(0), event, None));
+        }
+        if std::mem::take(&mut self.searching) {
+            draft.searching(None);
+        }
+        if let Some(reason) = event["promptFeedback"]["blockReason"].as_str() {
+            return Err(Failure::refused(self.provider, &format!("the question was blocked ({reason})")));
+        }
+        draft.named(&event["modelVersion"]);
+        cost(&event["usageMetadata"], draft);
+        let candidate = &event["candidates"][0];
+        grounded(&candidate["groundingMetadata"], draft);
+        for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
+            if part["thought"] != true
+                && let Some(text) = part["text"].as_str()
+                && draft.write(text) == Flow::Done
+            {
+                return Ok(Flow::Done);
+            }
+        }
+        match candidate["finishReason"].as_str() {
+            None | Some("FINISH_REASON_UNSPECIFIED") => return Ok(Flow::More),
+            Some("STOP") => {}
+            Some("MAX_TOKENS") => draft.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE") => {
+                let reason = candidate["finishReason"].as_str().unwrap_or_default();
+                return Err(Failure::refused(self.provider, &format!("the answer was blocked ({reason})")));
+            }
+            Some(other) => draft.cut_short = Some(self.provider.quote(other)),
+        }
+        // What the answer rests on may come after its end.
+        draft.finished = true;
+        Ok(Flow::More)
+    }
+}
+
+fn cost(usage: &Value, draft: &mut Draft<'_>) {
+    let sum = |keys: [&str; 2]| {
+        let numbers = keys.map(|key| usage[key].as_u64());
+        numbers.iter().any(Option::is_some).then(|| numbers.into_iter().flatten().sum())
+    };
+    let read = sum(["promptTokenCount", "toolUsePromptTokenCount"]);
+    draft.cost(read, sum(["candidatesTokenCount", "thoughtsTokenCount"]));
+}
+
+/// The pages that the answer rests on. Google gives them as addresses of its own that lead there.
+fn grounded(metadata: &Value, draft: &mut Draft<'_>) {
+    for query in metadata["webSearchQueries"].as_array().into_iter().flatten().take(16) {
+        draft.searching(query.as_str());
+    }
+    for chunk in metadata["groundingChunks"].as_array().into_iter().flatten() {
+        draft.sources.quoted(chunk["web"]["uri"].as_str(), chunk["web"]["title"].as_str());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinking_is_bounded_in_the_terms_of_each_generation() {
+        assert_eq!(thinking("gemini-2.5-flash", Effort::Low), Some(json!({ "thinkingBudget": 1024 })));
+        assert_eq!(thinking("gemini-2.5-pro", Effort::High), Some(json!({ "thinkingBudget": 24_576 })));
+        assert_eq!(thinking("gemini-3-pro", Effort::High), Some(json!({ "thinkingLevel": "HIGH" })));
+        assert_eq!(thinking("gemini-3-pro", Effort::Medium), None);
+        assert_eq!(thinking("gemini-2.0-flash", Effort::High), None);
+    }
+}

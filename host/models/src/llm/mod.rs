@@ -1,0 +1,165 @@
+//! Language models, one provider a file. Each makes a request of a prompt and hears the events of the answer;
+//! what happens between is the same for all of them and is here.
+
+pub(crate) mod anthropic;
+mod draft;
+pub(crate) mod gemini;
+mod none;
+pub(crate) mod ollama;
+pub(crate) mod openai;
+mod schema;
+mod sources;
+
+use bytes::Bytes;
+use gatehouse_core::{
+    Fault,
+    ports::llm::{Answer, Depth, Hear, Prompt},
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+pub(crate) use draft::{Draft, Flow};
+pub(crate) use none::{NoLlm, no_web};
+
+use crate::provider::{Broken, Events, Failure, Framing, Provider};
+
+/// How an answer is read.
+pub(crate) trait Listen: Send {
+    /// What an event adds to the draft; the error ends the attempt.
+    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure>;
+
+    /// The request that makes the model go on, where it only paused.
+    fn goes_on(&mut self) -> Option<Value> {
+        None
+    }
+}
+
+/// What is sent for a prompt.
+pub(crate) struct Question<'a> {
+    pub(crate) provider: &'a Provider,
+    pub(crate) prompt: &'a Prompt,
+    /// The model that is asked.
+    pub(crate) model: &'a str,
+    pub(crate) path: String,
+    pub(crate) body: Value,
+    pub(crate) framing: Framing,
+}
+
+impl Question<'_> {
+    /// Asks, again where it makes sense, and hears the answer to its end.
+    pub(crate) async fn ask<L: Listen>(
+        &self,
+        listener: impl Fn() -> L + Sync,
+        hear: Hear<'_>,
+    ) -> Result<Answer, Fault> {
+        let start = Instant::now();
+        let body = Bytes::from(self.body.to_string());
+        let draft = self.provider.again(self.prompt.deadline, || async {
+            let mut draft = Draft::new(hear);
+            let mut listener = listener();
+            hear_out(self, &body, &mut listener, &mut draft).await?;
+            while draft.cut_short.is_none()
+                && let Some(body) = listener.goes_on()
+            {
+                draft.finished = false;
+                hear_out(self, &Bytes::from(body.to_string()), &mut listener, &mut draft).await?;
+            }
+            draft.done(self)
+        });
+        let answer = draft.await?;
+        logged(&answer, self.prompt, start);
+        Ok(answer)
+    }
+}
+
+/// Hears one answer; what was heard before it broke off stays in the draft.
+async fn hear_out(
+    question: &Question<'_>,
+    body: &Bytes,
+    listener: &mut impl Listen,
+    draft: &mut Draft<'_>,
+) -> Result<(), Failure> {
+    let Question { provider, prompt, path, framing, .. } = question;
+    let (response, _slot) = match provider.post(path, body, prompt.deadline).await {
+        Ok(answering) => answering,
+        Err(failure) => return draft.keep(failure),
+    };
+    let mut events = Events::new(response, *framing, prompt.deadline, provider.timeout());
+    loop {
+        let data = match events.next().await {
+            Ok(Some(data)) => data,
+            Ok(None) if draft.may_end() => return Ok(()),
+            Ok(None) if events.are_none() => {
+                return Err(Failure::internal(provider, "answered with what is no stream of events"));
+            }
+            Ok(None) => {
+                let broken = Broken::Connection("the connection was closed early".to_owned());
+                return draft.broken(provider, &broken);
+            }
+            Err(broken) => return draft.broken(provider, &broken),
+        };
+        if data == b"[DONE]" {
+            if draft.may_end() {
+                return Ok(());
+            }
+            continue;
+        }
+        let Ok(event) = serde_json::from_slice::<Value>(&data) else {
+            if events.are_over() {
+                let broken = Broken::Connection("the connection was closed early".to_owned());
+                return draft.broken(provider, &broken);
+            }
+            return draft.keep(Failure::internal(provider, "sends events that are no JSON"));
+        };
+        match listener.event(&event, draft) {
+            Ok(Flow::More) => {}
+            Ok(Flow::Done) => return Ok(()),
+            Err(failure) => return draft.keep(failure),
+        }
+    }
+}
+
+/// How hard a model should think: of three words, or as the provider has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// A plain question that is to be answered quickly.
+    Low,
+    /// A quick search.
+    Medium,
+    /// A thorough answer.
+    High,
+}
+
+impl Effort {
+    pub(crate) fn of(prompt: &Prompt) -> Self {
+        match (prompt.depth, prompt.web_search) {
+            (Depth::Deep, _) => Self::High,
+            (Depth::Light, true) => Self::Medium,
+            (Depth::Light, false) => Self::Low,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// Usage in the log; never what was asked or answered.
+fn logged(answer: &Answer, prompt: &Prompt, start: Instant) {
+    let tokens = answer.tokens;
+    tracing::info!(
+        target: "models",
+        model = %answer.model,
+        input_tokens = tokens.map(|tokens| tokens.input),
+        output_tokens = tokens.map(|tokens| tokens.output),
+        web_search = prompt.web_search,
+        sources = answer.sources.len(),
+        cut_short = answer.cut_short.as_deref(),
+        ms = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
+        "a model answered"
+    );
+}

@@ -1,0 +1,83 @@
+//! `POST /chat/completions`: the request, and the pieces of its stream.
+
+use gatehouse_core::ports::llm::Prompt;
+use serde_json::{Value, json};
+
+use super::{format, thinks};
+use crate::{
+    llm::{Draft, Effort, Flow, Listen},
+    provider::{Failure, Provider},
+};
+
+/// `official` is OpenAI itself, where the limit of tokens got another name that few servers know.
+pub(super) fn body(model: &str, prompt: &Prompt, official: bool) -> Value {
+    let mut messages = Vec::new();
+    if let Some(system) = &prompt.system {
+        messages.push(json!({ "role": "system", "content": system }));
+    }
+    messages.push(json!({ "role": "user", "content": prompt.text }));
+    let mut body = json!({
+        "model": model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": { "include_usage": true },
+    });
+    if let Some(tokens) = prompt.max_tokens {
+        body[if official { "max_completion_tokens" } else { "max_tokens" }] = json!(tokens);
+    }
+    if official && thinks(model) {
+        body["reasoning_effort"] = json!(Effort::of(prompt).word());
+    } else if let Some(temperature) = prompt.temperature {
+        body["temperature"] = json!(temperature);
+    }
+    if let Some(schema) = &prompt.schema {
+        let mut format = format(schema);
+        format.as_object_mut().map(|format| format.remove("type"));
+        body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
+    }
+    body
+}
+
+pub(super) struct Listener<'a> {
+    provider: &'a Provider,
+    refusal: String,
+}
+
+impl<'a> Listener<'a> {
+    pub(super) fn new(provider: &'a Provider) -> Self {
+        Self { provider, refusal: String::new() }
+    }
+}
+
+impl Listen for Listener<'_> {
+    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+        if event.get("error").is_some_and(|error| !error.is_null()) {
+            return Err(Failure::said(self.provider, 0, event, None));
+        }
+        draft.named(&event["model"]);
+        let usage = &event["usage"];
+        draft.cost(usage["prompt_tokens"].as_u64(), usage["completion_tokens"].as_u64());
+        let choice = &event["choices"][0];
+        let delta = &choice["delta"];
+        // A refusal comes in pieces, and the last one says that it is over.
+        let piece = delta["refusal"].as_str().unwrap_or_default();
+        if self.refusal.len() < 1000 {
+            self.refusal.push_str(piece);
+        }
+        if let Some(text) = delta["content"].as_str()
+            && draft.write(text) == Flow::Done
+        {
+            return Ok(Flow::Done);
+        }
+        match choice["finish_reason"].as_str() {
+            None => return Ok(Flow::More),
+            _ if !self.refusal.is_empty() => return Err(Failure::refused(self.provider, &self.refusal)),
+            Some("content_filter") => return Err(Failure::refused(self.provider, "its filter struck")),
+            Some("length") => draft.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some(_) => {}
+        }
+        // The usage comes after it.
+        draft.finished = true;
+        Ok(Flow::More)
+    }
+}

@@ -1,0 +1,111 @@
+//! `POST /responses`: the request, and the events of its stream.
+
+use gatehouse_core::ports::llm::Prompt;
+use serde_json::{Value, json};
+
+use super::{format, thinks};
+use crate::{
+    llm::{Draft, Effort, Flow, Listen},
+    provider::{Failure, Provider},
+};
+
+/// It takes no smaller limit.
+const MIN_TOKENS: u32 = 16;
+
+pub(super) fn body(model: &str, prompt: &Prompt) -> Value {
+    let effort = Effort::of(prompt).word();
+    // What is asked is nobody's to keep.
+    let mut body = json!({ "model": model, "input": prompt.text, "stream": true, "store": false });
+    if let Some(system) = &prompt.system {
+        body["instructions"] = json!(system);
+    }
+    if let Some(tokens) = prompt.max_tokens {
+        body["max_output_tokens"] = json!(tokens.max(MIN_TOKENS));
+    }
+    if thinks(model) {
+        body["reasoning"] = json!({ "effort": effort });
+    } else if let Some(temperature) = prompt.temperature {
+        body["temperature"] = json!(temperature);
+    }
+    if let Some(schema) = &prompt.schema {
+        body["text"] = json!({ "format": format(schema) });
+    }
+    if prompt.web_search {
+        body["tools"] = json!([{ "type": "web_search", "search_context_size": effort }]);
+        body["include"] = json!(["web_search_call.action.sources"]);
+    }
+    body
+}
+
+pub(super) struct Listener<'a> {
+    pub(super) provider: &'a Provider,
+}
+
+impl Listen for Listener<'_> {
+    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+        match event["type"].as_str().unwrap_or_default() {
+            "response.created" => draft.named(&event["response"]["model"]),
+            "response.output_text.delta" => {
+                return Ok(draft.write(event["delta"].as_str().unwrap_or_default()));
+            }
+            "response.output_text.annotation.added" => cited(&event["annotation"], draft),
+            "response.output_item.added" if event["item"]["type"] == "web_search_call" => {
+                draft.searching(None)
+            }
+            "response.output_item.done" => item(&event["item"], draft),
+            "response.refusal.done" => {
+                let why = event["refusal"].as_str().unwrap_or_default();
+                return Err(Failure::refused(self.provider, why));
+            }
+            "response.completed" | "response.incomplete" => return self.end(&event["response"], draft),
+            "response.failed" => {
+                return Err(Failure::said(self.provider, 0, &event["response"], None));
+            }
+            // The event is the error itself, or wraps it, as other APIs do.
+            "error" => return Err(Failure::said(self.provider, 0, event, None)),
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+}
+
+impl Listener<'_> {
+    fn end(&self, response: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+        draft.named(&response["model"]);
+        let usage = &response["usage"];
+        draft.cost(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
+        // Servers that send no items on the way have them here.
+        response["output"].as_array().into_iter().flatten().for_each(|entry| item(entry, draft));
+        match response["incomplete_details"]["reason"].as_str() {
+            None => {}
+            Some("content_filter") => return Err(Failure::refused(self.provider, "its filter struck")),
+            Some("max_output_tokens") => draft.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some(other) => draft.cut_short = Some(self.provider.quote(other)),
+        }
+        draft.finished = true;
+        Ok(Flow::Done)
+    }
+}
+
+/// An item that is complete: a search, or a message with its citations.
+fn item(item: &Value, draft: &mut Draft<'_>) {
+    let action = &item["action"];
+    if item["type"] == "web_search_call" {
+        if let Some(query) = action["query"].as_str().filter(|_| !draft.finished) {
+            draft.searching(Some(query));
+        }
+        for source in action["sources"].as_array().into_iter().flatten() {
+            draft.sources.read(source["url"].as_str(), source["title"].as_str());
+        }
+        draft.sources.read(action["url"].as_str(), None);
+    }
+    for part in item["content"].as_array().into_iter().flatten() {
+        part["annotations"].as_array().into_iter().flatten().for_each(|note| cited(note, draft));
+    }
+}
+
+fn cited(note: &Value, draft: &mut Draft<'_>) {
+    if note["type"] == "url_citation" {
+        draft.sources.quoted(note["url"].as_str(), note["title"].as_str());
+    }
+}

@@ -1,0 +1,179 @@
+//! What went wrong, in the words of our faults, and whether to try again.
+
+use std::time::{Duration, SystemTime};
+
+use gatehouse_core::{Fault, FaultKind};
+use reqwest::{Response, StatusCode};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{Broken, Provider, client::root, lines, retry};
+use crate::config::ProviderName;
+
+/// The most of an error's body that is read.
+const MAX_ERROR: usize = 64 << 10;
+
+/// Whether it is worth another try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// It would fail again.
+    Never,
+    /// It may pass; after so long, where the provider says how long.
+    After(Option<Duration>),
+}
+
+/// A fault of one attempt.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) fault: Fault,
+    pub(crate) again: Again,
+}
+
+impl Failure {
+    pub(crate) fn never(fault: Fault) -> Self {
+        Self { fault, again: Again::Never }
+    }
+
+    /// Whether it stands for a refusal, which takes back what was written before.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.fault.kind == FaultKind::Denied
+    }
+
+    fn passing(fault: Fault) -> Self {
+        Self { fault, again: Again::After(None) }
+    }
+
+    /// An answer that is none.
+    pub(crate) fn internal(provider: &Provider, what: &str) -> Self {
+        let fault = Fault::internal(format!("{} {what}.", provider.subject()));
+        Self::never(fault.hint("Check that base_url in [models] is that of the provider's API."))
+    }
+
+    pub(crate) fn time(provider: &Provider, what: &str) -> Self {
+        Self::never(Fault::new(FaultKind::TimedOut, format!("{} {what}.", provider.subject())))
+    }
+
+    /// It kept the connection and said nothing.
+    pub(crate) fn silent(provider: &Provider) -> Self {
+        let seconds = provider.timeout().as_secs_f32();
+        Self::passing(
+            Fault::new(FaultKind::TimedOut, format!("{} was silent for {seconds} s.", provider.subject()))
+                .hint("Raise timeout in [models], or ask a faster model."),
+        )
+    }
+
+    pub(crate) fn broken(provider: &Provider, broken: &Broken) -> Self {
+        match broken {
+            Broken::Time => Self::time(provider, "did not finish in time"),
+            Broken::Silent => Self::silent(provider),
+            Broken::TooLong => Self::internal(provider, "sends lines that are too long"),
+            Broken::Connection(why) => Self::passing(Fault::unavailable(format!(
+                "{} broke the answer off: {}.",
+                provider.subject(),
+                provider.quote(why)
+            ))),
+        }
+    }
+
+    pub(crate) fn unreachable(provider: &Provider, error: reqwest::Error) -> Self {
+        let why = provider.quote(&root(&error.without_url()));
+        let hint = match provider.name() {
+            ProviderName::Ollama => "Start Ollama, or correct OLLAMA_HOST.",
+            _ => "Check the network and base_url in [models].",
+        };
+        Self::passing(
+            Fault::unavailable(format!("{} cannot be reached: {why}.", provider.subject())).hint(hint),
+        )
+    }
+
+    /// It will not answer this question.
+    pub(crate) fn refused(provider: &Provider, why: &str) -> Self {
+        let why = provider.quote(why);
+        let colon = if why.is_empty() { "" } else { ": " };
+        Self::never(
+            Fault::denied(
+                format!("{} refuses to answer{colon}{why}", provider.subject()).trim_end().to_owned(),
+            )
+            .hint("Ask in other words, or choose another model in [models]."),
+        )
+    }
+
+    /// An answer whose status is not that of one.
+    pub(crate) async fn of(provider: &Provider, response: Response, deadline: Instant) -> Self {
+        let status = response.status();
+        let asked = retry::asked(response.headers(), SystemTime::now());
+        let body = lines::whole(response, deadline, MAX_ERROR).await.unwrap_or_default();
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        Self::said(provider, status.as_u16(), &body, asked)
+    }
+
+    /// An error as providers say it, in an answer or in the middle of a stream: `{"error": "…"}`, or
+    /// `{"error": {"message", "code", "type", "status"}}`, which Gemini's proxies put into a list.
+    pub(crate) fn said(provider: &Provider, status: u16, body: &Value, asked: Option<Duration>) -> Self {
+        let body = body.get(0).unwrap_or(body);
+        let error = body.get("error").unwrap_or(body);
+        let text = |key: &str| error[key].as_str().unwrap_or_default();
+        let said = error.as_str().unwrap_or(text("message"));
+        let codes = [text("code"), text("type"), text("status")];
+        let is = |code: &str| codes.contains(&code);
+        let subject = provider.subject();
+        let colon = if said.is_empty() { String::new() } else { format!(": {}", provider.quote(said)) };
+        let colon = colon.trim_end_matches('.');
+        let variable = provider.name().variable();
+        // Gemini says 400 to a wrong key.
+        let key = matches!(status, 401 | 403) || body.to_string().contains("API_KEY_INVALID");
+        if key || is("authentication_error") || is("permission_error") || is("invalid_api_key") {
+            return Self::never(
+                Fault::denied(format!("{subject} refuses the key{colon}."))
+                    .hint(format!("Check {variable}, and what the key may do.")),
+            );
+        }
+        if is("insufficient_quota") || is("billing_error") || status == 402 {
+            return Self::never(
+                Fault::exhausted(format!("{subject} has no quota left for the key{colon}."))
+                    .hint("Look at the plan and the bills of the account."),
+            );
+        }
+        if status == 429 || is("rate_limit_error") || is("rate_limit_exceeded") || is("RESOURCE_EXHAUSTED") {
+            let mut fault = Fault::exhausted(format!("{subject} has too many requests of this key{colon}."));
+            fault.retryable = true;
+            return Self {
+                fault: fault.hint("Wait a while, or lower concurrency in [models]."),
+                again: Again::After(asked),
+            };
+        }
+        if status == 413 || is("context_length_exceeded") || is("request_too_large") {
+            return Self::never(
+                Fault::exhausted(format!("{subject} finds the question too long{colon}."))
+                    .hint("Ask with less text, or choose a model with more room in [models]."),
+            );
+        }
+        let passes = is("overloaded_error") || is("server_error") || is("api_error") || is("timeout_error");
+        if matches!(status, 408 | 409 | 425) || status >= 500 || passes || is("UNAVAILABLE") || is("INTERNAL")
+        {
+            let shown = if status >= 400 { format!(" ({status})") } else { String::new() };
+            let fault = Fault::unavailable(format!("{subject} has a fault of its own{shown}{colon}."));
+            return Self { fault: fault.hint("Try again later."), again: Again::After(asked) };
+        }
+        let mut fault = match status {
+            404 => Fault::unavailable(format!("{subject} knows no such model or path{colon}.")).hint(
+                match provider.name() {
+                    ProviderName::Ollama => {
+                        "Pull the model with `ollama pull`, or name another one in [models]."
+                    }
+                    _ => "Check the name of the model and base_url in [models].",
+                },
+            ),
+            300..400 => Fault::unavailable(format!("{subject} points elsewhere ({status})."))
+                .hint("Set base_url in [models] to where it points; the host does not carry a key along."),
+            _ => {
+                let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+                let reason = reason.map(|reason| format!(" ({status} {reason})")).unwrap_or_default();
+                Fault::internal(format!("{subject} does not accept the request{reason}{colon}."))
+                    .hint("Check the name of the model in [models].")
+            }
+        };
+        fault.retryable = false;
+        Self::never(fault)
+    }
+}

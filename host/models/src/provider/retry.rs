@@ -1,0 +1,129 @@
+//! Waiting out what passes by itself: full jitter over a span that doubles, or as long as the provider asks,
+//! and never past the deadline.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::{Duration, SystemTime},
+};
+
+use gatehouse_core::{Fault, FaultKind};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use tokio::time::{Instant, sleep_until};
+
+use super::{Again, Failure, Provider};
+use crate::config::Retry;
+
+impl Provider {
+    /// Does it until it succeeds, or fails in a way that will not pass, or there is no time left.
+    pub(crate) async fn again<T, F, Fut>(&self, deadline: Instant, mut attempt: F) -> Result<T, Fault>
+    where
+        F: FnMut() -> Fut,
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let mut failed = 0;
+        loop {
+            let Failure { fault, again } = match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(failure) => failure,
+            };
+            let Again::After(asked) = again else { return Err(fault) };
+            failed += 1;
+            let wait = wait(&self.retry, failed, asked);
+            let end = Instant::now() + wait;
+            if failed > self.retry.times || end >= deadline {
+                return Err(given_up(fault, failed, asked.filter(|_| end >= deadline)));
+            }
+            tracing::debug!(target: "models", provider = self.name.id(), failed, ?wait, %fault, "again");
+            sleep_until(end).await;
+        }
+    }
+}
+
+/// How long to wait after so many failures.
+fn wait(retry: &Retry, failed: u32, asked: Option<Duration>) -> Duration {
+    let span = retry.base.saturating_mul(2_u32.saturating_pow(failed.saturating_sub(1))).min(retry.cap);
+    match asked {
+        // A little later than asked, so that those who were sent away together do not come back together.
+        Some(asked) => asked.saturating_add(part(retry.base)),
+        None => part(span),
+    }
+}
+
+/// A random part of a span.
+fn part(span: Duration) -> Duration {
+    // The hasher's keys are random, and differ each time.
+    let random = RandomState::new().hash_one(0_u8);
+    // 53 bits are what a float holds exactly.
+    span.mul_f64((random >> 11) as f64 / (1_u64 << 53) as f64)
+}
+
+fn given_up(mut fault: Fault, failed: u32, asked: Option<Duration>) -> Fault {
+    if let Some(asked) = asked {
+        fault.message.push_str(&format!(
+            " It asks to wait {} s, which is longer than there is time.",
+            asked.as_secs().max(1)
+        ));
+    } else if failed > 1 {
+        fault.message.push_str(&format!(" It was asked {failed} times."));
+    }
+    fault.retryable =
+        matches!(fault.kind, FaultKind::Unavailable | FaultKind::Exhausted | FaultKind::TimedOut);
+    fault
+}
+
+/// `Retry-After`, in seconds or as a date (RFC 9110 section 10.2.3); OpenAI also has one in milliseconds.
+pub(super) fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    if let Some(milliseconds) = text("retry-after-ms").and_then(number) {
+        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
+    }
+    let value = text(RETRY_AFTER.as_str())?;
+    match number(value) {
+        Some(seconds) => Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
+        None => Some(httpdate::parse_http_date(value).ok()?.duration_since(now).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_read_in_every_spelling() {
+        let at = |name: &'static str, value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, value.parse().unwrap());
+            asked(&headers, UNIX_EPOCH + Duration::from_secs(784_111_777 - 30))
+        };
+        assert_eq!(at("retry-after", "7"), Some(Duration::from_secs(7)));
+        assert_eq!(at("retry-after", " 0.5 "), Some(Duration::from_millis(500)));
+        assert_eq!(at("retry-after-ms", "1500"), Some(Duration::from_millis(1500)));
+        // 784,111,777 seconds after 1970.
+        assert_eq!(at("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT"), Some(Duration::from_secs(30)));
+        assert_eq!(at("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(at("retry-after", "1e300"), Some(Duration::MAX));
+        for nonsense in ["", "soon", "-1", "NaN", "inf"] {
+            assert_eq!(at("retry-after", nonsense), None, "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn waits_are_random_parts_of_a_span_that_doubles_up_to_the_cap() {
+        let retry = Retry { times: 9, base: Duration::from_secs(1), cap: Duration::from_secs(5) };
+        let mut seen = std::collections::BTreeSet::new();
+        for (failed, most) in [(1, 1), (2, 2), (3, 4), (4, 5), (40, 5)] {
+            for _ in 0..100 {
+                let wait = wait(&retry, failed, None);
+                assert!(wait <= Duration::from_secs(most), "{failed}: {wait:?}");
+                seen.insert(wait);
+            }
+        }
+        assert!(seen.len() > 400, "{} different waits", seen.len());
+        let asked = wait(&retry, 1, Some(Duration::from_secs(60)));
+        assert!((60..=61).contains(&asked.as_secs()), "{asked:?}");
+        assert_eq!(wait(&retry, 1, Some(Duration::MAX)), Duration::MAX);
+    }
+}

@@ -1,0 +1,10 @@
+//! Every provider against a server on this machine that answers in the provider's shapes.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod composed;
+mod embeddings;
+mod faults;
+mod limits;
+mod requests;
+mod search;
+mod support;

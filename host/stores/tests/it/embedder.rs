@@ -1,0 +1,120 @@
+//! A model for tests: a number for each word, words that mean the same have the same, and ways to misbehave.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault,
+    ports::embed::{EmbedFor, Embedder, Vector},
+};
+
+/// Words that mean the same; the first of each line stands for all of them.
+const SAME: [&[&str]; 4] = [
+    &["bread", "loaf", "loaves"],
+    &["rest", "pause", "wait", "waiting"],
+    &["machine", "device"],
+    &["yeast", "leaven"],
+];
+
+/// How it misbehaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vice {
+    None,
+    /// Cannot be reached.
+    Down,
+    /// Never answers.
+    Silent,
+    /// Gives one vector too few.
+    Short,
+    /// Gives what is no number.
+    Nan,
+    /// Takes offence at texts that hold the word `poison`.
+    Picky,
+}
+
+pub(crate) struct TestEmbedder {
+    model: &'static str,
+    dimension: AtomicUsize,
+    vice: Mutex<Vice>,
+    /// Documents that were embedded.
+    documents: AtomicUsize,
+    /// Whether questions are answered whatever else happens.
+    questions: AtomicBool,
+}
+
+impl TestEmbedder {
+    pub(crate) fn new(model: &'static str, dimension: usize) -> Arc<Self> {
+        Arc::new(Self {
+            model,
+            dimension: AtomicUsize::new(dimension),
+            vice: Mutex::new(Vice::None),
+            documents: AtomicUsize::new(0),
+            questions: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn set(&self, vice: Vice) {
+        *self.vice.lock().unwrap() = vice;
+    }
+
+    pub(crate) fn set_dimension(&self, dimension: usize) {
+        self.dimension.store(dimension, Ordering::SeqCst);
+    }
+
+    /// From now on questions are answered whatever else happens.
+    pub(crate) fn answer_questions(&self) {
+        self.questions.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn documents(&self) -> usize {
+        self.documents.load(Ordering::SeqCst)
+    }
+
+    fn vector(&self, text: &str) -> Vector {
+        let dimension = self.dimension.load(Ordering::SeqCst);
+        let mut vector = vec![0.0_f32; dimension];
+        for word in
+            text.to_lowercase().split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() > 3)
+        {
+            let same = SAME.iter().find(|line| line.contains(&word)).map_or(word, |line| line[0]);
+            let number = same.bytes().fold(7_usize, |n, byte| n.wrapping_mul(31).wrapping_add(byte.into()));
+            vector[number % dimension] += 1.0;
+        }
+        let length = vector.iter().map(|v| v * v).sum::<f32>().sqrt();
+        (length > 0.0).then(|| vector.into_iter().map(|v| v / length).collect())
+    }
+}
+
+#[async_trait]
+impl Embedder for TestEmbedder {
+    fn model(&self) -> &str {
+        self.model
+    }
+
+    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+        let mut vice = *self.vice.lock().unwrap();
+        if purpose == EmbedFor::Query && self.questions.load(Ordering::SeqCst) {
+            vice = Vice::None;
+        }
+        let mut vectors: Vec<Vector> = texts.iter().map(|text| self.vector(text)).collect();
+        match vice {
+            Vice::Down => {
+                return Err(Fault::unavailable(format!("model '{}' at test.invalid is down", self.model)));
+            }
+            Vice::Silent => std::future::pending::<()>().await,
+            Vice::Short => drop(vectors.pop()),
+            Vice::Nan => vectors.iter_mut().flatten().for_each(|vector| vector[0] = f32::NAN),
+            Vice::Picky if texts.iter().any(|text| text.contains("poison")) => {
+                return Err(Fault::invalid("a text was refused"));
+            }
+            Vice::None | Vice::Picky => {}
+        }
+        if purpose == EmbedFor::Document {
+            self.documents.fetch_add(texts.len(), Ordering::SeqCst);
+        }
+        Ok(vectors)
+    }
+}

@@ -1,0 +1,146 @@
+//! A provider of language models on loopback, which answers as a test says, and remembers what it was asked.
+
+use std::{
+    collections::VecDeque,
+    io::{BufReader, Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, Sender, channel},
+    },
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::support::server::{Seen, read};
+
+/// What it does with one request.
+#[derive(Clone)]
+pub(super) enum Say {
+    /// Status, header lines that each end in CRLF, and body.
+    Whole(&'static str, &'static str, String),
+    /// Events, and how their stream ends.
+    Stream(Vec<Value>, End),
+}
+
+/// How a stream ends.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// As it should.
+    Done,
+    /// The connection breaks.
+    Cut,
+    /// Not at all, until the client is gone.
+    Stuck,
+}
+
+/// A provider that serves until the test is over.
+pub(super) struct Provider {
+    pub(super) address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    gone: Receiver<()>,
+}
+
+impl Provider {
+    /// Says one thing after the other, and the last one to whoever asks again.
+    pub(super) fn saying(script: impl IntoIterator<Item = Say>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let script: Arc<Mutex<VecDeque<Say>>> = Arc::new(Mutex::new(script.into_iter().collect()));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (tell, gone) = channel();
+        let kept = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (script, seen, tell) = (Arc::clone(&script), Arc::clone(&kept), tell.clone());
+                std::thread::spawn(move || serve(stream, &script, &seen, &tell));
+            }
+        });
+        Self { address, seen, gone }
+    }
+
+    /// All requests so far.
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        self.seen.lock().expect("memory").clone()
+    }
+
+    /// The one request there was, and its body.
+    pub(super) fn only(&self) -> (Seen, Value) {
+        let mut seen = self.seen();
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        let request = seen.remove(0);
+        let body = serde_json::from_slice(&request.body).expect("JSON");
+        (request, body)
+    }
+
+    /// Waits until somebody has asked.
+    pub(super) fn asked(&self) {
+        while self.seen.lock().expect("memory").is_empty() {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until a client has left in the middle of an answer.
+    pub(super) fn left(&self) {
+        self.gone.recv_timeout(Duration::from_secs(60)).expect("the client stays on the line");
+    }
+}
+
+fn serve(stream: TcpStream, script: &Mutex<VecDeque<Say>>, seen: &Mutex<Vec<Seen>>, gone: &Sender<()>) {
+    let mut writer = stream.try_clone().expect("a second handle");
+    let mut reader = BufReader::new(stream);
+    while let Some(request) = read(&mut reader) {
+        let say = {
+            let mut script = script.lock().expect("the script");
+            let next = if script.len() > 1 { script.pop_front() } else { script.front().cloned() };
+            next.expect("something to say")
+        };
+        seen.lock().expect("memory").push(request);
+        let end = match answer(&say, &mut writer) {
+            Ok(end) => end,
+            Err(_) => {
+                let _ = gone.send(());
+                return;
+            }
+        };
+        match end {
+            End::Done => {}
+            End::Cut => {
+                let _ = writer.shutdown(Shutdown::Both);
+                return;
+            }
+            End::Stuck => {
+                // Nothing comes from a client that waits; so this ends when it is gone.
+                let _ = reader.read(&mut [0]);
+                let _ = gone.send(());
+                return;
+            }
+        }
+    }
+}
+
+fn answer(say: &Say, writer: &mut impl Write) -> std::io::Result<End> {
+    match say {
+        Say::Whole(status, headers, body) => {
+            write!(writer, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}\r\n{body}", body.len())?;
+            writer.flush()?;
+            Ok(End::Done)
+        }
+        Say::Stream(events, end) => {
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            writer.write_all(head.as_bytes())?;
+            for event in events {
+                let name = event["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
+                let text = format!("{name}data: {event}\n\n");
+                write!(writer, "{:x}\r\n{text}\r\n", text.len())?;
+                writer.flush()?;
+            }
+            if matches!(end, End::Done) {
+                writer.write_all(b"0\r\n\r\n")?;
+            }
+            Ok(*end)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! P10: how long a search of the knowledge graph takes, and indexing a hundred pages; through the whole gateway and the
+//! gate `kg`, by words and by meaning with the local model.
+//!
+//! Pages are those of the sample wiki in versions: each leaves out other words and holds some of its own.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::report::{Bound, Judged, Report, Row};
+use super::server::Server;
+use super::setup::Bench;
+use super::stats::{median, micros};
+
+/// Pages of a graph, and what a search of it may take at most, and should, in milliseconds.
+const SIZES: [(usize, f64, f64); 3] = [(100, 3.0, 1.0), (1_000, 8.0, 3.0), (10_000, 15.0, 5.0)];
+
+/// How often the hundred pages are indexed.
+const INDEXINGS: usize = 10;
+
+/// How often every question is asked.
+const TURNS: usize = 10;
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    if bench.noise() {
+        return Ok(());
+    }
+    let questions = questions(&bench.root.join("tests/fixtures/queries/sample.jsonl"))?;
+    for (pages, reach, aim) in SIZES {
+        let place = bench.knowledge(pages)?;
+        write_wiki(&bench.root.join("docs/sample-wiki"), &place.wiki, pages)?;
+        let mut server = bench.start(&place.gateway)?;
+        let index = json!({"wiki_dir": place.wiki, "clear_existing": true}).to_string();
+        if pages == SIZES[0].0 {
+            let times = (0..bench.rounds(INDEXINGS)).map(|_| call(&mut server, "kg_index", &index));
+            let times = times.collect::<Result<Vec<_>>>()?;
+            add(report, format!("index {pages} pages"), &times, 1_000.0, 300.0);
+        } else {
+            // Returns after a while whatever there is to embed; searches say how many pages still wait.
+            call(&mut server, "kg_index", &index)?;
+        }
+        let asks: Vec<String> =
+            questions.iter().map(|question| json!({"query": question}).to_string()).collect();
+        while is_incomplete(&mut server, &asks[0])? {}
+        let mut times = Vec::new();
+        for _ in 0..bench.rounds(TURNS) {
+            for ask in &asks {
+                times.push(call(&mut server, "search_knowledge", ask)?);
+            }
+        }
+        add(report, format!("search_knowledge over {pages} pages, p50"), &times, reach, aim);
+    }
+    Ok(())
+}
+
+fn add(report: &mut Report, what: String, times: &[f64], reach: f64, aim: f64) {
+    report.add(Row {
+        id: "P10",
+        what,
+        unit: "ms",
+        ours: median(times),
+        floor: 0.0,
+        ratio: 0.0,
+        n: times.len(),
+        judged: Judged::Value,
+        reach: Bound::AtMost(reach),
+        aim: Bound::AtMost(aim),
+    });
+}
+
+/// One call, in milliseconds; reading its reply, some ten microseconds, is part of it.
+fn call(server: &mut Server, tool: &str, arguments: &str) -> Result<f64> {
+    Ok(timed(server, tool, arguments)?.0)
+}
+
+fn timed(server: &mut Server, tool: &str, arguments: &str) -> Result<(f64, Value)> {
+    let begin = Instant::now();
+    let reply = server.ask("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#))?;
+    let time = micros(begin.elapsed()) / 1e3;
+    if reply["isError"] == true {
+        bail!("'{tool}' answered {reply}");
+    }
+    Ok((time, reply))
+}
+
+/// Whether pages still wait for their vectors.
+fn is_incomplete(server: &mut Server, ask: &str) -> Result<bool> {
+    let (_, reply) = timed(server, "search_knowledge", ask)?;
+    if reply["structuredContent"]["found"].as_u64().is_none_or(|found| found == 0) {
+        bail!("a search of the sample finds nothing: {reply}");
+    }
+    Ok(!reply["structuredContent"]["note"].is_null())
+}
+
+fn questions(file: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let question = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?["q"].as_str()?.to_owned());
+    let found: Vec<String> = text.lines().filter_map(question).collect();
+    if found.is_empty() { bail!("{} holds no questions", file.display()) } else { Ok(found) }
+}
+
+/// Writes so many pages, the same ones every time.
+fn write_wiki(sample: &Path, wiki: &Path, pages: usize) -> Result<()> {
+    let mut originals = Vec::new();
+    for folder in fs::read_dir(sample).with_context(|| format!("cannot read {}", sample.display()))? {
+        for file in fs::read_dir(folder?.path())? {
+            originals.push(file?.path());
+        }
+    }
+    originals.sort();
+    for number in 0..pages {
+        let (original, version) = (&originals[number % originals.len()], number / originals.len());
+        let text = fs::read_to_string(original)?;
+        let folder = original.parent().and_then(Path::file_name).context("a page lies in a folder")?;
+        let stem = original.file_stem().unwrap_or_default().to_string_lossy();
+        fs::create_dir_all(wiki.join(folder))?;
+        fs::write(wiki.join(folder).join(format!("{stem}_{version}.md")), varied(&text, version))?;
+    }
+    Ok(())
+}
+
+/// A version of a page: the first is the page itself.
+fn varied(text: &str, version: usize) -> String {
+    if version == 0 {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 1_000);
+    for (at, word) in text.split_inclusive(' ').enumerate() {
+        let plain = word.trim().chars().all(char::is_alphabetic);
+        if !(plain && (at * 7 + version * 13).is_multiple_of(11)) {
+            out.push_str(word);
+        }
+        if plain && (at * 31 + version * 17) % 97 == 5 {
+            out.push_str(&format!("variant{} ", (at + version) % 500));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::varied;
+
+    #[test]
+    fn versions_differ_and_are_the_same_every_time() {
+        let text =
+            "# Principle: X\n\n== Overview ==\n".to_owned() + &"some plain words of a page ".repeat(40);
+        assert_eq!(varied(&text, 0), text);
+        assert_eq!(varied(&text, 3), varied(&text, 3));
+        assert_ne!(varied(&text, 3), varied(&text, 4));
+        assert!(varied(&text, 3).contains("== Overview ==") && varied(&text, 3).contains("variant"));
+    }
+}
