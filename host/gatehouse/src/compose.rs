@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock};
-use gatehouse_models::{Extractor, Models, ModelsConfig, Tokens};
+use gatehouse_models::{Extractor, Models, Tokens};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
 use gatehouse_stores::{IndexFile, KnowledgeConfig, SqliteKv, WikiKnowledge, WikiRoots};
 use gatehouse_wire::{outbound::Outbound, serve::View};
@@ -100,7 +100,7 @@ impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
         let knowledge = Arc::new(knowledge(&config, env.kg_index_path().as_deref(), roots)?);
-        let models = Models::new(&ModelsConfig::default()).map_err(|bad| ConfigError {
+        let models = Models::new(&config.models).map_err(|bad| ConfigError {
             place: format!("[models.{}]", bad.provider.id()),
             message: bad.message,
         })?;

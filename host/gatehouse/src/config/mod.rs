@@ -10,6 +10,7 @@ mod folders;
 mod http;
 mod limits;
 pub(crate) mod locate;
+mod models;
 pub(crate) mod raw;
 pub(crate) mod schema;
 

@@ -64,6 +64,7 @@ async fn anthropic_goes_on_after_a_pause() {
     let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search",
         "input": {"query": "rank stabilised LoRA"}});
     assert_eq!(message["content"][0], search);
+    assert_eq!(message["content"].as_array().unwrap().len(), 2, "empty text is not sent back");
     assert_eq!(message["content"][1]["content"][0]["encrypted_content"], "ZW5j");
     assert_eq!(seen[0].body["tools"], seen[1].body["tools"]);
 

@@ -23,7 +23,7 @@ pub(crate) enum Flow {
     Done,
 }
 
-pub(crate) struct Draft<'a> {
+pub(crate) struct Partial<'a> {
     pub(crate) text: String,
     pub(crate) sources: Sources,
     /// As the provider calls it.
@@ -37,7 +37,7 @@ pub(crate) struct Draft<'a> {
     hear: Hear<'a>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> Partial<'a> {
     pub(crate) fn new(hear: Hear<'a>) -> Self {
         Self {
             text: String::new(),
