@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Hear, Llm, Prompt},
+    ports::llm::{Completion, Hear, Llm, Prompt},
 };
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ impl Llm for Gemini {
         Some(&self.name)
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         let question = Question {
             provider: &self.provider,
             prompt: &prompt,

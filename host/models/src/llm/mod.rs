@@ -13,7 +13,7 @@ mod sources;
 use bytes::Bytes;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Depth, Hear, Prompt},
+    ports::llm::{Completion, Depth, Hear, Prompt},
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -51,7 +51,7 @@ impl Question<'_> {
         &self,
         listener: impl Fn() -> L + Sync,
         hear: Hear<'_>,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Completion, Fault> {
         let start = Instant::now();
         let body = Bytes::from(self.body.to_string());
         let partial = self.provider.again(self.prompt.deadline, || async {
@@ -149,7 +149,7 @@ impl Effort {
 }
 
 /// Usage in the log; never what was asked or answered.
-fn logged(answer: &Answer, prompt: &Prompt, start: Instant) {
+fn logged(answer: &Completion, prompt: &Prompt, start: Instant) {
     let tokens = answer.tokens;
     tracing::info!(
         target: "models",

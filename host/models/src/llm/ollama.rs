@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Hear, Llm, Prompt},
+    ports::llm::{Completion, Hear, Llm, Prompt},
 };
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ impl Llm for Ollama {
         None
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         if prompt.web_search {
             return Err(no_web(&self.name));
         }

@@ -3,7 +3,7 @@
 use gatehouse_core::{
     Fault,
     names::quoted,
-    ports::llm::{Answer, Hear, Step, TokenUse},
+    ports::llm::{Completion, Hear, Step, TokenUse},
 };
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ impl<'a> Partial<'a> {
     }
 
     /// The answer, if it is one.
-    pub(crate) fn done(mut self, question: &Question<'_>) -> Result<Answer, Failure> {
+    pub(crate) fn done(mut self, question: &Question<'_>) -> Result<Completion, Failure> {
         let provider = question.provider;
         if self.text.trim().is_empty() {
             let Some(why) = self.cut_short else {
@@ -134,7 +134,7 @@ impl<'a> Partial<'a> {
             self.text = object.to_owned();
         }
         let model = self.model.as_deref().unwrap_or(question.model);
-        Ok(Answer {
+        Ok(Completion {
             model: provider.model(model),
             sources: self.sources.list(),
             text: self.text,

@@ -12,7 +12,7 @@ fn find() -> Prompt {
     Prompt { web_search: true, ..prompt("How is rank stabilised LoRA scaled?") }
 }
 
-fn pages(answer: &gatehouse_core::ports::llm::Answer) -> Vec<(&str, Option<&str>)> {
+fn pages(answer: &gatehouse_core::ports::llm::Completion) -> Vec<(&str, Option<&str>)> {
     answer.sources.iter().map(|source| (source.url.as_str(), source.title.as_deref())).collect()
 }
 
