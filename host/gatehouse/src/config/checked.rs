@@ -18,7 +18,9 @@ use gatehouse_wire::registry::Reference;
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{ConfigError, Env, component::Located, error::Text, folders, http, limits, locate, models, raw};
+use super::{
+    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, limits, locate, models, raw,
+};
 
 /// The preset that is served where nobody names one.
 const DEFAULT_PRESET: &str = "full";
@@ -46,13 +48,6 @@ pub(crate) struct Config {
     pub(crate) gates: BTreeMap<String, GateConfig>,
     /// Presets by name.
     pub(crate) presets: BTreeMap<String, Preset>,
-}
-
-/// The knowledge graph.
-#[derive(Debug, PartialEq)]
-pub(crate) struct KnowledgeConfig {
-    /// Folders the tools may touch, absolute.
-    pub(crate) wiki_roots: Vec<PathBuf>,
 }
 
 /// One gate.
@@ -120,7 +115,7 @@ impl Config {
                 .map_or(DEFAULT_PRESET, |name| name.get_ref())
                 .to_owned(),
             models: models::checked(text, raw.models, env)?,
-            knowledge: KnowledgeConfig { wiki_roots: below(&base, raw.knowledge.wiki_roots) },
+            knowledge: KnowledgeConfig::checked(raw.knowledge, &base),
             gates: raw
                 .gates
                 .into_iter()
@@ -224,7 +219,7 @@ pub(crate) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn below(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
+pub(super) fn below(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
     entries.into_iter().map(|entry| base.join(entry)).collect()
 }
 

@@ -17,6 +17,7 @@ pub(crate) struct Variable {
 const PRESET: &str = "MCP_PRESET";
 const ENABLED_GATES: &str = "MCP_ENABLED_GATES";
 const KG_INDEX_PATH: &str = "KG_INDEX_PATH";
+const DATABASE_URL: &str = "DATABASE_URL";
 const STATE: &str = "GATEHOUSE_STATE";
 const TOKEN: &str = "GATEHOUSE_TOKEN";
 const LOG: &str = "GATEHOUSE_LOG";
@@ -31,7 +32,7 @@ const REGISTRY_USER: &str = "GATEHOUSE_REGISTRY_USER";
 const REGISTRY_PASSWORD: &str = "GATEHOUSE_REGISTRY_PASSWORD";
 
 /// All of them, for `gatehouse doctor` and the docs.
-pub(crate) const VARIABLES: [Variable; 15] = [
+pub(crate) const VARIABLES: [Variable; 16] = [
     Variable { name: PRESET, meaning: "the preset to serve, unless --preset says" },
     Variable {
         name: ENABLED_GATES,
@@ -40,6 +41,10 @@ pub(crate) const VARIABLES: [Variable; 15] = [
     Variable {
         name: KG_INDEX_PATH,
         meaning: "an index file of `gatehouse kg index --save-to`; selects engine and wiki",
+    },
+    Variable {
+        name: DATABASE_URL,
+        meaning: "postgres://user:password@host/database, for the engine 'postgres'",
     },
     Variable { name: STATE, meaning: "the data folder" },
     Variable { name: TOKEN, meaning: "bearer token for HTTP; required beyond loopback" },
@@ -94,6 +99,11 @@ impl Env {
 
     pub(crate) fn kg_index_path(&self) -> Option<PathBuf> {
         self.0.get(KG_INDEX_PATH).map(PathBuf::from)
+    }
+
+    /// Holds a password: for the engine, and never for a message.
+    pub(crate) fn database_url(&self) -> Option<&str> {
+        self.0.get(DATABASE_URL).map(String::as_str)
     }
 
     pub(crate) fn state(&self) -> Option<PathBuf> {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -103,12 +104,14 @@ pub(crate) struct Knowledge {
 }
 
 /// Engines of the knowledge graph.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KnowledgeEngine {
     /// A file in the data folder.
     #[default]
     Sqlite,
+    /// A PostgreSQL server; DATABASE_URL says which.
+    Postgres,
 }
 
 /// Grants and limits of one gate.
