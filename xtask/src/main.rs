@@ -4,6 +4,7 @@
 //! that ships depends on it. Exit codes: 0 done, 1 what was asked failed, 2 wrong usage.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is for the person who runs it")]
 
+mod arcadedb;
 mod bench;
 mod dist;
 mod gates;

@@ -25,6 +25,16 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// One that was started in a folder of its own.
+    pub(crate) fn of(process: Child, folder: PathBuf, told: Vec<(&'static str, OsString)>) -> Self {
+        Self { process, folder, told }
+    }
+
+    /// Whether it is gone already.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.process.try_wait(), Ok(None))
+    }
+
     /// PostgreSQL with pgvector, and an administrator who needs no password from this machine.
     pub(crate) fn postgres() -> Result<Self> {
         let programs = tools::POSTGRES.programs()?;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 
 use crate::Usage;
+use crate::arcadedb;
 use crate::gates::{self, Which};
 use crate::process;
 use crate::servers::Server;
@@ -209,6 +210,10 @@ fn clients(context: &mut Context) -> Result<Done> {
             ("GATEHOUSE_TEST_CONFORMANCE", conformance),
         ])
     };
+    let weaviate = || -> Result<Found> {
+        let modules = tools::WEAVIATE_CLIENT.ensure()?.join("node_modules");
+        Ok(vec![("GATEHOUSE_TEST_WEAVIATE_CLIENT", modules.join("weaviate-ts-client"))])
+    };
     let registry = || -> Result<Found> {
         Ok(vec![("GATEHOUSE_TEST_REGISTRY", tools::REGISTRY.programs()?.join("docker-registry"))])
     };
@@ -219,6 +224,7 @@ fn clients(context: &mut Context) -> Result<Done> {
         ("the small language model is not here", model()),
         ("the Python client is not here", python()),
         ("the Node clients are not here", node()),
+        ("Weaviate's client is not here", weaviate()),
         ("docker-registry is not here (`apt-get install docker-registry`)", registry()),
     ])
 }
@@ -241,17 +247,22 @@ fn languages(context: &mut Context) -> Result<Done> {
 
 /// Installs and starts the servers that the tests share, and tells the tests where they are.
 fn servers(context: &mut Context) -> Result<Done> {
-    match Server::postgres() {
-        Ok(server) => {
-            for (name, value) in &server.told {
-                println!("{name}={}", value.display());
-                context.environment.push((name, value.clone()));
+    let mut done = Done::Passed;
+    for (complaint, started) in
+        [("PostgreSQL is not here", Server::postgres()), ("ArcadeDB is not here", arcadedb::start())]
+    {
+        match started {
+            Ok(server) => {
+                for (name, value) in &server.told {
+                    println!("{name}={}", value.display());
+                    context.environment.push((name, value.clone()));
+                }
+                context.servers.push(server);
             }
-            context.servers.push(server);
-            Ok(Done::Passed)
+            Err(error) => done = context.missing(complaint, error)?,
         }
-        Err(error) => context.missing("PostgreSQL is not here", error),
     }
+    Ok(done)
 }
 
 /// A package that came with another layout than we know is better found here than in a test.

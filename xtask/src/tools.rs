@@ -75,6 +75,13 @@ pub(crate) const SMALL_LLM: Bundle = Bundle {
 /// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
 pub(crate) const REGISTRY: Bundle =
     Bundle { name: "docker-registry", manager: Manager::Deb, pins: &["docker-registry"] };
+/// A server of Bolt and Cypher, with the Java that it needs.
+pub(crate) const ARCADEDB: Bundle =
+    Bundle { name: "arcadedb", manager: Manager::Pip, pins: &["arcadedb-embedded==26.10.2.post1"] };
+
+/// Weaviate's official client, for REST and GraphQL.
+pub(crate) const WEAVIATE_CLIENT: Bundle =
+    Bundle { name: "weaviate-client", manager: Manager::Npm, pins: &["weaviate-ts-client@2.2.0"] };
 
 /// PostgreSQL 18 with pgvector, which Debian has no package of.
 pub(crate) const POSTGRES: Bundle =

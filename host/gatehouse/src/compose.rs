@@ -66,14 +66,19 @@ impl Views {
     }
 }
 
+/// The models of a configuration.
+pub(crate) fn models(config: &Config) -> Result<Models, ConfigError> {
+    Models::new(&config.models)
+        .map_err(|bad| ConfigError { place: format!("[models.{}]", bad.provider.id()), message: bad.message })
+}
+
 impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
-        let knowledge = Arc::new(knowledge(&config, env, env.kg_index_path().as_deref(), roots)?);
-        let models = Models::new(&config.models).map_err(|bad| ConfigError {
-            place: format!("[models.{}]", bad.provider.id()),
-            message: bad.message,
-        })?;
+        let models = models(&config)?;
+        let index_file = env.kg_index_path();
+        let knowledge = knowledge(&config, env, index_file.as_deref(), roots, &models.embedder)?;
+        let knowledge = Arc::new(knowledge);
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,

@@ -55,6 +55,8 @@ pub struct Health {
     pub schema: Option<(i64, i64)>,
     /// Pages it holds.
     pub pages: u32,
+    /// Those of them that search does not see as they are yet, where the engine searches elsewhere than it stores.
+    pub waiting: u32,
     /// The model that gives its pages their vectors; none where it searches by words alone.
     pub embedding: Option<EmbeddingHealth>,
 }

@@ -21,6 +21,8 @@ use gatehouse_core::{
 
 #[cfg(feature = "postgres")]
 use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
+#[cfg(feature = "weaviate-neo4j")]
+use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
     engine::{Batch, Engine, Health},
     sqlite::knowledge::SqliteEngine,
@@ -71,6 +73,24 @@ impl WikiKnowledge {
     ) -> Self {
         let roots = roots.and(default_root.as_deref());
         Self { engine: Box::new(PostgresEngine::new(server, embedder)), roots, default_root, clock }
+    }
+
+    /// On Neo4j, with Weaviate to search in. Reaches nothing before the first call that needs it; for the rest as
+    /// [`WikiKnowledge::sqlite`].
+    ///
+    /// # Errors
+    /// `invalid-arguments`, where an address cannot be used, naming its variable.
+    #[cfg(feature = "weaviate-neo4j")]
+    pub fn weaviate_neo4j(
+        servers: &WeaviateNeo4jConfig,
+        roots: WikiRoots,
+        default_root: Option<PathBuf>,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Result<Self, Fault> {
+        let engine = WeaviateNeo4jEngine::new(servers, embedder)?;
+        let roots = roots.and(default_root.as_deref());
+        Ok(Self { engine: Box::new(engine), roots, default_root, clock })
     }
 
     /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.

@@ -11,6 +11,8 @@ mod knowledge;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
+#[cfg(feature = "weaviate-neo4j")]
+mod weaviate_neo4j;
 pub mod wiki;
 
 pub use engine::{EmbeddingHealth, Health};
@@ -18,4 +20,6 @@ pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, Times};
 pub use sqlite::kv::SqliteKv;
+#[cfg(feature = "weaviate-neo4j")]
+pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};
 pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots, write_atomic};

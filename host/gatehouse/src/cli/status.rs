@@ -37,7 +37,7 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
                 json!({"model": embedding.model, "waiting": embedding.waiting, "failing": embedding.failing})
             });
             json!({"ok": true, "engine": health.engine, "address": health.address, "pages": health.pages,
-                "meaning": meaning})
+                "waiting": health.waiting, "meaning": meaning})
         }
         Err(fault) => json!({"ok": false, "error": crate::compose::said(&fault)}),
     };
@@ -90,6 +90,9 @@ fn print(told: &Value) {
             knowledge["pages"],
             text(&knowledge["address"])
         )),
+    }
+    if let Some(pages @ 1..) = knowledge["waiting"].as_u64() {
+        out::line(format!("           {pages} of them wait to be found by search"));
     }
     let meaning = &knowledge["meaning"];
     if let Some(model) = meaning["model"].as_str() {

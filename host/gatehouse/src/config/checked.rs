@@ -19,7 +19,8 @@ use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, limits, locate, models, raw,
+    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, limits, locate,
+    models, raw,
 };
 
 /// The preset that is served where nobody names one.

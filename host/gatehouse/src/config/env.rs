@@ -18,6 +18,12 @@ const PRESET: &str = "MCP_PRESET";
 const ENABLED_GATES: &str = "MCP_ENABLED_GATES";
 const KG_INDEX_PATH: &str = "KG_INDEX_PATH";
 const DATABASE_URL: &str = "DATABASE_URL";
+const NEO4J_URI: &str = "NEO4J_URI";
+const NEO4J_USER: &str = "NEO4J_USER";
+const NEO4J_PASSWORD: &str = "NEO4J_PASSWORD";
+const NEO4J_DATABASE: &str = "NEO4J_DATABASE";
+const WEAVIATE_URL: &str = "WEAVIATE_URL";
+const WEAVIATE_API_KEY: &str = "WEAVIATE_API_KEY";
 const STATE: &str = "GATEHOUSE_STATE";
 const TOKEN: &str = "GATEHOUSE_TOKEN";
 const LOG: &str = "GATEHOUSE_LOG";
@@ -32,7 +38,7 @@ const REGISTRY_USER: &str = "GATEHOUSE_REGISTRY_USER";
 const REGISTRY_PASSWORD: &str = "GATEHOUSE_REGISTRY_PASSWORD";
 
 /// All of them, for `gatehouse doctor` and the docs.
-pub(crate) const VARIABLES: [Variable; 16] = [
+pub(crate) const VARIABLES: [Variable; 22] = [
     Variable { name: PRESET, meaning: "the preset to serve, unless --preset says" },
     Variable {
         name: ENABLED_GATES,
@@ -46,6 +52,12 @@ pub(crate) const VARIABLES: [Variable; 16] = [
         name: DATABASE_URL,
         meaning: "postgres://user:password@host/database, for the engine 'postgres'",
     },
+    Variable { name: NEO4J_URI, meaning: "where Neo4j is, for the engine 'weaviate-neo4j'" },
+    Variable { name: NEO4J_USER, meaning: "the account there" },
+    Variable { name: NEO4J_PASSWORD, meaning: "its password" },
+    Variable { name: NEO4J_DATABASE, meaning: "the database there, if not the account's own" },
+    Variable { name: WEAVIATE_URL, meaning: "where Weaviate is, for the same engine" },
+    Variable { name: WEAVIATE_API_KEY, meaning: "its key, where it wants one" },
     Variable { name: STATE, meaning: "the data folder" },
     Variable { name: TOKEN, meaning: "bearer token for HTTP; required beyond loopback" },
     Variable { name: LOG, meaning: "log filter for standard error, for example debug or gate=info" },
@@ -104,6 +116,24 @@ impl Env {
     /// Holds a password: for the engine, and never for a message.
     pub(crate) fn database_url(&self) -> Option<&str> {
         self.0.get(DATABASE_URL).map(String::as_str)
+    }
+
+    /// Where Neo4j is; an address holds no credentials.
+    pub(crate) fn neo4j_uri(&self) -> &str {
+        self.0.get(NEO4J_URI).map_or("bolt://localhost:7687", String::as_str)
+    }
+
+    /// Account, password and database in Neo4j.
+    pub(crate) fn neo4j_account(&self) -> (&str, Option<Secret>, Option<&str>) {
+        let user = self.0.get(NEO4J_USER).map_or("neo4j", String::as_str);
+        let password = self.0.get(NEO4J_PASSWORD).map(|password| Secret::new(password.as_str()));
+        (user, password, self.0.get(NEO4J_DATABASE).map(String::as_str))
+    }
+
+    /// Where Weaviate is, and its key.
+    pub(crate) fn weaviate(&self) -> (&str, Option<Secret>) {
+        let url = self.0.get(WEAVIATE_URL).map_or("http://localhost:8081", String::as_str);
+        (url, self.0.get(WEAVIATE_API_KEY).map(|key| Secret::new(key.as_str())))
     }
 
     pub(crate) fn state(&self) -> Option<PathBuf> {

@@ -112,6 +112,8 @@ pub(crate) enum KnowledgeEngine {
     Sqlite,
     /// A PostgreSQL server; DATABASE_URL says which.
     Postgres,
+    /// Neo4j to keep the pages and Weaviate to find them; NEO4J_URI and WEAVIATE_URL say where.
+    WeaviateNeo4j,
 }
 
 /// Grants and limits of one gate.

@@ -203,6 +203,7 @@ impl PostgresEngine {
             address: self.server.address().to_owned(),
             schema: version.map(|found| (found, migrations::KNOWLEDGE.latest())),
             pages,
+            waiting: 0,
             embedding: match &self.meaning {
                 Some((embedding, vectors)) => Some(embedded(db, embedding, vectors, pages).await?),
                 None => None,

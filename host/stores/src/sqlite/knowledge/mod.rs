@@ -150,6 +150,7 @@ impl Engine for SqliteEngine {
             address: address.display().to_string(),
             schema: None,
             pages: 0,
+            waiting: 0,
             embedding: embedding.map(|embedding| EmbeddingHealth {
                 model: embedding.model().to_owned(),
                 waiting: 0,

@@ -4,6 +4,8 @@
 #[cfg(all(unix, feature = "postgres"))]
 mod postgres;
 mod sqlite;
+#[cfg(feature = "weaviate-neo4j")]
+mod weaviate_neo4j;
 
 use std::{path::PathBuf, sync::Arc};
 

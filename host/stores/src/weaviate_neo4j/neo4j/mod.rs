@@ -1,0 +1,231 @@
+//! The half that keeps the pages: Neo4j over Bolt, spoken to in plain Cypher with parameters. Nothing that a
+//! caller wrote ever becomes part of a statement.
+//!
+//! Connections are made when they are needed and kept; every statement has a time. Work runs in a task of its
+//! own: it comes to its end even where nobody waits for it any more, so a page and its file never part.
+
+mod queue;
+mod read;
+mod rows;
+mod schema;
+mod transaction;
+mod write;
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use gatehouse_core::{Fault, http::Redactor};
+use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind};
+
+pub(super) use queue::{Pending, Stage, State};
+pub(super) use schema::SCHEMA;
+use transaction::{Statement, Transaction, cypher};
+
+use super::{
+    config::{Timing, WeaviateNeo4jConfig},
+    half::{self, Half},
+};
+
+/// Connections to Neo4j at the same time.
+const CONNECTIONS: usize = 8;
+
+/// How often a transaction that lost against another one is made again.
+const ATTEMPTS: usize = 8;
+
+/// Neo4j.
+pub(super) struct Neo4j {
+    half: Half,
+    settings: neo4rs::Config,
+    timing: Timing,
+    graph: Mutex<Option<Graph>>,
+    /// Whether the schema was found or made.
+    ready: tokio::sync::OnceCell<()>,
+    /// One write of this host at a time: writers only get in each other's way.
+    writing: tokio::sync::Mutex<()>,
+}
+
+/// A failure inside a transaction.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The client or the server said so.
+    Neo4j(neo4rs::Error),
+    /// There was no answer in this time.
+    Slow(Duration),
+    /// A stored value is not what was stored.
+    Damaged(String),
+    /// It is not Neo4j's failure.
+    Fault(Fault),
+}
+
+impl From<neo4rs::Error> for Trouble {
+    fn from(error: neo4rs::Error) -> Self {
+        Self::Neo4j(error)
+    }
+}
+
+impl From<neo4rs::DeError> for Trouble {
+    fn from(error: neo4rs::DeError) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl Neo4j {
+    /// Opens nothing yet. Faults where the address cannot be used.
+    pub(super) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
+        let address = config.neo4j()?;
+        let settings = ConfigBuilder::new()
+            .uri(address.as_str())
+            .user(&config.neo4j_user)
+            .password(config.neo4j_password.reveal())
+            .connection_timeout(config.timing.connect.max(config.timing.statement))
+            .max_connections(CONNECTIONS);
+        let settings = match &config.neo4j_database {
+            Some(name) => settings.db(name.as_str()),
+            None => settings,
+        };
+        let settings = settings.build().map_err(|error| Fault::invalid(format!("NEO4J_URI: {error}")))?;
+        let shown = config.neo4j_address()?;
+        let hint = "Start Neo4j, or correct NEO4J_URI; the next call tries again.";
+        let redactor = Redactor::new([&config.neo4j_password]);
+        let pauses = (config.timing.first_pause, config.timing.longest_pause);
+        Ok(Self {
+            half: Half::new(("neo4j", shown, hint), redactor, pauses),
+            settings,
+            timing: config.timing,
+            graph: Mutex::default(),
+            ready: tokio::sync::OnceCell::new(),
+            writing: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Where it is, without credentials.
+    pub(super) fn address(&self) -> &str {
+        self.half.address()
+    }
+
+    /// Begins a transaction, on a connection that may have to be made first.
+    async fn begin(&self) -> Result<Transaction, Fault> {
+        self.half.enter()?;
+        let limit = self.timing.connect;
+        let begun = async {
+            let graph = self.graph()?;
+            Ok(graph.start_txn().await?)
+        };
+        match tokio::time::timeout(limit, begun).await.unwrap_or(Err(Trouble::Slow(limit))) {
+            Ok(inner) => {
+                self.half.reached();
+                Ok(Transaction::new(inner, self.timing.statement))
+            }
+            Err(trouble) => Err(self.fault(trouble)),
+        }
+    }
+
+    fn graph(&self) -> Result<Graph, Trouble> {
+        let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(graph) = &*graph {
+            return Ok(graph.clone());
+        }
+        // Fails only where a provider is set already, which then is the one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Ok(graph.insert(Graph::connect(self.settings.clone())?).clone())
+    }
+
+    /// Runs work in a task of its own.
+    async fn apart<T: Send + 'static>(
+        work: impl Future<Output = Result<T, Fault>> + Send + 'static,
+    ) -> Result<T, Fault> {
+        tokio::spawn(work).await.unwrap_or_else(|_| {
+            Err(Fault::internal("knowledge engine 'neo4j': the work ended without an answer")
+                .hint("This is a mistake in gatehouse or its Bolt client; the log on stderr says where."))
+        })
+    }
+
+    /// Runs work that reads.
+    async fn reading<T: Send + 'static, F>(
+        self: &Arc<Self>,
+        work: impl FnOnce(Transaction) -> F + Send + 'static,
+    ) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Trouble>> + Send,
+    {
+        let me = Arc::clone(self);
+        Self::apart(async move {
+            let transaction = me.begin().await?;
+            work(transaction).await.map_err(|trouble| me.fault(trouble))
+        })
+        .await
+    }
+
+    /// Runs work that writes and commits, and runs it again where another writer was faster.
+    async fn writes<T: Send + 'static, F>(
+        self: &Arc<Self>,
+        work: impl Fn(Transaction) -> F + Send + 'static,
+    ) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Trouble>> + Send,
+    {
+        let me = Arc::clone(self);
+        Self::apart(async move {
+            me.prepare().await?;
+            let _one = me.writing.lock().await;
+            let mut attempt = 1;
+            loop {
+                let transaction = me.begin().await?;
+                match work(transaction).await {
+                    Err(trouble) if attempt < ATTEMPTS && trouble.is_conflict() => attempt += 1,
+                    done => return done.map_err(|trouble| me.fault(trouble)),
+                }
+                // The other one needs a moment; two that wait the same moment would meet again.
+                let moment = 10 * attempt as u64 + u64::from(std::process::id() % 10);
+                tokio::time::sleep(Duration::from_millis(moment)).await;
+            }
+        })
+        .await
+    }
+
+    fn fault(&self, trouble: Trouble) -> Fault {
+        let login = "Set NEO4J_USER and NEO4J_PASSWORD to an account that the server knows.";
+        match trouble {
+            Trouble::Fault(fault) => fault,
+            Trouble::Slow(limit) => self.half.failed(&format!("no answer within {limit:?}")),
+            Trouble::Damaged(what) => self.half.refused(
+                &format!("a stored page cannot be read: {what}"),
+                "Index the wiki again with kg_index and clear_existing.",
+            ),
+            Trouble::Neo4j(error) => match &error {
+                neo4rs::Error::AuthenticationError(said) => {
+                    let failed = self.half.failed(&format!("the login failed: {said}"));
+                    Fault { retryable: false, hint: Some(login.to_owned()), ..failed }
+                }
+                neo4rs::Error::Neo4j(said) => match said.kind() {
+                    Neo4jErrorKind::Client(neo4rs::Neo4jClientErrorKind::Security(_)) => {
+                        self.half.refused(&format!("{}: {}", said.code(), said.message()), login)
+                    }
+                    _ => self.half.unavailable(&format!("{}: {}", said.code(), said.message())),
+                },
+                other => self.half.failed(&half::cause(other)),
+            },
+        }
+    }
+}
+
+impl Trouble {
+    /// Whether another transaction was faster, and the same work may succeed now.
+    fn is_conflict(&self) -> bool {
+        match self {
+            Self::Neo4j(neo4rs::Error::Neo4j(error)) => {
+                error.kind() == Neo4jErrorKind::Transient
+                    || error.code().contains("ConstraintValidationFailed")
+            }
+            _ => false,
+        }
+    }
+}

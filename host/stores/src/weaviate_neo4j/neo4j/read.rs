@@ -1,0 +1,263 @@
+//! Reads pages, their links and the counts. Changes nothing.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use gatehouse_core::{
+    Fault,
+    page::{Filters, Neighbour, Page, PageType, Statistics, Unresolved},
+    search::NameQuery,
+};
+
+use super::{
+    Neo4j, Transaction, Trouble, cypher,
+    rows::{self, domain_key, page_columns},
+};
+use crate::wiki::{ids, record::Record};
+
+/// Names that begin with the question are candidates up to this many.
+const NAMED: i64 = 50;
+
+impl Neo4j {
+    /// The page that an id or a title names. An id is preferred to a title; of several pages with one title the
+    /// first by id is meant.
+    pub(in super::super) async fn named(self: &Arc<Self>, text: &str) -> Result<Option<Page>, Fault> {
+        let whole = rows::key(text);
+        let id = ids::split_loose(text)
+            .map_or_else(|| whole.clone(), |(kind, name)| rows::key(&ids::join(kind, name)));
+        self.checked().await?;
+        self.reading(|mut transaction| async move {
+            let by_title = "MATCH (p:WikiPage {title_key: $key}) RETURN p.key AS key ORDER BY p.id LIMIT 1";
+            let mut found = None;
+            for key in [&whole, &id] {
+                found = match found {
+                    None => transaction.pages(vec![key.clone()]).await?.pop(),
+                    found => found,
+                };
+            }
+            if found.is_none() {
+                let titled = transaction.rows(cypher(by_title).with("key", whole)).await?;
+                let key: Option<String> = titled.first().map(|row| row.get("key")).transpose()?;
+                if let Some(key) = key {
+                    found = transaction.pages(vec![key]).await?.pop();
+                }
+            }
+            transaction.rollback().await;
+            Ok(found.map(|(_, page)| page))
+        })
+        .await
+    }
+
+    /// The pages with these keys that there are, with their keys, each with its neighbours.
+    pub(in super::super) async fn pages(
+        self: &Arc<Self>,
+        keys: Vec<String>,
+    ) -> Result<BTreeMap<String, Page>, Fault> {
+        self.reading(|mut transaction| async move {
+            let pages = transaction.pages(keys).await?;
+            transaction.rollback().await;
+            Ok(pages.into_iter().collect())
+        })
+        .await
+    }
+
+    /// What is stored under an id.
+    pub(in super::super) async fn record(self: &Arc<Self>, id: &str) -> Result<Option<Record>, Fault> {
+        let key = rows::key(id);
+        self.checked().await?;
+        self.reading(|mut transaction| async move {
+            let record = transaction.record(key).await?;
+            transaction.rollback().await;
+            Ok(record)
+        })
+        .await
+    }
+
+    /// The pages one link away from an id.
+    pub(in super::super) async fn neighbours(self: &Arc<Self>, id: &str) -> Result<Vec<Neighbour>, Fault> {
+        let key = rows::key(id);
+        self.checked().await?;
+        self.reading(|mut transaction| async move {
+            let mut found = transaction.neighbours(vec![key.clone()]).await?;
+            transaction.rollback().await;
+            Ok(found.remove(&key).unwrap_or_default())
+        })
+        .await
+    }
+
+    /// Every id with its title, sorted.
+    pub(in super::super) async fn titles(self: &Arc<Self>) -> Result<Vec<(String, String)>, Fault> {
+        self.checked().await?;
+        self.reading(|mut transaction| async move {
+            let rows =
+                transaction.rows(cypher("MATCH (p:WikiPage) RETURN p.id AS id, p.title AS title")).await?;
+            transaction.rollback().await;
+            let mut titles = rows
+                .iter()
+                .map(|row| Ok((row.get("id")?, row.get("title")?)))
+                .collect::<Result<Vec<_>, Trouble>>()?;
+            titles.sort();
+            Ok(titles)
+        })
+        .await
+    }
+
+    /// Titles of some pages, to learn from what a model makes of them.
+    pub(in super::super) async fn some_titles(self: &Arc<Self>) -> Result<Vec<String>, Fault> {
+        self.reading(|mut transaction| async move {
+            let statement = cypher(
+                "MATCH (p:WikiPage) RETURN p.title + ' ' + p.overview AS text ORDER BY p.key LIMIT 32",
+            );
+            let rows = transaction.rows(statement).await?;
+            transaction.rollback().await;
+            rows.iter().map(|row| Ok(row.get("text")?)).collect()
+        })
+        .await
+    }
+
+    /// Keys and titles of the pages whose title is this name or begins with it.
+    pub(in super::super) async fn titled(
+        self: &Arc<Self>,
+        name: &NameQuery,
+        filters: &Filters,
+    ) -> Result<Vec<(String, String)>, Fault> {
+        let Some((from, to)) = name.range().map(|(from, to)| (rows::indexed(from), to)) else {
+            return Ok(Vec::new());
+        };
+        let types: Vec<String> = filters.page_types.iter().map(|kind| kind.as_str().to_owned()).collect();
+        let domains: Vec<String> = filters.domains.iter().map(|domain| domain_key(domain)).collect();
+        self.reading(move |mut transaction| async move {
+            let statement = cypher(
+                "MATCH (p:WikiPage) WHERE p.name_key >= $from AND p.name_key < $to
+                   AND ($any_type OR p.type IN $types)
+                   AND ($any_domain OR EXISTS { MATCH (p)-[:IN_DOMAIN]->(d:WikiDomain) WHERE d.key IN $domains })
+                 RETURN p.key AS key, p.title AS title ORDER BY p.name_key, p.id LIMIT $limit",
+            );
+            let statement = statement.with("from", from).with("to", to).with("limit", NAMED);
+            let statement = statement.with("any_type", types.is_empty()).with("types", types);
+            let statement = statement.with("any_domain", domains.is_empty()).with("domains", domains);
+            let rows = transaction.rows(statement).await?;
+            transaction.rollback().await;
+            rows.iter().map(|row| Ok((row.get("key")?, row.get("title")?))).collect()
+        })
+        .await
+    }
+
+    /// Those of the domains that any page has, as they are compared.
+    pub(in super::super) async fn known_domains(
+        self: &Arc<Self>,
+        domains: &[String],
+    ) -> Result<Vec<String>, Fault> {
+        let keys: BTreeSet<String> = domains.iter().map(|domain| domain_key(domain)).collect();
+        let keys: Vec<String> = keys.into_iter().collect();
+        self.reading(|mut transaction| async move {
+            let statement =
+                cypher("MATCH (d:WikiDomain) WHERE d.key IN $keys RETURN d.key AS key ORDER BY d.key");
+            let rows = transaction.rows(statement.with("keys", keys)).await?;
+            transaction.rollback().await;
+            rows.iter().map(|row| Ok(row.get("key")?)).collect()
+        })
+        .await
+    }
+
+    /// Counts.
+    pub(in super::super) async fn statistics(self: &Arc<Self>, engine: &str) -> Result<Statistics, Fault> {
+        let engine = engine.to_owned();
+        self.checked().await?;
+        self.reading(|mut transaction| async move {
+            let rows = transaction
+                .rows(cypher("MATCH (p:WikiPage) RETURN p.type AS type, count(*) AS pages"))
+                .await?;
+            let counted = rows.iter().map(|row| Ok((row.get("type")?, row.get("pages")?)));
+            let counted = counted.collect::<Result<HashMap<String, u32>, Trouble>>()?;
+            let links = transaction
+                .count(cypher(
+                    "MATCH (a:WikiPage)-[l:LINKS]->(b:WikiPage)
+                     RETURN count(DISTINCT [l.kept, CASE WHEN l.inverse THEN b.key ELSE a.key END,
+                         CASE WHEN l.inverse THEN a.key ELSE b.key END]) AS n",
+                ))
+                .await?;
+            transaction.rollback().await;
+            let by_type = |kind: PageType| counted.get(kind.as_str()).map(|pages| (kind, *pages));
+            let by_type: Vec<(PageType, u32)> = PageType::ALL.into_iter().filter_map(by_type).collect();
+            Ok(Statistics { engine, pages: by_type.iter().map(|(_, pages)| pages).sum(), links, by_type })
+        })
+        .await
+    }
+
+    /// Refuses a database that is newer than this binary.
+    pub(in super::super) async fn checked(self: &Arc<Self>) -> Result<(), Fault> {
+        if self.ready.initialized() { Ok(()) } else { self.schema().await.map(|_| ()) }
+    }
+}
+
+impl Transaction {
+    /// The pages with these keys that there are, each with its neighbours.
+    async fn pages(&mut self, keys: Vec<String>) -> Result<Vec<(String, Page)>, Trouble> {
+        let statement = cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
+        let rows = self.rows(statement.with("keys", keys.clone())).await?;
+        let mut neighbours = self.neighbours(keys).await?;
+        let page = |row: &neo4rs::Row| {
+            let key: String = row.get("key")?;
+            let record = rows::record(row)?;
+            let page = Page {
+                neighbours: neighbours.remove(&key).unwrap_or_default(),
+                id: record.id,
+                title: record.title,
+                page_type: record.page_type,
+                overview: record.overview,
+                content: record.content,
+                domains: record.domains,
+                sources: record.sources,
+                last_updated: record.last_updated,
+            };
+            Ok((key, page))
+        };
+        rows.iter().map(page).collect()
+    }
+
+    /// What is stored under a key.
+    pub(super) async fn record(&mut self, key: String) -> Result<Option<Record>, Trouble> {
+        let statement = cypher(concat!("MATCH (p:WikiPage {key: $key}) RETURN ", page_columns!()));
+        let rows = self.rows(statement.with("key", key.clone())).await?;
+        let Some(mut record) = rows.first().map(rows::record).transpose()? else { return Ok(None) };
+        let statement = cypher(
+            "MATCH (:WikiPage {key: $key})-[l:LINKS]->() RETURN l.edge AS edge, l.target AS target ORDER BY l.position",
+        );
+        let rows = self.rows(statement.with("key", key)).await?;
+        record.links = rows.iter().map(rows::link).collect::<Result<_, _>>()?;
+        Ok(Some(record))
+    }
+
+    /// The pages one link away from each of these, every edge once however often and from whichever end it is
+    /// declared: a link declared here leads out unless it is turned round, one declared there leads in unless it is.
+    async fn neighbours(&mut self, keys: Vec<String>) -> Result<HashMap<String, Vec<Neighbour>>, Trouble> {
+        let mut found: HashMap<String, BTreeSet<Neighbour>> = HashMap::new();
+        for statement in [
+            "MATCH (p:WikiPage)-[l:LINKS]->(o:WikiPage) WHERE p.key IN $keys
+             RETURN p.key AS key, l.kept AS edge, NOT l.inverse AS outgoing, o.id AS id, o.title AS title",
+            "MATCH (p:WikiPage)<-[l:LINKS]-(o:WikiPage) WHERE p.key IN $keys
+             RETURN p.key AS key, l.kept AS edge, l.inverse AS outgoing, o.id AS id, o.title AS title",
+        ] {
+            for row in self.rows(cypher(statement).with("keys", keys.clone())).await? {
+                found.entry(row.get("key")?).or_default().insert(rows::neighbour(&row)?);
+            }
+        }
+        Ok(found.into_iter().map(|(key, set)| (key, set.into_iter().collect())).collect())
+    }
+
+    /// The links of these pages that point nowhere, sorted.
+    pub(super) async fn unresolved(&mut self, keys: Vec<String>) -> Result<Vec<Unresolved>, Trouble> {
+        let statement = cypher(
+            "MATCH (p:WikiPage)-[l:LINKS]->(:WikiMissing) WHERE p.key IN $keys
+             RETURN DISTINCT p.id AS page, l.edge AS edge, l.target AS target",
+        );
+        let rows = self.rows(statement.with("keys", keys)).await?;
+        let one = |row: &neo4rs::Row| {
+            Ok(Unresolved { page: row.get("page")?, edge: row.get("edge")?, target: row.get("target")? })
+        };
+        Ok(rows.iter().map(one).collect::<Result<BTreeSet<_>, Trouble>>()?.into_iter().collect())
+    }
+}

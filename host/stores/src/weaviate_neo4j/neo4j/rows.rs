@@ -1,0 +1,135 @@
+//! Pages as the parameters of a statement, and rows as pages.
+
+use std::collections::HashMap;
+
+use gatehouse_core::{
+    page::{Link, Neighbour, PageType},
+    search::name::name_key,
+};
+use neo4rs::{BoltType, Row};
+
+use super::Trouble;
+use crate::wiki::{
+    ids,
+    record::{Origin, Record},
+};
+
+/// Longest text under an index, in characters: Neo4j refuses to index a value of more than some 8 KB. No page
+/// has an id that long, so a link that is cut resolves as little as it did.
+const INDEXED: usize = 1000;
+
+/// A row of parameters.
+pub(super) type Parameters = HashMap<&'static str, BoltType>;
+
+/// A text as it stands under an index.
+pub(super) fn indexed(text: &str) -> String {
+    text.chars().take(INDEXED).collect()
+}
+
+/// The key of an id or a link's target.
+pub(super) fn key(id: &str) -> String {
+    indexed(&ids::key(id))
+}
+
+/// Everything that is stored of a page in its own node.
+pub(super) fn properties(record: &Record) -> Result<Parameters, Trouble> {
+    let sources =
+        serde_json::to_string(&record.sources).map_err(|error| Trouble::Damaged(error.to_string()))?;
+    let origin = record.origin.as_ref();
+    Ok(HashMap::from([
+        ("key", key(&record.id).into()),
+        ("id", record.id.clone().into()),
+        ("type", record.page_type.as_str().into()),
+        ("title", record.title.clone().into()),
+        ("title_key", key(&record.title).into()),
+        ("name_key", indexed(&name_key(&record.title)).into()),
+        ("overview", record.overview.clone().into()),
+        ("content", record.content.clone().into()),
+        ("domains", record.domains.clone().into()),
+        ("sources", sources.into()),
+        ("last_updated", record.last_updated.clone().into()),
+        ("hash", record.hash.clone().into()),
+        ("root", origin.map(|origin| origin.root.clone()).into()),
+        ("file", origin.map(|origin| origin.file.clone()).into()),
+    ]))
+}
+
+/// The links of a page, one row for each.
+pub(super) fn links(record: &Record) -> Vec<Parameters> {
+    let row = |(position, link): (i64, &Link)| {
+        let (kept, inverse) = ids::kept_edge(&link.edge);
+        let set: Parameters = HashMap::from([
+            ("edge", link.edge.clone().into()),
+            ("target", link.target.clone().into()),
+            ("position", position.into()),
+            ("kept", kept.into()),
+            ("inverse", inverse.into()),
+        ]);
+        HashMap::from([
+            ("page", key(&record.id).into()),
+            ("target", key(&link.target).into()),
+            ("set", BoltType::from(set)),
+        ])
+    };
+    (0..).zip(&record.links).map(row).collect()
+}
+
+/// The domains of a page, one row for each.
+pub(super) fn domains(record: &Record) -> Vec<Parameters> {
+    let mut keys: Vec<String> = record.domains.iter().map(|domain| domain_key(domain)).collect();
+    keys.sort();
+    keys.dedup();
+    let row = |domain: String| HashMap::from([("page", key(&record.id).into()), ("domain", domain.into())]);
+    keys.into_iter().map(row).collect()
+}
+
+/// A domain as it is compared.
+pub(in super::super) fn domain_key(domain: &str) -> String {
+    indexed(&ids::domain_key(domain))
+}
+
+/// What [`record`] reads, for a page `p`.
+macro_rules! page_columns {
+    () => {
+        "p.key AS key, p.id AS id, p.type AS type, p.title AS title, p.overview AS overview, p.content AS content, p.domains AS domains, p.sources AS sources, p.last_updated AS last_updated, p.hash AS hash, p.root AS root, p.file AS file"
+    };
+}
+pub(super) use page_columns;
+
+/// The page in a row, without its links.
+pub(super) fn record(row: &Row) -> Result<Record, Trouble> {
+    let kind: String = row.get("type")?;
+    let page_type: PageType =
+        kind.parse().map_err(|_| Trouble::Damaged(format!("'{kind}' is not a page type")))?;
+    let sources: String = row.get("sources")?;
+    let root: Option<String> = row.get("root")?;
+    let file: Option<String> = row.get("file")?;
+    Ok(Record {
+        id: row.get("id")?,
+        page_type,
+        title: row.get("title")?,
+        overview: row.get("overview")?,
+        content: row.get("content")?,
+        domains: row.get("domains")?,
+        sources: serde_json::from_str(&sources).map_err(|error| Trouble::Damaged(error.to_string()))?,
+        links: Vec::new(),
+        last_updated: row.get("last_updated")?,
+        hash: row.get("hash")?,
+        origin: root.zip(file).map(|(root, file)| Origin { root, file }),
+    })
+}
+
+/// A link as declared.
+pub(super) fn link(row: &Row) -> Result<Link, Trouble> {
+    Ok(Link { edge: row.get("edge")?, target: row.get("target")? })
+}
+
+/// A page one link away.
+pub(super) fn neighbour(row: &Row) -> Result<Neighbour, Trouble> {
+    Ok(Neighbour {
+        edge: row.get("edge")?,
+        outgoing: row.get("outgoing")?,
+        id: row.get("id")?,
+        title: row.get("title")?,
+    })
+}

@@ -1,0 +1,90 @@
+//! What is made in Neo4j before anything is stored, as numbered steps, and the node that says which of them a
+//! database has seen.
+//!
+//! ```text
+//! (:WikiPage {key, id, title, …})-[:LINKS {edge, target, position, kept, inverse}]->(:WikiPage)
+//!                                -[:LINKS {…}]->(:WikiMissing {key})     a target that does not exist
+//!                                -[:IN_DOMAIN]->(:WikiDomain {key})
+//! (:WikiWaiting {key, hash})      a page that Weaviate has not seen as it is now; no hash: it is gone
+//! (:WikiState {name, schema, …})  one node
+//! ```
+
+use std::sync::Arc;
+
+use gatehouse_core::Fault;
+
+use super::{Neo4j, Trouble, cypher};
+
+/// The newest schema that this binary knows.
+pub(in super::super) const SCHEMA: i64 = 1;
+
+/// The steps. Each statement is a transaction of its own, since Neo4j does not mix schema and data, and may run
+/// twice. A step that was released is never edited.
+const STEPS: [&[&str]; SCHEMA as usize] = [&[
+    "CREATE CONSTRAINT wiki_page_key IF NOT EXISTS FOR (p:WikiPage) REQUIRE p.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_missing_key IF NOT EXISTS FOR (m:WikiMissing) REQUIRE m.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_domain_key IF NOT EXISTS FOR (d:WikiDomain) REQUIRE d.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_waiting_key IF NOT EXISTS FOR (w:WikiWaiting) REQUIRE w.key IS UNIQUE",
+    "CREATE CONSTRAINT wiki_state_name IF NOT EXISTS FOR (s:WikiState) REQUIRE s.name IS UNIQUE",
+    "CREATE INDEX wiki_page_title IF NOT EXISTS FOR (p:WikiPage) ON (p.title_key)",
+    "CREATE INDEX wiki_page_name IF NOT EXISTS FOR (p:WikiPage) ON (p.name_key)",
+    "CREATE INDEX wiki_page_root IF NOT EXISTS FOR (p:WikiPage) ON (p.root)",
+]];
+
+impl Neo4j {
+    /// Finds or makes the schema, once.
+    pub(super) async fn prepare(self: &Arc<Self>) -> Result<(), Fault> {
+        let made = self.ready.get_or_try_init(|| async {
+            let found = self.schema().await?.unwrap_or(0);
+            for (step, statements) in (1..).zip(STEPS).filter(|(step, _)| *step > found) {
+                for statement in statements {
+                    let done = async {
+                        let mut transaction = self.begin().await?;
+                        transaction.run(cypher(statement)).await?;
+                        transaction.commit().await
+                    };
+                    done.await.map_err(|trouble| self.fault(trouble))?;
+                }
+                let done = async {
+                    let mut transaction = self.begin().await?;
+                    let remember = "MERGE (s:WikiState {name: 'wiki'}) ON CREATE SET s.graph = randomUUID()
+                         SET s.schema = $step";
+                    transaction.run(cypher(remember).with("step", step)).await?;
+                    transaction.commit().await
+                };
+                match done.await {
+                    // Another host made the node at the same moment.
+                    Err(trouble) if trouble.is_conflict() => {}
+                    done => done.map_err(|trouble| self.fault(trouble))?,
+                }
+            }
+            Ok::<(), Fault>(())
+        });
+        made.await.copied()
+    }
+
+    /// The schema there; none where nothing has been stored yet. A newer one is refused, and nothing changed.
+    pub(in super::super) async fn schema(self: &Arc<Self>) -> Result<Option<i64>, Fault> {
+        let found: Option<i64> = self
+            .reading(|mut transaction| async move {
+                let rows = transaction
+                    .rows(cypher("MATCH (s:WikiState {name: 'wiki'}) RETURN s.schema AS schema"))
+                    .await?;
+                transaction.rollback().await;
+                Ok(rows.first().map(|row| row.get("schema")).transpose()?)
+            })
+            .await?;
+        match found {
+            Some(newer) if newer > SCHEMA => {
+                let cause = format!(
+                    "its schema has version {newer}, newer than {SCHEMA}, the newest that this gatehouse knows"
+                );
+                let fault = self
+                    .half
+                    .refused(&cause, "Update gatehouse, or name another database in NEO4J_DATABASE.");
+                Err(self.fault(Trouble::Fault(fault)))
+            }
+            found => Ok(found),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A transaction, and the statements that run in it. The text of a statement is fixed when this is compiled; what
+//! a caller wrote travels as parameters.
+
+use std::time::Duration;
+
+use neo4rs::{BoltType, Query, Row, Txn};
+
+use super::{Trouble, rows::Parameters};
+
+/// Rows of one statement.
+const ROWS: usize = 200;
+
+/// Bytes of text in one statement; a page that is larger travels alone.
+const BYTES: usize = 4 << 20;
+
+/// A transaction; what is not committed is rolled back.
+pub(super) struct Transaction {
+    inner: Txn,
+    limit: Duration,
+}
+
+impl Transaction {
+    pub(super) fn new(inner: Txn, limit: Duration) -> Self {
+        Self { inner, limit }
+    }
+
+    /// Runs a statement and gives its rows.
+    pub(super) async fn rows(&mut self, statement: Statement) -> Result<Vec<Row>, Trouble> {
+        let limit = self.limit;
+        let work = async {
+            let mut stream = self.inner.execute(statement.0).await?;
+            let mut rows = Vec::new();
+            while let Some(row) = stream.next(self.inner.handle()).await? {
+                rows.push(row);
+            }
+            Ok(rows)
+        };
+        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
+    }
+
+    /// Runs a statement whose rows do not matter.
+    pub(super) async fn run(&mut self, statement: Statement) -> Result<(), Trouble> {
+        let limit = self.limit;
+        let work = async { Ok(self.inner.run(statement.0).await?) };
+        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
+    }
+
+    /// One number that a statement counts.
+    pub(super) async fn count(&mut self, statement: Statement) -> Result<u32, Trouble> {
+        let rows = self.rows(statement).await?;
+        let counted: i64 = rows.first().map(|row| row.get("n")).transpose()?.unwrap_or_default();
+        Ok(u32::try_from(counted).unwrap_or(u32::MAX))
+    }
+
+    pub(super) async fn commit(self) -> Result<(), Trouble> {
+        let limit = self.limit;
+        let work = async { Ok(self.inner.commit().await?) };
+        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
+    }
+
+    /// Gives the connection back unchanged; where that fails, the pool drops it.
+    pub(super) async fn rollback(self) {
+        let limit = self.limit;
+        let _ = tokio::time::timeout(limit, self.inner.rollback()).await;
+    }
+
+    /// Runs a statement over rows, a part at a time; each row comes with the bytes it weighs.
+    pub(super) async fn in_parts(
+        &mut self,
+        weighed: Vec<(usize, Parameters)>,
+        statement: impl Fn() -> Statement,
+    ) -> Result<(), Trouble> {
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for (weight, row) in weighed {
+            if !part.is_empty() && (part.len() >= ROWS || bytes + weight > BYTES) {
+                self.run(statement().with_rows("rows", std::mem::take(&mut part))).await?;
+                bytes = 0;
+            }
+            bytes += weight;
+            part.push(row);
+        }
+        if part.is_empty() { Ok(()) } else { self.run(statement().with_rows("rows", part)).await }
+    }
+}
+
+/// A statement of this module with its parameters: the text is fixed when this is compiled.
+pub(super) struct Statement(Query);
+
+/// A statement.
+pub(super) fn cypher(text: &'static str) -> Statement {
+    Statement(Query::new(text.to_owned()))
+}
+
+impl Statement {
+    pub(super) fn with(self, name: &'static str, value: impl Into<BoltType>) -> Self {
+        Self(self.0.param(name, value))
+    }
+
+    /// Rows for `UNWIND`.
+    pub(super) fn with_rows(self, name: &'static str, rows: Vec<Parameters>) -> Self {
+        let rows: Vec<BoltType> = rows.into_iter().map(BoltType::from).collect();
+        self.with(name, rows)
+    }
+}

@@ -1,0 +1,239 @@
+//! The collection: how it is made, what an object of it is, how objects come and go.
+
+use gatehouse_core::{
+    Fault,
+    search::{script, variants},
+};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{Weaviate, said};
+use crate::{
+    weaviate_neo4j::words,
+    wiki::{ids, record::Record},
+};
+
+/// Where the pages are.
+pub(in super::super) const MAIN: Collection = Collection("KGWikiPages");
+
+/// Where their texts are while [`MAIN`] is made anew for other vectors.
+pub(in super::super) const STAND_IN: Collection = Collection("KGWikiPagesMeanwhile");
+
+/// What a description of ours begins with; raise the number when objects are made differently, and the
+/// collection is made anew.
+const DESCRIPTION: &str = "Gatehouse wiki pages, version 1, of graph ";
+
+/// A collection, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Collection(pub(super) &'static str);
+
+impl Collection {
+    /// Its name.
+    pub(in super::super) const fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+/// What is there under a collection's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) enum Found {
+    /// Nothing.
+    Nothing,
+    /// The collection of this graph.
+    Ours,
+    /// One of this graph, made by another version.
+    Outdated,
+    /// Something else, described so.
+    Foreign(String),
+}
+
+/// A page on its way into a collection.
+#[derive(Debug, Clone)]
+pub(in super::super) struct Object {
+    pub(in super::super) key: String,
+    body: Value,
+}
+
+impl Object {
+    /// The object of a page. Runs the word cutter: for a thread that may block.
+    pub(in super::super) fn of(key: &str, page: &Record) -> Result<Self, String> {
+        let domains = page.domains.join(", ");
+        let texts = [&page.title, &page.overview, &domains, &page.content];
+        let with_variants = texts.map(|text| format!("{} {}", script::separated(text), variants(text)));
+        let mut cut = words::cut(&with_variants).map_err(|error| error.to_string())?.into_iter();
+        let mut words = || cut.next().unwrap_or_default().join(" ");
+        let domain_keys: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
+        let properties = json!({
+            "key": key,
+            "page_id": page.id,
+            "page_type": page.page_type.as_str(),
+            "title": page.title,
+            "overview": page.overview,
+            "content": page.content,
+            "domains": page.domains,
+            "domain_keys": domain_keys,
+            "hash": page.hash,
+            "title_words": words(),
+            "overview_words": words(),
+            "domain_words": words(),
+            "content_words": words(),
+            "pieces": words::pieces(&texts.map(String::as_str)),
+        });
+        Ok(Self { key: key.to_owned(), body: properties })
+    }
+
+    fn into_json(self, collection: Collection, vector: Option<&[f32]>) -> Value {
+        let mut object = json!({"class": collection.0, "id": id_of(&self.key), "properties": self.body});
+        if let Some(vector) = vector {
+            object["vector"] = vector.iter().map(|x| f64::from(*x)).collect();
+        }
+        object
+    }
+}
+
+/// The id of a page's object: a UUID made of its key, so that bringing a page twice leaves one object. In the form
+/// of version 5, with SHA-256 instead of SHA-1.
+fn id_of(key: &str) -> String {
+    let digest = Sha256::new().chain_update("gatehouse wiki page\n").chain_update(key).finalize();
+    let mut bytes = [0_u8; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    bytes[6] = bytes[6] & 0x0f | 0x50;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// The class that a collection is made as.
+fn class(collection: Collection, graph: &str) -> Value {
+    let property = |name: &str, kind: &str, tokenization: &str, filterable: bool, searchable: bool| {
+        json!({
+            "name": name, "dataType": [kind], "tokenization": tokenization,
+            "indexFilterable": filterable, "indexSearchable": searchable,
+        })
+    };
+    let exact = |name| property(name, "text", "field", true, false);
+    let kept = |name| property(name, "text", "word", false, false);
+    // Words come cut and stemmed, so nothing is left to do but to part them at spaces.
+    let words = |name| property(name, "text", "whitespace", false, true);
+    json!({
+        "class": collection.0,
+        "description": format!("{DESCRIPTION}{graph}. Made from Neo4j; it may be removed and is made again."),
+        "vectorizer": "none",
+        "vectorIndexType": "hnsw",
+        "vectorIndexConfig": {"distance": "cosine"},
+        "invertedIndexConfig": {"bm25": {"k1": 1.2, "b": 0.75}, "stopwords": {"preset": "none"}},
+        "properties": [
+            exact("key"), exact("page_id"), exact("page_type"),
+            property("domain_keys", "text[]", "field", true, false),
+            kept("title"), kept("overview"), kept("content"), kept("hash"),
+            property("domains", "text[]", "word", false, false),
+            words("title_words"), words("overview_words"), words("domain_words"), words("content_words"),
+            words("pieces"),
+        ],
+    })
+}
+
+impl Weaviate {
+    /// What is there.
+    pub(in super::super) async fn find(&self, collection: Collection, graph: &str) -> Result<Found, Fault> {
+        let (status, answer) = self.send(Method::GET, &format!("v1/schema/{}", collection.0), None).await?;
+        match status {
+            StatusCode::NOT_FOUND => Ok(Found::Nothing),
+            StatusCode::OK => {
+                let name = answer.get("class").and_then(Value::as_str);
+                if name != Some(collection.0) {
+                    return Err(self.misshapen("does not describe the collection that was asked for"));
+                }
+                let description = answer.get("description").and_then(Value::as_str).unwrap_or_default();
+                Ok(if description.starts_with(&format!("{DESCRIPTION}{graph}.")) {
+                    Found::Ours
+                } else if description.starts_with("Gatehouse wiki pages") && description.contains(graph) {
+                    Found::Outdated
+                } else {
+                    Found::Foreign(description.to_owned())
+                })
+            }
+            other => Err(self.odd(other, &answer)),
+        }
+    }
+
+    /// Makes a collection; one that another host made at the same moment is as good.
+    pub(in super::super) async fn make(&self, collection: Collection, graph: &str) -> Result<(), Fault> {
+        let (status, answer) = self.send(Method::POST, "v1/schema", Some(&class(collection, graph))).await?;
+        match status {
+            StatusCode::OK => Ok(()),
+            StatusCode::UNPROCESSABLE_ENTITY if self.find(collection, graph).await? == Found::Ours => Ok(()),
+            other => Err(self.odd(other, &answer)),
+        }
+    }
+
+    /// Removes a collection with all its objects.
+    pub(in super::super) async fn unmake(&self, collection: Collection) -> Result<(), Fault> {
+        let (status, answer) =
+            self.send(Method::DELETE, &format!("v1/schema/{}", collection.0), None).await?;
+        match status {
+            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
+            // Older versions refuse to remove what is not there.
+            StatusCode::BAD_REQUEST if self.find(collection, "").await? == Found::Nothing => Ok(()),
+            other => Err(self.odd(other, &answer)),
+        }
+    }
+
+    /// Brings objects, each in the place of its older self. Gives those that were refused, with the reason.
+    pub(in super::super) async fn bring(
+        &self,
+        collection: Collection,
+        objects: Vec<(Object, Option<&[f32]>)>,
+    ) -> Result<Vec<(String, String)>, Fault> {
+        if objects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys: Vec<String> = objects.iter().map(|(object, _)| object.key.clone()).collect();
+        let objects: Vec<Value> =
+            objects.into_iter().map(|(object, vector)| object.into_json(collection, vector)).collect();
+        let body = json!({"objects": objects});
+        let (status, answer) = self.send(Method::POST, "v1/batch/objects", Some(&body)).await?;
+        if status != StatusCode::OK {
+            return Err(self.odd(status, &answer));
+        }
+        let results = answer.as_array().filter(|results| results.len() == keys.len());
+        let results = results.ok_or_else(|| self.misshapen("does not have one result for each object"))?;
+        let mut refused = Vec::new();
+        for (result, key) in results.iter().zip(keys) {
+            if result.get("id").and_then(Value::as_str) != Some(id_of(&key).as_str()) {
+                return Err(self.misshapen("has results in another order than the objects"));
+            }
+            let result = result.get("result").unwrap_or(&Value::Null);
+            match result.get("status").and_then(Value::as_str) {
+                Some("SUCCESS") => {}
+                _ => refused.push((key, said(result.get("errors").unwrap_or(&Value::Null)))),
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Removes the object of a page; one that is not there is as good.
+    pub(in super::super) async fn forget(&self, collection: Collection, key: &str) -> Result<(), Fault> {
+        let path = format!("v1/objects/{}/{}", collection.0, id_of(key));
+        let (status, answer) = self.send(Method::DELETE, &path, None).await?;
+        match status {
+            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(()),
+            other => Err(self.odd(other, &answer)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_uuid_that_the_key_decides() {
+        let id = id_of("Principle/Model Loading");
+        assert_eq!(id, id_of("Principle/Model Loading"));
+        assert_ne!(id, id_of("Principle/Model loading"));
+        assert_eq!((id.len(), &id[14..15]), (36, "5"));
+        assert!(matches!(&id[19..20], "8" | "9" | "a" | "b"), "{id}");
+    }
+}

@@ -1,0 +1,202 @@
+//! Finding the keys of pages, by words and by meaning. Filters count before the limit, in Weaviate itself.
+
+use gatehouse_core::{Fault, page::PageType};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value as Json, json};
+
+use super::{
+    Collection, Weaviate,
+    graphql::{Get, Value},
+    said,
+};
+
+/// How much a word counts in title, overview, domains and content, and a piece of another script anywhere.
+const WORDS: [&str; 5] = ["title_words^6", "overview_words^3", "domain_words^2", "content_words", "pieces"];
+
+/// Most keys that are asked for: what Weaviate gives at most unless told otherwise (QUERY_MAXIMUM_RESULTS).
+const MOST: usize = 10_000;
+
+/// A way to find pages, and how the score of one is read.
+struct Ask {
+    by: (&'static str, Value),
+    fields: &'static str,
+    read: fn(&Json) -> Option<f64>,
+}
+
+/// What a search is narrowed to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in super::super) struct Where {
+    pub(in super::super) types: Vec<PageType>,
+    /// As they are compared; bounded by what pages have.
+    pub(in super::super) domains: Vec<String>,
+    /// Only these pages, by key.
+    pub(in super::super) keys: Vec<String>,
+}
+
+impl Where {
+    fn condition(&self) -> Option<Value> {
+        let any_of = |property: &str, values: Value| {
+            Value::Object(vec![
+                ("path", Value::texts([property])),
+                ("operator", Value::Word("ContainsAny")),
+                ("valueText", values),
+            ])
+        };
+        let mut all = Vec::new();
+        if !self.types.is_empty() {
+            all.push(any_of("page_type", Value::texts(self.types.iter().map(|kind| kind.as_str()))));
+        }
+        if !self.domains.is_empty() {
+            all.push(any_of("domain_keys", Value::texts(self.domains.iter().cloned())));
+        }
+        if !self.keys.is_empty() {
+            all.push(any_of("key", Value::texts(self.keys.iter().cloned())));
+        }
+        if all.len() > 1 {
+            return Some(Value::Object(vec![
+                ("operator", Value::Word("And")),
+                ("operands", Value::List(all)),
+            ]));
+        }
+        all.pop()
+    }
+}
+
+impl Weaviate {
+    /// Keys of the best pages by words, with their scores: more is better, and best first. At least `limit` where
+    /// there are so many, and all that are as good as the last of them, so that ties are decided by the key.
+    pub(in super::super) async fn by_words(
+        &self,
+        collection: Collection,
+        words: &[String],
+        narrowed: &Where,
+        limit: usize,
+    ) -> Result<Vec<(String, f64)>, Fault> {
+        let bm25 =
+            Value::Object(vec![("query", Value::Text(words.join(" "))), ("properties", Value::texts(WORDS))]);
+        let read = |row: &Json| row.pointer("/_additional/score")?.as_str()?.parse().ok();
+        let ask = Ask { by: ("bm25", bm25), fields: "key _additional{score}", read };
+        self.best(collection, ask, narrowed, limit).await
+    }
+
+    /// Keys of the nearest pages, with their cosines. The vector has the dimension of the collection's.
+    pub(in super::super) async fn by_meaning(
+        &self,
+        collection: Collection,
+        vector: &[f32],
+        narrowed: &Where,
+        limit: usize,
+    ) -> Result<Vec<(String, f64)>, Fault> {
+        let vector = Value::List(vector.iter().map(|x| Value::Real(*x)).collect());
+        let near = Value::Object(vec![("vector", vector)]);
+        let read = |row: &Json| Some(1.0 - row.pointer("/_additional/distance")?.as_f64()?);
+        let ask = Ask { by: ("nearVector", near), fields: "key _additional{distance}", read };
+        self.best(collection, ask, narrowed, limit).await
+    }
+
+    /// Whether any page holds any of these words.
+    pub(in super::super) async fn holds(
+        &self,
+        collection: Collection,
+        words: &[String],
+    ) -> Result<bool, Fault> {
+        let bm25 =
+            Value::Object(vec![("query", Value::Text(words.join(" "))), ("properties", Value::texts(WORDS))]);
+        let get = Get {
+            collection: collection.0,
+            arguments: vec![("bm25", bm25), ("limit", Value::Number(1))],
+            fields: "key",
+        };
+        Ok(!self.get(collection, &get).await?.is_empty())
+    }
+
+    /// How many pages there are.
+    pub(in super::super) async fn count(&self, collection: Collection) -> Result<u64, Fault> {
+        let body = json!({"query": format!("{{Aggregate{{{}{{meta{{count}}}}}}}}", collection.0)});
+        let answer = self.question(&body).await?;
+        let count = answer.pointer(&format!("/data/Aggregate/{}/0/meta/count", collection.0));
+        count.and_then(Json::as_u64).ok_or_else(|| self.misshapen("has no count"))
+    }
+
+    async fn best(
+        &self,
+        collection: Collection,
+        Ask { by, fields, read }: Ask,
+        narrowed: &Where,
+        limit: usize,
+    ) -> Result<Vec<(String, f64)>, Fault> {
+        let mut asked = limit.saturating_add(1).min(MOST);
+        loop {
+            let mut arguments = vec![by.clone(), ("limit", Value::Number(asked))];
+            if let Some(condition) = narrowed.condition() {
+                arguments.push(("where", condition));
+            }
+            let rows = self.get(collection, &Get { collection: collection.0, arguments, fields }).await?;
+            let scored = rows.iter().map(|row| {
+                let key = row.get("key").and_then(Json::as_str)?.to_owned();
+                Some((key, read(row).filter(|score| score.is_finite())?))
+            });
+            let scored: Option<Vec<(String, f64)>> = scored.collect();
+            let mut scored = scored.ok_or_else(|| self.misshapen("has a page without key or score"))?;
+            if scored.len() > asked {
+                return Err(self.misshapen("has more pages than were asked for"));
+            }
+            scored.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            let tied = scored.len() == asked
+                && scored
+                    .last()
+                    .zip(scored.get(limit.saturating_sub(1)))
+                    .is_some_and(|(last, wanted)| last.1 >= wanted.1);
+            if !tied || asked == MOST {
+                return Ok(scored);
+            }
+            asked = (asked * 4).min(MOST);
+        }
+    }
+
+    async fn get(&self, collection: Collection, get: &Get) -> Result<Vec<Json>, Fault> {
+        let mut answer = self.question(&json!({"query": get.to_string()})).await?;
+        match answer.pointer_mut(&format!("/data/Get/{}", collection.0)).map(Json::take) {
+            Some(Json::Array(rows)) => Ok(rows),
+            _ => Err(self.misshapen("has no list of pages")),
+        }
+    }
+
+    async fn question(&self, body: &Json) -> Result<Json, Fault> {
+        let (status, answer) = self.send(Method::POST, "v1/graphql", Some(body)).await?;
+        if status != StatusCode::OK {
+            return Err(self.odd(status, &answer));
+        }
+        // Errors come with status 200.
+        if answer.get("errors").and_then(Json::as_array).is_some_and(|errors| !errors.is_empty()) {
+            return Err(self.half.unavailable(&format!("it refused the question: {}", said(&answer))));
+        }
+        Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_one_condition() {
+        let narrowed = |types: &[PageType], domains: &[&str]| {
+            let domains = domains.iter().map(|domain| (*domain).to_owned()).collect();
+            Where { types: types.to_vec(), domains, keys: Vec::new() }
+                .condition()
+                .map(|condition| condition.to_string())
+        };
+        assert_eq!(narrowed(&[], &[]), None);
+        assert_eq!(
+            narrowed(&[PageType::Heuristic], &[]).as_deref(),
+            Some(r#"{path:["page_type"],operator:ContainsAny,valueText:["Heuristic"]}"#)
+        );
+        assert_eq!(
+            narrowed(&[PageType::Heuristic], &["a\"b"]).as_deref(),
+            Some(
+                r#"{operator:And,operands:[{path:["page_type"],operator:ContainsAny,valueText:["Heuristic"]},{path:["domain_keys"],operator:ContainsAny,valueText:["a\"b"]}]}"#
+            )
+        );
+    }
+}

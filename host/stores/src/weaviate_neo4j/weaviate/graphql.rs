@@ -1,0 +1,177 @@
+//! Questions in GraphQL, as data. Only this module writes the language, and every text in it is a quoted
+//! string: no quote, brace or operator of a caller ever becomes part of a question.
+
+use std::fmt::{self, Write as _};
+
+/// A value as it is written in GraphQL.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    /// A text, quoted.
+    Text(String),
+    /// A whole number.
+    Number(usize),
+    /// A component of a vector; one that is no number counts as 0.
+    Real(f32),
+    /// A word of the language, from this program alone.
+    Word(&'static str),
+    /// A list.
+    List(Vec<Value>),
+    /// Names, from this program alone, with values.
+    Object(Vec<(&'static str, Value)>),
+}
+
+impl Value {
+    /// A list of texts.
+    pub(super) fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
+        Self::List(texts.into_iter().map(|text| Self::Text(text.into())).collect())
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => quote(text, f),
+            Self::Number(number) => write!(f, "{number}"),
+            // Rust writes no exponent, and never `inf`, for what is finite.
+            Self::Real(real) => write!(f, "{}", if real.is_finite() { *real } else { 0.0 }),
+            Self::Word(word) => f.write_str(word),
+            Self::List(values) => {
+                f.write_char('[')?;
+                separated(values, f, |value, f| write!(f, "{value}"))?;
+                f.write_char(']')
+            }
+            Self::Object(fields) => {
+                f.write_char('{')?;
+                separated(fields, f, |(name, value), f| write!(f, "{name}:{value}"))?;
+                f.write_char('}')
+            }
+        }
+    }
+}
+
+fn separated<T>(
+    items: &[T],
+    f: &mut fmt::Formatter<'_>,
+    write: impl Fn(&T, &mut fmt::Formatter<'_>) -> fmt::Result,
+) -> fmt::Result {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            f.write_char(',')?;
+        }
+        write(item, f)?;
+    }
+    Ok(())
+}
+
+/// A string (GraphQL, October 2021, section 2.9.4). Control characters and the byte order mark are escaped; what
+/// lies beyond the basic plane stands as it is, since an escape takes four digits.
+fn quote(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_char('"')?;
+    for c in text.chars() {
+        match c {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            ' '..='~' => f.write_char(c)?,
+            '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' => f.write_char(c)?,
+            '\u{10000}'.. => f.write_char(c)?,
+            other => write!(f, "\\u{:04x}", u32::from(other))?,
+        }
+    }
+    f.write_char('"')
+}
+
+/// What is asked of a collection: `Get`, with arguments, and fields to be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Get {
+    pub(super) collection: &'static str,
+    pub(super) arguments: Vec<(&'static str, Value)>,
+    /// Fields as the language has them, from this program alone.
+    pub(super) fields: &'static str,
+}
+
+impl fmt::Display for Get {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{Get{{{}(", self.collection)?;
+        separated(&self.arguments, f, |(name, value), f| write!(f, "{name}:{value}"))?;
+        write!(f, "){{{}}}}}}}", self.fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Reads one quoted string as the specification has it; gives its value and what follows.
+    fn read(written: &str) -> Option<(String, &str)> {
+        let mut value = Vec::new();
+        let body = written.strip_prefix('"')?;
+        let mut chars = body.char_indices();
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => return Some((String::from_utf16(&value).ok()?, &body[at + 1..])),
+                '\\' => match chars.next()?.1 {
+                    'u' => {
+                        let digits: String = (0..4).filter_map(|_| chars.next().map(|(_, c)| c)).collect();
+                        value.push(u16::from_str_radix(&digits, 16).ok()?);
+                    }
+                    c @ ('"' | '\\' | '/') => value.push(c as u16),
+                    _ => return None,
+                },
+                c if c < ' ' => return None,
+                c => value.extend(c.encode_utf16(&mut [0; 2]).iter()),
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_question_is_written_as_weaviate_reads_it() {
+        let get = Get {
+            collection: "KGWikiPages",
+            arguments: vec![
+                ("bm25", Value::Object(vec![("query", Value::Text("a \"b\"".into()))])),
+                (
+                    "nearVector",
+                    Value::Object(vec![("vector", Value::List(vec![Value::Real(0.5), Value::Real(-1e-9)]))]),
+                ),
+                ("limit", Value::Number(5)),
+            ],
+            fields: "key _additional{score}",
+        };
+        assert_eq!(
+            get.to_string(),
+            r#"{Get{KGWikiPages(bm25:{query:"a \"b\""},nearVector:{vector:[0.5,-0.000000001]},limit:5){key _additional{score}}}}"#
+        );
+    }
+
+    #[test]
+    fn control_characters_are_escaped_and_odd_numbers_are_zero() {
+        assert_eq!(
+            Value::Text("a\n\0\u{7f}\u{feff}é🙂".into()).to_string(),
+            r#""a\u000a\u0000\u007f\ufeffé🙂""#
+        );
+        let odd = Value::List([f32::NAN, f32::INFINITY, f32::NEG_INFINITY].map(Value::Real).to_vec());
+        assert_eq!(odd.to_string(), "[0,0,0]");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn every_text_comes_back_and_ends_where_it_ends(
+            text in prop_oneof![".*", "\\PC*", "[\"\\\\{}():,\\n\\r\\t\\x00-\\x1f u0-9a-f]*"],
+        ) {
+            let written = format!("{}){{", Value::Text(text.clone()));
+            prop_assert_eq!(read(&written), Some((text, "){")));
+        }
+
+        #[test]
+        fn every_finite_number_comes_back(number in any::<f32>().prop_filter("finite", |n| n.is_finite())) {
+            let written = Value::Real(number).to_string();
+            prop_assert!(!written.contains(['e', 'E', 'i', 'N']));
+            prop_assert_eq!(written.parse::<f32>(), Ok(number));
+        }
+    }
+}

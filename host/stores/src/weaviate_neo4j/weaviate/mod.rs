@@ -1,0 +1,196 @@
+//! The half that finds pages: Weaviate over REST and GraphQL. Everything in it is made from Neo4j and can be made
+//! again.
+//!
+//! Every request has a time, every answer a size; an answer that is something else than what was asked for is a
+//! fault, whatever its status.
+
+mod collection;
+mod find;
+mod graphql;
+
+use std::sync::OnceLock;
+
+use gatehouse_core::{
+    Fault,
+    http::{Redactor, Secret},
+    names::quoted,
+};
+use reqwest::{Client, Method, StatusCode, header, redirect::Policy};
+use serde_json::Value;
+use url::Url;
+
+pub(super) use collection::{Collection, Found, MAIN, Object, STAND_IN};
+pub(super) use find::Where;
+
+use super::{
+    config::{Timing, WeaviateNeo4jConfig},
+    half::{self, Half},
+};
+
+/// Largest answer that is read, in bytes. The largest one asked for, 10,000 keys with scores, is a tenth of it.
+const ANSWER: usize = 16 << 20;
+
+/// Weaviate.
+pub(super) struct Weaviate {
+    half: Half,
+    base: Url,
+    key: Option<Secret>,
+    timing: Timing,
+    client: OnceLock<Client>,
+}
+
+impl Weaviate {
+    /// Opens nothing yet. Faults where the address cannot be used.
+    pub(super) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
+        let base = config.weaviate()?;
+        let hint = "Start Weaviate, or correct WEAVIATE_URL; the next call tries again.";
+        let redactor = Redactor::new(&config.weaviate_api_key);
+        let pauses = (config.timing.first_pause, config.timing.longest_pause);
+        let shown = base.as_str().trim_end_matches('/').to_owned();
+        Ok(Self {
+            half: Half::new(("weaviate", shown, hint), redactor, pauses),
+            base,
+            key: config.weaviate_api_key.clone(),
+            timing: config.timing,
+            client: OnceLock::new(),
+        })
+    }
+
+    /// Where it is, without credentials.
+    pub(super) fn address(&self) -> &str {
+        self.half.address()
+    }
+
+    /// Whether it answers at all.
+    pub(super) async fn ping(&self) -> Result<(), Fault> {
+        let (status, answer) = self.send(Method::GET, "v1/meta", None).await?;
+        match status {
+            StatusCode::OK => Ok(()),
+            other => Err(self.odd(other, &answer)),
+        }
+    }
+
+    /// One request with JSON in both directions. The status is for the caller, but for those that mean the same
+    /// everywhere.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Value), Fault> {
+        self.half.enter()?;
+        let limit = self.timing.request;
+        let answered = tokio::time::timeout(limit, self.answer(method, path, body)).await;
+        let (status, bytes) = match answered {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(cause)) => return Err(self.half.failed(&cause)),
+            Err(_) => return Err(self.half.failed(&format!("no answer within {limit:?}"))),
+        };
+        self.half.reached();
+        // Nothing is an answer too, and an error in words is shown as it is.
+        let answer = match serde_json::from_slice(&bytes) {
+            Ok(answer) => answer,
+            Err(_) if bytes.is_empty() => Value::Null,
+            Err(_) if !status.is_success() => Value::from(String::from_utf8_lossy(&bytes)),
+            Err(error) => return Err(self.half.unavailable(&format!("its answer is not JSON: {error}"))),
+        };
+        match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.half.refused(
+                &format!("it refused the request ({status}): {}", said(&answer)),
+                "Set WEAVIATE_API_KEY to a key that may read and write the collection KGWikiPages.",
+            )),
+            status => Ok((status, answer)),
+        }
+    }
+
+    async fn answer(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<(StatusCode, Vec<u8>), String> {
+        let url = self.base.join(path).map_err(|error| error.to_string())?;
+        let mut request = self.client()?.request(method, url);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key.reveal());
+        }
+        if let Some(body) = body {
+            request = request.header(header::CONTENT_TYPE, "application/json").body(body.to_string());
+        }
+        let mut response = request.send().await.map_err(|error| half::cause(&error))?;
+        let status = response.status();
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| half::cause(&error))? {
+            if bytes.len() + chunk.len() > ANSWER {
+                return Err(format!("its answer is larger than {} MiB", ANSWER >> 20));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok((status, bytes))
+    }
+
+    fn client(&self) -> Result<&Client, String> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        // Fails only where a provider is set already, which then is the one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = Client::builder()
+            .user_agent(concat!("gatehouse/", env!("CARGO_PKG_VERSION")))
+            .no_proxy()
+            // The key is for this address alone.
+            .redirect(Policy::none())
+            .retry(reqwest::retry::never())
+            .connect_timeout(self.timing.connect)
+            .http1_only();
+        // Plain HTTP needs no certificates, and works on machines that have none.
+        let builder = if self.base.scheme() == "https" { builder } else { builder.tls_certs_only([]) };
+        let client =
+            builder.build().map_err(|error| format!("TLS cannot be had: {}", half::cause(&error)))?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    /// The fault for a collection that is not of this graph.
+    pub(super) fn foreign(&self, described: &str) -> Fault {
+        let cause = format!(
+            "its collection '{}' holds something else than the pages of this graph: '{}'",
+            MAIN.0,
+            quoted(described, 120)
+        );
+        self.half.refused(
+            &cause,
+            "Name another Weaviate in WEAVIATE_URL, or remove that collection if nobody needs it.",
+        )
+    }
+
+    /// The fault for collections that do not stay as they were made.
+    pub(super) fn unsteady(&self) -> Fault {
+        self.half
+            .unavailable("its collections do not stay as they are made; somebody else may be removing them")
+    }
+
+    /// The fault for an answer that nothing was prepared for.
+    fn odd(&self, status: StatusCode, answer: &Value) -> Fault {
+        self.half.unavailable(&format!("it answered {status}: {}", said(answer)))
+    }
+
+    /// The fault for an answer of another shape.
+    fn misshapen(&self, what: &str) -> Fault {
+        self.half.unavailable(&format!("its answer {what}; this may be no Weaviate, or one of another kind"))
+    }
+}
+
+/// What an error in JSON says: `{"error":[{"message":…}]}`, `{"errors":[…]}`, `{"message":…}`, or a text.
+fn said(answer: &Value) -> String {
+    let messages = |list: &Value| {
+        let texts = list.as_array().into_iter().flatten().filter_map(|one| one.get("message")?.as_str());
+        let texts: Vec<&str> = texts.take(3).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
+    };
+    let lists = ["error", "errors"].iter().find_map(|name| messages(answer.get(name)?));
+    let message = || answer.get("message")?.as_str().map(str::to_owned);
+    lists
+        .or_else(message)
+        .or_else(|| answer.as_str().map(str::to_owned))
+        .unwrap_or_else(|| "no reason given".into())
+}

@@ -1,0 +1,110 @@
+//! Weaviate and Neo4j: a fake of the first, a real server of the second's protocols.
+
+mod bolt;
+mod client;
+mod crash;
+mod fake;
+mod proxy;
+mod rebuild;
+mod rest;
+mod server;
+
+use std::time::Duration;
+
+use gatehouse_core::{
+    Fault,
+    http::Secret,
+    ports::{Knowledge as _, knowledge::Filters},
+};
+use gatehouse_stores::{Timing, WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
+
+use self::{
+    fake::Fake,
+    server::{Database, PASSWORD},
+};
+use super::{Fixture, Setup};
+use crate::{
+    behaviours::behaviours,
+    support::{House, clock},
+};
+
+/// A database and a Weaviate of its own.
+struct WeaviateNeo4j {
+    database: Database,
+    fake: Fake,
+}
+
+impl WeaviateNeo4j {
+    /// The graph, reached as `change` says.
+    fn graph(&self, roots: WikiRoots, change: impl FnOnce(&mut WeaviateNeo4jConfig)) -> WikiKnowledge {
+        let mut config = self.config();
+        change(&mut config);
+        WikiKnowledge::weaviate_neo4j(&config, roots, None, clock(), None).unwrap()
+    }
+
+    fn config(&self) -> WeaviateNeo4jConfig {
+        WeaviateNeo4jConfig {
+            weaviate_url: self.fake.url(),
+            weaviate_api_key: None,
+            neo4j_uri: format!("bolt://{}", self.database.bolt),
+            neo4j_user: "root".into(),
+            neo4j_password: Secret::new(PASSWORD),
+            neo4j_database: Some(self.database.name.clone()),
+            timing: Timing { lease: Duration::from_secs(2), ..Timing::default() },
+        }
+    }
+}
+
+impl Fixture for WeaviateNeo4j {
+    const NAME: &'static str = "weaviate-neo4j";
+
+    async fn fresh() -> Option<Self> {
+        Some(Self { database: Database::fresh()?, fake: Fake::start() })
+    }
+
+    fn open(&self, Setup { roots, default_root, embedder }: Setup) -> WikiKnowledge {
+        WikiKnowledge::weaviate_neo4j(&self.config(), roots, default_root, clock(), embedder).unwrap()
+    }
+
+    fn address(&self) -> String {
+        format!("bolt://{}/{} and {}", self.database.bolt, self.database.name, self.fake.url())
+    }
+}
+
+behaviours!(WeaviateNeo4j);
+
+/// Short times, for servers that are in trouble.
+fn impatient(config: &mut WeaviateNeo4jConfig) {
+    config.timing = Timing {
+        connect: Duration::from_millis(700),
+        request: Duration::from_millis(700),
+        statement: Duration::from_millis(700),
+        first_pause: Duration::from_millis(100),
+        longest_pause: Duration::from_millis(200),
+        lease: Duration::from_millis(500),
+    };
+}
+
+async fn house() -> Option<House<WeaviateNeo4j>> {
+    Some(House::small(WeaviateNeo4j::fresh().await?))
+}
+
+/// Asks again and again until the answer is a good one, as an agent would.
+async fn in_the_end<T>(ask: impl AsyncFn() -> Result<T, Fault>) -> T {
+    let mut last = None;
+    let mut ticks = tokio::time::interval(Duration::from_millis(50));
+    for _ in 0..400 {
+        ticks.tick().await;
+        match ask().await {
+            Ok(answer) => return answer,
+            Err(fault) => last = Some(fault),
+        }
+    }
+    panic!("it does not recover: {last:?}");
+}
+
+/// How many pages a search for what all of them hold sees, and what it says of itself.
+async fn seen(graph: &WikiKnowledge) -> Result<(usize, Option<String>), Fault> {
+    let found = graph.search("dough yeast oven kneading rest", &Filters::default(), 20).await?;
+    Ok((found.hits.len(), found.note))
+}

@@ -1,0 +1,50 @@
+//! The fake is worth what it shares with a real Weaviate: the official client has to get along with it, and to
+//! read what the engine made.
+#![allow(clippy::print_stderr)] // a skipped test has to be seen
+
+use std::{env, ffi::OsString, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use super::house;
+use crate::support::index;
+
+/// Node, and the folder of the package `weaviate-ts-client`.
+const INSTALLED: [&str; 2] = ["GATEHOUSE_TEST_NODE", "GATEHOUSE_TEST_WEAVIATE_CLIENT"];
+
+fn installed() -> Option<[OsString; 2]> {
+    let found = INSTALLED.map(env::var_os);
+    if found.iter().any(Option::is_none) {
+        assert!(env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none(), "{INSTALLED:?} are required");
+        eprintln!("SKIPPED: {INSTALLED:?} are not set; `cargo xtask test` installs what they name");
+        return None;
+    }
+    Some(found.map(Option::unwrap_or_default))
+}
+
+#[tokio::test]
+async fn the_official_client_gets_along_with_the_fake() {
+    let (Some([node, client]), Some(house)) = (installed(), house().await) else { return };
+    index(&house.open(), &house.wiki()).await;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/weaviate.mjs");
+    let host = house.engine.fake.url().replace("http://", "");
+    let ran = Command::new(node).arg(script).arg(client).arg(host).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let answers: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let expected = json!({
+        "version": "1.27.0",
+        "classes": ["KGWikiPages"],
+        "vectorizer": "none",
+        "count": 5,
+        "found": [["Heuristic/Acme_Rest_Tip", true]],
+        "object": "Heuristic/Acme_Rest_Tip",
+        "batch": ["SUCCESS", "SUCCESS", "SUCCESS"],
+        "dimension": ["FAILED", true],
+        "near": [["red apple", 0], ["green pear", 0.4]],
+        "quoted": 0,
+        "refused": "Cannot query field \"colour\" on type \"Object\".",
+        "left": 2,
+        "after": ["KGWikiPages"],
+    });
+    assert_eq!(answers, expected);
+}

@@ -1,0 +1,77 @@
+//! A process that is killed between the two halves: what it stored is found by the next one.
+#![allow(clippy::print_stdout)] // how the child tells its parent how far it is
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use gatehouse_core::ports::{Knowledge as _, knowledge::IndexOptions};
+use gatehouse_stores::{WeaviateNeo4jConfig, WikiKnowledge, WikiRoots};
+
+use super::{fake::Mood, house, impatient, in_the_end, seen};
+use crate::support::{clock, counts, index};
+
+const CHILD: &str = "GATEHOUSE_TEST_HALVES";
+
+#[tokio::test]
+async fn what_was_stored_before_a_kill_is_brought_by_the_next_process() {
+    let Some(house) = house().await else { return };
+    let config = house.engine.config();
+    // Stored in Neo4j, on its way to Weaviate: there it is killed.
+    house.engine.fake.mood(Some(("batch", Mood::Silent)));
+    let place =
+        [&config.weaviate_url, &config.neo4j_uri, &house.engine.database.name].map(String::as_str).join(" ");
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "engines::weaviate_neo4j::crash::child_that_indexes", "--nocapture"])
+        .env(CHILD, format!("{place} {}", house.wiki().display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    tokio::task::spawn_blocking(move || lines.any(|line| line.unwrap().starts_with("read"))).await.unwrap();
+    house.engine.fake.heard("batch", 1).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    house.engine.fake.mood(None);
+
+    let graph = house.engine.graph(WikiRoots::Any, impatient);
+    assert_eq!(graph.stats().await.unwrap().pages, 5);
+    // Its claim to bring pages runs out by itself.
+    let all = in_the_end(async || match seen(&graph).await? {
+        (5, None) => Ok(5),
+        few => Err(gatehouse_core::Fault::not_found(format!("{few:?}"))),
+    });
+    assert_eq!(all.await, 5);
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
+    assert_eq!(house.engine.fake.collections(), [("KGWikiPages".to_owned(), 5, 0)]);
+}
+
+/// Not a promise of its own: the process that the test above starts and kills.
+#[tokio::test]
+async fn child_that_indexes() {
+    let Ok(told) = std::env::var(CHILD) else { return };
+    let mut words = told.split(' ').map(str::to_owned);
+    let mut next = || words.next().unwrap();
+    let mut config = WeaviateNeo4jConfig {
+        weaviate_url: next(),
+        weaviate_api_key: None,
+        neo4j_uri: next(),
+        neo4j_user: "root".into(),
+        neo4j_password: gatehouse_core::http::Secret::new(super::PASSWORD),
+        neo4j_database: Some(next()),
+        timing: Default::default(),
+    };
+    config.timing.lease = Duration::from_secs(1);
+    let wiki = PathBuf::from(next());
+    let graph = WikiKnowledge::weaviate_neo4j(&config, WikiRoots::Any, None, clock(), None).unwrap();
+    let told = |done, total| {
+        if done == total {
+            println!("read");
+        }
+    };
+    graph.index(Some(wiki), IndexOptions::default(), &told).await.unwrap();
+}

@@ -1,0 +1,115 @@
+//! Another model: the collection is made anew in the background, and words find pages all the while.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault,
+    ports::{
+        Embedder, Knowledge as _,
+        embed::{EmbedFor, Vector},
+    },
+};
+use gatehouse_stores::{WikiKnowledge, WikiRoots};
+use tokio::sync::Semaphore;
+
+use super::{WeaviateNeo4j, house, seen};
+use crate::{
+    engines::{Fixture as _, Setup},
+    support::{House, Words, index},
+};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// A model that embeds pages only when it is let.
+struct Held {
+    model: Words,
+    /// One permit for each batch.
+    let_go: Semaphore,
+    began: Semaphore,
+}
+
+impl Held {
+    fn named(name: &'static str, dimension: usize) -> Arc<Self> {
+        let model = Words::named(name, dimension);
+        Arc::new(Self { model, let_go: Semaphore::new(0), began: Semaphore::new(0) })
+    }
+}
+
+#[async_trait]
+impl Embedder for Held {
+    fn model(&self) -> &str {
+        self.model.model()
+    }
+
+    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+        if purpose == EmbedFor::Document {
+            self.began.add_permits(1);
+            self.let_go.acquire().await.unwrap().forget();
+        }
+        self.model.embed(texts, purpose).await
+    }
+}
+
+fn with(house: &House<WeaviateNeo4j>, model: Arc<dyn Embedder>) -> WikiKnowledge {
+    house.engine.open(Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) })
+}
+
+fn collection(name: &str, objects: usize, vectors: usize) -> (String, usize, usize) {
+    (name.to_owned(), objects, vectors)
+}
+
+#[tokio::test]
+async fn words_find_every_page_while_vectors_are_made_anew() {
+    let Some(house) = house().await else { return };
+    index(&with(&house, Arc::new(Words::default())), &house.wiki()).await;
+    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+
+    let held = Held::named("test/other", 16);
+    let graph = with(&house, Arc::clone(&held) as _);
+    let (pages, note) = seen(&graph).await.unwrap();
+    assert_eq!(pages, 5);
+    assert!(note.unwrap().starts_with("Found by words alone: "));
+    held.began.acquire().await.unwrap().forget();
+    // The stand-in serves; the collection is new and still empty.
+    assert_eq!(
+        house.engine.fake.collections(),
+        [collection("KGWikiPages", 0, 0), collection("KGWikiPagesMeanwhile", 5, 0)]
+    );
+    assert_eq!(seen(&graph).await.unwrap().0, 5);
+    held.let_go.add_permits(1);
+    assert!(graph.settle(SOON).await);
+    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(seen(&graph).await.unwrap(), (5, None));
+    let found = graph.search("microbe", &Default::default(), 5).await.unwrap();
+    assert_eq!((found.hits[0].page.id.as_str(), found.note), ("Principle/Acme_Fermentation", None));
+}
+
+#[tokio::test]
+async fn a_rebuild_that_was_interrupted_goes_on_in_the_next_process() {
+    let Some(house) = house().await else { return };
+    index(&with(&house, Arc::new(Words::default())), &house.wiki()).await;
+    let held = Held::named("test/other", 16);
+    let graph = with(&house, Arc::clone(&held) as _);
+    seen(&graph).await.unwrap();
+    held.began.acquire().await.unwrap().forget();
+    drop(graph);
+    // Yet another model, while the rebuild for the last one is under way.
+    let graph = with(&house, Arc::new(Words::named("test/third", 8)));
+    assert_eq!(seen(&graph).await.unwrap().0, 5);
+    assert!(graph.settle(SOON).await);
+    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(seen(&graph).await.unwrap(), (5, None));
+}
+
+#[tokio::test]
+async fn a_model_that_comes_later_finds_its_pages_and_one_that_goes_leaves_words() {
+    let Some(house) = house().await else { return };
+    index(&house.open(), &house.wiki()).await;
+    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 0)]);
+    let graph = with(&house, Arc::new(Words::default()));
+    assert_eq!(seen(&graph).await.unwrap().0, 5);
+    assert!(graph.settle(SOON).await);
+    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(seen(&house.open()).await.unwrap(), (5, None));
+}

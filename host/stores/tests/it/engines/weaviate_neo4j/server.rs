@@ -1,0 +1,80 @@
+//! The Bolt server of the tests: ArcadeDB, which `cargo xtask test` installs and starts. Each test has a database
+//! of its own in it.
+#![allow(clippy::print_stderr)] // a skipped test has to be seen
+
+use std::{
+    env,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// Names the two ports of the server: that of HTTP and that of Bolt, `52480,57687`.
+const PORTS: &str = "GATEHOUSE_TEST_ARCADEDB";
+
+/// Of its one account, `root`.
+pub(super) const PASSWORD: &str = "playwithdata";
+
+/// `root:playwithdata` in base 64.
+const LOGIN: &str = "cm9vdDpwbGF5d2l0aGRhdGE=";
+
+/// An empty database; it goes when this is dropped.
+pub(super) struct Database {
+    pub(super) name: String,
+    http: SocketAddr,
+    pub(super) bolt: SocketAddr,
+}
+
+impl Database {
+    /// A new one; none, and a loud word, where the server is not here.
+    pub(super) fn fresh() -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let Ok(ports) = env::var(PORTS) else {
+            assert!(
+                env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none(),
+                "{PORTS} is not set, and services are required"
+            );
+            eprintln!("SKIPPED: {PORTS} is not set; `cargo xtask test` starts the server that it names");
+            return None;
+        };
+        let port = |text: &str| SocketAddr::from(([127, 0, 0, 1], text.trim().parse().expect("a port")));
+        let (http, bolt) = ports.split_once(',').expect("two ports");
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("wiki{}x{number}", std::process::id());
+        let database = Self { name, http: port(http), bolt: port(bolt) };
+        database.command("create");
+        Some(database)
+    }
+
+    /// Changes the graph behind everybody's back.
+    pub(super) fn cypher(&self, statement: &str) {
+        let body = format!(r#"{{"language":"opencypher","command":"{statement}"}}"#);
+        self.post(&format!("/api/v1/command/{}", self.name), &body);
+    }
+
+    fn command(&self, what: &str) {
+        self.post("/api/v1/server", &format!(r#"{{"command":"{what} database {}"}}"#, self.name));
+    }
+
+    fn post(&self, path: &str, body: &str) {
+        let mut stream = TcpStream::connect(self.http).expect("ArcadeDB is there");
+        write!(
+            stream,
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic {LOGIN}\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .expect("a request");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{body}: {answer}");
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.command("drop");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The server that stands for Neo4j in tests: ArcadeDB, which speaks Bolt and Cypher. It runs while the tests run.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+use crate::servers::Server;
+use crate::tools;
+
+/// Its one account is `root`; the tests know this password, and nothing else listens to it.
+const PASSWORD: &str = "playwithdata";
+
+/// How long it may take to be ready; some four seconds is usual.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What its own start script passes to Java.
+const OPENED: [&str; 5] = [
+    "--add-exports=java.management/sun.management=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent.atomic=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio.channels.spi=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+];
+
+/// Installs it where it is missing, starts it, and waits until it is ready.
+pub(crate) fn start() -> Result<Server> {
+    let package = package(&tools::ARCADEDB.ensure()?)?;
+    let folder = std::env::temp_dir().join(format!("gatehouse-arcadedb-{}", std::process::id()));
+    for part in ["databases", "log", "config"] {
+        let part = folder.join(part);
+        fs::create_dir_all(&part).with_context(|| format!("cannot make {}", part.display()))?;
+    }
+    let (http, bolt) = (free_port()?, free_port()?);
+    let output = folder.join("output");
+    let log = fs::File::create(&output).context("cannot make a log for ArcadeDB")?;
+    let mut command = command(&package, &folder, (http, bolt));
+    command.stdout(log.try_clone().context("cannot share the log")?).stderr(log);
+    let process = command.spawn().context("cannot start ArcadeDB's Java")?;
+    let told = vec![("GATEHOUSE_TEST_ARCADEDB", format!("{http},{bolt}").into())];
+    let mut server = Server::of(process, folder, told);
+    let start = Instant::now();
+    while !is_ready(http, bolt) {
+        if server.has_ended() || start.elapsed() > PATIENCE {
+            let output = fs::read_to_string(&output).unwrap_or_default();
+            bail!("ArcadeDB is not ready:\n{output}");
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(server)
+}
+
+fn command(package: &Path, folder: &Path, (http, bolt): (u16, u16)) -> Command {
+    let set = |name: &str, value: &str| format!("-Darcadedb.{name}={value}");
+    let mut command = process::command(package.join("jre/bin/java"));
+    command.args(["-Xms128m", "-Xmx512m", "-XX:+UseSerialGC"]).args(OPENED);
+    command.args(["--add-modules", "jdk.incubator.vector", "-Dpolyglot.engine.WarnInterpreterOnly=false"]);
+    command.args([
+        set("server.rootPath", &folder.to_string_lossy()),
+        set("server.databaseDirectory", &folder.join("databases").to_string_lossy()),
+        set("server.rootPassword", PASSWORD),
+        set("server.httpIncomingHost", "127.0.0.1"),
+        set("server.httpIncomingPort", &http.to_string()),
+        set("server.plugins", "BoltProtocolPlugin"),
+        set("bolt.host", "127.0.0.1"),
+        set("bolt.port", &bolt.to_string()),
+    ]);
+    command.arg("-cp").arg(package.join("jars/*")).arg("com.arcadedb.server.ArcadeDBServer");
+    command.current_dir(folder);
+    command
+}
+
+fn is_ready(http: u16, bolt: u16) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", http))?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.write_all(b"GET /api/v1/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    };
+    ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 20"))
+        && TcpStream::connect(("127.0.0.1", bolt)).is_ok()
+}
+
+/// The folder of the Python package in a virtual environment, whatever Python that is.
+fn package(environment: &Path) -> Result<PathBuf> {
+    for entry in fs::read_dir(environment.join("lib")).context("the environment has no libraries")? {
+        let package = entry?.path().join("site-packages/arcadedb_embedded");
+        if package.is_dir() {
+            return Ok(package);
+        }
+    }
+    bail!("arcadedb_embedded is not in {}", environment.display())
+}
+
+/// A port that nobody uses now.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("no free port")?;
+    Ok(listener.local_addr().context("no free port")?.port())
+}
