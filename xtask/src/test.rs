@@ -217,7 +217,11 @@ fn clients(context: &mut Context) -> Result<Done> {
     let registry = || -> Result<Found> {
         Ok(vec![("GATEHOUSE_TEST_REGISTRY", tools::REGISTRY.programs()?.join("docker-registry"))])
     };
+    let model = || -> Result<Found> {
+        Ok(vec![("GATEHOUSE_TEST_SMALL_LLM", tools::SMALL_LLM.programs()?.join("python"))])
+    };
     context.tell([
+        ("the small language model is not here", model()),
         ("the Python client is not here", python()),
         ("the Node clients are not here", node()),
         ("Weaviate's client is not here", weaviate()),

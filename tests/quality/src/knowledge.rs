@@ -104,3 +104,48 @@ async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) 
 fn said(fault: gatehouse_core::Fault) -> anyhow::Error {
     anyhow!("{}", fault.message)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn places(data: Option<&str>) -> Places {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        Places {
+            queries: root.join("tests/fixtures/queries"),
+            sample_wiki: root.join("docs/sample-wiki"),
+            data: data.map(|folder| root.join(folder)),
+        }
+    }
+
+    fn recall(results: &Results, set: &str, way: &str) -> f64 {
+        let row = results.rows.iter().find(|row| row["set"] == set && row["way"] == way);
+        row.and_then(|row| row["recall@5"].as_f64())
+            .unwrap_or_else(|| panic!("{set} by {way} was not measured"))
+    }
+
+    #[tokio::test]
+    async fn questions_in_other_words_are_answered_by_both_better_than_by_one() {
+        let mut results = Results::default();
+        run(&places(Some("../shared/data")), &mut results).await.unwrap();
+        let mut sets = vec![("sample wiki", 0.87)];
+        match results.skipped.as_slice() {
+            [] => sets.push(("wiki", 0.8)),
+            skipped => eprintln!("SKIPPED: {skipped:?}"),
+        }
+        for (set, least) in sets {
+            let [words, meaning, both] = ["words", "meaning", "both"].map(|way| recall(&results, set, way));
+            assert!(both >= least && both > words && both > meaning, "{set}: {words} {meaning} {both}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_is_listed_as_skipped() {
+        let mut results = Results::default();
+        run(&places(None), &mut results).await.unwrap();
+        assert_eq!(results.skipped, ["wiki: its 99 pages are not there"]);
+        assert!(results.rows.iter().all(|row: &Value| row["set"] == "sample wiki"));
+    }
+}

@@ -24,6 +24,9 @@ const LIMIT: usize = 10;
 const SETS: [&str; 3] = ["metatool", "stabletoolbench_g1", "livemcp_step"];
 const COMBINED: &str = "combined";
 
+/// Questions of each set that are asked of all of them together, at most.
+const OF_EACH: usize = 500;
+
 pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
     let mut combined = ToolSet::default();
     for name in SETS {
@@ -35,7 +38,9 @@ pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
         let set = sets::tools(&file)?;
         measure(name, &set, results)?;
         combined.docs.extend(set.docs);
-        combined.queries.extend(set.queries);
+        // Evenly spread, so that a set of thousands does not drown the others.
+        let step = set.queries.len().div_ceil(OF_EACH).max(1);
+        combined.queries.extend(set.queries.into_iter().step_by(step));
     }
     if combined.docs.is_empty() {
         results.skipped.push(format!("{COMBINED}: no set is there"));

@@ -102,17 +102,18 @@ pub(super) struct Edit {
 
 pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
     let config = place.config(env)?;
+    let embedder = compose::models(&config)?.embedder;
     // A folder that is named needs no index file, and is how a missing one is made.
     let open = |named: bool| {
         let index_file = env.kg_index_path().filter(|path| !named || path.exists());
-        compose::knowledge(&config, env, index_file.as_deref(), WikiRoots::Any)
+        compose::knowledge(&config, env, index_file.as_deref(), WikiRoots::Any, &embedder)
     };
     match command {
         Command::Index(arguments) => index(&open(arguments.dir.is_some())?, arguments).await,
         Command::Search(arguments) => search(&open(false)?, arguments).await,
         Command::Get { page, json } => get(&open(false)?, &page, json).await,
         Command::Edit(arguments) => edit(&open(false)?, arguments).await,
-        Command::Copy(arguments) => copy::run(arguments, &config, env).await,
+        Command::Copy(arguments) => copy::run(arguments, &config, env, &embedder).await,
     }
 }
 

@@ -12,10 +12,13 @@ use serde_json::Value;
 use super::{SystemClock, said};
 use crate::config::{Config, ConfigError, Env, KnowledgeEngine};
 
-/// What an index file says beside the engine.
-#[derive(Default)]
-struct Index {
-    /// Its wiki.
+/// What an engine is told: what an index file says, if there is one, and what holds without one.
+struct Told {
+    /// Folders that may be touched.
+    roots: WikiRoots,
+    /// The model that gives pages and questions their vectors.
+    embedder: Arc<dyn Embedder>,
+    /// The wiki of the index file.
     root: Option<PathBuf>,
     /// The database file of SQLite.
     database: Option<PathBuf>,
@@ -25,6 +28,14 @@ struct Index {
     neo4j: Option<String>,
 }
 
+impl Told {
+    /// Without an index file.
+    fn new(roots: WikiRoots, embedder: &Arc<dyn Embedder>) -> Self {
+        let embedder = Arc::clone(embedder);
+        Self { roots, embedder, root: None, database: None, address: None, neo4j: None }
+    }
+}
+
 /// The knowledge graph of a configuration, or of an index file where one is named. `roots` says which
 /// folders it may touch.
 pub(crate) fn knowledge(
@@ -32,9 +43,11 @@ pub(crate) fn knowledge(
     env: &Env,
     index_file: Option<&Path>,
     roots: WikiRoots,
+    embedder: &Arc<dyn Embedder>,
 ) -> Result<WikiKnowledge, ConfigError> {
+    let told = Told::new(roots, embedder);
     let Some(path) = index_file else {
-        return on(config.knowledge.engine, Index::default(), config, env, roots);
+        return on(config.knowledge.engine, told, config, env);
     };
     let bad = |message: String| ConfigError { place: "KG_INDEX_PATH".into(), message };
     let file = IndexFile::read(path).map_err(|fault| bad(said(&fault)))?;
@@ -51,8 +64,7 @@ pub(crate) fn knowledge(
     };
     let database = reference("database").map(PathBuf::from);
     let (address, neo4j) = (reference("address"), reference("neo4j_uri"));
-    let index = Index { root: Some(file.wiki()), database, address, neo4j };
-    on(engine, index, config, env, roots)
+    on(engine, Told { root: Some(file.wiki()), database, address, neo4j, ..told }, config, env)
 }
 
 /// The knowledge graph on an engine that is named, whatever the configuration says.
@@ -60,35 +72,25 @@ pub(crate) fn knowledge_on(
     engine: KnowledgeEngine,
     config: &Config,
     env: &Env,
+    embedder: &Arc<dyn Embedder>,
 ) -> Result<WikiKnowledge, ConfigError> {
-    on(engine, Index::default(), config, env, WikiRoots::Any)
+    on(engine, Told::new(WikiRoots::Any, embedder), config, env)
 }
 
-fn on(
-    engine: KnowledgeEngine,
-    index: Index,
-    config: &Config,
-    env: &Env,
-    roots: WikiRoots,
-) -> Result<WikiKnowledge, ConfigError> {
+fn on(engine: KnowledgeEngine, told: Told, config: &Config, env: &Env) -> Result<WikiKnowledge, ConfigError> {
     match engine {
         KnowledgeEngine::Sqlite => {
-            let database = index.database.unwrap_or_else(|| config.state.join("knowledge.db"));
-            let place = KnowledgeConfig { database, roots, default_root: index.root };
-            Ok(WikiKnowledge::sqlite(place, Arc::new(SystemClock), embedder()))
+            let database = told.database.unwrap_or_else(|| config.state.join("knowledge.db"));
+            let place = KnowledgeConfig { database, roots: told.roots, default_root: told.root };
+            Ok(WikiKnowledge::sqlite(place, Arc::new(SystemClock), Some(told.embedder)))
         }
-        KnowledgeEngine::Postgres => postgres(index, env, roots),
-        KnowledgeEngine::WeaviateNeo4j => weaviate_neo4j(index, env, roots),
+        KnowledgeEngine::Postgres => postgres(told, env),
+        KnowledgeEngine::WeaviateNeo4j => weaviate_neo4j(told, env),
     }
 }
 
-/// The model that gives pages and questions their vectors.
-fn embedder() -> Option<Arc<dyn Embedder>> {
-    Some(Arc::new(gatehouse_models::LocalEmbedder))
-}
-
 #[cfg(feature = "postgres")]
-fn postgres(index: Index, env: &Env, roots: WikiRoots) -> Result<WikiKnowledge, ConfigError> {
+fn postgres(told: Told, env: &Env) -> Result<WikiKnowledge, ConfigError> {
     let bad = |message: String| ConfigError { place: "DATABASE_URL".into(), message };
     let url = env.database_url().ok_or_else(|| {
         bad("is not set, and the engine 'postgres' needs it: postgres://user:password@host:5432/database"
@@ -96,24 +98,24 @@ fn postgres(index: Index, env: &Env, roots: WikiRoots) -> Result<WikiKnowledge, 
     })?;
     let server = gatehouse_stores::PostgresConfig::parse(url).map_err(|fault| bad(said(&fault)))?;
     // An index of one database is never taken for that of another.
-    if let Some(made) = index.address.filter(|address| address != server.address()) {
+    if let Some(made) = told.address.filter(|address| address != server.address()) {
         return Err(bad(format!(
             "names the database {}, but the index file of KG_INDEX_PATH was made in {made}; \
              correct one of them, or index again with --save-to",
             server.address()
         )));
     }
-    Ok(WikiKnowledge::postgres(server, roots, index.root, Arc::new(SystemClock), embedder()))
+    Ok(WikiKnowledge::postgres(server, told.roots, told.root, Arc::new(SystemClock), Some(told.embedder)))
 }
 
 #[cfg(not(feature = "postgres"))]
-fn postgres(_: Index, _: &Env, _: WikiRoots) -> Result<WikiKnowledge, ConfigError> {
+fn postgres(_: Told, _: &Env) -> Result<WikiKnowledge, ConfigError> {
     let message = "this build does not have the engine 'postgres'; build with --features postgres".into();
     Err(ConfigError { place: "knowledge.engine".into(), message })
 }
 
 #[cfg(feature = "weaviate-neo4j")]
-fn weaviate_neo4j(index: Index, env: &Env, roots: WikiRoots) -> Result<WikiKnowledge, ConfigError> {
+fn weaviate_neo4j(told: Told, env: &Env) -> Result<WikiKnowledge, ConfigError> {
     let bad = |place: &str, message: String| ConfigError { place: place.into(), message };
     let (weaviate_url, weaviate_api_key) = env.weaviate();
     let (user, password, database) = env.neo4j_account();
@@ -134,19 +136,19 @@ fn weaviate_neo4j(index: Index, env: &Env, roots: WikiRoots) -> Result<WikiKnowl
     };
     let named = servers.neo4j_address().map_err(|fault| bad("knowledge.engine", said(&fault)))?;
     // An index of one graph is never taken for that of another.
-    if let Some(made) = index.neo4j.filter(|made| *made != named) {
+    if let Some(made) = told.neo4j.filter(|made| *made != named) {
         let message = format!(
             "names the graph {named}, but the index file of KG_INDEX_PATH was made in {made}; \
              correct one of them, or index again with --save-to"
         );
         return Err(bad("NEO4J_URI", message));
     }
-    WikiKnowledge::weaviate_neo4j(&servers, roots, index.root, Arc::new(SystemClock), embedder())
+    WikiKnowledge::weaviate_neo4j(&servers, told.roots, told.root, Arc::new(SystemClock), Some(told.embedder))
         .map_err(|fault| bad("knowledge.engine", said(&fault)))
 }
 
 #[cfg(not(feature = "weaviate-neo4j"))]
-fn weaviate_neo4j(_: Index, _: &Env, _: WikiRoots) -> Result<WikiKnowledge, ConfigError> {
+fn weaviate_neo4j(_: Told, _: &Env) -> Result<WikiKnowledge, ConfigError> {
     let message =
         "this build does not have the engine 'weaviate-neo4j'; build with --features weaviate-neo4j".into();
     Err(ConfigError { place: "knowledge.engine".into(), message })
@@ -161,9 +163,13 @@ mod tests {
         Config::parse(&text, env).unwrap_or_else(|error| panic!("{error}"))
     }
 
+    fn embedder() -> Arc<dyn Embedder> {
+        Arc::new(gatehouse_models::LocalEmbedder)
+    }
+
     fn error(env: &Env, index: Option<&Path>) -> String {
         let config = config("[knowledge]\nengine = \"postgres\"", env);
-        knowledge(&config, env, index, WikiRoots::Any)
+        knowledge(&config, env, index, WikiRoots::Any, &embedder())
             .err()
             .map(|error| error.to_string())
             .unwrap_or_default()
@@ -201,7 +207,7 @@ mod tests {
             all[..variables.len()].copy_from_slice(variables);
             let env = Env::of(all);
             let config = config("[knowledge]\nengine = \"weaviate-neo4j\"", &env);
-            let made = knowledge(&config, &env, None, WikiRoots::Any);
+            let made = knowledge(&config, &env, None, WikiRoots::Any, &embedder());
             made.err().map(|error| error.to_string()).unwrap_or_default()
         };
         assert!(error(&[]).contains("NEO4J_PASSWORD: is not set"));

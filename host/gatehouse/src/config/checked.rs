@@ -12,13 +12,15 @@ use gatehouse_core::{
     capability::{Capability, Grants},
     names,
 };
+use gatehouse_models::ModelsConfig;
 use gatehouse_sandbox::GateSettings;
 use gatehouse_wire::registry::Reference;
 use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, limits, locate, raw,
+    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, limits, locate,
+    models, raw,
 };
 
 /// The preset that is served where nobody names one.
@@ -39,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) state_in_file: Option<PathBuf>,
     /// The preset for clients that name none.
     pub(crate) default_preset: String,
+    /// Who answers, and who makes vectors.
+    pub(crate) models: ModelsConfig,
     /// The knowledge graph.
     pub(crate) knowledge: KnowledgeConfig,
     /// Gates that the file speaks of.
@@ -111,6 +115,7 @@ impl Config {
                 .as_ref()
                 .map_or(DEFAULT_PRESET, |name| name.get_ref())
                 .to_owned(),
+            models: models::checked(text, raw.models, env)?,
             knowledge: KnowledgeConfig::checked(raw.knowledge, &base),
             gates: raw
                 .gates

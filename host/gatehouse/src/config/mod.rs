@@ -11,6 +11,7 @@ mod http;
 mod knowledge;
 mod limits;
 pub(crate) mod locate;
+mod models;
 pub(crate) mod raw;
 pub(crate) mod schema;
 

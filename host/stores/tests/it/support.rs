@@ -2,6 +2,8 @@
 
 #[cfg(all(unix, feature = "postgres"))]
 pub(crate) mod proxy;
+#[cfg(all(unix, feature = "postgres"))]
+pub(crate) mod tls;
 
 use std::{
     fs,

@@ -1,8 +1,9 @@
 //! `gatehouse kg copy`: a graph moves from one engine to another.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use clap::Args;
+use gatehouse_core::ports::Embedder;
 use serde_json::json;
 
 use super::{Failure, bar};
@@ -31,12 +32,17 @@ pub(in crate::cli) struct Copy {
     json: bool,
 }
 
-pub(super) async fn run(arguments: Copy, config: &Config, env: &Env) -> Result<(), Failure> {
+pub(super) async fn run(
+    arguments: Copy,
+    config: &Config,
+    env: &Env,
+    embedder: &Arc<dyn Embedder>,
+) -> Result<(), Failure> {
     if arguments.from == arguments.to {
         return Err(Failure::Usage("--from and --to name the same engine".into()));
     }
-    let from = compose::knowledge_on(arguments.from, config, env)?;
-    let to = compose::knowledge_on(arguments.to, config, env)?;
+    let from = compose::knowledge_on(arguments.from, config, env, embedder)?;
+    let to = compose::knowledge_on(arguments.to, config, env, embedder)?;
     let bar = bar("copying");
     let step = |done, all| {
         bar.set_length(all);

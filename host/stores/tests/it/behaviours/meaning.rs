@@ -158,7 +158,7 @@ pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: Fixture>(
     let (house, here) = indexed(engine, &embedder).await;
     let silent = TestEmbedder::new("test/one", 512);
     let there = house.open_by_meaning(&silent);
-    assert!(!search(&there, "leaven").await.hits.is_empty());
+    assert!(!search(&there, "yeast").await.hits.is_empty());
     here.upsert(vec![draft(PageType::Principle, "device", "device")]).await.unwrap();
     assert!(ids(&search(&there, "machine").await).contains(&"Principle/device"));
     let all = gatehouse_core::ports::knowledge::IndexOptions { clear_existing: true, persist_path: None };
