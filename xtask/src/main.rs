@@ -9,6 +9,7 @@ mod dist;
 mod gates;
 mod process;
 mod run;
+mod servers;
 mod test;
 mod tools;
 mod workspace;

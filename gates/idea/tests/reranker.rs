@@ -5,7 +5,7 @@ use std::{cell::RefCell, rc::Rc};
 use gatehouse_sdk::{
     Fault, FaultKind, Reply, conformance,
     knowledge::Hit,
-    models::{Answer, Options},
+    models::{Completion, Options},
     testing::{self, Fake},
 };
 use gatehouse_wiki::fixture;
@@ -66,7 +66,7 @@ fn answering(answer: &'static str) -> (Fake, Asked) {
     let kept = Rc::clone(&asked);
     let host = host().complete(move |prompt, options| {
         kept.borrow_mut().push((prompt.to_owned(), options.clone()));
-        Ok(Answer::new("test/model-1", answer))
+        Ok(Completion::new("test/model-1", answer))
     });
     (host, asked)
 }
@@ -109,18 +109,23 @@ fn the_model_orders_twice_as_many_pages_as_are_shown() {
 
 #[test]
 fn whatever_goes_wrong_the_engines_order_stands_and_the_log_says_why() {
-    type Complete = fn(&str, &Options) -> Result<Answer, Fault>;
+    type Complete = fn(&str, &Options) -> Result<Completion, Fault>;
     let failures: [(Complete, &str); 9] = [
         (|_, _| Err(Fault::unavailable("no answer from secret-page")), "it failed: Unavailable"),
         (|_, _| Err(Fault::denied("wrong key")), "it failed: Denied"),
         (|_, _| Err(Fault::new(FaultKind::TimedOut, "too long")), "it failed: TimedOut"),
         (|_, _| Err(Fault::new(FaultKind::Exhausted, "16 times")), "it failed: Exhausted"),
         (|_, _| Err(Fault::internal("no answer")), "it failed: Internal"),
-        (|_, _| Ok(Answer::new("m", "P6 is the best of them.")), "its answer holds no order"),
-        (|_, _| Ok(Answer::new("m", "{\"order\":[7,8,9]}")), "its order has 0 right and 3 wrong numbers"),
-        (|_, _| Ok(Answer::new("m", "{\"order\":\"6\"}")), "its order is no list"),
+        (|_, _| Ok(Completion::new("m", "P6 is the best of them.")), "its answer holds no order"),
+        (|_, _| Ok(Completion::new("m", "{\"order\":[7,8,9]}")), "its order has 0 right and 3 wrong numbers"),
+        (|_, _| Ok(Completion::new("m", "{\"order\":\"6\"}")), "its order is no list"),
         (
-            |_, _| Ok(Answer { cut_short: Some("limit".into()), ..Answer::new("m", "{\"order\":[6,1,4]}") }),
+            |_, _| {
+                Ok(Completion {
+                    cut_short: Some("limit".into()),
+                    ..Completion::new("m", "{\"order\":[6,1,4]}")
+                })
+            },
             "its answer was cut short",
         ),
     ];

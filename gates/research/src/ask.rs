@@ -2,7 +2,7 @@
 
 use gatehouse_sdk::{
     Fault,
-    models::{self, Answer, Options},
+    models::{self, Completion, Options},
 };
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ name a page for.
 - Answer with one JSON object of the form below and with nothing else.";
 
 /// Asks the model. `what` says what to find; `form` is the answer with, for each text, what belongs there.
-pub(crate) fn ask(asked: &Asked, what: &str, form: &Value) -> Result<Answer, Fault> {
+pub(crate) fn ask(asked: &Asked, what: &str, form: &Value) -> Result<Completion, Fault> {
     let effort = match asked.depth {
         Depth::Light => "A few good pages are enough.",
         Depth::Deep => "Read widely: search more than once, prefer primary sources, and compare them.",

@@ -1,6 +1,6 @@
 //! JSON out of an answer, also out of one that ends in the middle: what was whole before the end counts.
 
-use gatehouse_sdk::models::Answer;
+use gatehouse_sdk::models::Completion;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ pub(crate) struct Read<T> {
 }
 
 /// The list under this key, or none where there is none to be seen.
-pub(crate) fn list(answer: &Answer, key: &str) -> Option<Read<Vec<Value>>> {
+pub(crate) fn list(answer: &Completion, key: &str) -> Option<Read<Vec<Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
         Some(Value::Array(mut value)) => {
             value.truncate(ELEMENTS_MAX);
@@ -27,7 +27,7 @@ pub(crate) fn list(answer: &Answer, key: &str) -> Option<Read<Vec<Value>>> {
 }
 
 /// The object under this key, or none where there is none to be seen.
-pub(crate) fn object(answer: &Answer, key: &str) -> Option<Read<Map<String, Value>>> {
+pub(crate) fn object(answer: &Completion, key: &str) -> Option<Read<Map<String, Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
         Some(Value::Object(value)) => Some(Read { value, whole: true }),
         Some(_) => None,

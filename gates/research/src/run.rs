@@ -3,7 +3,7 @@
 use gatehouse_sdk::{
     Fault, FaultKind,
     context::{self, Level},
-    models::Answer,
+    models::Completion,
 };
 use gatehouse_wiki::{Lookout, one_line};
 use schemars::JsonSchema;
@@ -63,7 +63,7 @@ impl Run {
     pub(crate) fn new(
         tool: &str,
         asked: &Asked,
-        answer: &Answer,
+        answer: &Completion,
         cut_short: Option<String>,
         kept: usize,
         left_out: usize,
@@ -104,7 +104,7 @@ pub(crate) fn list(kind: &Kind, asked: &Asked) -> Result<(Vec<Item>, Run), Fault
 }
 
 /// Why an answer is not all there.
-pub(crate) fn cut(answer: &Answer, whole: bool) -> Option<String> {
+pub(crate) fn cut(answer: &Completion, whole: bool) -> Option<String> {
     match &answer.cut_short {
         Some(why) => Some(reason(why)),
         None => (!whole).then(|| "its text ends, or breaks, in the middle".to_owned()),
@@ -117,7 +117,7 @@ fn reason(why: &str) -> String {
 }
 
 /// An answer of which nothing can be used: a failure, not "nothing found".
-pub(crate) fn unreadable(answer: &Answer) -> Fault {
+pub(crate) fn unreadable(answer: &Completion) -> Fault {
     let model = one_line(&answer.model, 100);
     let why = match &answer.cut_short {
         Some(why) => format!("was cut short before anything of it was whole: {}", reason(why)),

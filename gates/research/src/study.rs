@@ -2,7 +2,7 @@
 
 use gatehouse_sdk::{
     Call, Fault, Intent, Reply, Tool,
-    models::{Answer, WebSource},
+    models::{Completion, WebSource},
 };
 use gatehouse_wiki::Lookout;
 use schemars::JsonSchema;
@@ -133,7 +133,7 @@ impl Study {
 
 /// What the study names, each page once, and then the pages that were read and not named. Beside it, how
 /// many references name no page.
-fn references(listed: Vec<Value>, answer: &Answer) -> (Vec<Reference>, usize) {
+fn references(listed: Vec<Value>, answer: &Completion) -> (Vec<Reference>, usize) {
     let named = listed.iter().map(|value| {
         let map = value.as_object()?;
         let url = items::address(map)?;

@@ -2,7 +2,7 @@
 //! embedding model, and token counts. Needs the grant `models`.
 //!
 //! ```
-//! use gatehouse_sdk::{Fault, models::{self, Answer, Options}, testing};
+//! use gatehouse_sdk::{Fault, models::{self, Completion, Options}, testing};
 //!
 //! fn tldr(text: &str) -> Result<String, Fault> {
 //!     let options = Options { max_tokens: Some(100), ..Options::default() };
@@ -12,7 +12,7 @@
 //! // In a test:
 //! let host = testing::Fake::new().complete(|prompt, _| {
 //!     assert!(prompt.ends_with("a long text"));
-//!     Ok(Answer::new("test/model", "Short."))
+//!     Ok(Completion::new("test/model", "Short."))
 //! });
 //! assert_eq!(host.run(|| tldr("a long text")).as_deref(), Ok("Short."));
 //! ```
@@ -26,11 +26,11 @@ use serde_json::{Map, Value};
 
 use crate::Fault;
 pub use crate::bindings::gatehouse::gate::models::{
-    Answer, Depth, Embeddings, Encoding, Options, Purpose, Serving, TokenUse, WebSource,
+    Completion, Depth, Embeddings, Encoding, Options, Purpose, Serving, TokenUse, WebSource,
 };
 
 /// Asks the language model. Long answers report their progress to the client, and end with the call.
-pub fn complete(prompt: &str, options: &Options) -> Result<Answer, Fault> {
+pub fn complete(prompt: &str, options: &Options) -> Result<Completion, Fault> {
     host::complete(prompt, options)
 }
 
@@ -64,7 +64,7 @@ impl Default for Options {
     }
 }
 
-impl Answer {
+impl Completion {
     /// A whole answer without sources, as tests need them.
     pub fn new(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self { text: text.into(), sources: Vec::new(), model: model.into(), tokens: None, cut_short: None }
@@ -73,9 +73,9 @@ impl Answer {
     /// were asked for.
     ///
     /// ```
-    /// use gatehouse_sdk::models::Answer;
+    /// use gatehouse_sdk::models::Completion;
     ///
-    /// let answer = Answer::new("test/model", "Gladly:\n```json\n{\"colours\": [\"red\"]}\n```");
+    /// let answer = Completion::new("test/model", "Gladly:\n```json\n{\"colours\": [\"red\"]}\n```");
     /// assert_eq!(answer.object("colours").unwrap()["colours"][0], "red");
     /// ```
     pub fn object(&self, key: &str) -> Option<Map<String, Value>> {
@@ -93,5 +93,5 @@ impl Answer {
     }
 }
 
-/// Braces at which [`Answer::object`] looks for one: each may cost as much time as the text is long.
+/// Braces at which [`Completion::object`] looks for one: each may cost as much time as the text is long.
 const OBJECTS_TRIED: usize = 64;

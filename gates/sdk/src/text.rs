@@ -9,7 +9,7 @@ use crate::Fault;
 pub use crate::bindings::gatehouse::gate::text::{DigestResult, ExtractResult};
 
 /// Keeps what answers `query`, in the order of the document, within `budget` tokens (o200k_base). An
-/// empty query keeps the beginning.
+/// empty query keeps what is central, early and recurrent.
 pub fn extract(text: &str, query: &str, budget: u32) -> Result<ExtractResult, Fault> {
     host::extract(text, query, budget)
 }

@@ -2,23 +2,24 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock};
-use gatehouse_models::{Extractor, Models, ModelsConfig, Tokens};
+use gatehouse_models::{Extractor, Models, Tokens};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
-use gatehouse_stores::{IndexFile, KnowledgeConfig, SqliteKv, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{SqliteKv, WikiKnowledge, WikiRoots};
 use gatehouse_wire::{outbound::Outbound, serve::View};
-use serde_json::Value;
 
 use crate::config::{Config, ConfigError, Env};
 
 mod gates;
+mod graph;
 
 pub(crate) use gates::Gates;
+pub(crate) use graph::{knowledge, knowledge_on};
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -27,37 +28,6 @@ impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
     }
-}
-
-/// The knowledge graph of a configuration, or of an index file where one is named. `roots` says which
-/// folders it may touch.
-pub(crate) fn knowledge(
-    config: &Config,
-    index_file: Option<&Path>,
-    roots: WikiRoots,
-) -> Result<WikiKnowledge, ConfigError> {
-    let mut database = config.state.join("knowledge.db");
-    let mut default_root = None;
-    if let Some(path) = index_file {
-        let bad = |message: String| ConfigError { place: "KG_INDEX_PATH".into(), message };
-        let index = IndexFile::read(path).map_err(|fault| bad(said(&fault)))?;
-        // One arm per engine; the configuration's `knowledge.engine` knows the same names.
-        match index.search_backend.as_str() {
-            "sqlite" => {
-                if let Some(named) = index.backend_refs.get("database").and_then(Value::as_str) {
-                    database = PathBuf::from(named);
-                }
-            }
-            other => {
-                return Err(bad(format!(
-                    "the index file wants the engine '{other}', which this build does not have"
-                )));
-            }
-        }
-        default_root = Some(index.wiki());
-    }
-    let config = KnowledgeConfig { database, roots, default_root };
-    Ok(WikiKnowledge::sqlite(config, Arc::new(SystemClock), Some(Arc::new(gatehouse_models::LocalEmbedder))))
 }
 
 /// A fault in one line, for people at a terminal.
@@ -99,8 +69,8 @@ impl Views {
 impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
-        let knowledge = Arc::new(knowledge(&config, env.kg_index_path().as_deref(), roots)?);
-        let models = Models::new(&ModelsConfig::default()).map_err(|bad| ConfigError {
+        let knowledge = Arc::new(knowledge(&config, env, env.kg_index_path().as_deref(), roots)?);
+        let models = Models::new(&config.models).map_err(|bad| ConfigError {
             place: format!("[models.{}]", bad.provider.id()),
             message: bad.message,
         })?;

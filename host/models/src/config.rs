@@ -128,7 +128,7 @@ pub enum LlmChoice {
 }
 
 /// How one provider is reached.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The key.
     pub key: Option<Secret>,
@@ -174,7 +174,7 @@ impl Default for Retry {
 }
 
 /// Everything that is chosen about models.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelsConfig {
     /// Who makes vectors.
     pub embedding: EmbeddingChoice,

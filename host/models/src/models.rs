@@ -9,7 +9,7 @@ use gatehouse_core::{
     http::Secret,
     ports::{
         embed::{EmbedFor, Embedder, Vector},
-        llm::{Answer, Hear, Llm, Prompt},
+        llm::{Completion, Hear, Llm, Prompt},
     },
 };
 
@@ -181,7 +181,7 @@ impl Llm for Composed {
         self.web.as_ref()?.web_model()
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         match &self.web {
             Some(web) if prompt.web_search => web.complete(prompt, hear).await,
             None if prompt.web_search => Err(no_web(self.plain.model().unwrap_or("The model"))),
@@ -227,7 +227,7 @@ impl Llm for NotSetUp {
         None
     }
 
-    async fn complete(&self, _prompt: Prompt, _hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, _prompt: Prompt, _hear: Hear<'_>) -> Result<Completion, Fault> {
         Err(self.fault())
     }
 }

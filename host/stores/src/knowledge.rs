@@ -1,6 +1,7 @@
 //! The knowledge port: a wiki on an engine. Paths are checked, folders read and edits made here, once for
 //! every engine; an engine stores and finds.
 
+mod copy;
 mod index;
 mod patch;
 
@@ -18,6 +19,8 @@ use gatehouse_core::{
     },
 };
 
+#[cfg(feature = "postgres")]
+use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
 use crate::{
     engine::{Batch, Engine, Health},
     sqlite::knowledge::SqliteEngine,
@@ -54,6 +57,20 @@ impl WikiKnowledge {
         let KnowledgeConfig { database, roots, default_root } = config;
         let roots = roots.and(default_root.as_deref());
         Self { engine: Box::new(SqliteEngine::new(database, embedder)), roots, default_root, clock }
+    }
+
+    /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
+    /// [`WikiKnowledge::sqlite`].
+    #[cfg(feature = "postgres")]
+    pub fn postgres(
+        server: PostgresConfig,
+        roots: WikiRoots,
+        default_root: Option<PathBuf>,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
+        let roots = roots.and(default_root.as_deref());
+        Self { engine: Box::new(PostgresEngine::new(server, embedder)), roots, default_root, clock }
     }
 
     /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.

@@ -27,7 +27,7 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
 ];
 
 /// Which crates alone may use a dependency, or one whose name begins so and goes on with `-` or `_`.
-const ONLY: [(&str, &[&str]); 11] = [
+const ONLY: [(&str, &[&str]); 13] = [
     ("wasmtime", &["host/sandbox"]),
     ("rmcp", &["host/wire", "tests/floor"]),
     ("axum", &["host/wire", "tests/floor"]),
@@ -36,7 +36,9 @@ const ONLY: [(&str, &[&str]); 11] = [
     ("clap", &["host/gatehouse"]),
     ("toml", &["host/gatehouse", "tests"]),
     ("reqwest", &["host/models", "host/wire"]),
-    ("rustls", &["host/models", "host/wire"]),
+    ("rustls", &["host/models", "host/stores", "host/wire"]),
+    ("tokio-postgres", &["host/stores"]),
+    ("deadpool", &["host/stores"]),
     ("wasmparser", &["host/sandbox"]),
     (
         "wit-bindgen",

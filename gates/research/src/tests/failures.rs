@@ -1,6 +1,6 @@
 //! Answers that are less than was asked for, and none at all.
 
-use gatehouse_sdk::{Fault, FaultKind, models::Answer, testing::Fake};
+use gatehouse_sdk::{Fault, FaultKind, models::Completion, testing::Fake};
 use serde_json::json;
 
 use super::{answer, call, data, host};
@@ -31,7 +31,7 @@ fn what_was_whole_before_the_cut_is_kept_and_the_cut_is_told() {
     let whole = format!(
         "```json\n{{\"items\":[{ITEM},{{\"title\":\"B\",\"url\":\"https://b.org/\",\"description\":\"Sec"
     );
-    let cut = Answer { cut_short: Some("the connection\nbroke.".into()), ..answer(whole.clone(), &[]) };
+    let cut = Completion { cut_short: Some("the connection\nbroke.".into()), ..answer(whole.clone(), &[]) };
     for (answer, why) in
         [(cut, "the connection broke"), (answer(whole, &[]), "its text ends, or breaks, in the middle")]
     {
@@ -69,7 +69,7 @@ fn an_answer_that_is_none_is_a_failure_and_not_nothing_found() {
     }
     for tool in [TOOL, "research_study"] {
         let cut =
-            Answer { cut_short: Some("time is up".into()), ..answer("{\"items\":[{\"title\":\"A", &[]) };
+            Completion { cut_short: Some("time is up".into()), ..answer("{\"items\":[{\"title\":\"A", &[]) };
         let fault = call(host(cut), tool, query()).unwrap_err();
         assert!(
             fault.message.ends_with("was cut short before anything of it was whole: time is up."),

@@ -10,23 +10,23 @@ mod study;
 
 use gatehouse_sdk::{
     Fault, Reply, conformance,
-    models::{Answer, TokenUse, WebSource},
+    models::{Completion, TokenUse, WebSource},
     testing::{self, Fake},
 };
 use serde_json::{Value, json};
 
 /// An answer of a model that read these pages.
-fn answer(text: impl Into<String>, pages: &[&str]) -> Answer {
+fn answer(text: impl Into<String>, pages: &[&str]) -> Completion {
     let source = |url: &&str| WebSource { url: (*url).to_owned(), title: None };
-    Answer {
+    Completion {
         sources: pages.iter().map(source).collect(),
         tokens: Some(TokenUse { input: 1_200, output: 340 }),
-        ..Answer::new("test/model-1", text)
+        ..Completion::new("test/model-1", text)
     }
 }
 
 /// A host whose model answers so.
-fn host(answer: Answer) -> Fake {
+fn host(answer: Completion) -> Fake {
     Fake::new().complete(move |_, _| Ok(answer.clone()))
 }
 

@@ -1,6 +1,6 @@
 //! `research_study`
 
-use gatehouse_sdk::models::{Answer, WebSource};
+use gatehouse_sdk::models::{Completion, WebSource};
 use serde_json::json;
 
 use super::{answer, call, data, host};
@@ -25,7 +25,7 @@ fn a_study_reads_as_specified() {
     let source =
         |url: &str, title: Option<&str>| WebSource { url: url.into(), title: title.map(str::to_owned) };
     let sources = vec![source("https://e.org/caches", None), source("https://f.org/read", Some("Read it"))];
-    let answer = Answer { sources, ..answer(text.to_string(), &[]) };
+    let answer = Completion { sources, ..answer(text.to_string(), &[]) };
     let reply = call(host(answer), TOOL, json!({"query": "to cache or not", "depth": "light"})).unwrap();
     let expected = "\
 # Research Study: \"to cache or not\"
@@ -85,7 +85,8 @@ Answered by `test/model-1`, which read 2 pages. Left out, because they name no p
 #[test]
 fn sections_that_were_written_before_the_end_are_kept() {
     let text = "{\"study\":{\"key_takeaways\":\"Take it.\",\"abstract\":\"So.\",\"background\":\"It beg";
-    let answer = Answer { cut_short: Some("the limit of tokens was reached".into()), ..answer(text, &[]) };
+    let answer =
+        Completion { cut_short: Some("the limit of tokens was reached".into()), ..answer(text, &[]) };
     let reply = call(host(answer), TOOL, json!({"query": "q"})).unwrap();
     let head = "# Research Study: \"q\"\n\nThe answer was cut short: the limit of tokens was reached. What is here \
                 is whole.\n";

@@ -3,10 +3,10 @@
 use super::{Fake, current, unset};
 use crate::{
     Fault,
-    models::{Answer, Embeddings, Encoding, Options, Purpose, Serving},
+    models::{Completion, Embeddings, Encoding, Options, Purpose, Serving},
 };
 
-type Complete = Box<dyn Fn(&str, &Options) -> Result<Answer, Fault>>;
+type Complete = Box<dyn Fn(&str, &Options) -> Result<Completion, Fault>>;
 type Embed = Box<dyn Fn(&[String], Purpose) -> Result<Embeddings, Fault>>;
 type CountTokens = Box<dyn Fn(&str, Encoding) -> u32>;
 
@@ -22,7 +22,7 @@ pub(super) struct Models {
 impl Fake {
     /// What [`crate::models::complete`] does.
     #[must_use]
-    pub fn complete(mut self, f: impl Fn(&str, &Options) -> Result<Answer, Fault> + 'static) -> Self {
+    pub fn complete(mut self, f: impl Fn(&str, &Options) -> Result<Completion, Fault> + 'static) -> Self {
         self.models.complete = Some(Box::new(f));
         self
     }
@@ -53,7 +53,7 @@ impl Fake {
     }
 }
 
-pub(crate) fn complete(prompt: &str, options: &Options) -> Result<Answer, Fault> {
+pub(crate) fn complete(prompt: &str, options: &Options) -> Result<Completion, Fault> {
     current().models.complete.as_ref().map_or_else(|| unset("models.complete"), |f| f(prompt, options))
 }
 

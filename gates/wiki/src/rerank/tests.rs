@@ -3,7 +3,7 @@
 use super::*;
 
 fn given(text: &str) -> Result<Vec<usize>, String> {
-    read(&Answer::new("test/model", text), 4, 4)
+    read(&Completion::new("test/model", text), 4, 4)
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_flaw_is_mended_with_the_engines_order() {
         assert_eq!(given(text).as_deref(), Ok(&order[..]), "{text}");
     }
     // Fewer pages may be wanted than there are candidates.
-    assert_eq!(read(&Answer::new("m", "{\"order\":[4]}"), 4, 2), Ok(vec![3, 0, 1, 2]));
+    assert_eq!(read(&Completion::new("m", "{\"order\":[4]}"), 4, 2), Ok(vec![3, 0, 1, 2]));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn what_is_beyond_repair_is_no_order() {
     ] {
         assert!(given(text).is_err(), "{text}");
     }
-    let cut = Answer { cut_short: Some("limit".into()), ..Answer::new("m", "{\"order\":[3,1,4,2]}") };
+    let cut = Completion { cut_short: Some("limit".into()), ..Completion::new("m", "{\"order\":[3,1,4,2]}") };
     assert_eq!(read(&cut, 4, 4), Err("its answer was cut short".into()));
 }
 

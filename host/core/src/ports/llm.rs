@@ -49,7 +49,7 @@ pub struct WebSource {
 
 /// What a model answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
+pub struct Completion {
     /// The text.
     pub text: String,
     /// Pages it was made of, each once, in the order they were named first. Empty without web search.
@@ -100,5 +100,5 @@ pub trait Llm: Send + Sync {
     /// `unavailable` where nothing is configured (naming the variables that would change it) or the provider
     /// cannot be reached, `denied` for a wrong key, `exhausted` for a quota that retries did not outlast,
     /// `timed-out`, `internal` for an answer that is none. Names the provider and its address, never a key.
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault>;
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault>;
 }

@@ -33,8 +33,9 @@ pub struct Digest {
 
 /// The compressors that work without a language model. CPU-bound: callers run them off the runtime.
 pub trait Text: Send + Sync {
-    /// Keeps what answers `query` within `budget` tokens (o200k_base); an empty query keeps the
-    /// beginning. Faults when the budget is too small to hold anything.
+    /// Keeps what answers `query` within `budget` tokens (o200k_base), and uses nearly all of them; an empty
+    /// query, or one that nothing in the text has to do with, keeps what is central, early and recurrent.
+    /// The same text gives the same extract. Faults when the budget is too small to hold anything.
     fn extract(&self, text: &str, query: &str, budget: u32) -> Result<Extract, Fault>;
 
     /// Tells a JSON document within `budget` tokens (o200k_base): its shape, what is frequent and what is

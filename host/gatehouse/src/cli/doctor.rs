@@ -89,7 +89,15 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
         checks.push(Check::new(format!("preset {name}"), result));
     }
     let health = composition.knowledge.health().await;
-    let result = health.map(|health| format!("{} pages in {}", health.pages, health.address));
+    let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
+    if let Some(why) = failing {
+        checks.push(Check::warning(
+            "knowledge by meaning",
+            format!("{why}; words alone find pages until then"),
+        ));
+    }
+    let result =
+        health.map(|health| format!("{}: {} pages in {}", health.engine, health.pages, health.address));
     checks.push(Check::new("knowledge", result.map_err(|fault| crate::compose::said(&fault))));
     Ok(checks)
 }

@@ -1,5 +1,7 @@
-//! `gatehouse kg index|search|get|edit`: the operator's way to the knowledge graph. It may read any
+//! `gatehouse kg index|search|get|edit|copy`: the operator's way to the knowledge graph. It may read any
 //! folder; what gates may touch is `knowledge.wiki_roots`.
+
+mod copy;
 
 use std::path::PathBuf;
 
@@ -34,6 +36,8 @@ pub(super) enum Command {
     },
     /// Change a page, and the file it came from
     Edit(Edit),
+    /// Copy every page from one engine to another, all or none
+    Copy(copy::Copy),
 }
 
 #[derive(Args)]
@@ -97,24 +101,33 @@ pub(super) struct Edit {
 }
 
 pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+    let config = place.config(env)?;
     // A folder that is named needs no index file, and is how a missing one is made.
-    let named = matches!(&command, Command::Index(Index { dir: Some(_), .. }));
-    let index_file = env.kg_index_path().filter(|path| !named || path.exists());
-    let knowledge = compose::knowledge(&place.config(env)?, index_file.as_deref(), WikiRoots::Any)?;
+    let open = |named: bool| {
+        let index_file = env.kg_index_path().filter(|path| !named || path.exists());
+        compose::knowledge(&config, env, index_file.as_deref(), WikiRoots::Any)
+    };
     match command {
-        Command::Index(arguments) => index(&knowledge, arguments).await,
-        Command::Search(arguments) => search(&knowledge, arguments).await,
-        Command::Get { page, json } => get(&knowledge, &page, json).await,
-        Command::Edit(arguments) => edit(&knowledge, arguments).await,
+        Command::Index(arguments) => index(&open(arguments.dir.is_some())?, arguments).await,
+        Command::Search(arguments) => search(&open(false)?, arguments).await,
+        Command::Get { page, json } => get(&open(false)?, &page, json).await,
+        Command::Edit(arguments) => edit(&open(false)?, arguments).await,
+        Command::Copy(arguments) => copy::run(arguments, &config, env).await,
     }
 }
 
-async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failure> {
-    // Hidden by itself where standard error is not a terminal.
+/// Shows how far long work is; hidden by itself where standard error is not a terminal.
+fn bar(doing: &str) -> ProgressBar {
     let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("indexing [{bar:30}] {pos}/{len} pages {elapsed}") {
+    let template = format!("{doing} [{{bar:30}}] {{pos}}/{{len}} pages {{elapsed}}");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
         bar.set_style(style);
     }
+    bar
+}
+
+async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failure> {
+    let bar = bar("indexing");
     let options = IndexOptions { clear_existing: arguments.clear, persist_path: arguments.save_to };
     let progress = |done, total| {
         bar.set_length(total);

@@ -33,7 +33,11 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
     }
     let knowledge = match composition.knowledge.health().await {
         Ok(health) => {
-            json!({"ok": true, "engine": health.engine, "address": health.address, "pages": health.pages})
+            let meaning = health.embedding.map(|embedding| {
+                json!({"model": embedding.model, "waiting": embedding.waiting, "failing": embedding.failing})
+            });
+            json!({"ok": true, "engine": health.engine, "address": health.address, "pages": health.pages,
+                "meaning": meaning})
         }
         Err(fault) => json!({"ok": false, "error": crate::compose::said(&fault)}),
     };
@@ -86,6 +90,15 @@ fn print(told: &Value) {
             knowledge["pages"],
             text(&knowledge["address"])
         )),
+    }
+    let meaning = &knowledge["meaning"];
+    if let Some(model) = meaning["model"].as_str() {
+        let waiting = match meaning["waiting"].as_u64() {
+            Some(0) | None => "every page has its vector".to_owned(),
+            Some(pages) => format!("{pages} pages wait for their vectors"),
+        };
+        let why = meaning["failing"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+        out::line(format!("           by meaning with {model}; {waiting}{why}"));
     }
     for (name, preset) in told["presets"].as_object().into_iter().flatten() {
         let mark = if told["default_preset"] == *name { " (default)" } else { "" };

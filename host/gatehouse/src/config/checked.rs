@@ -12,12 +12,15 @@ use gatehouse_core::{
     capability::{Capability, Grants},
     names,
 };
+use gatehouse_models::ModelsConfig;
 use gatehouse_sandbox::GateSettings;
 use gatehouse_wire::registry::Reference;
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{ConfigError, Env, component::Located, error::Text, folders, http, limits, locate, raw};
+use super::{
+    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, limits, locate, models, raw,
+};
 
 /// The preset that is served where nobody names one.
 const DEFAULT_PRESET: &str = "full";
@@ -37,19 +40,14 @@ pub(crate) struct Config {
     pub(crate) state_in_file: Option<PathBuf>,
     /// The preset for clients that name none.
     pub(crate) default_preset: String,
+    /// Who answers, and who makes vectors.
+    pub(crate) models: ModelsConfig,
     /// The knowledge graph.
     pub(crate) knowledge: KnowledgeConfig,
     /// Gates that the file speaks of.
     pub(crate) gates: BTreeMap<String, GateConfig>,
     /// Presets by name.
     pub(crate) presets: BTreeMap<String, Preset>,
-}
-
-/// The knowledge graph.
-#[derive(Debug, PartialEq)]
-pub(crate) struct KnowledgeConfig {
-    /// Folders the tools may touch, absolute.
-    pub(crate) wiki_roots: Vec<PathBuf>,
 }
 
 /// One gate.
@@ -116,7 +114,8 @@ impl Config {
                 .as_ref()
                 .map_or(DEFAULT_PRESET, |name| name.get_ref())
                 .to_owned(),
-            knowledge: KnowledgeConfig { wiki_roots: below(&base, raw.knowledge.wiki_roots) },
+            models: models::checked(text, raw.models, env)?,
+            knowledge: KnowledgeConfig::checked(raw.knowledge, &base),
             gates: raw
                 .gates
                 .into_iter()
@@ -220,7 +219,7 @@ pub(crate) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn below(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
+pub(super) fn below(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
     entries.into_iter().map(|entry| base.join(entry)).collect()
 }
 

@@ -3,8 +3,10 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::ConfigError;
 use gatehouse_core::http::Secret;
+use gatehouse_models::config::ProviderName;
+
+use super::ConfigError;
 
 /// A variable and what it is for.
 pub(crate) struct Variable {
@@ -15,14 +17,22 @@ pub(crate) struct Variable {
 const PRESET: &str = "MCP_PRESET";
 const ENABLED_GATES: &str = "MCP_ENABLED_GATES";
 const KG_INDEX_PATH: &str = "KG_INDEX_PATH";
+const DATABASE_URL: &str = "DATABASE_URL";
 const STATE: &str = "GATEHOUSE_STATE";
 const TOKEN: &str = "GATEHOUSE_TOKEN";
 const LOG: &str = "GATEHOUSE_LOG";
+const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
+const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
+const GEMINI_API_KEY: &str = "GEMINI_API_KEY";
+const GEMINI_BASE_URL: &str = "GEMINI_BASE_URL";
+const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
+const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
+const OLLAMA_HOST: &str = "OLLAMA_HOST";
 const REGISTRY_USER: &str = "GATEHOUSE_REGISTRY_USER";
 const REGISTRY_PASSWORD: &str = "GATEHOUSE_REGISTRY_PASSWORD";
 
 /// All of them, for `gatehouse doctor` and the docs.
-pub(crate) const VARIABLES: [Variable; 8] = [
+pub(crate) const VARIABLES: [Variable; 16] = [
     Variable { name: PRESET, meaning: "the preset to serve, unless --preset says" },
     Variable {
         name: ENABLED_GATES,
@@ -32,9 +42,20 @@ pub(crate) const VARIABLES: [Variable; 8] = [
         name: KG_INDEX_PATH,
         meaning: "an index file of `gatehouse kg index --save-to`; selects engine and wiki",
     },
+    Variable {
+        name: DATABASE_URL,
+        meaning: "postgres://user:password@host/database, for the engine 'postgres'",
+    },
     Variable { name: STATE, meaning: "the data folder" },
     Variable { name: TOKEN, meaning: "bearer token for HTTP; required beyond loopback" },
     Variable { name: LOG, meaning: "log filter for standard error, for example debug or gate=info" },
+    Variable { name: OPENAI_API_KEY, meaning: "key for OpenAI, or for a server that speaks its API" },
+    Variable { name: OPENAI_BASE_URL, meaning: "where that API is, if not at OpenAI" },
+    Variable { name: GEMINI_API_KEY, meaning: "key for Gemini" },
+    Variable { name: GEMINI_BASE_URL, meaning: "where that API is, if not at Google" },
+    Variable { name: ANTHROPIC_API_KEY, meaning: "key for Anthropic" },
+    Variable { name: ANTHROPIC_BASE_URL, meaning: "where that API is, if not at Anthropic" },
+    Variable { name: OLLAMA_HOST, meaning: "where Ollama is, for example 127.0.0.1:11434" },
     Variable { name: REGISTRY_USER, meaning: "account at the registry that a command names" },
     Variable { name: REGISTRY_PASSWORD, meaning: "the password or token that goes with it" },
 ];
@@ -80,6 +101,11 @@ impl Env {
         self.0.get(KG_INDEX_PATH).map(PathBuf::from)
     }
 
+    /// Holds a password: for the engine, and never for a message.
+    pub(crate) fn database_url(&self) -> Option<&str> {
+        self.0.get(DATABASE_URL).map(String::as_str)
+    }
+
     pub(crate) fn state(&self) -> Option<PathBuf> {
         self.0.get(STATE).map(PathBuf::from)
     }
@@ -92,6 +118,30 @@ impl Env {
 
     pub(crate) fn token(&self) -> Option<&str> {
         self.0.get(TOKEN).map(String::as_str)
+    }
+
+    /// The key for a provider of models; Ollama needs none.
+    pub(crate) fn model_key(&self, provider: ProviderName) -> Option<Secret> {
+        let name = match provider {
+            ProviderName::OpenAi => OPENAI_API_KEY,
+            ProviderName::Gemini => GEMINI_API_KEY,
+            ProviderName::Anthropic => ANTHROPIC_API_KEY,
+            ProviderName::Ollama => return None,
+        };
+        // A key that was read from a file ends in a line break.
+        let key = self.0.get(name)?.trim();
+        (!key.is_empty()).then(|| Secret::new(key))
+    }
+
+    /// Where a provider of models is, where the environment says so.
+    pub(crate) fn model_address(&self, provider: ProviderName) -> Option<&str> {
+        let name = match provider {
+            ProviderName::OpenAi => OPENAI_BASE_URL,
+            ProviderName::Gemini => GEMINI_BASE_URL,
+            ProviderName::Anthropic => ANTHROPIC_BASE_URL,
+            ProviderName::Ollama => OLLAMA_HOST,
+        };
+        self.0.get(name).map(String::as_str)
     }
 
     /// User and password for a registry; none where neither is set. One alone is a mistake.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,6 +16,8 @@ use toml::Spanned;
 pub(crate) struct Raw {
     /// The host itself.
     pub(crate) host: Host,
+    /// Models: who answers, and who makes vectors of texts.
+    pub(crate) models: Models,
     /// The knowledge graph.
     pub(crate) knowledge: Knowledge,
     /// Grants and limits, by gate.
@@ -38,6 +41,58 @@ pub(crate) struct Host {
     pub(crate) default_preset: Option<Spanned<String>>,
 }
 
+/// Models. Keys stand in the environment and never here.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Models {
+    /// Who makes vectors of texts: "local" (the default, in the binary), "openai", "gemini" or "ollama", or
+    /// one of them with a model: "openai/text-embedding-3-large".
+    #[schemars(with = "Option<String>")]
+    pub(crate) embedding: Option<Spanned<String>>,
+    /// Who answers: "auto" (the default: the first of openai, gemini, anthropic, ollama that the environment
+    /// sets up), "off", or a provider, with a model if need be: "gemini/gemini-2.5-pro".
+    #[schemars(with = "Option<String>")]
+    pub(crate) llm: Option<Spanned<String>>,
+    /// OpenAI, or a server that speaks its API.
+    pub(crate) openai: ModelProvider,
+    /// Gemini.
+    pub(crate) gemini: ModelProvider,
+    /// Anthropic.
+    pub(crate) anthropic: ModelProvider,
+    /// Ollama.
+    pub(crate) ollama: ModelProvider,
+}
+
+/// How a provider of models is reached.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ModelProvider {
+    /// Where its API is, http or https. The environment (OPENAI_BASE_URL and so on) wins.
+    pub(crate) base_url: Option<String>,
+    /// openai alone: which API is spoken. Default: responses at OpenAI itself, chat elsewhere.
+    #[schemars(with = "Option<ModelApi>")]
+    pub(crate) api: Option<Spanned<ModelApi>>,
+    /// gemini and anthropic alone: the version of the API, "v1beta" and "2026-10-21" by default.
+    #[schemars(with = "Option<String>")]
+    pub(crate) api_version: Option<Spanned<String>>,
+    /// Requests at the same time, 1 to 64, 4 by default; further ones wait.
+    #[schemars(with = "Option<usize>")]
+    pub(crate) concurrency: Option<Spanned<usize>>,
+    /// How long it may be silent while it answers, "120 s" by default, at most "10 min".
+    #[schemars(with = "Option<String>")]
+    pub(crate) timeout: Option<Spanned<String>>,
+}
+
+/// The APIs of OpenAI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ModelApi {
+    /// Responses, which can search the web.
+    Responses,
+    /// Chat Completions, which every compatible server has.
+    Chat,
+}
+
 /// The knowledge graph.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -49,12 +104,14 @@ pub(crate) struct Knowledge {
 }
 
 /// Engines of the knowledge graph.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KnowledgeEngine {
     /// A file in the data folder.
     #[default]
     Sqlite,
+    /// A PostgreSQL server; DATABASE_URL says which.
+    Postgres,
 }
 
 /// Grants and limits of one gate.

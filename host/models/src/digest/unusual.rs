@@ -4,12 +4,14 @@
 //! Limits are those that kept 83 % of injected anomalies on real payloads: a rare thing is in at most one
 //! row of fifty, a far number is more than eight median deviations away.
 
+use std::collections::HashMap;
+
 use super::{
     document::{Id, Kind, Parsed},
     profile::Place,
     stats::{Scale, Spread, Stats},
     value::{number, show},
-    words::tells_of_error,
+    words::error_at,
 };
 
 /// Fewer rows say nothing about what is usual.
@@ -17,6 +19,12 @@ const MIN_ROWS: usize = 8;
 
 /// Median deviations beyond which a number is far.
 const FAR: f64 = 8.0;
+
+/// More rows than this do not make a rare thing more telling.
+const MANY: usize = 1000;
+
+/// Bits by which a further sentence on the same table counts less.
+const FURTHER: f64 = 1.5;
 
 /// Values that one sentence names.
 const NAMED: usize = 4;
@@ -29,6 +37,8 @@ const SHOWN: usize = 60;
 pub(super) struct Odd {
     /// How much, in bits of surprise; more is first.
     pub(super) score: f64,
+    /// The place of the rows it is about.
+    table: usize,
     /// One sentence without its full stop.
     pub(super) text: String,
 }
@@ -49,7 +59,20 @@ pub(super) fn unusual(document: &Parsed<'_>, places: &[Place], stats: &[Stats]) 
             odd.extend(if sized { category().or_else(far) } else { far().or_else(category) });
         }
     }
-    // Stable, so that equal scores keep the order of the document.
+    rank(odd)
+}
+
+/// The most telling first. Each further one of the same table counts less, so that one table of many odd
+/// columns does not hide what the others have.
+fn rank(mut odd: Vec<Odd>) -> Vec<Odd> {
+    let mut before: HashMap<usize, f64> = HashMap::new();
+    // Stable sorts, so that equal scores keep the order of the document.
+    odd.sort_by(|a, b| b.score.total_cmp(&a.score));
+    for one in &mut odd {
+        let earlier = before.entry(one.table).or_default();
+        one.score -= *earlier;
+        *earlier += FURTHER;
+    }
     odd.sort_by(|a, b| b.score.total_cmp(&a.score));
     odd
 }
@@ -67,9 +90,12 @@ impl Look<'_, '_> {
         (self.rows / 50).max(1)
     }
 
-    /// Bits of `times` in all rows, less when there are several different ones.
+    /// How telling `times` in all rows are: half the bits of it, less when there are several different ones,
+    /// and less for each level of rows within rows, where oddities are common.
     fn bits(&self, times: usize, different: usize) -> f64 {
-        (self.rows as f64 / times.max(1) as f64).log2() - 0.5 * (different.max(1) as f64).log2()
+        let bits = (self.rows.min(MANY) as f64 / times.max(1) as f64).log2().max(0.0);
+        let levels = self.place.name.matches("[]").count() + self.place.name.matches(".*").count();
+        0.5 * bits - 0.5 * (different.max(1) as f64).log2() - levels.saturating_sub(1) as f64
     }
 
     fn shown(&self, id: Id) -> String {
@@ -87,8 +113,8 @@ impl Look<'_, '_> {
         named.join(", ")
     }
 
-    fn odd(score: f64, text: String) -> Option<Odd> {
-        Some(Odd { score, text })
+    fn odd(&self, score: f64, text: String) -> Option<Odd> {
+        Some(Odd { score, text, table: self.place.table })
     }
 
     /// A key that hardly any row has, or hardly any lacks.
@@ -100,16 +126,17 @@ impl Look<'_, '_> {
         if have <= self.rare() {
             let bits = self.bits(have, 1) + 4.0;
             let found = self.list(place.values.iter().copied());
-            return Self::odd(
-                bits,
-                format!("{} is in only {have} of {} rows: {found}", place.name, self.rows),
-            );
+            return self
+                .odd(bits, format!("{} is in only {have} of {} rows: {found}", place.name, self.rows));
         }
         let lack = self.rows.saturating_sub(have);
-        (1..=self.rare()).contains(&lack).then(|| Odd {
-            score: self.bits(lack, 1) + 2.0,
-            text: format!("{} is missing in {lack} of {} rows", place.name, self.rows),
-        })
+        if !(1..=self.rare()).contains(&lack) {
+            return None;
+        }
+        self.odd(
+            self.bits(lack, 1) + 2.0,
+            format!("{} is missing in {lack} of {} rows", place.name, self.rows),
+        )
     }
 
     /// A kind that hardly any value is of.
@@ -124,7 +151,7 @@ impl Look<'_, '_> {
             self.place.values.iter().copied().filter(|id| self.document.kind(*id) == rare).collect();
         let score = self.bits(times, 1) + if rare == Kind::Null { 2.0 } else { 3.0 };
         let name = common.with_article();
-        Self::odd(score, format!("{} is elsewhere {name}: {}", self.place.name, self.list(found.into_iter())))
+        self.odd(score, format!("{} is elsewhere {name}: {}", self.place.name, self.list(found.into_iter())))
     }
 
     /// A value that hardly any row has where the others share a few.
@@ -137,7 +164,7 @@ impl Look<'_, '_> {
         let usual: Vec<String> =
             frequent.iter().take(3).map(|(n, id)| format!("{} ×{n}", self.shown(*id))).collect();
         let more = if frequent.len() > 3 { ", …" } else { "" };
-        Self::odd(
+        self.odd(
             self.bits(times, rare.len()) + 3.0,
             format!(
                 "{} is rarely {}; usual are {}{more}",
@@ -178,7 +205,7 @@ impl Look<'_, '_> {
         }
         let score = self.bits(far.len(), far.len()) + (distance / FAR).log2().min(6.0);
         let score = if spread.scale == Scale::Length { score - 4.0 } else { score };
-        Self::odd(score, self.tell_far(spread, &far))
+        self.odd(score, self.tell_far(spread, &far))
     }
 
     fn tell_far(&self, spread: &Spread, far: &[(f64, Id)]) -> String {
@@ -210,10 +237,12 @@ impl Look<'_, '_> {
     fn errors(&self) -> Option<Odd> {
         let mut found: Vec<(usize, Id)> = Vec::new();
         for &(times, id) in &self.stats.scalars {
-            if self.document.kind(id) == Kind::String && tells_of_error(self.document.raw(id)) {
+            if self.document.kind(id) == Kind::String && error_at(self.document.raw(id)).is_some() {
                 found.push((times, id));
             }
         }
+        // A text that begins with such a word is an error; one that has it far inside mentions one.
+        found.sort_by_key(|(_, id)| error_at(self.document.raw(*id)));
         let times: usize = found.iter().map(|(n, _)| n).sum();
         if times == 0 || times * 10 > self.rows.max(10) {
             return None;
@@ -226,13 +255,13 @@ impl Look<'_, '_> {
         // Prose mentions errors; a short text that does is one.
         let short = found.iter().any(|(_, id)| self.document.size(*id) <= 200);
         let alone = if self.rows < MIN_ROWS { 6.0 } else { 0.0 };
-        Self::odd(self.bits(times, times) + alone + if short { 5.0 } else { 0.0 }, text)
+        self.odd(self.bits(times, times) + alone + if short { 5.0 } else { 0.0 }, text)
     }
 
     /// Something under a key that speaks of errors, in few rows or in a place of its own.
     fn error_key(&self) -> Option<Odd> {
         let (place, document) = (self.place, self.document);
-        if place.is_row || !tells_of_error(place.key()) {
+        if place.is_row || error_at(place.key()).is_none() {
             return None;
         }
         let empty = |id: Id| matches!(document.source(id), "null" | "false" | "0" | "\"\"" | "[]" | "{}");
@@ -242,14 +271,14 @@ impl Look<'_, '_> {
         }
         let text = format!("{} is there in {} of {}", place.name, found.len(), self.rows);
         let list = self.list(found.iter().copied());
-        Self::odd(self.bits(found.len(), 1) + 6.0, format!("{text}: {list}"))
+        self.odd(self.bits(found.len(), 1) + 6.0, format!("{text}: {list}"))
     }
 
     fn doubled(&self) -> Option<Odd> {
         let times = self.place.doubled;
-        (times > 0).then(|| Odd {
-            score: 6.0,
-            text: format!("{} has a key more than once, {times} times in all", self.place.name),
-        })
+        if times == 0 {
+            return None;
+        }
+        self.odd(6.0, format!("{} has a key more than once, {times} times in all", self.place.name))
     }
 }

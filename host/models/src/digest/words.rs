@@ -31,8 +31,8 @@ const ERRORS: [&str; 24] = [
 /// Text that is looked at; a log of megabytes shows its errors early or in its rows.
 const LOOKED_AT: usize = 16 << 10;
 
-/// Whether a text has a word that speaks of an error.
-pub(super) fn tells_of_error(text: &str) -> bool {
+/// Where in a text the first word stands that speaks of an error.
+pub(super) fn error_at(text: &str) -> Option<usize> {
     let bytes = &text.as_bytes()[..text.len().min(LOOKED_AT)];
     let begins = |at: usize, word: &str| {
         bytes.get(at..at + word.len()).is_some_and(|part| part.eq_ignore_ascii_case(word.as_bytes()))
@@ -46,12 +46,12 @@ pub(super) fn tells_of_error(text: &str) -> bool {
         let capital = byte.is_ascii_uppercase() && (small(at.checked_sub(1)) || small(Some(at + 1)));
         let may = letter && (!inside || capital) && MAY_BEGIN[(byte | 0x20) as usize];
         if may && ERRORS.iter().any(|word| begins(at, word)) {
-            return true;
+            return Some(at);
         }
         // The letter of an escape (`\n`) is none of a word.
         inside = letter && !(at > 0 && bytes[at - 1] == b'\\');
     }
-    false
+    None
 }
 
 /// The first letters, which spare a comparison with every word at every word.
@@ -79,10 +79,10 @@ mod tests {
             "read_error",
             "a\\nerror",
         ] {
-            assert!(tells_of_error(text), "{text}");
+            assert!(error_at(text).is_some(), "{text}");
         }
         for text in ["ok", "terrors", "a mirror", "prevail", "", "undenied", "日本"] {
-            assert!(!tells_of_error(text), "{text}");
+            assert!(error_at(text).is_none(), "{text}");
         }
     }
 }

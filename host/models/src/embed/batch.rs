@@ -28,7 +28,7 @@ pub(super) struct Limits {
 }
 
 /// How a provider is asked for vectors.
-pub(super) trait Ask: Sync {
+pub(super) trait Endpoint: Sync {
     fn provider(&self) -> &Provider;
 
     fn limits(&self) -> Limits;
@@ -44,18 +44,23 @@ pub(super) trait Ask: Sync {
 }
 
 /// Embeds texts in as few requests as the limits allow. Blank texts are not sent and have no vector.
-pub(super) async fn embed(ask: &impl Ask, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+pub(super) async fn embed(
+    endpoint: &impl Endpoint,
+    texts: &[String],
+    purpose: EmbedFor,
+) -> Result<Vec<Vector>, Fault> {
     let prepared: Vec<(usize, Cow<'_, str>)> = texts
         .iter()
         .enumerate()
         .filter(|(_, text)| !text.trim().is_empty())
-        .map(|(number, text)| (number, ask.prepare(text, purpose)))
+        .map(|(number, text)| (number, endpoint.prepare(text, purpose)))
         .collect();
     let texts_sent: Vec<&str> = prepared.iter().map(|(_, text)| text.as_ref()).collect();
-    let requests: Vec<Pin<Box<dyn Future<Output = _> + Send + '_>>> = batches(&texts_sent, &ask.limits())
-        .into_iter()
-        .map(|batch| Box::pin(one(ask, batch, purpose)) as _)
-        .collect();
+    let requests: Vec<Pin<Box<dyn Future<Output = _> + Send + '_>>> =
+        batches(&texts_sent, &endpoint.limits())
+            .into_iter()
+            .map(|batch| Box::pin(one(endpoint, batch, purpose)) as _)
+            .collect();
     let found: Vec<Vec<Vector>> = stream::iter(requests).buffered(AT_ONCE).try_collect().await?;
     let mut all = vec![None; texts.len()];
     for ((number, _), vector) in prepared.iter().zip(found.into_iter().flatten()) {
@@ -65,16 +70,16 @@ pub(super) async fn embed(ask: &impl Ask, texts: &[String], purpose: EmbedFor) -
     if let Some(first) = lengths.next()
         && lengths.any(|other| other != first)
     {
-        return Err(none(ask.provider(), "vectors of different dimensions"));
+        return Err(none(endpoint.provider(), "vectors of different dimensions"));
     }
     Ok(all)
 }
 
-async fn one(ask: &impl Ask, texts: &[&str], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
-    let provider = ask.provider();
-    let (path, body) = ask.request(texts, purpose);
+async fn one(endpoint: &impl Endpoint, texts: &[&str], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+    let provider = endpoint.provider();
+    let (path, body) = endpoint.request(texts, purpose);
     let answer = provider.ask(&path, &body, Instant::now() + provider.timeout()).await?;
-    let vectors = ask.vectors(answer).ok_or_else(|| none(provider, "what holds no vectors"))?;
+    let vectors = endpoint.vectors(answer).ok_or_else(|| none(provider, "what holds no vectors"))?;
     if vectors.len() != texts.len() {
         return Err(none(provider, &format!("{} vectors for {} texts", vectors.len(), texts.len())));
     }

@@ -9,7 +9,7 @@ use gatehouse_core::{
 };
 use serde_json::{Value, json};
 
-use super::batch::{self, Ask, Limits};
+use super::batch::{self, Endpoint, Limits};
 use crate::provider::Provider;
 
 /// Numbers of a vector: the model has 3,072 of which the first 768 keep nearly all it knows.
@@ -44,7 +44,7 @@ impl Embedder for GeminiEmbedder {
     }
 }
 
-impl Ask for GeminiEmbedder {
+impl Endpoint for GeminiEmbedder {
     fn provider(&self) -> &Provider {
         &self.provider
     }

@@ -9,7 +9,7 @@ use gatehouse_core::{
 };
 use serde_json::{Value, json};
 
-use super::batch::{self, Ask, Limits};
+use super::batch::{self, Endpoint, Limits};
 use crate::provider::Provider;
 
 /// Ollama cuts a text to what the model has room for; more than this no model of embeddings has.
@@ -40,7 +40,7 @@ impl Embedder for OllamaEmbedder {
     }
 }
 
-impl Ask for OllamaEmbedder {
+impl Endpoint for OllamaEmbedder {
     fn provider(&self) -> &Provider {
         &self.provider
     }

@@ -9,8 +9,8 @@ use gatehouse_core::{
 };
 use serde_json::{Value, json};
 
-use super::batch::{self, Ask, Limits};
-use crate::{config::ProviderName, provider::Provider};
+use super::batch::{self, Endpoint, Limits};
+use crate::provider::Provider;
 
 /// The most tokens of a text; a longer one would fail the whole request.
 const MAX_TOKENS: usize = 8191;
@@ -43,9 +43,8 @@ impl Embedder for OpenAiEmbedder {
     }
 }
 
-impl Ask for OpenAiEmbedder {
+impl Endpoint for OpenAiEmbedder {
     fn provider(&self) -> &Provider {
-        debug_assert_eq!(self.provider.name(), ProviderName::OpenAi);
         &self.provider
     }
 

@@ -5,7 +5,7 @@ mod listener;
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Depth, Hear, Llm, Prompt},
+    ports::llm::{Completion, Depth, Hear, Llm, Prompt},
 };
 use listener::Listener;
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ impl Llm for Anthropic {
         Some(&self.name)
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         let question = Question {
             provider: &self.provider,
             prompt: &prompt,

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Hear, Llm, Prompt},
+    ports::llm::{Completion, Hear, Llm, Prompt},
 };
 use serde_json::{Value, json};
 
-use super::{Draft, Effort, Flow, Listen, Question, schema};
+use super::{Effort, Flow, Listen, Partial, Question, schema};
 use crate::provider::{Failure, Framing, Provider};
 
 /// The version of the API that has everything we use.
@@ -92,7 +92,7 @@ impl Llm for Gemini {
         Some(&self.name)
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         let question = Question {
             provider: &self.provider,
             prompt: &prompt,
@@ -113,25 +113,25 @@ struct Listener<'a> {
 }
 
 impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
         if event.get("error").or_else(|| event.get(0)?.get("error")).is_some() {
             let code = event["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
             return Err(Failure::said(self.provider, code.unwrap_or(0), event, None));
         }
         if std::mem::take(&mut self.searching) {
-            draft.searching(None);
+            partial.searching(None);
         }
         if let Some(reason) = event["promptFeedback"]["blockReason"].as_str() {
             return Err(Failure::refused(self.provider, &format!("the question was blocked ({reason})")));
         }
-        draft.named(&event["modelVersion"]);
-        cost(&event["usageMetadata"], draft);
+        partial.named(&event["modelVersion"]);
+        cost(&event["usageMetadata"], partial);
         let candidate = &event["candidates"][0];
-        grounded(&candidate["groundingMetadata"], draft);
+        grounded(&candidate["groundingMetadata"], partial);
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
             if part["thought"] != true
                 && let Some(text) = part["text"].as_str()
-                && draft.write(text) == Flow::Done
+                && partial.write(text) == Flow::Done
             {
                 return Ok(Flow::Done);
             }
@@ -139,35 +139,35 @@ impl Listen for Listener<'_> {
         match candidate["finishReason"].as_str() {
             None | Some("FINISH_REASON_UNSPECIFIED") => return Ok(Flow::More),
             Some("STOP") => {}
-            Some("MAX_TOKENS") => draft.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some("MAX_TOKENS") => partial.cut_short = Some("the limit of tokens was reached".to_owned()),
             Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE") => {
                 let reason = candidate["finishReason"].as_str().unwrap_or_default();
                 return Err(Failure::refused(self.provider, &format!("the answer was blocked ({reason})")));
             }
-            Some(other) => draft.cut_short = Some(self.provider.quote(other)),
+            Some(other) => partial.cut_short = Some(self.provider.quote(other)),
         }
         // What the answer rests on may come after its end.
-        draft.finished = true;
+        partial.finished = true;
         Ok(Flow::More)
     }
 }
 
-fn cost(usage: &Value, draft: &mut Draft<'_>) {
+fn cost(usage: &Value, partial: &mut Partial<'_>) {
     let sum = |keys: [&str; 2]| {
         let numbers = keys.map(|key| usage[key].as_u64());
         numbers.iter().any(Option::is_some).then(|| numbers.into_iter().flatten().sum())
     };
     let read = sum(["promptTokenCount", "toolUsePromptTokenCount"]);
-    draft.cost(read, sum(["candidatesTokenCount", "thoughtsTokenCount"]));
+    partial.cost(read, sum(["candidatesTokenCount", "thoughtsTokenCount"]));
 }
 
 /// The pages that the answer rests on. Google gives them as addresses of its own that lead there.
-fn grounded(metadata: &Value, draft: &mut Draft<'_>) {
+fn grounded(metadata: &Value, partial: &mut Partial<'_>) {
     for query in metadata["webSearchQueries"].as_array().into_iter().flatten().take(16) {
-        draft.searching(query.as_str());
+        partial.searching(query.as_str());
     }
     for chunk in metadata["groundingChunks"].as_array().into_iter().flatten() {
-        draft.sources.quoted(chunk["web"]["uri"].as_str(), chunk["web"]["title"].as_str());
+        partial.sources.quoted(chunk["web"]["uri"].as_str(), chunk["web"]["title"].as_str());
     }
 }
 

@@ -2,31 +2,31 @@
 //! what happens between is the same for all of them and is here.
 
 pub(crate) mod anthropic;
-mod draft;
 pub(crate) mod gemini;
 mod none;
 pub(crate) mod ollama;
 pub(crate) mod openai;
+mod partial;
 mod schema;
 mod sources;
 
 use bytes::Bytes;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Depth, Hear, Prompt},
+    ports::llm::{Completion, Depth, Hear, Prompt},
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(crate) use draft::{Draft, Flow};
 pub(crate) use none::{NoLlm, no_web};
+pub(crate) use partial::{Flow, Partial};
 
 use crate::provider::{Broken, Events, Failure, Framing, Provider};
 
 /// How an answer is read.
 pub(crate) trait Listen: Send {
-    /// What an event adds to the draft; the error ends the attempt.
-    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure>;
+    /// What an event adds to the partial answer; the error ends the attempt.
+    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure>;
 
     /// The request that makes the model go on, where it only paused.
     fn goes_on(&mut self) -> Option<Value> {
@@ -51,55 +51,55 @@ impl Question<'_> {
         &self,
         listener: impl Fn() -> L + Sync,
         hear: Hear<'_>,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<Completion, Fault> {
         let start = Instant::now();
         let body = Bytes::from(self.body.to_string());
-        let draft = self.provider.again(self.prompt.deadline, || async {
-            let mut draft = Draft::new(hear);
+        let partial = self.provider.again(self.prompt.deadline, || async {
+            let mut partial = Partial::new(hear);
             let mut listener = listener();
-            hear_out(self, &body, &mut listener, &mut draft).await?;
-            while draft.cut_short.is_none()
+            hear_out(self, &body, &mut listener, &mut partial).await?;
+            while partial.cut_short.is_none()
                 && let Some(body) = listener.goes_on()
             {
-                draft.finished = false;
-                hear_out(self, &Bytes::from(body.to_string()), &mut listener, &mut draft).await?;
+                partial.finished = false;
+                hear_out(self, &Bytes::from(body.to_string()), &mut listener, &mut partial).await?;
             }
-            draft.done(self)
+            partial.done(self)
         });
-        let answer = draft.await?;
+        let answer = partial.await?;
         logged(&answer, self.prompt, start);
         Ok(answer)
     }
 }
 
-/// Hears one answer; what was heard before it broke off stays in the draft.
+/// Hears one answer; what was heard before it broke off stays in the partial answer.
 async fn hear_out(
     question: &Question<'_>,
     body: &Bytes,
     listener: &mut impl Listen,
-    draft: &mut Draft<'_>,
+    partial: &mut Partial<'_>,
 ) -> Result<(), Failure> {
     let Question { provider, prompt, path, framing, .. } = question;
     let (response, _slot) = match provider.post(path, body, prompt.deadline).await {
         Ok(answering) => answering,
-        Err(failure) => return draft.keep(failure),
+        Err(failure) => return partial.keep(failure),
     };
     let mut events = Events::new(response, *framing, prompt.deadline, provider.timeout());
     loop {
         let data = match events.next().await {
             Ok(Some(data)) => data,
-            Ok(None) if draft.may_end() => return Ok(()),
+            Ok(None) if partial.may_end() => return Ok(()),
             Ok(None) if events.are_none() => {
                 return Err(Failure::internal(provider, "answered with what is no stream of events"));
             }
             Ok(None) => {
                 let broken = Broken::Connection("the connection was closed early".to_owned());
-                return draft.broken(provider, &broken);
+                return partial.broken(provider, &broken);
             }
-            Err(broken) => return draft.broken(provider, &broken),
+            Err(broken) => return partial.broken(provider, &broken),
         };
         if data == b"[DONE]" {
-            if draft.may_end() {
+            if partial.may_end() {
                 return Ok(());
             }
             continue;
@@ -107,14 +107,14 @@ async fn hear_out(
         let Ok(event) = serde_json::from_slice::<Value>(&data) else {
             if events.are_over() {
                 let broken = Broken::Connection("the connection was closed early".to_owned());
-                return draft.broken(provider, &broken);
+                return partial.broken(provider, &broken);
             }
-            return draft.keep(Failure::internal(provider, "sends events that are no JSON"));
+            return partial.keep(Failure::internal(provider, "sends events that are no JSON"));
         };
-        match listener.event(&event, draft) {
+        match listener.event(&event, partial) {
             Ok(Flow::More) => {}
             Ok(Flow::Done) => return Ok(()),
-            Err(failure) => return draft.keep(failure),
+            Err(failure) => return partial.keep(failure),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Effort {
 }
 
 /// Usage in the log; never what was asked or answered.
-fn logged(answer: &Answer, prompt: &Prompt, start: Instant) {
+fn logged(answer: &Completion, prompt: &Prompt, start: Instant) {
     let tokens = answer.tokens;
     tracing::info!(
         target: "models",

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Hear, Llm, Prompt},
+    ports::llm::{Completion, Hear, Llm, Prompt},
 };
 
 /// No language model at all.
@@ -22,7 +22,7 @@ impl Llm for NoLlm {
         None
     }
 
-    async fn complete(&self, _prompt: Prompt, _hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, _prompt: Prompt, _hear: Hear<'_>) -> Result<Completion, Fault> {
         let mut fault = if self.off {
             Fault::unavailable("Language models are switched off (llm = \"off\" in [models]).")
                 .hint("Set llm to \"auto\" or to a provider in [models].")

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Hear, Llm, Prompt},
+    ports::llm::{Completion, Hear, Llm, Prompt},
 };
 use serde_json::{Value, json};
 
-use super::{Draft, Flow, Listen, Question, no_web};
+use super::{Flow, Listen, Partial, Question, no_web};
 use crate::provider::{Failure, Framing, Provider};
 
 pub(crate) struct Ollama {
@@ -52,7 +52,7 @@ impl Llm for Ollama {
         None
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         if prompt.web_search {
             return Err(no_web(&self.name));
         }
@@ -71,23 +71,23 @@ impl Llm for Ollama {
 struct Listener<'a>(&'a Provider);
 
 impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
         if event.get("error").is_some() {
             // The model's runner has died, as a rule for want of memory.
             return Err(Failure::said(self.0, 500, event, None));
         }
-        draft.named(&event["model"]);
-        if draft.write(event["message"]["content"].as_str().unwrap_or_default()) == Flow::Done {
+        partial.named(&event["model"]);
+        if partial.write(event["message"]["content"].as_str().unwrap_or_default()) == Flow::Done {
             return Ok(Flow::Done);
         }
         if event["done"] != true {
             return Ok(Flow::More);
         }
-        draft.cost(event["prompt_eval_count"].as_u64(), event["eval_count"].as_u64());
+        partial.cost(event["prompt_eval_count"].as_u64(), event["eval_count"].as_u64());
         if event["done_reason"] == "length" {
-            draft.cut_short = Some("the limit of tokens was reached".to_owned());
+            partial.cut_short = Some("the limit of tokens was reached".to_owned());
         }
-        draft.finished = true;
+        partial.finished = true;
         Ok(Flow::Done)
     }
 }

@@ -7,7 +7,7 @@ mod responses;
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Answer, Hear, Llm, Prompt},
+    ports::llm::{Completion, Hear, Llm, Prompt},
 };
 use serde_json::{Map, Value, json};
 
@@ -42,7 +42,7 @@ impl Llm for OpenAi {
         self.responses.then_some(&*self.name)
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Answer, Fault> {
+    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         if prompt.web_search && !self.responses {
             return Err(no_web(&self.name));
         }

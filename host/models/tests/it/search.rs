@@ -12,7 +12,7 @@ fn find() -> Prompt {
     Prompt { web_search: true, ..prompt("How is rank stabilised LoRA scaled?") }
 }
 
-fn pages(answer: &gatehouse_core::ports::llm::Answer) -> Vec<(&str, Option<&str>)> {
+fn pages(answer: &gatehouse_core::ports::llm::Completion) -> Vec<(&str, Option<&str>)> {
     answer.sources.iter().map(|source| (source.url.as_str(), source.title.as_deref())).collect()
 }
 
@@ -64,6 +64,7 @@ async fn anthropic_goes_on_after_a_pause() {
     let search = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search",
         "input": {"query": "rank stabilised LoRA"}});
     assert_eq!(message["content"][0], search);
+    assert_eq!(message["content"].as_array().unwrap().len(), 2, "empty text is not sent back");
     assert_eq!(message["content"][1]["content"][0]["encrypted_content"], "ZW5j");
     assert_eq!(seen[0].body["tools"], seen[1].body["tools"]);
 

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::{
     Fault,
     http::Secret,
-    ports::llm::{Answer, Depth, Prompt, Step},
+    ports::llm::{Completion, Depth, Prompt, Step},
 };
 use gatehouse_models::{
     Models, ModelsConfig,
@@ -254,13 +254,13 @@ impl Dialect {
         config
     }
 
-    pub(crate) async fn ask(self, mock: &Mock, prompt: Prompt) -> Result<Answer, Fault> {
+    pub(crate) async fn ask(self, mock: &Mock, prompt: Prompt) -> Result<Completion, Fault> {
         ask(&self.config(&mock.url), prompt).await.0
     }
 }
 
 /// The answer, and the steps that were heard.
-pub(crate) async fn ask(config: &ModelsConfig, prompt: Prompt) -> (Result<Answer, Fault>, Vec<Step>) {
+pub(crate) async fn ask(config: &ModelsConfig, prompt: Prompt) -> (Result<Completion, Fault>, Vec<Step>) {
     let steps = Mutex::new(Vec::new());
     let models = Models::new(config).unwrap();
     let answer = models.llm.complete(prompt, &|step| steps.lock().unwrap().push(step)).await;

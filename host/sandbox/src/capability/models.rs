@@ -25,7 +25,7 @@ use tokio::{sync::Semaphore, time::Instant};
 use super::CallFacts;
 use crate::{
     abi::v0_1::gatehouse::gate::{
-        models::{self as wit, Answer, Embeddings, Host, Options, Purpose, Serving},
+        models::{self as wit, Completion, Embeddings, Host, Options, Purpose, Serving},
         types::Fault,
     },
     state::State,
@@ -144,7 +144,7 @@ impl Teller {
 }
 
 impl Host for State {
-    async fn complete(&mut self, prompt: String, options: Options) -> Result<Answer, Fault> {
+    async fn complete(&mut self, prompt: String, options: Options) -> Result<Completion, Fault> {
         let open = self.capabilities.models.request()?;
         let prompt = asked(prompt, options, open.deadline)?;
         let teller = Teller::new(open.progress);

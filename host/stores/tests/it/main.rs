@@ -3,15 +3,8 @@
 //! One binary, so that it links once; one module per promise.
 #![allow(clippy::unwrap_used)] // helpers are tests too
 
-mod crash;
+mod behaviours;
 mod embedder;
-mod index;
+mod engines;
 mod kv;
-mod lookup;
-mod meaning;
-mod patch;
-mod sample;
-mod scripts;
-mod search;
 mod support;
-mod upsert;

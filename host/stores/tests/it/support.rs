@@ -1,7 +1,13 @@
-//! A graph on a database in a temporary folder, and copies of wiki folders to break.
+//! Copies of wiki folders to break, a clock, and what tests ask of a graph again and again.
+
+#[cfg(all(unix, feature = "postgres"))]
+pub(crate) mod proxy;
+#[cfg(all(unix, feature = "postgres"))]
+pub(crate) mod tls;
 
 use std::{
     fs,
+    ops::Deref,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -13,10 +19,13 @@ use gatehouse_core::ports::{
     Clock, Knowledge as _,
     knowledge::{IndexOptions, IndexReport, Link, Lookup, Page, PageSource},
 };
-use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
+use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use tempfile::TempDir;
 
-use crate::embedder::TestEmbedder;
+use crate::{
+    embedder::TestEmbedder,
+    engines::{Fixture, Setup},
+};
 
 /// A clock that stands still until it is set.
 pub(crate) struct TestClock(AtomicU64);
@@ -40,12 +49,12 @@ pub(crate) fn clock() -> Arc<TestClock> {
     Arc::new(TestClock(AtomicU64::new(1_767_960_000_000)))
 }
 
-/// A folder of its own with a copy of a wiki in `wiki/` and a database in `state/`.
-pub(crate) struct House {
+/// A folder of its own with a copy of a wiki in `wiki/`.
+pub(crate) struct Wiki {
     pub(crate) dir: TempDir,
 }
 
-impl House {
+impl Wiki {
     pub(crate) fn with(fixture: &Path) -> Self {
         let dir = tempfile::tempdir().unwrap();
         copy(fixture, &dir.path().join("wiki"));
@@ -60,8 +69,28 @@ impl House {
         self.dir.path().join("wiki")
     }
 
-    pub(crate) fn database(&self) -> PathBuf {
-        self.dir.path().join("state/knowledge.db")
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        fs::write(self.wiki().join(file), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, file: &str) -> String {
+        fs::read_to_string(self.wiki().join(file)).unwrap()
+    }
+}
+
+/// A wiki and the engine that keeps it.
+pub(crate) struct House<F> {
+    pub(crate) engine: F,
+    wiki: Wiki,
+}
+
+impl<F: Fixture> House<F> {
+    pub(crate) fn with(engine: F, fixture: &Path) -> Self {
+        Self { engine, wiki: Wiki::with(fixture) }
+    }
+
+    pub(crate) fn small(engine: F) -> Self {
+        Self::with(engine, &fixture("wiki"))
     }
 
     /// The graph for tools, which may touch the wiki.
@@ -70,23 +99,21 @@ impl House {
     }
 
     pub(crate) fn open_with(&self, roots: WikiRoots) -> WikiKnowledge {
-        let config = KnowledgeConfig { database: self.database(), roots, default_root: None };
-        WikiKnowledge::sqlite(config, clock(), None)
+        self.engine.open(Setup::of(roots))
     }
 
     /// The same with a model.
     pub(crate) fn open_by_meaning(&self, embedder: &Arc<TestEmbedder>) -> WikiKnowledge {
         let roots = WikiRoots::Only(vec![self.wiki()]);
-        let config = KnowledgeConfig { database: self.database(), roots, default_root: None };
-        WikiKnowledge::sqlite(config, clock(), Some(Arc::clone(embedder) as _))
+        self.engine.open(Setup { embedder: Some(Arc::clone(embedder) as _), ..Setup::of(roots) })
     }
+}
 
-    pub(crate) fn write(&self, file: &str, text: &str) {
-        fs::write(self.wiki().join(file), text).unwrap();
-    }
+impl<F> Deref for House<F> {
+    type Target = Wiki;
 
-    pub(crate) fn read(&self, file: &str) -> String {
-        fs::read_to_string(self.wiki().join(file)).unwrap()
+    fn deref(&self) -> &Wiki {
+        &self.wiki
     }
 }
 
@@ -129,4 +156,16 @@ pub(crate) fn source(title: &str) -> PageSource {
 /// (added, updated, unchanged, removed)
 pub(crate) fn counts(report: &IndexReport) -> (u32, u32, u32, u32) {
     (report.added, report.updated, report.unchanged, report.removed)
+}
+
+/// Says loudly that a service is not here and how to get it; fails where services are required.
+#[allow(clippy::print_stderr)] // a skipped test has to be seen
+pub(crate) fn missing_service(variable: &str) {
+    assert!(
+        std::env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none_or(|value| value != "1"),
+        "{variable} is not set, and services are required"
+    );
+    eprintln!(
+        "SKIPPED: {variable} is not set; `cargo xtask test servers tests` installs, starts and names it"
+    );
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    llm::{Draft, Flow, Listen},
+    llm::{Flow, Listen, Partial},
     provider::{Failure, Provider},
 };
 
@@ -54,7 +54,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    fn begin(&mut self, block: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+    fn begin(&mut self, block: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
         self.kept += block.to_string().len();
         if self.blocks.len() >= MAX_BLOCKS || self.kept > MAX_KEPT {
             return Err(Failure::internal(self.provider, "sends an answer of too many parts"));
@@ -63,13 +63,13 @@ impl<'a> Listener<'a> {
         self.arguments.clear();
         if block["type"] == "web_search_tool_result" {
             for result in block["content"].as_array().into_iter().flatten() {
-                draft.sources.read(result["url"].as_str(), result["title"].as_str());
+                partial.sources.read(result["url"].as_str(), result["title"].as_str());
             }
         }
-        Ok(draft.write(block["text"].as_str().unwrap_or_default()))
+        Ok(partial.write(block["text"].as_str().unwrap_or_default()))
     }
 
-    fn grow(&mut self, delta: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+    fn grow(&mut self, delta: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
         self.kept += delta.to_string().len();
         if self.kept > MAX_KEPT {
             return Err(Failure::internal(self.provider, "sends an answer of too many parts"));
@@ -78,14 +78,14 @@ impl<'a> Listener<'a> {
         match delta["type"].as_str().unwrap_or_default() {
             "text_delta" => {
                 append(block, "text", &delta["text"]);
-                return Ok(draft.write(delta["text"].as_str().unwrap_or_default()));
+                return Ok(partial.write(delta["text"].as_str().unwrap_or_default()));
             }
             "input_json_delta" => self.arguments.push_str(delta["partial_json"].as_str().unwrap_or_default()),
             "thinking_delta" => append(block, "thinking", &delta["thinking"]),
             "signature_delta" => append(block, "signature", &delta["signature"]),
             "citations_delta" => {
                 let citation = &delta["citation"];
-                draft.sources.quoted(citation["url"].as_str(), citation["title"].as_str());
+                partial.sources.quoted(citation["url"].as_str(), citation["title"].as_str());
                 match block["citations"].as_array_mut() {
                     Some(citations) => citations.push(citation.clone()),
                     None => block["citations"] = json!([citation]),
@@ -96,21 +96,21 @@ impl<'a> Listener<'a> {
         Ok(Flow::More)
     }
 
-    fn end(&mut self, draft: &Draft<'_>) {
+    fn end(&mut self, partial: &Partial<'_>) {
         let Some(block) = self.blocks.last_mut().filter(|_| !self.arguments.is_empty()) else { return };
         if let Ok(input) = serde_json::from_str::<Value>(&self.arguments) {
             if block["name"] == "web_search" {
-                draft.searching(input["query"].as_str());
+                partial.searching(input["query"].as_str());
             }
             block["input"] = input;
         }
         self.arguments.clear();
     }
 
-    fn message(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<(), Failure> {
+    fn message(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<(), Failure> {
         let usage = &event["usage"];
         self.output_now = usage["output_tokens"].as_u64().unwrap_or(self.output_now);
-        draft.cost(Some(self.input), Some(self.output + self.output_now));
+        partial.cost(Some(self.input), Some(self.output + self.output_now));
         let delta = &event["delta"];
         match delta["stop_reason"].as_str() {
             None => return Ok(()),
@@ -119,32 +119,32 @@ impl<'a> Listener<'a> {
                 let why = details["explanation"].as_str().or(details["category"].as_str());
                 return Err(Failure::refused(self.provider, why.unwrap_or_default()));
             }
-            Some("max_tokens") => draft.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some("max_tokens") => partial.cut_short = Some("the limit of tokens was reached".to_owned()),
             Some("model_context_window_exceeded") => {
-                draft.cut_short = Some("the model has no room for more".to_owned());
+                partial.cut_short = Some("the model has no room for more".to_owned());
             }
             Some("pause_turn") => self.paused = true,
             Some(_) => {}
         }
-        draft.finished = true;
+        partial.finished = true;
         Ok(())
     }
 }
 
 impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {
-                draft.named(&event["message"]["model"]);
+                partial.named(&event["message"]["model"]);
                 let usage = &event["message"]["usage"];
                 // What the cache served was read all the same.
                 let keys = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
                 self.input += keys.iter().filter_map(|key| usage[*key].as_u64()).sum::<u64>();
             }
-            "content_block_start" => return self.begin(&event["content_block"], draft),
-            "content_block_delta" => return self.grow(&event["delta"], draft),
-            "content_block_stop" => self.end(draft),
-            "message_delta" => self.message(event, draft)?,
+            "content_block_start" => return self.begin(&event["content_block"], partial),
+            "content_block_delta" => return self.grow(&event["delta"], partial),
+            "content_block_stop" => self.end(partial),
+            "message_delta" => self.message(event, partial)?,
             "message_stop" => return Ok(Flow::Done),
             "error" => return Err(Failure::said(self.provider, 0, event, None)),
             _ => {}
@@ -158,6 +158,8 @@ impl Listen for Listener<'_> {
         }
         self.turns += 1;
         self.output += std::mem::take(&mut self.output_now);
+        // The API takes no empty text back.
+        self.blocks.retain(|block| block["type"] != "text" || block["text"] != "");
         self.before.append(&mut self.blocks);
         let mut body = self.body.clone();
         let message = json!({ "role": "assistant", "content": self.before });

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{format, thinks};
 use crate::{
-    llm::{Draft, Effort, Flow, Listen},
+    llm::{Effort, Flow, Listen, Partial},
     provider::{Failure, Provider},
 };
 
@@ -50,13 +50,13 @@ impl<'a> Listener<'a> {
 }
 
 impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
         if event.get("error").is_some_and(|error| !error.is_null()) {
             return Err(Failure::said(self.provider, 0, event, None));
         }
-        draft.named(&event["model"]);
+        partial.named(&event["model"]);
         let usage = &event["usage"];
-        draft.cost(usage["prompt_tokens"].as_u64(), usage["completion_tokens"].as_u64());
+        partial.cost(usage["prompt_tokens"].as_u64(), usage["completion_tokens"].as_u64());
         let choice = &event["choices"][0];
         let delta = &choice["delta"];
         // A refusal comes in pieces, and the last one says that it is over.
@@ -65,7 +65,7 @@ impl Listen for Listener<'_> {
             self.refusal.push_str(piece);
         }
         if let Some(text) = delta["content"].as_str()
-            && draft.write(text) == Flow::Done
+            && partial.write(text) == Flow::Done
         {
             return Ok(Flow::Done);
         }
@@ -73,11 +73,11 @@ impl Listen for Listener<'_> {
             None => return Ok(Flow::More),
             _ if !self.refusal.is_empty() => return Err(Failure::refused(self.provider, &self.refusal)),
             Some("content_filter") => return Err(Failure::refused(self.provider, "its filter struck")),
-            Some("length") => draft.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some("length") => partial.cut_short = Some("the limit of tokens was reached".to_owned()),
             Some(_) => {}
         }
         // The usage comes after it.
-        draft.finished = true;
+        partial.finished = true;
         Ok(Flow::More)
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{format, thinks};
 use crate::{
-    llm::{Draft, Effort, Flow, Listen},
+    llm::{Effort, Flow, Listen, Partial},
     provider::{Failure, Provider},
 };
 
@@ -42,22 +42,22 @@ pub(super) struct Listener<'a> {
 }
 
 impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
+    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
         match event["type"].as_str().unwrap_or_default() {
-            "response.created" => draft.named(&event["response"]["model"]),
+            "response.created" => partial.named(&event["response"]["model"]),
             "response.output_text.delta" => {
-                return Ok(draft.write(event["delta"].as_str().unwrap_or_default()));
+                return Ok(partial.write(event["delta"].as_str().unwrap_or_default()));
             }
-            "response.output_text.annotation.added" => cited(&event["annotation"], draft),
+            "response.output_text.annotation.added" => cited(&event["annotation"], partial),
             "response.output_item.added" if event["item"]["type"] == "web_search_call" => {
-                draft.searching(None)
+                partial.searching(None)
             }
-            "response.output_item.done" => item(&event["item"], draft),
+            "response.output_item.done" => item(&event["item"], partial),
             "response.refusal.done" => {
                 let why = event["refusal"].as_str().unwrap_or_default();
                 return Err(Failure::refused(self.provider, why));
             }
-            "response.completed" | "response.incomplete" => return self.end(&event["response"], draft),
+            "response.completed" | "response.incomplete" => return self.end(&event["response"], partial),
             "response.failed" => {
                 return Err(Failure::said(self.provider, 0, &event["response"], None));
             }
@@ -70,42 +70,44 @@ impl Listen for Listener<'_> {
 }
 
 impl Listener<'_> {
-    fn end(&self, response: &Value, draft: &mut Draft<'_>) -> Result<Flow, Failure> {
-        draft.named(&response["model"]);
+    fn end(&self, response: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+        partial.named(&response["model"]);
         let usage = &response["usage"];
-        draft.cost(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
+        partial.cost(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
         // Servers that send no items on the way have them here.
-        response["output"].as_array().into_iter().flatten().for_each(|entry| item(entry, draft));
+        response["output"].as_array().into_iter().flatten().for_each(|entry| item(entry, partial));
         match response["incomplete_details"]["reason"].as_str() {
             None => {}
             Some("content_filter") => return Err(Failure::refused(self.provider, "its filter struck")),
-            Some("max_output_tokens") => draft.cut_short = Some("the limit of tokens was reached".to_owned()),
-            Some(other) => draft.cut_short = Some(self.provider.quote(other)),
+            Some("max_output_tokens") => {
+                partial.cut_short = Some("the limit of tokens was reached".to_owned())
+            }
+            Some(other) => partial.cut_short = Some(self.provider.quote(other)),
         }
-        draft.finished = true;
+        partial.finished = true;
         Ok(Flow::Done)
     }
 }
 
 /// An item that is complete: a search, or a message with its citations.
-fn item(item: &Value, draft: &mut Draft<'_>) {
+fn item(item: &Value, partial: &mut Partial<'_>) {
     let action = &item["action"];
     if item["type"] == "web_search_call" {
-        if let Some(query) = action["query"].as_str().filter(|_| !draft.finished) {
-            draft.searching(Some(query));
+        if let Some(query) = action["query"].as_str().filter(|_| !partial.finished) {
+            partial.searching(Some(query));
         }
         for source in action["sources"].as_array().into_iter().flatten() {
-            draft.sources.read(source["url"].as_str(), source["title"].as_str());
+            partial.sources.read(source["url"].as_str(), source["title"].as_str());
         }
-        draft.sources.read(action["url"].as_str(), None);
+        partial.sources.read(action["url"].as_str(), None);
     }
     for part in item["content"].as_array().into_iter().flatten() {
-        part["annotations"].as_array().into_iter().flatten().for_each(|note| cited(note, draft));
+        part["annotations"].as_array().into_iter().flatten().for_each(|note| cited(note, partial));
     }
 }
 
-fn cited(note: &Value, draft: &mut Draft<'_>) {
+fn cited(note: &Value, partial: &mut Partial<'_>) {
     if note["type"] == "url_citation" {
-        draft.sources.quoted(note["url"].as_str(), note["title"].as_str());
+        partial.sources.quoted(note["url"].as_str(), note["title"].as_str());
     }
 }

@@ -13,8 +13,8 @@ impl From<wit::Depth> for core::Depth {
     }
 }
 
-impl From<core::Answer> for wit::Answer {
-    fn from(answer: core::Answer) -> Self {
+impl From<core::Completion> for wit::Completion {
+    fn from(answer: core::Completion) -> Self {
         let source = |source: core::WebSource| wit::WebSource { url: source.url, title: source.title };
         Self {
             text: answer.text,

@@ -4,7 +4,6 @@
 //! Knows no files: what it stores has been read, checked and hashed before. Knows no model either: an embedder
 //! is given to it, or not, and then words are all there is.
 
-mod embedding;
 mod filter;
 mod meaning;
 mod query;
@@ -31,19 +30,16 @@ use super::{
     migrations,
 };
 use crate::{
+    embedding::{Embedding, Made, SETTLE, VectorStore, Waiting, waiting_note},
     engine::{Batch, EmbeddingHealth, Engine, Health, Replacement},
     sqlite::error::StoreError,
     wiki::{ids, record::Record},
 };
-use embedding::Embedding;
 use meaning::Meaning;
 use search::Asked;
 
 /// The engine's name in configuration, faults and index files.
 pub(crate) const NAME: &str = "sqlite";
-
-/// How long storing pages waits for their vectors; what takes longer goes on in the background.
-const SETTLE: Duration = Duration::from_secs(5);
 
 /// The engine.
 pub(crate) struct SqliteEngine {
@@ -56,22 +52,15 @@ impl SqliteEngine {
     /// An engine on this file, which is opened on first use. Without an embedder it searches by words alone.
     pub(crate) fn new(path: PathBuf, embedder: Option<Arc<dyn Embedder>>) -> Self {
         let db = Arc::new(Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE));
-        let embedding = embedder.map(|embedder| Embedding::new(embedder, Arc::clone(&db)));
+        let embedding = embedder.map(|embedder| Embedding::new(embedder, Arc::clone(&db) as _));
         Self { db, meaning: Arc::default(), embedding }
     }
 
     /// The question as a vector, or what to say where there is none.
     async fn asked(&self, query: &str) -> (Option<Asked>, Option<String>) {
-        let Some(embedding) = self.embedding.as_ref().filter(|_| !query.trim().is_empty()) else {
-            return (None, None);
-        };
-        match embedding.query(query).await {
-            Ok(vector) => (vector.map(|vector| Asked { model: embedding.name().to_owned(), vector }), None),
-            Err(fault) => {
-                tracing::warn!("a question was answered by words alone: {}", fault.message);
-                (None, Some(format!("Found by words alone: {}.", fault.message.trim_end_matches('.'))))
-            }
-        }
+        let Some(embedding) = &self.embedding else { return (None, None) };
+        let (vector, note) = embedding.ask(query).await;
+        (vector.map(|vector| Asked { model: embedding.name().to_owned(), vector }), note)
     }
 }
 
@@ -193,9 +182,21 @@ impl Engine for SqliteEngine {
     }
 }
 
-fn waiting_note(pages: usize) -> String {
-    match pages {
-        1 => "1 page has no vector yet and is found by its words alone.".to_owned(),
-        _ => format!("{pages} pages have no vectors yet and are found by their words alone."),
+#[async_trait]
+impl VectorStore for Database {
+    async fn waiting(
+        &self,
+        model: &str,
+        dimension: Option<usize>,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<Waiting>, Fault> {
+        let model = model.to_owned();
+        self.read(move |db| vectors::waiting(db, &model, dimension, after, limit)).await
+    }
+
+    async fn store(&self, model: &str, made: Vec<Made>) -> Result<(), Fault> {
+        let model = model.to_owned();
+        self.write(move |db| vectors::store(db, &model, &made), |_| ()).await
     }
 }

@@ -3,31 +3,14 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::sqlite::error::StoreError;
+use crate::{
+    embedding::{Made, Waiting},
+    sqlite::error::StoreError,
+};
 
 /// Models that were not used for so many seconds lose their vectors: 30 days. Until then a change of model can be
 /// taken back at no cost, and hosts with different models share one database.
 const KEPT: i64 = 30 * 24 * 60 * 60;
-
-/// A page that waits, with what is embedded of it.
-pub(super) struct Waiting {
-    pub(super) page: i64,
-    /// The page's hash when it was read.
-    pub(super) hash: String,
-    pub(super) title: String,
-    pub(super) overview: String,
-    pub(super) domains: Vec<String>,
-    pub(super) content: String,
-}
-
-/// A vector to be stored.
-pub(super) struct Made {
-    pub(super) page: i64,
-    /// The page's hash when its text was read; the vector is dropped where the page has changed since.
-    pub(super) hash: String,
-    /// None where the model has nothing to say.
-    pub(super) vector: Option<Vec<f32>>,
-}
 
 /// The number of a model.
 pub(super) fn model(db: &Connection, name: &str) -> Result<Option<i64>, StoreError> {

@@ -11,11 +11,13 @@ use gatehouse_core::{
 };
 use gatehouse_stores::{IndexFile, WikiRoots};
 
-use crate::support::{House, counts, fixture, index, page};
+use crate::{
+    engines::{Fixture, Setup},
+    support::{House, Wiki, counts, fixture, index, page},
+};
 
-#[tokio::test]
-async fn indexing_twice_changes_nothing_and_says_so() {
-    let house = House::small();
+pub(crate) async fn indexing_twice_changes_nothing_and_says_so<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     let first = index(&graph, &house.wiki()).await;
     assert_eq!((counts(&first), first.links), ((5, 0, 0, 0), 10));
@@ -30,9 +32,8 @@ async fn indexing_twice_changes_nothing_and_says_so() {
     assert_eq!(second.unresolved_links, first.unresolved_links);
 }
 
-#[tokio::test]
-async fn the_store_follows_the_folder() {
-    let house = House::small();
+pub(crate) async fn the_store_follows_the_folder<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
@@ -47,9 +48,8 @@ async fn the_store_follows_the_folder() {
     assert_eq!(graph.search("yeast", &Default::default(), 5).await.unwrap().unmatched_terms, ["yeast"]);
 }
 
-#[tokio::test]
-async fn flat_wikis_are_indexed() {
-    let house = House::with(&fixture("flat"));
+pub(crate) async fn flat_wikis_are_indexed<F: Fixture>(engine: F) {
+    let house = House::with(engine, &fixture("flat"));
     let graph = house.open();
     let report = index(&graph, &house.wiki()).await;
     assert_eq!((counts(&report), report.unresolved_links.len()), ((2, 0, 0, 0), 0));
@@ -57,9 +57,8 @@ async fn flat_wikis_are_indexed() {
     assert_eq!(page(&graph, "Principle/Acme_Fermentation").await.domains, ["Baking"]);
 }
 
-#[tokio::test]
-async fn a_file_that_cannot_be_read_keeps_its_page() {
-    let house = House::small();
+pub(crate) async fn a_file_that_cannot_be_read_keeps_its_page<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     fs::write(house.wiki().join("heuristics/Acme_Rest_Tip.md"), b"\xff").unwrap();
@@ -69,18 +68,16 @@ async fn a_file_that_cannot_be_read_keeps_its_page() {
     page(&graph, "Heuristic/Acme_Rest_Tip").await;
 }
 
-#[tokio::test]
-async fn progress_is_told_to_the_end() {
-    let house = House::small();
+pub(crate) async fn progress_is_told_to_the_end<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let heard = Mutex::new(Vec::new());
     let tell = |done, total| heard.lock().unwrap().push((done, total));
     house.open().index(Some(house.wiki()), IndexOptions::default(), &tell).await.unwrap();
     assert_eq!(*heard.lock().unwrap(), [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]);
 }
 
-#[tokio::test]
-async fn folders_outside_the_roots_are_denied_with_the_line_to_add() {
-    let (house, other) = (House::small(), House::small());
+pub(crate) async fn folders_outside_the_roots_are_denied_with_the_line_to_add<F: Fixture>(engine: F) {
+    let (house, other) = (House::small(engine), Wiki::small());
     let graph = house.open();
     let folders = [
         other.wiki(),
@@ -100,24 +97,18 @@ async fn folders_outside_the_roots_are_denied_with_the_line_to_add() {
     assert_eq!(counts(&index(&house.open_with(WikiRoots::Any), &other.wiki()).await).0, 5);
 }
 
-#[tokio::test]
-async fn without_a_folder_the_default_one_is_meant_and_may_be_touched() {
-    let house = House::small();
+pub(crate) async fn without_a_folder_the_default_one_is_meant_and_may_be_touched<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let none = house.open().index(None, IndexOptions::default(), &|_, _| {}).await.unwrap_err();
     assert!(none.hint.unwrap().contains("KG_INDEX_PATH"));
-    let config = gatehouse_stores::KnowledgeConfig {
-        database: house.database(),
-        roots: WikiRoots::Only(vec![]),
-        default_root: Some(house.wiki()),
-    };
-    let graph = gatehouse_stores::WikiKnowledge::sqlite(config, crate::support::clock(), None);
+    let graph =
+        house.engine.open(Setup { default_root: Some(house.wiki()), ..Setup::of(WikiRoots::Only(vec![])) });
     let report = graph.index(None, IndexOptions::default(), &|_, _| {}).await.unwrap();
     assert_eq!(report.added, 5);
 }
 
-#[tokio::test]
-async fn two_folders_live_side_by_side_and_the_later_wins() {
-    let (house, other) = (House::small(), House::small());
+pub(crate) async fn two_folders_live_side_by_side_and_the_later_wins<F: Fixture>(engine: F) {
+    let (house, other) = (House::small(engine), Wiki::small());
     let graph = house.open_with(WikiRoots::Any);
     index(&graph, &house.wiki()).await;
     fs::remove_dir_all(other.wiki().join("workflows")).unwrap();
@@ -131,16 +122,15 @@ async fn two_folders_live_side_by_side_and_the_later_wins() {
     assert_eq!(counts(&report), (5, 0, 0, 6));
 }
 
-#[tokio::test]
-async fn an_index_file_is_written_and_can_be_read() {
-    let house = House::small();
+pub(crate) async fn an_index_file_is_written_and_can_be_read<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     let path = house.wiki().join("wiki.index");
     let save =
         |path: &std::path::Path| IndexOptions { clear_existing: false, persist_path: Some(path.to_owned()) };
     graph.index(Some(house.wiki()), save(&path), &|_, _| {}).await.unwrap();
     let file = IndexFile::read(&path).unwrap();
-    assert_eq!((file.search_backend.as_str(), file.page_count), ("sqlite", 5));
+    assert_eq!((file.search_backend.as_str(), file.page_count), (F::NAME, 5));
     assert_eq!(file.created_at, "2026-01-09T12:00:00Z");
     assert_eq!(file.wiki(), house.wiki().canonicalize().unwrap());
 

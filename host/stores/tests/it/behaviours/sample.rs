@@ -8,7 +8,10 @@ use gatehouse_core::ports::{
     knowledge::{Changes, Filters, PageType},
 };
 
-use crate::support::{House, counts, index, link, page, source};
+use crate::{
+    engines::Fixture,
+    support::{House, counts, index, link, page, source},
+};
 
 fn wiki() -> Option<PathBuf> {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/wiki"));
@@ -19,10 +22,9 @@ fn wiki() -> Option<PathBuf> {
     None
 }
 
-#[tokio::test]
-async fn every_page_and_every_link_of_the_sample_is_indexed() {
+pub(crate) async fn every_page_and_every_link_of_the_sample_is_indexed<F: Fixture>(engine: F) {
     let Some(wiki) = wiki() else { return };
-    let house = House::with(&wiki);
+    let house = House::with(engine, &wiki);
     let graph = house.open();
     let first = index(&graph, &house.wiki()).await;
     assert_eq!((counts(&first), first.links), ((99, 0, 0, 0), 238));
@@ -33,10 +35,9 @@ async fn every_page_and_every_link_of_the_sample_is_indexed() {
     assert_eq!(stats.by_type.iter().map(|(_, n)| *n).collect::<Vec<_>>(), [5, 28, 57, 3, 6]);
 }
 
-#[tokio::test]
-async fn the_sample_is_searched_with_and_without_filters() {
+pub(crate) async fn the_sample_is_searched_with_and_without_filters<F: Fixture>(engine: F) {
     let Some(wiki) = wiki() else { return };
-    let house = House::with(&wiki);
+    let house = House::with(engine, &wiki);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     let titles = async |query: &str, filters: Filters| -> Vec<String> {
@@ -63,10 +64,9 @@ async fn the_sample_is_searched_with_and_without_filters() {
     }
 }
 
-#[tokio::test]
-async fn every_page_of_the_sample_can_be_edited() {
+pub(crate) async fn every_page_of_the_sample_can_be_edited<F: Fixture>(engine: F) {
     let Some(wiki) = wiki() else { return };
-    let house = House::with(&wiki);
+    let house = House::with(engine, &wiki);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     let all = graph.search("unsloth the", &Filters::default(), 200).await.unwrap().hits;

@@ -8,22 +8,25 @@ use std::{
 };
 
 use gatehouse_core::ports::{Knowledge as _, knowledge::IndexOptions};
-use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
+use gatehouse_stores::WikiRoots;
 
-use crate::support::{House, clock, index};
+use super::{Setup, graph_in, house};
+use crate::support::index;
 
 const CHILD: &str = "GATEHOUSE_TEST_CRASH_DIR";
+const WIKI: &str = "GATEHOUSE_TEST_CRASH_WIKI";
 
 #[tokio::test]
 async fn a_killed_indexing_leaves_a_database_that_goes_on() {
-    let house = House::small();
+    let house = house().await;
     for n in 0..100 {
         house.write(&format!("principles/P{n}.md"), &format!("# Principle: P{n}\n{}", "word ".repeat(500)));
     }
     for round in 1..=8 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "crash::child_that_indexes_for_ever", "--nocapture"])
-            .env(CHILD, house.dir.path())
+            .args(["--exact", "engines::sqlite::crash::child_that_indexes_for_ever", "--nocapture"])
+            .env(CHILD, house.engine.dir.path())
+            .env(WIKI, house.wiki())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -48,12 +51,8 @@ async fn a_killed_indexing_leaves_a_database_that_goes_on() {
 #[tokio::test]
 async fn child_that_indexes_for_ever() {
     let Some(dir) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
-    let config = KnowledgeConfig {
-        database: dir.join("state/knowledge.db"),
-        roots: WikiRoots::Any,
-        default_root: Some(dir.join("wiki")),
-    };
-    let graph = WikiKnowledge::sqlite(config, clock(), None);
+    let default_root = std::env::var_os(WIKI).map(PathBuf::from);
+    let graph = graph_in(&dir, Setup { default_root, ..Setup::of(WikiRoots::Any) });
     loop {
         let options = IndexOptions { clear_existing: true, persist_path: None };
         graph.index(None, options, &|done, _| println!("step {done}")).await.unwrap();

@@ -6,7 +6,7 @@ use gatehouse_core::ports::{
 };
 use gatehouse_stores::WikiKnowledge;
 
-use crate::support::House;
+use crate::{engines::Fixture, support::House};
 
 fn draft(title: &str, overview: &str, content: &str) -> Draft {
     Draft {
@@ -28,9 +28,10 @@ async fn titles(graph: &WikiKnowledge, query: &str) -> Vec<String> {
     search(graph, query).await.hits.into_iter().map(|hit| hit.page.title).collect()
 }
 
-#[tokio::test]
-async fn a_page_that_is_named_comes_first_and_then_those_whose_names_begin_so() {
-    let house = House::small();
+pub(crate) async fn a_page_that_is_named_comes_first_and_then_those_whose_names_begin_so<F: Fixture>(
+    engine: F,
+) {
+    let house = House::small(engine);
     let graph = house.open();
     let about = "model loading model loading model loading";
     let drafts = vec![
@@ -53,9 +54,8 @@ async fn a_page_that_is_named_comes_first_and_then_those_whose_names_begin_so() 
     assert!(graph.search("model loading", &types, 5).await.unwrap().hits.is_empty());
 }
 
-#[tokio::test]
-async fn a_beginning_that_many_names_have_tells_nothing() {
-    let house = House::small();
+pub(crate) async fn a_beginning_that_many_names_have_tells_nothing<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     let mut drafts: Vec<Draft> = (0..80).map(|n| draft(&format!("Acme {n}"), "words", "")).collect();
     drafts.push(draft("Zebra", "acme acme acme", "acme"));
@@ -64,9 +64,8 @@ async fn a_beginning_that_many_names_have_tells_nothing() {
     assert_eq!(titles(&graph, "acme").await[..2], ["Acme", "Zebra"]);
 }
 
-#[tokio::test]
-async fn other_scripts_are_found_in_parts_and_in_other_forms() {
-    let house = House::small();
+pub(crate) async fn other_scripts_are_found_in_parts_and_in_other_forms<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     let drafts = vec![
         draft("保存模型", "训练之后如何保存模型的权重", "使用GGUF格式导出"),

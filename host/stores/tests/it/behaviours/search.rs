@@ -6,10 +6,13 @@ use gatehouse_core::ports::{
 };
 use gatehouse_stores::WikiKnowledge;
 
-use crate::support::{House, index};
+use crate::{
+    engines::Fixture,
+    support::{House, index},
+};
 
-async fn indexed() -> (House, WikiKnowledge) {
-    let house = House::small();
+async fn indexed<F: Fixture>(engine: F) -> (House<F>, WikiKnowledge) {
+    let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     (house, graph)
@@ -20,9 +23,8 @@ async fn ids(graph: &WikiKnowledge, query: &str, filters: &Filters) -> Vec<Strin
     found.hits.into_iter().map(|hit| hit.page.id).collect()
 }
 
-#[tokio::test]
-async fn words_are_found_in_other_forms_and_inside_names() {
-    let (_house, graph) = indexed().await;
+pub(crate) async fn words_are_found_in_other_forms_and_inside_names<F: Fixture>(engine: F) {
+    let (_house, graph) = indexed(engine).await;
     let all = Filters::default();
     assert_eq!(ids(&graph, "bakes bread", &all).await[0], "Workflow/Acme_Bread_Baking");
     assert_eq!(ids(&graph, "machine for dough", &all).await[0], "Implementation/Acme_KneadingMachine");
@@ -32,9 +34,8 @@ async fn words_are_found_in_other_forms_and_inside_names() {
     assert!(!result.hits[0].page.neighbours.is_empty());
 }
 
-#[tokio::test]
-async fn filters_count_before_the_limit() {
-    let (_house, graph) = indexed().await;
+pub(crate) async fn filters_count_before_the_limit<F: Fixture>(engine: F) {
+    let (_house, graph) = indexed(engine).await;
     let types = Filters { page_types: vec![PageType::Heuristic], ..Filters::default() };
     let hits = graph.search("dough", &types, 1).await.unwrap().hits;
     assert_eq!(hits[0].page.id, "Heuristic/Acme_Rest_Tip");
@@ -54,9 +55,8 @@ async fn filters_count_before_the_limit() {
     assert_eq!(ids(&graph, "dough", &none).await, Vec::<String>::new());
 }
 
-#[tokio::test]
-async fn equal_pages_come_in_the_order_of_their_ids() {
-    let house = House::small();
+pub(crate) async fn equal_pages_come_in_the_order_of_their_ids<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     let draft = |title: &str| Draft {
         title: title.into(),
@@ -76,9 +76,8 @@ async fn equal_pages_come_in_the_order_of_their_ids() {
     }
 }
 
-#[tokio::test]
-async fn any_text_may_be_asked() {
-    let (_house, graph) = indexed().await;
+pub(crate) async fn any_text_may_be_asked<F: Fixture>(engine: F) {
+    let (_house, graph) = indexed(engine).await;
     for text in
         ["\"", "dough\"", "NEAR(", "title:", "*", "-", "a AND", "🙂", "\0", "'; --", "((()", "{a b}:c"]
     {

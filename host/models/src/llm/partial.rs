@@ -3,7 +3,7 @@
 use gatehouse_core::{
     Fault,
     names::quoted,
-    ports::llm::{Answer, Hear, Step, TokenUse},
+    ports::llm::{Completion, Hear, Step, TokenUse},
 };
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) enum Flow {
     Done,
 }
 
-pub(crate) struct Draft<'a> {
+pub(crate) struct Partial<'a> {
     pub(crate) text: String,
     pub(crate) sources: Sources,
     /// As the provider calls it.
@@ -37,7 +37,7 @@ pub(crate) struct Draft<'a> {
     hear: Hear<'a>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> Partial<'a> {
     pub(crate) fn new(hear: Hear<'a>) -> Self {
         Self {
             text: String::new(),
@@ -111,7 +111,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The answer, if it is one.
-    pub(crate) fn done(mut self, question: &Question<'_>) -> Result<Answer, Failure> {
+    pub(crate) fn done(mut self, question: &Question<'_>) -> Result<Completion, Failure> {
         let provider = question.provider;
         if self.text.trim().is_empty() {
             let Some(why) = self.cut_short else {
@@ -134,7 +134,7 @@ impl<'a> Draft<'a> {
             self.text = object.to_owned();
         }
         let model = self.model.as_deref().unwrap_or(question.model);
-        Ok(Answer {
+        Ok(Completion {
             model: provider.model(model),
             sources: self.sources.list(),
             text: self.text,

@@ -5,7 +5,10 @@ use gatehouse_core::ports::{
     knowledge::{Changes, Draft, PageType},
 };
 
-use crate::support::{House, NOW, counts, index, link, page, source};
+use crate::{
+    engines::Fixture,
+    support::{House, NOW, counts, index, link, page, source},
+};
 
 fn draft(title: &str) -> Draft {
     Draft {
@@ -19,9 +22,8 @@ fn draft(title: &str) -> Draft {
     }
 }
 
-#[tokio::test]
-async fn a_draft_becomes_a_page_once() {
-    let house = House::small();
+pub(crate) async fn a_draft_becomes_a_page_once<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     let report = graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
@@ -40,17 +42,15 @@ async fn a_draft_becomes_a_page_once() {
     assert_eq!(linked, ["Implementation/Acme_KneadingMachine", "Principle/Acme_Fermentation"]);
 }
 
-#[tokio::test]
-async fn one_bad_draft_means_none_is_written() {
-    let house = House::small();
+pub(crate) async fn one_bad_draft_means_none_is_written<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     assert!(graph.upsert(vec![draft("Good"), draft("../bad")]).await.is_err());
     assert_eq!(graph.stats().await.unwrap().pages, 0);
 }
 
-#[tokio::test]
-async fn a_page_without_a_file_is_patched_in_the_store() {
-    let house = House::small();
+pub(crate) async fn a_page_without_a_file_is_patched_in_the_store<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
     let changes = Changes { content: Some("New.".into()), links: Some(vec![]), ..Changes::default() };
@@ -61,9 +61,8 @@ async fn a_page_without_a_file_is_patched_in_the_store() {
     assert!(graph.patch("Workflow/Acme_Pizza", changes, None, true).await.unwrap().changed.is_empty());
 }
 
-#[tokio::test]
-async fn indexing_leaves_pages_without_a_file_alone() {
-    let house = House::small();
+pub(crate) async fn indexing_leaves_pages_without_a_file_alone<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
     index(&graph, &house.wiki()).await;

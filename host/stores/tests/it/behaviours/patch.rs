@@ -8,7 +8,10 @@ use gatehouse_core::{
 };
 use gatehouse_stores::WikiRoots;
 
-use crate::support::{House, NOW, counts, index, link, page, source};
+use crate::{
+    engines::Fixture,
+    support::{House, NOW, Wiki, counts, index, link, page, source},
+};
 
 const FILE: &str = "workflows/Acme_Bread_Baking.md";
 const ID: &str = "Workflow/Acme_Bread_Baking";
@@ -17,9 +20,8 @@ fn overview(text: &str) -> Changes {
     Changes { overview: Some(text.into()), ..Changes::default() }
 }
 
-#[tokio::test]
-async fn a_page_and_its_file_change_together_and_survive_reopening() {
-    let house = House::small();
+pub(crate) async fn a_page_and_its_file_change_together_and_survive_reopening<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let before = house.read(FILE);
     {
         let graph = house.open();
@@ -54,9 +56,8 @@ async fn a_page_and_its_file_change_together_and_survive_reopening() {
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
 }
 
-#[tokio::test]
-async fn the_same_values_touch_neither_file_nor_date() {
-    let house = House::small();
+pub(crate) async fn the_same_values_touch_neither_file_nor_date<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     let before = (house.read(FILE), fs::metadata(house.wiki().join(FILE)).unwrap().modified().unwrap());
@@ -69,9 +70,8 @@ async fn the_same_values_touch_neither_file_nor_date() {
     );
 }
 
-#[tokio::test]
-async fn a_file_that_changed_since_indexing_is_not_overwritten() {
-    let house = House::small();
+pub(crate) async fn a_file_that_changed_since_indexing_is_not_overwritten<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     let mine = house.read(FILE) + "\nA line of my own.\n";
@@ -89,9 +89,8 @@ async fn a_file_that_changed_since_indexing_is_not_overwritten() {
     assert!(!house.wiki().join(FILE).exists());
 }
 
-#[tokio::test]
-async fn bad_input_leaves_everything_as_it_was() {
-    let house = House::small();
+pub(crate) async fn bad_input_leaves_everything_as_it_was<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     let before = (house.read(FILE), page(&graph, ID).await);
@@ -121,9 +120,8 @@ async fn bad_input_leaves_everything_as_it_was() {
     assert_eq!(before, (house.read(FILE), page(&graph, ID).await));
 }
 
-#[tokio::test]
-async fn wiki_dir_must_be_allowed_and_the_pages_own() {
-    let (house, other) = (House::small(), House::small());
+pub(crate) async fn wiki_dir_must_be_allowed_and_the_pages_own<F: Fixture>(engine: F) {
+    let (house, other) = (House::small(engine), Wiki::small());
     let graph = house.open_with(WikiRoots::Only(vec![house.wiki(), other.wiki()]));
     index(&graph, &house.wiki()).await;
     let fault = graph.patch(ID, overview("x"), Some("/etc".into()), true).await.unwrap_err();
@@ -134,9 +132,8 @@ async fn wiki_dir_must_be_allowed_and_the_pages_own() {
     assert_eq!(report.file.as_deref(), Some(FILE));
 }
 
-#[tokio::test]
-async fn outside_the_roots_only_the_stored_page_changes() {
-    let house = House::small();
+pub(crate) async fn outside_the_roots_only_the_stored_page_changes<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let before = house.read(FILE);
     index(&house.open_with(WikiRoots::Any), &house.wiki()).await;
     let graph = house.open_with(WikiRoots::Only(vec![]));
@@ -148,9 +145,8 @@ async fn outside_the_roots_only_the_stored_page_changes() {
 }
 
 #[cfg(unix)]
-#[tokio::test]
-async fn a_page_that_became_a_link_out_of_the_folder_is_not_followed() {
-    let house = House::small();
+pub(crate) async fn a_page_that_became_a_link_out_of_the_folder_is_not_followed<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = house.open();
     index(&graph, &house.wiki()).await;
     let outside = house.dir.path().join("outside.md");
@@ -162,9 +158,8 @@ async fn a_page_that_became_a_link_out_of_the_folder_is_not_followed() {
     assert_eq!(fs::read(&outside).unwrap(), before);
 }
 
-#[tokio::test]
-async fn edits_at_the_same_time_are_all_kept_or_refused() {
-    let house = House::small();
+pub(crate) async fn edits_at_the_same_time_are_all_kept_or_refused<F: Fixture>(engine: F) {
+    let house = House::small(engine);
     let graph = std::sync::Arc::new(house.open());
     index(&graph, &house.wiki()).await;
     let edits: Vec<_> = (0..16)

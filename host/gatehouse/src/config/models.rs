@@ -1,0 +1,170 @@
+//! `[models]` and the environment, checked: who answers, who makes vectors, and where they are. A key that is
+//! missing is no error here: all that needs no model works without.
+
+use std::time::Duration;
+
+use gatehouse_core::names::{did_you_mean, quoted};
+use gatehouse_models::{
+    ModelsConfig,
+    config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, Settings},
+};
+use gatehouse_sandbox::parse_duration;
+use toml::Spanned;
+
+use super::{
+    ConfigError, Env,
+    error::Text,
+    raw::{ModelApi, ModelProvider, Models},
+};
+
+/// The longest silence that may be allowed.
+const MAX_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What the file and the environment say about models.
+pub(super) fn checked(text: &Text, raw: Models, env: &Env) -> Result<ModelsConfig, ConfigError> {
+    let mut config = ModelsConfig::default();
+    if let Some(choice) = &raw.embedding {
+        let providers: Vec<ProviderName> =
+            ProviderName::ALL.into_iter().filter(|name| name.default_embedding_model().is_some()).collect();
+        config.embedding = match named(text, choice, &["local"], &providers)? {
+            Some((name, model)) => EmbeddingChoice::Provider(name, model),
+            None => EmbeddingChoice::Local,
+        };
+    }
+    if let Some(choice) = &raw.llm {
+        config.llm = match named(text, choice, &["auto", "off"], &ProviderName::ALL)? {
+            Some((name, model)) => LlmChoice::Provider(name, model),
+            None if choice.get_ref() == "off" => LlmChoice::Off,
+            None => LlmChoice::Auto,
+        };
+    }
+    config.openai_api = match raw.openai.api.as_ref().map(Spanned::get_ref) {
+        None => OpenAiApi::Auto,
+        Some(ModelApi::Responses) => OpenAiApi::Responses,
+        Some(ModelApi::Chat) => OpenAiApi::Chat,
+    };
+    config.openai = settings(text, ProviderName::OpenAi, raw.openai, env)?;
+    config.gemini = settings(text, ProviderName::Gemini, raw.gemini, env)?;
+    config.anthropic = settings(text, ProviderName::Anthropic, raw.anthropic, env)?;
+    config.ollama = settings(text, ProviderName::Ollama, raw.ollama, env)?;
+    Ok(config)
+}
+
+/// A provider, and a model after a slash; none for one of the plain words.
+fn named(
+    text: &Text,
+    choice: &Spanned<String>,
+    words: &[&str],
+    providers: &[ProviderName],
+) -> Result<Option<(ProviderName, Option<String>)>, ConfigError> {
+    let written = choice.get_ref().as_str();
+    if words.contains(&written) {
+        return Ok(None);
+    }
+    let (id, model) = match written.split_once('/') {
+        Some((id, model)) => (id, Some(model)),
+        None => (written, None),
+    };
+    let known: Vec<&str> =
+        words.iter().copied().chain(providers.iter().map(|provider| provider.id())).collect();
+    let Some(name) = ProviderName::parse(id).filter(|name| providers.contains(name)) else {
+        let near = did_you_mean(id, known.iter().copied());
+        let why = format!("'{}' is not allowed here.{near} There are: {}.", quoted(id, 64), known.join(", "));
+        return Err(text.error_at(choice.span(), why));
+    };
+    if model == Some("") {
+        let why = format!("no model is named after '{id}/'; leave the slash out for the default one");
+        return Err(text.error_at(choice.span(), why));
+    }
+    Ok(Some((name, model.map(str::to_owned))))
+}
+
+fn settings(text: &Text, name: ProviderName, raw: ModelProvider, env: &Env) -> Result<Settings, ConfigError> {
+    let mut settings = Settings { key: env.model_key(name), ..Settings::default() };
+    settings.base_url = env.model_address(name).map(str::to_owned).or(raw.base_url);
+    if let Some(api) = raw.api.filter(|_| name != ProviderName::OpenAi) {
+        return Err(text.error_at(api.span(), format!("{name} has one API only; api is for openai")));
+    }
+    if let Some(version) = raw.api_version {
+        if !matches!(name, ProviderName::Gemini | ProviderName::Anthropic) {
+            let why = format!("{name} has no version of its API to choose; it may be part of base_url");
+            return Err(text.error_at(version.span(), why));
+        }
+        settings.api_version = Some(version.into_inner());
+    }
+    if let Some(concurrency) = raw.concurrency {
+        if !(1..=64).contains(concurrency.get_ref()) {
+            return Err(text.error_at(concurrency.span(), "concurrency is from 1 to 64"));
+        }
+        settings.concurrency = *concurrency.get_ref();
+    }
+    if let Some(timeout) = raw.timeout {
+        let at = |why: String| text.error_at(timeout.span(), why);
+        let time = parse_duration(timeout.get_ref()).map_err(|error| at(error.to_string()))?;
+        if time.is_zero() || time > MAX_TIMEOUT {
+            return Err(at("timeout is at most \"10 min\", and more than nothing".to_owned()));
+        }
+        settings.timeout = time;
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn models(content: &str, env: &Env) -> Result<ModelsConfig, String> {
+        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        Config::parse(&text, env).map(|config| config.models).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_a_word_the_embedding_is_local_and_the_environment_chooses() {
+        let config = models("", &Env::default()).expect("valid");
+        assert_eq!(config, ModelsConfig::default());
+        let env = Env::of([("GEMINI_API_KEY", "secret-0123456789\n"), ("OLLAMA_HOST", "box:1234")]);
+        let config = models("", &env).expect("valid");
+        assert!(config.is_set_up(ProviderName::Gemini) && config.is_set_up(ProviderName::Ollama));
+        assert!(!config.is_set_up(ProviderName::OpenAi));
+        assert_eq!(config.gemini.key.as_ref().map(|key| key.reveal()), Some("secret-0123456789"));
+        assert_eq!(config.ollama.base_url.as_deref(), Some("box:1234"));
+        assert!(!format!("{config:?}").contains("0123456789"), "{config:?}");
+    }
+
+    #[test]
+    fn the_file_chooses_and_the_environment_says_where() {
+        let content = "[models]\nembedding = \"openai/text-embedding-3-large\"\nllm = \"ollama/qwen3:8b\"\n\
+                       [models.openai]\nbase_url = \"https://file.example/v1\"\napi = \"responses\"\n\
+                       concurrency = 8\ntimeout = \"30 s\"\n[models.gemini]\napi_version = \"v1\"\n\
+                       base_url = \"https://gemini.example\"\n";
+        let env = Env::of([("OPENAI_BASE_URL", "https://env.example/v1")]);
+        let config = models(content, &env).expect("valid");
+        let large = Some("text-embedding-3-large".to_owned());
+        assert_eq!(config.embedding, EmbeddingChoice::Provider(ProviderName::OpenAi, large));
+        assert_eq!(config.llm, LlmChoice::Provider(ProviderName::Ollama, Some("qwen3:8b".into())));
+        assert_eq!(config.openai_api, OpenAiApi::Responses);
+        assert_eq!(config.openai.base_url.as_deref(), Some("https://env.example/v1"));
+        assert_eq!((config.openai.concurrency, config.openai.timeout.as_secs()), (8, 30));
+        assert_eq!(config.gemini.base_url.as_deref(), Some("https://gemini.example"));
+        assert_eq!(config.gemini.api_version.as_deref(), Some("v1"));
+        let off = models("[models]\nllm = \"off\"\nembedding = \"local\"", &env).expect("valid");
+        assert_eq!((off.llm, off.embedding), (LlmChoice::Off, EmbeddingChoice::Local));
+    }
+
+    #[test]
+    fn every_mistake_has_its_place() {
+        let error = |content: &str| models(content, &Env::default()).expect_err("refused");
+        let llm = error("[models]\nllm = \"openia\"");
+        assert!(llm.contains(":2:7: 'openia' is not allowed here. Did you mean 'openai'?"), "{llm}");
+        let embedding = error("[models]\nembedding = \"anthropic\"");
+        assert!(embedding.contains("There are: local, openai, gemini, ollama."), "{embedding}");
+        assert!(error("[models]\nllm = \"gemini/\"").contains("no model is named"));
+        assert!(error("[models]\nllms = 5").contains(":2:1: unknown key 'llms'. Did you mean 'llm'?"));
+        assert!(error("[models.gemini]\napi = \"chat\"").contains(":2:7: Gemini has one API only"));
+        assert!(error("[models.ollama]\napi_version = \"v1\"").contains(":2:15: Ollama has no version"));
+        assert!(error("[models.openai]\nconcurrency = 0").contains(":2:15: concurrency is from 1 to 64"));
+        assert!(error("[models.openai]\ntimeout = \"11 min\"").contains(":2:11: timeout is at most"));
+        assert!(error("[models.openai]\napi_key = \"x\"").contains("unknown key 'api_key'"));
+    }
+}

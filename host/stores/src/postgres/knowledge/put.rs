@@ -1,0 +1,133 @@
+//! Writes one page: its row, and what is found by it.
+
+use gatehouse_core::search::name::name_key;
+
+use super::{
+    super::{error::StoreError, session::Session},
+    read::column,
+    terms::Terms,
+};
+use crate::wiki::{ids, record::Record};
+
+/// Letters of a name; an index has no room for much longer ones.
+const MAX_NAME: usize = 200;
+
+/// The links of a page, a list for each column.
+struct Links<'a> {
+    edges: Vec<&'a str>,
+    targets: Vec<&'a str>,
+    keys: Vec<String>,
+    kept: Vec<&'a str>,
+    inverse: Vec<bool>,
+}
+
+impl<'a> Links<'a> {
+    fn of(page: &'a Record) -> Self {
+        let (kept, inverse) = page.links.iter().map(|link| ids::kept_edge(&link.edge)).unzip();
+        Self {
+            edges: page.links.iter().map(|link| link.edge.as_str()).collect(),
+            targets: page.links.iter().map(|link| link.target.as_str()).collect(),
+            keys: page.links.iter().map(|link| ids::key(&link.target)).collect(),
+            kept,
+            inverse,
+        }
+    }
+}
+
+/// Changes what a page says beside its text; it keeps its number, its words and its vectors.
+pub(super) async fn amend(db: &Session, number: i64, page: &Record) -> Result<(), StoreError> {
+    let (sources, links) = (sources(page)?, Links::of(page));
+    db.run(
+        "UPDATE gatehouse.page SET hash = $2, last_updated = $3, sources = $4 WHERE number = $1",
+        &[&number, &page.hash, &page.last_updated, &sources],
+    )
+    .await?;
+    db.run("DELETE FROM gatehouse.link WHERE page = $1", &[&number]).await?;
+    db.run(
+        "INSERT INTO gatehouse.link (page, position, edge, target, target_key, kept, inverse)
+         SELECT $1, l.position, l.edge, l.target, l.target_key, l.kept, l.inverse
+         FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[])
+             WITH ORDINALITY AS l (edge, target, target_key, kept, inverse, position)",
+        &[&number, &links.edges, &links.targets, &links.keys, &links.kept, &links.inverse],
+    )
+    .await?;
+    Ok(())
+}
+
+fn sources(page: &Record) -> Result<String, StoreError> {
+    serde_json::to_string(&page.sources).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// Stores one page; gives its number.
+pub(super) async fn put(db: &Session, page: &Record) -> Result<i64, StoreError> {
+    let terms = Terms::of(page);
+    if terms.cut {
+        tracing::warn!(page = page.id, "a page is too long to be found by all of its words");
+    }
+    let (sources, links) = (sources(page)?, Links::of(page));
+    let origin = page.origin.as_ref();
+    let names = names(page);
+    let domains: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
+    let row = db
+        .one(
+            "WITH own AS (
+                INSERT INTO gatehouse.page (id, key, title_key, type, title, hash, root, file,
+                    last_updated, domains, sources)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING number
+             ), body AS (
+                INSERT INTO gatehouse.page_body (page, overview, content) SELECT number, $12, $13 FROM own
+             ), words AS (
+                INSERT INTO gatehouse.page_text (page, terms, length)
+                SELECT number, setweight(to_tsvector('gatehouse.words', $14), 'A')
+                    || setweight(to_tsvector('gatehouse.words', $15), 'B')
+                    || setweight(to_tsvector('gatehouse.words', $16), 'C')
+                    || to_tsvector('gatehouse.words', $17), $18 FROM own
+             ), name AS (
+                INSERT INTO gatehouse.page_name (page, key) SELECT DISTINCT number, key FROM own, unnest($25::text[]) key
+             ), subject AS (
+                INSERT INTO gatehouse.domain (page, key) SELECT DISTINCT number, key FROM own, unnest($19::text[]) key
+             ), link AS (
+                INSERT INTO gatehouse.link (page, position, edge, target, target_key, kept, inverse)
+                SELECT number, l.position, l.edge, l.target, l.target_key, l.kept, l.inverse
+                FROM own, unnest($20::text[], $21::text[], $22::text[], $23::text[], $24::boolean[])
+                    WITH ORDINALITY AS l (edge, target, target_key, kept, inverse, position)
+             )
+             SELECT number FROM own",
+            &[
+                &page.id,
+                &page.key(),
+                &ids::key(&page.title),
+                &page.page_type.as_str(),
+                &page.title,
+                &page.hash,
+                &origin.map(|origin| &origin.root),
+                &origin.map(|origin| &origin.file),
+                &page.last_updated,
+                &page.domains,
+                &sources,
+                &page.overview,
+                &page.content,
+                &terms.title,
+                &terms.overview,
+                &terms.domains,
+                &terms.content,
+                &terms.length,
+                &domains,
+                &links.edges,
+                &links.targets,
+                &links.keys,
+                &links.kept,
+                &links.inverse,
+                &names,
+            ],
+        )
+        .await?;
+    column(&row, 0)
+}
+
+/// What a page is called, in the form in which names are compared.
+fn names(page: &Record) -> Vec<String> {
+    let stem = page.id.split_once('/').map_or(page.id.as_str(), |(_, name)| name);
+    let keys = [page.title.as_str(), &page.id, stem].into_iter().map(name_key);
+    keys.filter(|key| !key.is_empty() && key.chars().count() <= MAX_NAME).collect()
+}

@@ -1,0 +1,181 @@
+//! Reads stored pages, their links and the counts. Changes nothing.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gatehouse_core::ports::knowledge::{Link, Neighbour, Page, PageType, Statistics, Unresolved};
+use serde::de::DeserializeOwned;
+use tokio_postgres::{Row, types::FromSqlOwned};
+
+use super::super::{error::StoreError, session::Session};
+use crate::wiki::{
+    ids,
+    record::{Origin, Record},
+};
+
+/// The columns that [`record`] reads, in its order.
+const COLUMNS: &str = "p.number, p.id, p.type, p.title, b.overview, b.content, p.domains, p.sources,
+    p.last_updated, p.hash, p.root, p.file";
+
+/// The tables that they stand in.
+const PAGES: &str = "gatehouse.page p JOIN gatehouse.page_body b ON b.page = p.number";
+
+/// A column of a row.
+pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, StoreError> {
+    row.try_get(at).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// A count, which is never negative and never that large.
+pub(super) fn count(row: &Row, at: usize) -> Result<u32, StoreError> {
+    Ok(u32::try_from(column::<i64>(row, at)?).unwrap_or(u32::MAX))
+}
+
+/// The stored page with this id (compared as ids are), and its number.
+pub(super) async fn stored(db: &Session, key: &str) -> Result<Option<(i64, Record)>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS},
+            ARRAY(SELECT l.edge FROM gatehouse.link l WHERE l.page = p.number ORDER BY l.position),
+            ARRAY(SELECT l.target FROM gatehouse.link l WHERE l.page = p.number ORDER BY l.position)
+         FROM {PAGES} WHERE p.key = $1"
+    );
+    let Some(row) = db.maybe(&sql, &[&key]).await? else { return Ok(None) };
+    let (number, mut page) = record(&row)?;
+    let (edges, targets): (Vec<String>, Vec<String>) = (column(&row, 12)?, column(&row, 13)?);
+    page.links = edges.into_iter().zip(targets).map(|(edge, target)| Link { edge, target }).collect();
+    Ok(Some((number, page)))
+}
+
+/// Everything of a page but its links.
+fn record(row: &Row) -> Result<(i64, Record), StoreError> {
+    let root: Option<String> = column(row, 10)?;
+    let file: Option<String> = column(row, 11)?;
+    let page = Record {
+        id: column(row, 1)?,
+        page_type: page_type(&column::<String>(row, 2)?)?,
+        title: column(row, 3)?,
+        overview: column(row, 4)?,
+        content: column(row, 5)?,
+        domains: column(row, 6)?,
+        sources: json(&column::<String>(row, 7)?)?,
+        links: Vec::new(),
+        last_updated: column(row, 8)?,
+        hash: column(row, 9)?,
+        origin: root.zip(file).map(|(root, file)| Origin { root, file }),
+    };
+    Ok((column(row, 0)?, page))
+}
+
+fn page_type(text: &str) -> Result<PageType, StoreError> {
+    text.parse().map_err(|_| StoreError::Damaged(format!("'{text}' is not a page type")))
+}
+
+fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// The page that an id or a title names. An id is preferred to a title; of several pages with one title
+/// the first by id is meant.
+pub(super) async fn named(db: &Session, text: &str) -> Result<Option<Page>, StoreError> {
+    let key = ids::key(text);
+    let id_key =
+        ids::split_loose(text).map_or_else(|| key.clone(), |(kind, name)| ids::key(&ids::join(kind, name)));
+    let sql = "SELECT number FROM gatehouse.page WHERE key IN ($1, $2) OR title_key = $1
+         ORDER BY key = $1 DESC, key = $2 DESC, id LIMIT 1";
+    let Some(row) = db.maybe(sql, &[&key, &id_key]).await? else { return Ok(None) };
+    Ok(pages(db, &[column(&row, 0)?]).await?.pop())
+}
+
+/// The pages with these numbers, in this order.
+pub(super) async fn pages(db: &Session, numbers: &[i64]) -> Result<Vec<Page>, StoreError> {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!("SELECT {COLUMNS} FROM {PAGES} WHERE p.number = ANY($1)");
+    let rows = db.rows(&sql, &[&numbers]).await?;
+    let mut near = neighbours(db, numbers).await?;
+    let mut found = HashMap::new();
+    for row in &rows {
+        let (number, record) = record(row)?;
+        let page = Page {
+            neighbours: near.remove(&number).unwrap_or_default().into_iter().collect(),
+            id: record.id,
+            title: record.title,
+            page_type: record.page_type,
+            overview: record.overview,
+            content: record.content,
+            domains: record.domains,
+            sources: record.sources,
+            last_updated: record.last_updated,
+        };
+        found.insert(number, page);
+    }
+    Ok(numbers.iter().filter_map(|number| found.remove(number)).collect())
+}
+
+/// The pages one link away from each of these that exist, each edge once however often and from whichever end
+/// it is declared.
+async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, BTreeSet<Neighbour>>, StoreError> {
+    // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
+    let sql = "SELECT l.page, l.kept, NOT l.inverse, p.id, p.title
+            FROM gatehouse.link l JOIN gatehouse.page p ON p.key = l.target_key WHERE l.page = ANY($1)
+         UNION
+         SELECT own.number, l.kept, l.inverse, p.id, p.title
+            FROM gatehouse.page own JOIN gatehouse.link l ON l.target_key = own.key
+            JOIN gatehouse.page p ON p.number = l.page WHERE own.number = ANY($1)";
+    let mut near: HashMap<i64, BTreeSet<Neighbour>> = HashMap::new();
+    for row in db.rows(sql, &[&numbers]).await? {
+        let neighbour = Neighbour {
+            edge: column(&row, 1)?,
+            outgoing: column(&row, 2)?,
+            id: column(&row, 3)?,
+            title: column(&row, 4)?,
+        };
+        near.entry(column(&row, 0)?).or_default().insert(neighbour);
+    }
+    Ok(near)
+}
+
+/// The pages one link away from the page with this id; none where there is no such page.
+pub(super) async fn neighbours_of(db: &Session, key: &str) -> Result<Vec<Neighbour>, StoreError> {
+    let Some(row) = db.maybe("SELECT number FROM gatehouse.page WHERE key = $1", &[&key]).await? else {
+        return Ok(Vec::new());
+    };
+    let number = column(&row, 0)?;
+    Ok(neighbours(db, &[number]).await?.remove(&number).unwrap_or_default().into_iter().collect())
+}
+
+/// The links of these pages that point nowhere, sorted.
+pub(super) async fn unresolved(db: &Session, numbers: &[i64]) -> Result<Vec<Unresolved>, StoreError> {
+    let sql = "SELECT DISTINCT own.id, l.edge, l.target
+         FROM gatehouse.link l JOIN gatehouse.page own ON own.number = l.page
+         WHERE l.page = ANY($1) AND NOT EXISTS (SELECT 1 FROM gatehouse.page p WHERE p.key = l.target_key)";
+    let rows = db.rows(sql, &[&numbers]).await?;
+    let found = rows
+        .iter()
+        .map(|row| Ok(Unresolved { page: column(row, 0)?, edge: column(row, 1)?, target: column(row, 2)? }));
+    Ok(found.collect::<Result<BTreeSet<_>, StoreError>>()?.into_iter().collect())
+}
+
+/// Every id with its title, sorted.
+pub(super) async fn titles(db: &Session) -> Result<Vec<(String, String)>, StoreError> {
+    let rows = db.rows("SELECT id, title FROM gatehouse.page ORDER BY id", &[]).await?;
+    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
+}
+
+/// Counts.
+pub(super) async fn statistics(db: &Session) -> Result<Statistics, StoreError> {
+    let mut counted: HashMap<String, u32> = HashMap::new();
+    for row in db.rows("SELECT type, count(*) FROM gatehouse.page GROUP BY type", &[]).await? {
+        counted.insert(column(&row, 0)?, count(&row, 1)?);
+    }
+    let links = "SELECT count(*) FROM (
+            SELECT DISTINCT l.kept, CASE WHEN l.inverse THEN p.number ELSE l.page END,
+                CASE WHEN l.inverse THEN l.page ELSE p.number END
+            FROM gatehouse.link l JOIN gatehouse.page p ON p.key = l.target_key) edge";
+    let by_type = PageType::ALL.into_iter().filter_map(|kind| Some((kind, *counted.get(kind.as_str())?)));
+    Ok(Statistics {
+        engine: super::NAME.to_owned(),
+        pages: counted.values().sum(),
+        links: count(&db.one(links, &[]).await?, 0)?,
+        by_type: by_type.collect(),
+    })
+}

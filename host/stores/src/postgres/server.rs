@@ -1,0 +1,218 @@
+//! A server: one pool of connections for everything that is kept there, filled when it is needed.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
+};
+use gatehouse_core::outcome::Fault;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{PostgresConfig, backoff::Backoff, error::StoreError, migrations::Part, session::Session, tls};
+
+/// How many connections there are at most.
+const CONNECTIONS: usize = 8;
+
+/// A database on a server, reached or not yet.
+pub(super) struct Server {
+    shared: Arc<Shared>,
+}
+
+/// What a server and its sessions know.
+pub(super) struct Shared {
+    /// Whose server it is, for faults.
+    subject: &'static str,
+    pub(super) config: PostgresConfig,
+    /// The tables that must be there.
+    pub(super) part: Part,
+    reached: Mutex<Option<Reached>>,
+    backoff: Backoff,
+    /// Whether the tables are up to date.
+    ready: AtomicBool,
+    /// Held while they are brought there.
+    migrating: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone)]
+struct Reached {
+    pool: Pool,
+    tls: MakeRustlsConnect,
+}
+
+impl Server {
+    /// A server that will be reached, and its tables brought up to date, when it is needed.
+    pub(super) fn new(subject: &'static str, config: PostgresConfig, part: Part) -> Self {
+        let shared = Shared {
+            subject,
+            config,
+            part,
+            reached: Mutex::default(),
+            backoff: Backoff::default(),
+            ready: AtomicBool::new(false),
+            migrating: tokio::sync::Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Where it is, without credentials.
+    pub(super) fn address(&self) -> &str {
+        &self.shared.config.address
+    }
+
+    /// A failure as people read it.
+    pub(super) fn fault(&self, error: StoreError) -> Fault {
+        self.shared.fault(error)
+    }
+
+    /// A connection that reads one unchanging state of the tables.
+    pub(super) async fn read(&self) -> Result<Session, Fault> {
+        self.ready().await?;
+        let session = self.session().await?;
+        match session.begin_read().await {
+            Ok(()) => Ok(session),
+            Err(error) => Err(session.fail(error).await),
+        }
+    }
+
+    /// A connection that writes, while no other does.
+    pub(super) async fn write(&self) -> Result<Session, Fault> {
+        self.ready().await?;
+        let session = self.session().await?;
+        match session.begin_write().await {
+            Ok(()) => Ok(session),
+            Err(error) => Err(session.fail(error).await),
+        }
+    }
+
+    /// A connection, whatever the state of the tables.
+    pub(super) async fn session(&self) -> Result<Session, Fault> {
+        self.shared.backoff.ask()?;
+        let Reached { pool, .. } = self.shared.reached().await?;
+        match pool.get().await {
+            Ok(client) => {
+                self.shared.backoff.succeeded();
+                Ok(Session::new(client, Arc::clone(&self.shared)))
+            }
+            Err(error) => Err(self.shared.unreached(error)),
+        }
+    }
+
+    /// Brings the tables up to date, once.
+    async fn ready(&self) -> Result<(), Fault> {
+        if self.shared.ready.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let _turn = self.shared.migrating.lock().await;
+        if self.shared.ready.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let session = self.session().await?.patient();
+        let work = async {
+            let encoding: String = session.one("SHOW server_encoding", &[]).await?.try_get(0)?;
+            if encoding != "UTF8" {
+                return Err(StoreError::Encoding(encoding));
+            }
+            self.shared.part.migrate(&session, None).await
+        };
+        match work.await {
+            Ok(()) => {
+                session.release();
+                self.shared.ready.store(true, Ordering::Release);
+                Ok(())
+            }
+            Err(error) => Err(session.fail(error).await),
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn fault(&self, error: StoreError) -> Fault {
+        error.into_fault(self.subject, &self.config.address)
+    }
+
+    /// Closes what is idle.
+    pub(super) fn forget(&self) {
+        if let Some(Reached { pool, .. }) = &*self.lock() {
+            pool.retain(|_, _| false);
+        }
+    }
+
+    /// Has the tables looked at again before the next use.
+    pub(super) fn close(&self) {
+        self.ready.store(false, Ordering::Release);
+    }
+
+    pub(super) fn connector(&self) -> Option<MakeRustlsConnect> {
+        self.lock().as_ref().map(|reached| reached.tls.clone())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Reached>> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pool; made by the first call that needs it.
+    async fn reached(&self) -> Result<Reached, Fault> {
+        if let Some(reached) = &*self.lock() {
+            return Ok(reached.clone());
+        }
+        let wanted = self.config.tls.clone();
+        let tls = tokio::task::spawn_blocking(move || tls::connector(&wanted)).await;
+        let tls = match tls {
+            Ok(tls) => tls.map_err(|error| self.fault(error))?,
+            Err(_) => return Err(Fault::internal("reading certificates ended without an answer")),
+        };
+        let pool = self.pool(tls.clone())?;
+        // Of two that were made at once the first stays.
+        Ok(self.lock().get_or_insert(Reached { pool, tls }).clone())
+    }
+
+    fn pool(&self, tls: MakeRustlsConnect) -> Result<Pool, Fault> {
+        let times = self.config.times;
+        let ms = |time: Duration| time.as_millis().max(1);
+        // What a server ends by itself does not wait for us to notice: a statement, a lock, a dead host.
+        let settings = format!(
+            "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
+             SET client_min_messages = error",
+            ms(times.statement),
+            ms(times.lock),
+            ms(times.statement),
+        );
+        let settle = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
+            let settings = settings.clone();
+            Box::pin(async move { client.batch_execute(&settings).await.map_err(HookError::Backend) })
+        });
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_config(self.config.client.clone(), tls, recycling);
+        Pool::builder(manager)
+            .max_size(CONNECTIONS)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(times.wait))
+            .create_timeout(Some(times.connect))
+            .recycle_timeout(Some(times.connect))
+            .post_create(settle)
+            .build()
+            .map_err(|error| Fault::internal(format!("the pool of connections cannot be made: {error}")))
+    }
+
+    /// A connection that could not be had. Where the server is why, it is left alone for a while.
+    fn unreached(&self, error: PoolError) -> Fault {
+        let times = &self.config.times;
+        let error = match error {
+            PoolError::Timeout(TimeoutType::Wait) => {
+                return self.fault(StoreError::Busy { connections: CONNECTIONS, waited: times.wait });
+            }
+            PoolError::Timeout(_) => StoreError::Silent(times.connect),
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => error.into(),
+            other => return Fault::internal(format!("the pool of connections failed: {other}")),
+        };
+        let fault = self.fault(error);
+        self.backoff.failed(&fault, times);
+        fault
+    }
+}

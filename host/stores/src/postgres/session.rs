@@ -1,0 +1,194 @@
+//! One connection, for one piece of work. Every statement has an end; work that is given up in the middle is
+//! ended on the server, and its connection is not used again.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use deadpool_postgres::{Client, Object};
+use gatehouse_core::outcome::Fault;
+use tokio_postgres::{Row, types::ToSql};
+
+use super::{error::StoreError, server::Shared};
+
+/// What statements are given.
+pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// How much longer than the server we wait for a statement that the server is to end by itself.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The most that a step of the schema may take: it may have to read every page.
+const MIGRATION: Duration = Duration::from_secs(600);
+
+/// The first number of every advisory lock of the house; the second says what for.
+const LOCKS: i32 = i32::from_be_bytes(*b"gate");
+
+/// A connection that is ours until this ends.
+pub(super) struct Session {
+    /// There until it is given back.
+    client: Option<Client>,
+    shared: Arc<Shared>,
+    limit: Duration,
+}
+
+/// How a transaction ended that was to be kept.
+pub(super) enum Kept {
+    /// It is kept.
+    Yes,
+    /// It is not.
+    No(StoreError),
+    /// The connection was lost before the server said.
+    Unknown(StoreError),
+}
+
+impl Session {
+    pub(super) fn new(client: Client, shared: Arc<Shared>) -> Self {
+        let limit = shared.config.times.statement + GRACE;
+        Self { client: Some(client), shared, limit }
+    }
+
+    fn client(&self) -> Result<&Client, StoreError> {
+        self.client.as_ref().ok_or_else(|| StoreError::Damaged("the connection was given back".into()))
+    }
+
+    async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, StoreError> {
+        match tokio::time::timeout(self.limit, work).await {
+            Ok(result) => Ok(result?),
+            Err(_) => Err(StoreError::Silent(self.limit)),
+        }
+    }
+
+    /// Every row.
+    pub(super) async fn rows(&self, sql: &str, values: Values<'_>) -> Result<Vec<Row>, StoreError> {
+        let client = self.client()?;
+        self.within(async { client.query(&client.prepare_cached(sql).await?, values).await }).await
+    }
+
+    /// The one row.
+    pub(super) async fn one(&self, sql: &str, values: Values<'_>) -> Result<Row, StoreError> {
+        let client = self.client()?;
+        self.within(async { client.query_one(&client.prepare_cached(sql).await?, values).await }).await
+    }
+
+    /// The row, if there is one.
+    pub(super) async fn maybe(&self, sql: &str, values: Values<'_>) -> Result<Option<Row>, StoreError> {
+        let client = self.client()?;
+        self.within(async { client.query_opt(&client.prepare_cached(sql).await?, values).await }).await
+    }
+
+    /// Runs a statement; gives how many rows it touched.
+    pub(super) async fn run(&self, sql: &str, values: Values<'_>) -> Result<u64, StoreError> {
+        let client = self.client()?;
+        self.within(async { client.execute(&client.prepare_cached(sql).await?, values).await }).await
+    }
+
+    /// Runs statements without values.
+    pub(super) async fn batch(&self, sql: &str) -> Result<(), StoreError> {
+        let client = self.client()?;
+        self.within(client.batch_execute(sql)).await
+    }
+
+    /// Begins to read, on one unchanging state of the tables.
+    pub(super) async fn begin_read(&self) -> Result<(), StoreError> {
+        // Sent together, answered together.
+        let begin = self.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        futures_util::future::try_join(begin, self.check()).await.map(|_| ())
+    }
+
+    /// Begins to write, alone: hosts that share a database take turns.
+    pub(super) async fn begin_write(&self) -> Result<(), StoreError> {
+        // Not READ WRITE: where the server's owner made transactions read-only, they stay so.
+        self.batch(&format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({LOCKS}, 1)"
+        ))
+        .await?;
+        self.check().await
+    }
+
+    /// Begins a step of the schema, alone.
+    pub(super) async fn begin_migration(&self) -> Result<(), StoreError> {
+        let limit = MIGRATION.as_millis();
+        self.batch(&format!(
+            "BEGIN; SET LOCAL statement_timeout = {limit}; SELECT pg_advisory_xact_lock({LOCKS}, 0)"
+        ))
+        .await
+    }
+
+    /// Lets statements take as long as a step of the schema may.
+    pub(super) fn patient(mut self) -> Self {
+        self.limit = MIGRATION + GRACE;
+        self
+    }
+
+    /// Gives the connection back; nothing is begun on it.
+    pub(super) fn release(mut self) {
+        self.client = None;
+    }
+
+    /// Another host may have brought the tables to a version that this one does not know.
+    async fn check(&self) -> Result<(), StoreError> {
+        let part = self.shared.part;
+        let row =
+            self.one("SELECT version FROM gatehouse.schema_version WHERE part = $1", &[&part.name]).await?;
+        part.check(row.try_get(0)?)
+    }
+
+    /// Ends a transaction: what was done is kept where the work succeeded, and only then.
+    pub(super) async fn end<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
+        match result {
+            Ok(value) => {
+                let shared = Arc::clone(&self.shared);
+                match self.commit().await {
+                    Kept::Yes => Ok(value),
+                    Kept::No(error) | Kept::Unknown(error) => Err(shared.fault(error)),
+                }
+            }
+            Err(error) => Err(self.fail(error).await),
+        }
+    }
+
+    /// Keeps what was done.
+    pub(super) async fn commit(mut self) -> Kept {
+        match self.batch("COMMIT").await {
+            Ok(()) => {
+                self.client = None;
+                Kept::Yes
+            }
+            Err(error) if error.is_lost() => Kept::Unknown(error),
+            Err(error) => Kept::No(error),
+        }
+    }
+
+    /// Drops what was done, and says why.
+    pub(super) async fn fail(mut self, error: StoreError) -> Fault {
+        if error.is_lost() {
+            // The others are to the same server; they would be found out one by one.
+            self.shared.forget();
+        } else if self.batch("ROLLBACK").await.is_ok() {
+            self.client = None;
+        }
+        if error.is_missing() {
+            self.shared.close();
+        }
+        self.shared.fault(error)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Some(client) = self.client.take() else { return };
+        // Given up in the middle: the connection leaves the pool, which makes room for another, and the server
+        // is told to stop.
+        let client = Object::take(client);
+        let (cancel, tls) = (client.cancel_token(), self.shared.connector());
+        let limit = self.shared.config.times.connect;
+        if let (Ok(runtime), Some(tls)) = (tokio::runtime::Handle::try_current(), tls) {
+            runtime.spawn(async move {
+                // A server that cannot be told ends the statement by its own clock.
+                let _ = tokio::time::timeout(limit, cancel.cancel_query(tls)).await;
+                drop(client);
+            });
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What every engine of the knowledge port must do, written once.
+//!
+//! Each behaviour is a function over a [`Fixture`](crate::engines::Fixture); [`behaviours!`] makes tests of all
+//! of them for one engine. One that is written and not listed there is dead code, which the lints refuse.
+
+pub(crate) mod index;
+pub(crate) mod lookup;
+pub(crate) mod meaning;
+pub(crate) mod patch;
+pub(crate) mod sample;
+pub(crate) mod scripts;
+pub(crate) mod search;
+pub(crate) mod upsert;
+
+/// Makes a test of each behaviour for an engine, named by its [`Fixture`](crate::engines::Fixture).
+macro_rules! behaviours {
+    ($fixture:ty) => {
+        $crate::behaviours::tests! { $fixture;
+            index {
+                indexing_twice_changes_nothing_and_says_so,
+                the_store_follows_the_folder,
+                flat_wikis_are_indexed,
+                a_file_that_cannot_be_read_keeps_its_page,
+                progress_is_told_to_the_end,
+                folders_outside_the_roots_are_denied_with_the_line_to_add,
+                without_a_folder_the_default_one_is_meant_and_may_be_touched,
+                two_folders_live_side_by_side_and_the_later_wins,
+                an_index_file_is_written_and_can_be_read,
+            }
+            lookup {
+                ids_and_titles_are_found_in_every_spelling,
+                near_titles_are_offered_and_never_taken,
+                an_edge_declared_from_both_ends_is_one_neighbour,
+                counts_and_health_are_told,
+            }
+            meaning {
+                a_page_without_a_word_of_the_question_is_found,
+                filters_count_before_the_nearest_are_taken,
+                a_model_that_is_down_stops_neither_indexing_nor_search_and_is_asked_again,
+                answers_that_do_not_fit_are_no_vectors,
+                a_page_that_the_model_refuses_does_not_hold_up_the_others,
+                only_a_change_of_what_is_embedded_is_embedded_again,
+                what_another_process_stores_and_removes_is_seen,
+                another_model_or_dimension_is_embedded_anew_and_going_back_costs_nothing,
+                two_hosts_may_index_one_database_at_once,
+                the_task_ends_with_the_graph,
+            }
+            patch {
+                a_page_and_its_file_change_together_and_survive_reopening,
+                the_same_values_touch_neither_file_nor_date,
+                a_file_that_changed_since_indexing_is_not_overwritten,
+                bad_input_leaves_everything_as_it_was,
+                wiki_dir_must_be_allowed_and_the_pages_own,
+                outside_the_roots_only_the_stored_page_changes,
+                #[cfg(unix)]
+                a_page_that_became_a_link_out_of_the_folder_is_not_followed,
+                edits_at_the_same_time_are_all_kept_or_refused,
+            }
+            sample {
+                every_page_and_every_link_of_the_sample_is_indexed,
+                the_sample_is_searched_with_and_without_filters,
+                every_page_of_the_sample_can_be_edited,
+            }
+            scripts {
+                a_page_that_is_named_comes_first_and_then_those_whose_names_begin_so,
+                a_beginning_that_many_names_have_tells_nothing,
+                other_scripts_are_found_in_parts_and_in_other_forms,
+            }
+            search {
+                words_are_found_in_other_forms_and_inside_names,
+                filters_count_before_the_limit,
+                equal_pages_come_in_the_order_of_their_ids,
+                any_text_may_be_asked,
+            }
+            upsert {
+                a_draft_becomes_a_page_once,
+                one_bad_draft_means_none_is_written,
+                a_page_without_a_file_is_patched_in_the_store,
+                indexing_leaves_pages_without_a_file_alone,
+            }
+        }
+    };
+}
+
+/// The tests themselves: each on a store of its own, or skipped where the engine's service is not here.
+macro_rules! tests {
+    ($fixture:ty; $($part:ident { $($(#[$attribute:meta])* $behaviour:ident,)+ })+) => {
+        $(mod $part {
+            #[allow(unused_imports)] // a fixture that is named by its whole path needs none
+            use super::*;
+            $(
+                $(#[$attribute])*
+                #[tokio::test]
+                async fn $behaviour() {
+                    if let Some(engine) = <$fixture as $crate::engines::Fixture>::fresh().await {
+                        $crate::behaviours::$part::$behaviour(engine).await;
+                    }
+                }
+            )+
+        })+
+    };
+}
+
+pub(crate) use {behaviours, tests};

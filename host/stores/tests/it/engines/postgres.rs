@@ -1,0 +1,43 @@
+//! PostgreSQL: a database of its own for each test, on a shared server where there is one.
+
+mod copying;
+mod encryption;
+mod server;
+mod state;
+mod trouble;
+
+use gatehouse_stores::{PostgresConfig, WikiKnowledge};
+
+use self::server::Database;
+use super::{Fixture, Setup};
+use crate::{behaviours::behaviours, support::clock};
+
+struct Postgres {
+    database: Database,
+}
+
+impl Fixture for Postgres {
+    const NAME: &'static str = "postgres";
+
+    async fn fresh() -> Option<Self> {
+        Some(Self { database: Database::fresh().await? })
+    }
+
+    fn open(&self, setup: Setup) -> WikiKnowledge {
+        graph_on(&self.database.url(), setup)
+    }
+
+    fn address(&self) -> String {
+        self.database.address()
+    }
+}
+
+fn graph_on(url: &str, setup: Setup) -> WikiKnowledge {
+    graph_with(PostgresConfig::parse(url).unwrap(), setup)
+}
+
+fn graph_with(server: PostgresConfig, Setup { roots, default_root, embedder }: Setup) -> WikiKnowledge {
+    WikiKnowledge::postgres(server, roots, default_root, clock(), embedder)
+}
+
+behaviours!(Postgres);

@@ -1,0 +1,151 @@
+//! What is found on a server: tables of another version, other encodings, no pgvector, other hosts at work.
+
+use gatehouse_core::{
+    outcome::FaultKind,
+    ports::{
+        Knowledge as _,
+        knowledge::{Filters, IndexOptions},
+    },
+};
+use gatehouse_stores::WikiRoots;
+
+use super::{Postgres, graph_on};
+use crate::{
+    embedder::TestEmbedder,
+    engines::{Fixture as _, Setup},
+    support::{House, counts, index, page},
+};
+
+async fn house() -> Option<House<Postgres>> {
+    Some(House::small(Postgres::fresh().await?))
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_not_touched() {
+    let Some(house) = house().await else { return };
+    let database = &house.engine.database;
+    let old = house.open();
+    index(&old, &house.wiki()).await;
+    database.run("UPDATE gatehouse.schema_version SET version = 99 WHERE part = 'knowledge'").await;
+    // A host that was there before the change, and one that comes after it.
+    for graph in [&old, &house.open()] {
+        let faults = [
+            graph.search("yeast", &Filters::default(), 5).await.unwrap_err(),
+            graph.index(Some(house.wiki()), IndexOptions::default(), &|_, _| {}).await.unwrap_err(),
+            graph.health().await.unwrap_err(),
+        ];
+        for fault in faults {
+            assert_eq!(fault.kind, FaultKind::Unavailable);
+            assert!(fault.message.contains("version 99, newer than 1"), "{fault:?}");
+            assert!(fault.hint.unwrap().contains("Update gatehouse") && !fault.retryable);
+        }
+    }
+    assert_eq!(database.number("SELECT count(*) FROM gatehouse.page").await, 5);
+}
+
+#[tokio::test]
+async fn tables_that_are_gone_are_made_again() {
+    let Some(house) = house().await else { return };
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    house.engine.database.run("DROP SCHEMA gatehouse CASCADE").await;
+    assert!(graph.stats().await.is_err());
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (5, 0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_hold_every_text_is_refused() {
+    let Some(house) = house().await else { return };
+    let latin = "ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0";
+    let database = house.engine.database.beside(latin).await;
+    let graph = graph_on(&database.url(), Setup::of(WikiRoots::Any));
+    let fault = graph.stats().await.unwrap_err();
+    assert!(fault.message.contains("LATIN1") && fault.hint.unwrap().contains("UTF8"));
+}
+
+#[tokio::test]
+async fn without_pgvector_words_find_pages_and_health_says_what_is_missing() {
+    let Some(house) = house().await else { return };
+    let database = &house.engine.database;
+    // A user who may make neither schemas nor extensions, in a schema that is its own.
+    let role = format!("{}_user", database.name);
+    database.run(&format!("CREATE ROLE {role} LOGIN; CREATE SCHEMA gatehouse AUTHORIZATION {role}")).await;
+    let url = database.url().replace("gatehouse@", &format!("{role}@"));
+    let setup = Setup { embedder: Some(TestEmbedder::new("test/one", 64)), ..Setup::of(WikiRoots::Any) };
+    let graph = graph_on(&url, setup.clone());
+    assert_eq!(counts(&index(&graph, &house.wiki()).await).0, 5);
+    let found = graph.search("yeast", &Filters::default(), 5).await.unwrap();
+    assert!(!found.hits.is_empty());
+    assert!(found.note.unwrap().starts_with("Found by words alone: the database has no extension 'vector'"));
+    let embedding = graph.health().await.unwrap().embedding.unwrap();
+    assert_eq!(embedding.waiting, 5);
+    assert!(embedding.failing.unwrap().contains("CREATE EXTENSION vector"));
+    // Once it is there it is used, without a restart.
+    database.run("CREATE SCHEMA other; CREATE EXTENSION vector SCHEMA other").await;
+    database.run(&format!("GRANT USAGE ON SCHEMA other TO {role}")).await;
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
+    let embedding = graph.health().await.unwrap().embedding.unwrap();
+    assert_eq!((embedding.waiting, embedding.failing), (0, None));
+    drop(graph);
+    database.run(&format!("DROP OWNED BY {role} CASCADE; DROP ROLE {role}")).await;
+}
+
+#[tokio::test]
+async fn a_user_without_rights_hears_which_are_missing() {
+    let Some(house) = house().await else { return };
+    let database = &house.engine.database;
+    let role = format!("{}_guest", database.name);
+    database.run(&format!("CREATE ROLE {role} LOGIN")).await;
+    let graph =
+        graph_on(&database.url().replace("gatehouse@", &format!("{role}@")), Setup::of(WikiRoots::Any));
+    let fault = graph.stats().await.unwrap_err();
+    assert!(fault.message.contains("the user may not do that"), "{fault:?}");
+    assert!(fault.hint.unwrap().contains("CREATE on the database"));
+    drop(graph);
+    database.run(&format!("DROP ROLE {role}")).await;
+}
+
+#[tokio::test]
+async fn what_the_server_has_no_sign_for_is_asked_for_all_the_same() {
+    let Some(house) = house().await else { return };
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    let domain = Filters { domains: vec!["A\0B".into()], ..Filters::default() };
+    assert_eq!(graph.search("yeast\0dough", &domain, 5).await.unwrap().hits, []);
+    assert!(!graph.search("yeast\0dough", &Filters::default(), 5).await.unwrap().hits.is_empty());
+    assert_eq!(graph.neighbours("Principle/\0").await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn two_hosts_that_start_and_write_together_take_turns() {
+    let Some(house) = house().await else { return };
+    let houses: Vec<_> = (0..4)
+        .map(|_| {
+            let (graph, wiki) = (house.open(), house.wiki());
+            tokio::spawn(async move { index(&graph, &wiki).await })
+        })
+        .collect();
+    let mut added = 0;
+    for host in houses {
+        let report = host.await.unwrap();
+        assert_eq!(report.added + report.unchanged, 5, "{report:?}");
+        added += report.added;
+    }
+    assert_eq!((added, house.open().stats().await.unwrap().pages), (5, 5));
+}
+
+#[tokio::test]
+async fn texts_of_any_length_are_stored_and_found() {
+    let Some(house) = house().await else { return };
+    let title = "Long ".repeat(5_000);
+    let target = "x".repeat(5_000);
+    let words: String = (0..200_000).map(|n| format!("word{n} ")).collect();
+    let text =
+        format!("# Principle: {title}\n[[domain::{target}]] [[related::Principle:{target}]]\n{words}\n");
+    house.write("principles/Acme_Long.md", &text);
+    let graph = house.open();
+    assert_eq!(counts(&index(&graph, &house.wiki()).await).0, 6);
+    let hits = graph.search("word7", &Filters::default(), 1).await.unwrap().hits;
+    assert_eq!(hits[0].page.id, "Principle/Acme_Long");
+    assert_eq!(page(&graph, title.trim()).await.id, "Principle/Acme_Long");
+}

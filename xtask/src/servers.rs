@@ -1,0 +1,119 @@
+//! Servers that the tests share: started for one run on ports of their own, ended with it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+use crate::tools;
+
+/// The user `nobody`: PostgreSQL refuses to run as root.
+#[cfg(unix)]
+const NOBODY: u32 = 65534;
+
+/// A server that is running; it ends, and its folder goes, when this is dropped.
+pub(crate) struct Server {
+    process: Child,
+    folder: PathBuf,
+    /// What the tests find in their environment.
+    pub(crate) told: Vec<(&'static str, OsString)>,
+}
+
+impl Server {
+    /// PostgreSQL with pgvector, and an administrator who needs no password from this machine.
+    pub(crate) fn postgres() -> Result<Self> {
+        let programs = tools::POSTGRES.programs()?;
+        let folder = std::env::temp_dir().join(format!("gatehouse-postgres-{}", std::process::id()));
+        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let started = start_postgres(&programs, &folder);
+        if started.is_err() {
+            let _ = fs::remove_dir_all(&folder);
+        }
+        let (process, port) = started?;
+        let url = format!("postgres://gatehouse@127.0.0.1:{port}/postgres");
+        let told = vec![
+            ("GATEHOUSE_TEST_POSTGRES", url.into()),
+            ("GATEHOUSE_TEST_PG_BIN", programs.into_os_string()),
+        ];
+        Ok(Self { process, folder, told })
+    }
+}
+
+fn start_postgres(programs: &Path, folder: &Path) -> Result<(Child, u16)> {
+    hand_over(folder)?;
+    let data = folder.join("data");
+    let mut initdb = as_nobody(&programs.join("initdb"));
+    initdb.arg("-D").arg(&data).args(["-U", "gatehouse", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]);
+    process::output(initdb.args(["--no-sync", "--wal-segsize=1"]))?;
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut command = as_nobody(&programs.join("postgres"));
+    command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-h", "127.0.0.1"]);
+    // Nothing here has to survive a power cut.
+    for setting in ["unix_socket_directories=", "fsync=off", "synchronous_commit=off", "full_page_writes=off"]
+    {
+        command.args(["-c", setting]);
+    }
+    let mut process =
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("cannot start postgres")?;
+    let log = process.stderr.take().context("postgres has no log")?;
+    let mut lines = BufReader::new(log).lines().map_while(Result::ok);
+    let mut seen = Vec::new();
+    for line in lines.by_ref() {
+        if line.contains("ready to accept connections") {
+            // A log that nobody reads would stop the server.
+            std::thread::spawn(move || lines.for_each(drop));
+            return Ok((process, port));
+        }
+        seen.push(line);
+    }
+    let _ = process.wait();
+    bail!("postgres did not start:\n{}", seen.join("\n"))
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // An interrupt: it ends its clients and then itself, and leaves nothing in shared memory.
+        let pid = self.process.id().to_string();
+        if !process::succeeds(process::command("kill").args(["-INT", &pid])) {
+            let _ = self.process.kill();
+        }
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether this process is root's, whose servers run as somebody else.
+pub(crate) fn is_root() -> bool {
+    #[cfg(unix)]
+    let uid = fs::metadata("/proc/self").map(|about| std::os::unix::fs::MetadataExt::uid(&about)).ok();
+    #[cfg(not(unix))]
+    let uid: Option<u32> = None;
+    uid == Some(0)
+}
+
+/// A program that runs as nobody where we are root.
+fn as_nobody(program: &Path) -> Command {
+    let mut command = process::command(program);
+    command.current_dir(std::env::temp_dir());
+    #[cfg(unix)]
+    if is_root() {
+        use std::os::unix::process::CommandExt;
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+/// Gives a new folder to nobody, where we are root.
+fn hand_over(folder: &Path) -> Result<()> {
+    #[cfg(unix)]
+    if is_root() {
+        std::os::unix::fs::chown(folder, Some(NOBODY), Some(NOBODY))
+            .with_context(|| format!("cannot hand over {}", folder.display()))?;
+    }
+    Ok(())
+}
