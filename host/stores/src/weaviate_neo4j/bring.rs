@@ -20,6 +20,7 @@ use super::{
     config::Timing,
     embedding::{Embedding, Space},
     neo4j::{Neo4j, Pending, Stage, State},
+    vectors::Vectors,
     weaviate::{Found, MAIN, Object, STAND_IN, Weaviate},
 };
 
@@ -192,7 +193,10 @@ impl Bringer {
             let pending = self.neo4j.pending(&after, vectors && model_answers).await?;
             let Some(last) = pending.last() else { return Ok(left) };
             after = last.key.clone();
-            let brought = self.batch(stage, space, pending, vectors && model_answers).await?;
+            let batch = (pending, vectors && model_answers);
+            let Some(brought) = self.batch(stage, space, batch, claim).await? else {
+                return Ok(Left::Elsewhere);
+            };
             model_answers = brought.model_answers;
             if let Some(why) = brought.why {
                 left = Left::Some(why);
@@ -204,9 +208,9 @@ impl Bringer {
         &self,
         stage: Stage,
         space: &Space,
-        pending: Vec<Pending>,
-        vectors: bool,
-    ) -> Result<Brought, Fault> {
+        (pending, vectors): (Vec<Pending>, bool),
+        claim: &mut Claim,
+    ) -> Result<Option<Brought>, Fault> {
         let (mut pages, mut done) = (Vec::new(), Vec::new());
         let stand_in = stage == Stage::Copy || stage == Stage::Fill;
         for one in pending {
@@ -221,25 +225,22 @@ impl Bringer {
                 }
             }
         }
-        let mut brought = Brought { model_answers: vectors, why: None };
-        let mut embedded = vec![None; pages.len()];
-        if vectors
-            && let Space::Of(kind) = space
-            && !pages.is_empty()
-        {
-            let records: Vec<_> = pages.iter().map(|(_, page)| page).collect();
-            match self.embedding.pages(&records, kind).await {
-                Ok(made) => embedded = made,
-                Err(fault) => {
-                    tracing::warn!(%fault, "pages are brought without vectors for now");
-                    brought = Brought { model_answers: false, why: Some(fault.message) };
-                }
-            }
+        let of = match space {
+            Space::Of(kind) if vectors => Vectors::of(&self.neo4j, &self.embedding, kind, &pages).await?,
+            _ => Vectors::none(pages.len()),
+        };
+        if let Some(fault) = &of.why {
+            tracing::warn!(%fault, "pages are brought without vectors for now");
+        }
+        let mut brought = Brought { model_answers: of.answers, why: of.why.map(|fault| fault.message) };
+        // Models may take their time, and the claim may have gone to another host meanwhile.
+        if !self.keep(claim).await? {
+            return Ok(None);
         }
         let (pages, objects) = cut(pages).await?;
         let again = if stand_in { Some(objects.clone()) } else { None };
-        let with_vectors =
-            objects.into_iter().zip(&embedded).map(|(object, vector)| (object, vector.as_deref()));
+        let vectors = of.of.iter().map(|vector| vector.as_ref().and_then(|vector| vector.as_deref()));
+        let with_vectors = objects.into_iter().zip(vectors);
         let mut refused = self.weaviate.bring(MAIN, with_vectors.collect()).await?;
         if let Some(objects) = again {
             let bare = objects.into_iter().map(|object| (object, None)).collect();
@@ -249,23 +250,18 @@ impl Bringer {
             tracing::warn!(page = key, why, pages = refused.len(), "Weaviate refused pages");
             brought.why = Some(format!("Weaviate refused page '{key}': {why}"));
         }
-        let taken = pages.into_iter().filter(|(key, _)| !refused.iter().any(|(other, _)| other == key));
-        let taken = taken.map(|(key, hash)| (key, Some(hash)));
         // Without a model there is no vector to wait for; with one that does not answer there is.
-        let waits = stage != Stage::Copy
-            && match space {
-                Space::None => false,
-                Space::Unknown(_) => true,
-                Space::Of(_) => !brought.model_answers,
-            };
+        let wanted = stage != Stage::Copy && !matches!(space, Space::None);
         let mut text_only = Vec::new();
-        if waits {
-            text_only.extend(taken)
-        } else {
-            done.extend(taken)
+        for ((key, hash), vector) in pages.into_iter().zip(of.of) {
+            if refused.iter().any(|(other, _)| *other == key) {
+                continue;
+            }
+            let list = if wanted && vector.is_none() { &mut text_only } else { &mut done };
+            list.push((key, Some(hash)));
         }
         self.neo4j.brought(done, text_only).await?;
-        Ok(brought)
+        Ok(Some(brought))
     }
 }
 

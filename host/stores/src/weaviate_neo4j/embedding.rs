@@ -12,10 +12,8 @@ use gatehouse_core::{
         Embedder,
         embed::{EmbedFor, Vector},
     },
-    search::embedded::{RECIPE, embedded_text},
+    search::embedded::RECIPE,
 };
-
-use crate::wiki::record::Record;
 
 /// A text that most models have something to say about: its vector tells the dimension.
 const PROBE: &str = "knowledge";
@@ -84,10 +82,12 @@ impl Embedding {
         }
     }
 
-    /// The vectors of pages, all of this kind; a fault where the model makes others by now.
-    pub(super) async fn pages(&self, pages: &[&Record], space: &str) -> Result<Vec<Vector>, Fault> {
-        let text = |page: &&Record| embedded_text(&page.title, &page.overview, &page.domains, &page.content);
-        let vectors = self.ask(pages.iter().map(text).collect(), EmbedFor::Document).await?;
+    /// The vectors of texts, all of this kind; a fault where the model makes others by now.
+    pub(super) async fn texts(&self, texts: Vec<String>, space: &str) -> Result<Vec<Vector>, Fault> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let vectors = self.ask(texts, EmbedFor::Document).await?;
         if let (Some(vector), Some(model)) = (vectors.iter().flatten().next(), &self.model)
             && named(model.as_ref(), vector.len()) != space
         {

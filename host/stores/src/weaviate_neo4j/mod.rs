@@ -12,6 +12,7 @@ mod embedding;
 mod half;
 mod neo4j;
 mod search;
+mod vectors;
 mod weaviate;
 mod words;
 
@@ -34,7 +35,7 @@ use self::{
     background::Background,
     bring::{Bringer, Left},
     embedding::Embedding,
-    neo4j::{Neo4j, SCHEMA, State},
+    neo4j::{Neo4j, SCHEMA, Stage, State},
     search::{Outcome, Search},
     weaviate::Weaviate,
 };
@@ -90,7 +91,7 @@ impl WeaviateNeo4jEngine {
         self.background.look(BEFORE_SEARCHING).await?;
         let state = self.neo4j.state().await?.unwrap_or(before);
         if state.waiting == 0 {
-            if state.queued > 0 {
+            if state.queued > 0 && self.background.failing().is_none() {
                 self.background.ask();
             }
             return Ok(state);
@@ -143,7 +144,7 @@ impl Engine for WeaviateNeo4jEngine {
     async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
         self.neo4j.checked().await?;
         let Some(state) = self.neo4j.state().await? else { return Ok(SearchResult::default()) };
-        let state = self.settled(state).await?;
+        let mut state = self.settled(state).await?;
         let found = match self.found(&state, (query, filters, limit)).await {
             Ok(found) => found,
             // Its collection may be gone: a pass makes it anew, or says why Weaviate cannot be asked.
@@ -151,14 +152,17 @@ impl Engine for WeaviateNeo4jEngine {
                 if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
                     return Err(fault);
                 }
-                let state = self.neo4j.state().await?.unwrap_or(state);
+                state = self.neo4j.state().await?.unwrap_or(state);
                 self.found(&state, (query, filters, limit)).await?
             }
         };
-        if found.other_space {
-            self.background.ask();
+        // Vectors that were kept, or few, are there soon; a rebuild that is under way is not waited for.
+        if !found.other_space || state.stage != Stage::Steady || self.background.failing().is_some() {
+            return Ok(found.result);
         }
-        Ok(found.result)
+        self.background.wait(BEFORE_SEARCHING).await;
+        let state = self.neo4j.state().await?.unwrap_or(state);
+        Ok(self.found(&state, (query, filters, limit)).await?.result)
     }
 
     async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault> {

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::{
     Fault,
     page::{Filters, Hit, SearchResult},
-    search::{NameQuery, Named, POOL, Query, Ranked, Scored, fuse},
+    search::{NameQuery, Named, POOL, Query, Ranked, Scored, fuse, script::Stretch},
 };
 use tokio::task::JoinSet;
 
@@ -39,6 +39,8 @@ pub(super) struct Search<'a> {
 struct Word {
     text: String,
     terms: Vec<String>,
+    /// Whether a page that holds it holds all of these, and not only any.
+    all: bool,
 }
 
 /// What was found, and whether the model makes other vectors than those that are there.
@@ -100,9 +102,7 @@ impl Search<'_> {
         let mut notes = Vec::new();
         match meaning {
             Meaning::Failed(why) => notes.push(words_alone(why)),
-            Meaning::OtherSpace => {
-                notes.push(words_alone("the pages get their vectors from another model now"))
-            }
+            Meaning::OtherSpace => notes.push(waiting_note(self.state.pages as usize)),
             Meaning::Vector(_) | Meaning::None => {}
         }
         let State { waiting, queued, .. } = self.state;
@@ -170,13 +170,12 @@ impl Search<'_> {
         let (by_words, by_meaning, by_name) = tokio::try_join!(
             self.by_words(terms, narrowed, pool),
             self.by_meaning(vector, narrowed, pool),
-            self.neo4j.titled(&name, filters),
+            self.neo4j.called(&name, filters),
         )?;
         let (mut by_words, mut by_meaning): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (by_words.into_iter().collect(), by_meaning.into_iter().collect());
-        let titles: BTreeMap<String, Named> =
-            by_name.into_iter().map(|(key, title)| (key, name.matches(&title))).collect();
-        let keys: BTreeSet<&String> = by_words.keys().chain(by_meaning.keys()).chain(titles.keys()).collect();
+        let keys: BTreeSet<&String> =
+            by_words.keys().chain(by_meaning.keys()).chain(by_name.keys()).collect();
         let without = |known: &BTreeMap<String, f64>| -> Vec<String> {
             keys.iter().filter(|key| !known.contains_key(**key)).map(|key| (*key).clone()).collect()
         };
@@ -193,7 +192,7 @@ impl Search<'_> {
         by_words.extend(words);
         by_meaning.extend(meaning);
         let scored = |key: String| Scored {
-            name: titles.get(&key).copied().unwrap_or(Named::No),
+            name: by_name.get(&key).copied().unwrap_or(Named::No),
             bm25: by_words.get(&key).copied().unwrap_or_default(),
             cosine: by_meaning.get(&key).map(|cosine| *cosine as f32),
             key,
@@ -230,10 +229,10 @@ impl Search<'_> {
         let mut words = words.into_iter().enumerate();
         loop {
             let next = if asked.len() < AT_ONCE { words.next() } else { None };
-            if let Some((place, Word { text, terms })) = next {
+            if let Some((place, Word { text, terms, all })) = next {
                 let (weaviate, collection) = (Arc::clone(self.weaviate), self.collection());
                 asked.spawn(async move {
-                    let holds = !terms.is_empty() && weaviate.holds(collection, &terms).await?;
+                    let holds = !terms.is_empty() && weaviate.holds(collection, &terms, all).await?;
                     Ok((!holds).then_some((place, text)))
                 });
                 continue;
@@ -255,9 +254,12 @@ async fn cut(query: Query) -> Result<(Vec<Word>, Vec<String>), Fault> {
         let Query { words, joined, stretches } = query;
         let mut cut = words::cut(&[words.as_slice(), joined.as_slice()].concat())?;
         let joined = cut.split_off(words.len());
-        let words = words.into_iter().zip(cut).map(|(text, terms)| Word { text, terms });
-        let stretches =
-            stretches.into_iter().map(|stretch| Word { text: stretch.text, terms: stretch.pieces });
+        let words = words.into_iter().zip(cut).map(|(text, terms)| Word { text, terms, all: false });
+        let stretches = stretches.into_iter().map(|Stretch { text, pieces, any, .. }| Word {
+            text,
+            terms: pieces,
+            all: !any,
+        });
         let words: Vec<Word> = words.chain(stretches).collect();
         let mut seen = BTreeSet::new();
         let terms = words.iter().flat_map(|word| &word.terms).chain(joined.iter().flatten());

@@ -9,6 +9,7 @@ mod read;
 mod rows;
 mod schema;
 mod transaction;
+mod vectors;
 mod write;
 
 use std::{
@@ -22,6 +23,7 @@ use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind};
 pub(super) use queue::{Pending, Stage, State};
 pub(super) use schema::SCHEMA;
 use transaction::{Statement, Transaction, cypher};
+pub(super) use vectors::Kept;
 
 use super::{
     config::{Timing, WeaviateNeo4jConfig},

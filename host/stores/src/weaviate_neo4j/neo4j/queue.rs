@@ -46,6 +46,8 @@ pub(in super::super) struct State {
     pub(in super::super) bare: bool,
     /// How far a rebuild is.
     pub(in super::super) stage: Stage,
+    /// Pages there are.
+    pub(in super::super) pages: u32,
     /// Pages that search by words does not see as they are.
     pub(in super::super) waiting: u32,
     /// Those, pages that lack their vector alone, and pages that have yet to come from the stand-in.
@@ -93,6 +95,7 @@ impl Neo4j {
                      count(w.key) AS queued",
             );
             let rows = transaction.rows(statement).await?;
+            let pages = transaction.count(cypher("MATCH (p:WikiPage) RETURN count(p) AS n")).await?;
             transaction.rollback().await;
             let state = |row: &Row| {
                 Ok::<_, Trouble>(State {
@@ -100,6 +103,7 @@ impl Neo4j {
                     space: row.get("space")?,
                     bare: row.get("bare")?,
                     stage: Stage::of(row.get::<Option<String>>("stage")?.as_deref()),
+                    pages,
                     waiting: row.get("waiting")?,
                     queued: row.get("queued")?,
                 })

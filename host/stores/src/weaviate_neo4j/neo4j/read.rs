@@ -8,7 +8,7 @@ use std::{
 use gatehouse_core::{
     Fault,
     page::{Filters, Neighbour, Page, PageType, Statistics, Unresolved},
-    search::NameQuery,
+    search::{NameQuery, Named, POOL},
 };
 
 use super::{
@@ -17,8 +17,22 @@ use super::{
 };
 use crate::wiki::{ids, record::Record};
 
-/// Names that begin with the question are candidates up to this many.
-const NAMED: i64 = 50;
+/// A statement that finds pages by one of their names.
+macro_rules! named_by {
+    ($name:literal) => {
+        concat!(
+            "MATCH (p:WikiPage) WHERE p.",
+            $name,
+            " >= $from AND p.",
+            $name,
+            " < $to AND ($any_type OR p.type IN $types)
+               AND ($any_domain OR EXISTS { MATCH (p)-[:IN_DOMAIN]->(d:WikiDomain) WHERE d.key IN $domains })
+             RETURN p.key AS key, p.",
+            $name,
+            " AS name ORDER BY name, key LIMIT $limit"
+        )
+    };
+}
 
 impl Neo4j {
     /// The page that an id or a title names. An id is preferred to a title; of several pages with one title the
@@ -117,30 +131,37 @@ impl Neo4j {
         .await
     }
 
-    /// Keys and titles of the pages whose title is this name or begins with it.
-    pub(in super::super) async fn titled(
+    /// The pages that the question names, or whose names begin with it: title, id, and id without its type. A
+    /// beginning that more than [`POOL`] names have tells nothing.
+    pub(in super::super) async fn called(
         self: &Arc<Self>,
         name: &NameQuery,
         filters: &Filters,
-    ) -> Result<Vec<(String, String)>, Fault> {
+    ) -> Result<BTreeMap<String, Named>, Fault> {
         let Some((from, to)) = name.range().map(|(from, to)| (rows::indexed(from), to)) else {
-            return Ok(Vec::new());
+            return Ok(BTreeMap::new());
         };
         let types: Vec<String> = filters.page_types.iter().map(|kind| kind.as_str().to_owned()).collect();
         let domains: Vec<String> = filters.domains.iter().map(|domain| domain_key(domain)).collect();
+        let name = name.clone();
         self.reading(move |mut transaction| async move {
-            let statement = cypher(
-                "MATCH (p:WikiPage) WHERE p.name_key >= $from AND p.name_key < $to
-                   AND ($any_type OR p.type IN $types)
-                   AND ($any_domain OR EXISTS { MATCH (p)-[:IN_DOMAIN]->(d:WikiDomain) WHERE d.key IN $domains })
-                 RETURN p.key AS key, p.title AS title ORDER BY p.name_key, p.id LIMIT $limit",
-            );
-            let statement = statement.with("from", from).with("to", to).with("limit", NAMED);
-            let statement = statement.with("any_type", types.is_empty()).with("types", types);
-            let statement = statement.with("any_domain", domains.is_empty()).with("domains", domains);
-            let rows = transaction.rows(statement).await?;
+            let mut pages = BTreeMap::new();
+            for statement in [named_by!("name_title"), named_by!("name_id"), named_by!("name_stem")] {
+                let statement = cypher(statement).with("from", from.clone()).with("to", to.clone());
+                let statement = statement.with("any_type", types.is_empty()).with("types", types.clone());
+                let statement =
+                    statement.with("any_domain", domains.is_empty()).with("domains", domains.clone());
+                for row in transaction.rows(statement.with("limit", POOL as i64 + 1)).await? {
+                    let matched = name.matches_key(&row.get::<String>("name")?);
+                    let best = pages.entry(row.get("key")?).or_insert(matched);
+                    *best = matched.min(*best);
+                }
+            }
             transaction.rollback().await;
-            rows.iter().map(|row| Ok((row.get("key")?, row.get("title")?))).collect()
+            if pages.len() > POOL {
+                pages.retain(|_, name| *name == Named::Exact);
+            }
+            Ok(pages)
         })
         .await
     }

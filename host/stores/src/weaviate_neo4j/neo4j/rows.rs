@@ -42,7 +42,9 @@ pub(super) fn properties(record: &Record) -> Result<Parameters, Trouble> {
         ("type", record.page_type.as_str().into()),
         ("title", record.title.clone().into()),
         ("title_key", key(&record.title).into()),
-        ("name_key", indexed(&name_key(&record.title)).into()),
+        ("name_title", indexed(&name_key(&record.title)).into()),
+        ("name_id", indexed(&name_key(&record.id)).into()),
+        ("name_stem", indexed(&name_key(stem(&record.id))).into()),
         ("overview", record.overview.clone().into()),
         ("content", record.content.clone().into()),
         ("domains", record.domains.clone().into()),
@@ -52,6 +54,11 @@ pub(super) fn properties(record: &Record) -> Result<Parameters, Trouble> {
         ("root", origin.map(|origin| origin.root.clone()).into()),
         ("file", origin.map(|origin| origin.file.clone()).into()),
     ]))
+}
+
+/// An id without its type.
+fn stem(id: &str) -> &str {
+    id.split_once('/').map_or(id, |(_, stem)| stem)
 }
 
 /// The links of a page, one row for each.

@@ -5,6 +5,7 @@
 //! (:WikiPage {key, id, title, …})-[:LINKS {edge, target, position, kept, inverse}]->(:WikiPage)
 //!                                -[:LINKS {…}]->(:WikiMissing {key})     a target that does not exist
 //!                                -[:IN_DOMAIN]->(:WikiDomain {key})
+//! (:WikiVector {id, page, digest, numbers})   a page's vector of one model
 //! (:WikiWaiting {key, hash})      a page that Weaviate has not seen as it is now; no hash: it is gone
 //! (:WikiState {name, schema, …})  one node
 //! ```
@@ -27,7 +28,11 @@ const STEPS: [&[&str]; SCHEMA as usize] = [&[
     "CREATE CONSTRAINT wiki_waiting_key IF NOT EXISTS FOR (w:WikiWaiting) REQUIRE w.key IS UNIQUE",
     "CREATE CONSTRAINT wiki_state_name IF NOT EXISTS FOR (s:WikiState) REQUIRE s.name IS UNIQUE",
     "CREATE INDEX wiki_page_title IF NOT EXISTS FOR (p:WikiPage) ON (p.title_key)",
-    "CREATE INDEX wiki_page_name IF NOT EXISTS FOR (p:WikiPage) ON (p.name_key)",
+    "CREATE INDEX wiki_page_name IF NOT EXISTS FOR (p:WikiPage) ON (p.name_title)",
+    "CREATE INDEX wiki_page_name_id IF NOT EXISTS FOR (p:WikiPage) ON (p.name_id)",
+    "CREATE INDEX wiki_page_name_stem IF NOT EXISTS FOR (p:WikiPage) ON (p.name_stem)",
+    "CREATE CONSTRAINT wiki_vector_id IF NOT EXISTS FOR (v:WikiVector) REQUIRE v.id IS UNIQUE",
+    "CREATE INDEX wiki_vector_page IF NOT EXISTS FOR (v:WikiVector) ON (v.page)",
     "CREATE INDEX wiki_page_root IF NOT EXISTS FOR (p:WikiPage) ON (p.root)",
 ]];
 

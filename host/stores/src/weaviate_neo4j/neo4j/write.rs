@@ -252,6 +252,7 @@ impl Transaction {
             "MATCH (p:WikiPage)<-[l:LINKS]-(o:WikiPage) WHERE p.key IN $keys AND NOT o.key IN $keys
              MERGE (m:WikiMissing {key: p.key}) CREATE (o)-[k:LINKS]->(m) SET k = properties(l) DELETE l",
             "MATCH (p:WikiPage) WHERE p.key IN $keys DETACH DELETE p",
+            "MATCH (v:WikiVector) WHERE v.page IN $keys DELETE v",
             "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.hash = null, w.text = false, w.seen = false",
         ] {
             self.run(cypher(statement).with("keys", keys.clone())).await?;

@@ -129,7 +129,7 @@ fn class(collection: Collection, graph: &str) -> Value {
             kept("title"), kept("overview"), kept("content"), kept("hash"),
             property("domains", "text[]", "word", false, false),
             words("title_words"), words("overview_words"), words("domain_words"), words("content_words"),
-            words("pieces"),
+            property("pieces", "text", "whitespace", true, true),
         ],
     })
 }

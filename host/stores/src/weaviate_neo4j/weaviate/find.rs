@@ -72,10 +72,8 @@ impl Weaviate {
         narrowed: &Where,
         limit: usize,
     ) -> Result<Vec<(String, f64)>, Fault> {
-        let bm25 =
-            Value::Object(vec![("query", Value::Text(words.join(" "))), ("properties", Value::texts(WORDS))]);
         let read = |row: &Json| row.pointer("/_additional/score")?.as_str()?.parse().ok();
-        let ask = Ask { by: ("bm25", bm25), fields: "key _additional{score}", read };
+        let ask = Ask { by: ("bm25", bm25(words)), fields: "key _additional{score}", read };
         self.best(collection, ask, narrowed, limit).await
     }
 
@@ -94,19 +92,31 @@ impl Weaviate {
         self.best(collection, ask, narrowed, limit).await
     }
 
-    /// Whether any page holds any of these words.
+    /// Whether any page holds any of these words; with `all`, whether one holds all of them, as pieces.
     pub(in super::super) async fn holds(
         &self,
         collection: Collection,
         words: &[String],
+        all: bool,
     ) -> Result<bool, Fault> {
-        let bm25 =
-            Value::Object(vec![("query", Value::Text(words.join(" "))), ("properties", Value::texts(WORDS))]);
-        let get = Get {
-            collection: collection.0,
-            arguments: vec![("bm25", bm25), ("limit", Value::Number(1))],
-            fields: "key",
+        let by = if all {
+            let piece = |piece: &String| {
+                Value::Object(vec![
+                    ("path", Value::texts(["pieces"])),
+                    ("operator", Value::Word("Equal")),
+                    ("valueText", Value::Text(piece.clone())),
+                ])
+            };
+            let pieces = words.iter().map(piece).collect();
+            (
+                "where",
+                Value::Object(vec![("operator", Value::Word("And")), ("operands", Value::List(pieces))]),
+            )
+        } else {
+            ("bm25", bm25(words))
         };
+        let arguments = vec![by, ("limit", Value::Number(1))];
+        let get = Get { collection: collection.0, arguments, fields: "key" };
         Ok(!self.get(collection, &get).await?.is_empty())
     }
 
@@ -173,6 +183,10 @@ impl Weaviate {
         }
         Ok(answer)
     }
+}
+
+fn bm25(words: &[String]) -> Value {
+    Value::Object(vec![("query", Value::Text(words.join(" "))), ("properties", Value::texts(WORDS))])
 }
 
 #[cfg(test)]

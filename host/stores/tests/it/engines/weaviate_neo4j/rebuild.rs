@@ -15,15 +15,16 @@ use tokio::sync::Semaphore;
 
 use super::{WeaviateNeo4j, house, seen};
 use crate::{
+    embedder::TestEmbedder,
     engines::{Fixture as _, Setup},
-    support::{House, Words, index},
+    support::{House, index},
 };
 
 const SOON: Duration = Duration::from_secs(20);
 
 /// A model that embeds pages only when it is let.
 struct Held {
-    model: Words,
+    model: Arc<TestEmbedder>,
     /// One permit for each batch.
     let_go: Semaphore,
     began: Semaphore,
@@ -31,7 +32,7 @@ struct Held {
 
 impl Held {
     fn named(name: &'static str, dimension: usize) -> Arc<Self> {
-        let model = Words::named(name, dimension);
+        let model = TestEmbedder::new(name, dimension);
         Arc::new(Self { model, let_go: Semaphore::new(0), began: Semaphore::new(0) })
     }
 }
@@ -62,14 +63,14 @@ fn collection(name: &str, objects: usize, vectors: usize) -> (String, usize, usi
 #[tokio::test]
 async fn words_find_every_page_while_vectors_are_made_anew() {
     let Some(house) = house().await else { return };
-    index(&with(&house, Arc::new(Words::default())), &house.wiki()).await;
+    index(&with(&house, TestEmbedder::new("test/one", 64)), &house.wiki()).await;
     assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
 
     let held = Held::named("test/other", 16);
     let graph = with(&house, Arc::clone(&held) as _);
     let (pages, note) = seen(&graph).await.unwrap();
     assert_eq!(pages, 5);
-    assert!(note.unwrap().starts_with("Found by words alone: "));
+    assert_eq!(note.unwrap(), "5 pages have no vectors yet and are found by their words alone.");
     held.began.acquire().await.unwrap().forget();
     // The stand-in serves; the collection is new and still empty.
     assert_eq!(
@@ -81,21 +82,21 @@ async fn words_find_every_page_while_vectors_are_made_anew() {
     assert!(graph.settle(SOON).await);
     assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
-    let found = graph.search("microbe", &Default::default(), 5).await.unwrap();
+    let found = graph.search("leaven", &Default::default(), 5).await.unwrap();
     assert_eq!((found.hits[0].page.id.as_str(), found.note), ("Principle/Acme_Fermentation", None));
 }
 
 #[tokio::test]
 async fn a_rebuild_that_was_interrupted_goes_on_in_the_next_process() {
     let Some(house) = house().await else { return };
-    index(&with(&house, Arc::new(Words::default())), &house.wiki()).await;
+    index(&with(&house, TestEmbedder::new("test/one", 64)), &house.wiki()).await;
     let held = Held::named("test/other", 16);
     let graph = with(&house, Arc::clone(&held) as _);
     seen(&graph).await.unwrap();
     held.began.acquire().await.unwrap().forget();
     drop(graph);
     // Yet another model, while the rebuild for the last one is under way.
-    let graph = with(&house, Arc::new(Words::named("test/third", 8)));
+    let graph = with(&house, TestEmbedder::new("test/third", 8));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     assert!(graph.settle(SOON).await);
     assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
@@ -107,9 +108,21 @@ async fn a_model_that_comes_later_finds_its_pages_and_one_that_goes_leaves_words
     let Some(house) = house().await else { return };
     index(&house.open(), &house.wiki()).await;
     assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 0)]);
-    let graph = with(&house, Arc::new(Words::default()));
+    let graph = with(&house, TestEmbedder::new("test/one", 64));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     assert!(graph.settle(SOON).await);
     assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
     assert_eq!(seen(&house.open()).await.unwrap(), (5, None));
+}
+
+#[tokio::test]
+async fn what_weaviate_lost_is_brought_again_without_asking_the_model() {
+    let Some(house) = house().await else { return };
+    let model = TestEmbedder::new("test/one", 64);
+    let graph = with(&house, Arc::clone(&model) as _);
+    index(&graph, &house.wiki()).await;
+    house.engine.fake.forget();
+    assert_eq!(seen(&graph).await.unwrap(), (5, None));
+    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(model.documents(), 5);
 }
