@@ -145,7 +145,8 @@ impl Report {
         }
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let widths: [usize; 9] = std::array::from_fn(width);
-        for line in &lines {
+        // The head alone says nothing.
+        for line in lines.iter().filter(|_| !self.rows.is_empty()) {
             for (column, cell) in line.iter().enumerate() {
                 let gap = " ".repeat(widths[column] - cell.chars().count());
                 let text = matches!(column, 0 | 1 | 8);

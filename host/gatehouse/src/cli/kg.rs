@@ -3,7 +3,7 @@
 
 mod copy;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 use gatehouse_core::{
@@ -100,6 +100,12 @@ pub(super) struct Edit {
     json: bool,
 }
 
+/// How long the pages' vectors are waited for; whoever opens the graph next makes up for the rest.
+const SETTLE: Duration = Duration::from_secs(120);
+
+/// What is said where that was too short.
+const UNSETTLED: &str = "Not every page has its vector yet; `gatehouse status` tells how many wait.";
+
 pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
     let config = place.config(env)?;
     let embedder = compose::models(&config)?.embedder;
@@ -127,6 +133,16 @@ fn bar(doing: &str) -> ProgressBar {
     bar
 }
 
+/// Waits for the vectors of what was stored, since they are made in the background and the process ends now.
+/// What was stored stands without them: its pages are found by their words.
+async fn settled(knowledge: &WikiKnowledge) -> bool {
+    let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let settled = knowledge.settle(SETTLE).await;
+    bar.finish_and_clear();
+    settled
+}
+
 async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failure> {
     let bar = bar("indexing");
     let options = IndexOptions { clear_existing: arguments.clear, persist_path: arguments.save_to };
@@ -137,6 +153,9 @@ async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failur
     let report = knowledge.index(arguments.dir, options, &progress).await;
     bar.finish_and_clear();
     let report = report?;
+    if !settled(knowledge).await {
+        out::note(UNSETTLED);
+    }
     if arguments.json {
         out::json(&report);
         return Ok(());
@@ -179,6 +198,9 @@ async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Fail
         let page = &hit.page;
         out::line(format!("{}. {}  {:.2}", place + 1, page.id, hit.score));
         out::line(format!("   {}", page.overview.lines().next().unwrap_or_default()));
+    }
+    if let Some(note) = &result.note {
+        out::note(note);
     }
     if !result.unmatched_terms.is_empty() {
         out::line(format!("In no page: {}", result.unmatched_terms.join(", ")));

@@ -39,7 +39,8 @@ pub(super) const KNOWLEDGE: Part = Part {
         file         text,
         last_updated text,
         domains      text[] NOT NULL,
-        sources      text NOT NULL
+        sources      text NOT NULL,
+        length       integer NOT NULL
     );
     CREATE INDEX page_title ON gatehouse.page USING hash (title_key);
 
@@ -57,11 +58,12 @@ pub(super) const KNOWLEDGE: Part = Part {
         content  text NOT NULL
     );
 
+    -- A page's terms are read for each word of a question: they stand in the row itself, as far as a row holds them.
     CREATE TABLE gatehouse.page_text (
-        page   bigint PRIMARY KEY REFERENCES gatehouse.page ON DELETE CASCADE,
-        terms  tsvector NOT NULL,
-        length integer NOT NULL
-    );
+        page  bigint PRIMARY KEY REFERENCES gatehouse.page ON DELETE CASCADE,
+        terms tsvector NOT NULL
+    ) WITH (toast_tuple_target = 8160);
+    ALTER TABLE gatehouse.page_text ALTER COLUMN terms SET STORAGE MAIN;
     CREATE INDEX page_terms ON gatehouse.page_text USING gin (terms);
 
     CREATE TABLE gatehouse.domain (

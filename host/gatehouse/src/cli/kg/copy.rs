@@ -1,20 +1,17 @@
 //! `gatehouse kg copy`: a graph moves from one engine to another.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use clap::Args;
 use gatehouse_core::ports::Embedder;
 use serde_json::json;
 
-use super::{Failure, bar};
+use super::{Failure, UNSETTLED, bar, settled};
 use crate::{
     compose,
     config::{Config, Env, KnowledgeEngine},
     out,
 };
-
-/// How long the pages' vectors are waited for; whoever opens the target next makes up for the rest.
-const SETTLE: Duration = Duration::from_secs(120);
 
 #[derive(Args)]
 pub(in crate::cli) struct Copy {
@@ -51,8 +48,10 @@ pub(super) async fn run(
     let copied = from.copy_to(&to, arguments.replace, &step).await;
     bar.finish_and_clear();
     let report = copied?;
-    // The copy stands; without vectors its pages are found by their words.
-    let settled = to.settle(SETTLE).await;
+    let settled = settled(&to).await;
+    if !settled {
+        out::note(UNSETTLED);
+    }
     let (from, to) = (from.health().await?.address, to.health().await?.address);
     if arguments.json {
         out::json(&json!({
@@ -73,8 +72,5 @@ pub(super) async fn run(
         report.removed,
         report.unresolved_links.len()
     ));
-    if !settled {
-        out::line("Not every page has its vector yet; `gatehouse status` tells how many wait.");
-    }
     Ok(())
 }

@@ -72,16 +72,16 @@ pub(super) async fn put(db: &Session, page: &Record) -> Result<i64, StoreError> 
         .one(
             "WITH own AS (
                 INSERT INTO gatehouse.page (id, key, title_key, type, title, hash, root, file,
-                    last_updated, domains, sources)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING number
+                    last_updated, domains, sources, length)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $18) RETURNING number
              ), body AS (
                 INSERT INTO gatehouse.page_body (page, overview, content) SELECT number, $12, $13 FROM own
              ), words AS (
-                INSERT INTO gatehouse.page_text (page, terms, length)
+                INSERT INTO gatehouse.page_text (page, terms)
                 SELECT number, setweight(to_tsvector('gatehouse.words', $14), 'A')
                     || setweight(to_tsvector('gatehouse.words', $15), 'B')
                     || setweight(to_tsvector('gatehouse.words', $16), 'C')
-                    || to_tsvector('gatehouse.words', $17), $18 FROM own
+                    || to_tsvector('gatehouse.words', $17) FROM own
              ), name AS (
                 INSERT INTO gatehouse.page_name (page, key) SELECT DISTINCT number, key FROM own, unnest($25::text[]) key
              ), subject AS (

@@ -94,8 +94,6 @@ impl Question {
 struct Asked {
     forms: Vec<String>,
     weights: Vec<f64>,
-    /// All of them at once.
-    any: String,
     /// How many words a page has, on average.
     length: f64,
 }
@@ -143,11 +141,11 @@ pub(super) async fn search(
 async fn counted(db: &Session, question: &Question) -> Result<(Asked, Vec<String>, usize), StoreError> {
     let forms: Vec<&str> = question.forms.iter().map(|form| form.form.as_str()).collect();
     let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
-            (SELECT count(*) FROM gatehouse.page_text),
-            (SELECT coalesce(avg(length), 0)::float8 FROM gatehouse.page_text)
+            (SELECT count(*) FROM gatehouse.page),
+            (SELECT coalesce(avg(length), 0)::float8 FROM gatehouse.page)
          FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
     let rows = db.rows(sql, &[&forms]).await?;
-    let mut asked = Asked { forms: Vec::new(), weights: Vec::new(), any: String::new(), length: 1.0 };
+    let mut asked = Asked { forms: Vec::new(), weights: Vec::new(), length: 1.0 };
     let (mut unmatched, mut total) = (Vec::new(), 0.0);
     for (row, Form { form, written, counts }) in rows.iter().zip(&question.forms) {
         let (holding, all) = (column::<i64>(row, 0)? as f64, column::<i64>(row, 1)? as f64);
@@ -161,22 +159,22 @@ async fn counted(db: &Session, question: &Question) -> Result<(Asked, Vec<String
             asked.weights.push((1.0 + (all - holding + 0.5) / (holding + 0.5)).ln());
         }
     }
-    asked.any = asked.forms.join(" | ");
     Ok((asked, unmatched, total as usize))
 }
 
-/// What a page scores by words: BM25, with every place of a word counted by the part of the page that it is in.
-/// For one word alone, the server's rank by cover density is the sum of the weights of its places. `$1` and `$2` are
-/// forms and weights, `$3` is the average length.
-fn score() -> String {
-    let long = format!("{K1} * ({} + {B} * t.length / $3::float8)", 1.0 - B);
-    format!(
-        "(SELECT coalesce(sum(a.weight * places * {} / (places + {long}) ORDER BY a.place), 0)
-            FROM unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place),
-            LATERAL (SELECT {HEAVIEST} * ts_rank_cd({WEIGHTS}, t.terms, to_tsquery('gatehouse.words', a.form))) AS p (places))",
-        K1 + 1.0
-    )
+/// What one form `a` adds to the score of a page `p` with the terms `t`: BM25, with every place of a word counted by the
+/// part of the page that it is in. For one word alone, the server's rank by cover density is the sum of the weights
+/// of its places. `$3` is the average length.
+fn share() -> String {
+    let places =
+        format!("{HEAVIEST} * ts_rank_cd({WEIGHTS}, t.terms, to_tsquery('gatehouse.words', a.form))");
+    let long = format!("{K1}::float8 * ({} + {B}::float8 * p.length / $3::float8)", 1.0 - B);
+    // f / (f + long), with f read once.
+    format!("a.weight * {} * (1 - {long} / ({places} + {long}))", K1 + 1.0)
 }
+
+/// The forms and their weights, `$1` and `$2`, as rows `a`.
+const FORMS: &str = "unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place)";
 
 /// The condition that the filters are, on a page `p`, with the numbers of their two values.
 pub(super) fn filtered(types: usize, domains: usize) -> String {
@@ -191,16 +189,20 @@ async fn by_words(db: &Session, question: &Question, asked: &Asked) -> Result<Ve
     if asked.forms.is_empty() {
         return Ok(Vec::new());
     }
+    // The index is asked for each form; one that a page does not hold costs nothing there. OFFSET 0 has the shares
+    // made before anything is sorted: terms are long.
     let sql = format!(
-        "SELECT p.number FROM gatehouse.page_text t JOIN gatehouse.page p ON p.number = t.page
-         WHERE t.terms @@ to_tsquery('gatehouse.words', $4) AND {} ORDER BY {} DESC, p.id LIMIT $7",
-        filtered(5, 6),
-        score()
+        "SELECT number FROM (
+            SELECT p.number, p.id, a.place, {} AS share FROM {FORMS}
+                JOIN gatehouse.page_text t ON t.terms @@ to_tsquery('gatehouse.words', a.form)
+                JOIN gatehouse.page p ON p.number = t.page
+            WHERE {} OFFSET 0
+         ) held GROUP BY number, id ORDER BY sum(share ORDER BY place) DESC, id LIMIT $6",
+        share(),
+        filtered(4, 5)
     );
     let (types, domains, pool) = (&question.types, &question.domains, question.pool());
-    let rows = db
-        .rows(&sql, &[&asked.forms, &asked.weights, &asked.length, &asked.any, types, domains, &pool])
-        .await?;
+    let rows = db.rows(&sql, &[&asked.forms, &asked.weights, &asked.length, types, domains, &pool]).await?;
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
@@ -239,9 +241,9 @@ async fn weighed(
     numbers: &[i64],
 ) -> Result<Vec<Scored<(String, i64)>>, StoreError> {
     let sql = format!(
-        "SELECT p.id, p.number, {} FROM gatehouse.page p JOIN gatehouse.page_text t ON t.page = p.number
-         WHERE p.number = ANY($4)",
-        score()
+        "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {FORMS})
+         FROM gatehouse.page p JOIN gatehouse.page_text t ON t.page = p.number WHERE p.number = ANY($4)",
+        share()
     );
     let mut cosines = match meaning {
         Some(meaning) => meaning.cosines(db, numbers).await?,

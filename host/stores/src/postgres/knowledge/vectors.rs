@@ -220,10 +220,18 @@ impl Meaning {
         domains: &Option<Vec<String>>,
         limit: i64,
     ) -> Result<Vec<i64>, StoreError> {
-        let (distance, conditions) = (self.distance(), filtered(4, 5));
+        // Pages are looked at where filters or ties need them, not for every vector.
+        let wanted = if types.is_none() && domains.is_none() {
+            "$4::text[] IS NULL AND $5::text[] IS NULL".to_owned()
+        } else {
+            format!("v.page IN (SELECT p.number FROM gatehouse.page p WHERE {})", filtered(4, 5))
+        };
         let sql = format!(
-            "SELECT p.number, 1 - {distance} FROM gatehouse.page_vector v JOIN gatehouse.page p ON p.number = v.page
-             WHERE v.model = $2 AND v.dimension = $3 AND {conditions} ORDER BY {distance}, p.id LIMIT $6"
+            "SELECT p.number, 1 - near.distance FROM (
+                SELECT v.page, {} AS distance FROM gatehouse.page_vector v
+                WHERE v.model = $2 AND v.dimension = $3 AND {wanted} ORDER BY distance FETCH FIRST $6 ROWS WITH TIES
+             ) near JOIN gatehouse.page p ON p.number = near.page ORDER BY near.distance, p.id LIMIT $6",
+            self.distance()
         );
         let dimension = integer(self.vector.len());
         let rows = db.rows(&sql, &[&self.vector, &self.model, &dimension, types, domains, &limit]).await?;

@@ -159,6 +159,8 @@ pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: Fixture>(
     let silent = TestEmbedder::new("test/one", 512);
     let there = house.open_by_meaning(&silent);
     assert!(!search(&there, "yeast").await.hits.is_empty());
+    // Its first question has it look for pages that wait, which must not meet those that come now.
+    assert!(there.settle(LONG).await);
     here.upsert(vec![draft(PageType::Principle, "device", "device")]).await.unwrap();
     assert!(ids(&search(&there, "machine").await).contains(&"Principle/device"));
     let all = gatehouse_core::ports::knowledge::IndexOptions { clear_existing: true, persist_path: None };
