@@ -68,7 +68,7 @@ fn gates_inspect_names_the_grant_that_is_missing_and_where_to_add_it() {
     let told = run(&place, 0, &["gates", "inspect", "gates/idea.wasm", "--json"]).json();
     assert_eq!(told["not_granted"], json!(["knowledge", "models"]));
     let text = run(&place, 0, &["gates", "inspect", "idea"]).stdout();
-    assert!(text.contains("not granted  knowledge, models (add to grants under [gates.idea]"), "{text}");
+    assert!(text.contains("not granted  knowledge, models (add it to grants under [gates.idea]"), "{text}");
 }
 
 #[test]

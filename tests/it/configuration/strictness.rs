@@ -15,7 +15,7 @@ fn an_unknown_key_has_its_line_and_column_and_the_nearest() {
         ("[gate.kg]\n", ":1:2: unknown key 'gate'. Did you mean 'gates'?"),
         ("[gates.kg]\nlimits = { tme = \"1 s\" }\n", ":2:12: unknown key 'tme'. Did you mean 'time'?"),
         ("[knowledge]\nwiki_root = []\n", ":2:1: unknown key 'wiki_root'. Did you mean 'wiki_roots'?"),
-        ("zzz = 1\n", ":1:1: unknown key 'zzz'. There are: host, knowledge, gates, presets."),
+        ("zzz = 1\n", ":1:1: unknown key 'zzz'. There are: host, models, knowledge, gates, presets."),
     ];
     for (presets, expected) in cases {
         says(&refuses(presets), &[&format!("presets.toml{expected}")]);
@@ -130,10 +130,10 @@ fn an_index_file_that_is_not_there_or_not_one_is_named() {
 fn an_index_file_for_an_engine_that_is_not_here_is_refused() {
     let place = Place::shipped();
     let index = "{\"version\": \"1.0\", \"created_at\": \"2026-01-01T00:00:00Z\", \"data_source\": \"wiki\",
-                  \"search_backend\": \"weaviate-neo4j\"}";
+                  \"search_backend\": \"papyrus\"}";
     let file = place.write("wiki.index", index).display().to_string();
     let line = refused(&place, &[], &[("KG_INDEX_PATH", &file)]);
-    says(&line, &["KG_INDEX_PATH: ", "'weaviate-neo4j'"]);
+    says(&line, &["KG_INDEX_PATH: ", "'papyrus'"]);
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Addresses and settings of providers, checked.
+
 use super::*;
 
 fn base(name: ProviderName, url: &str) -> Result<String, String> {
