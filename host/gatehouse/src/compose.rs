@@ -44,6 +44,8 @@ pub(crate) struct Composition {
     pub(crate) config: Arc<Config>,
     /// The knowledge graph as gates see it.
     pub(crate) knowledge: Arc<WikiKnowledge>,
+    /// The models as gates see them.
+    pub(crate) models: sandbox::Models,
     /// The gates.
     pub(crate) gates: Gates,
 }
@@ -79,17 +81,19 @@ impl Composition {
         let index_file = env.kg_index_path();
         let knowledge = knowledge(&config, env, index_file.as_deref(), roots, &models.embedder)?;
         let knowledge = Arc::new(knowledge);
+        let Models { llm, embedder } = models;
+        let models = sandbox::Models { llm, embedder, tokens: Arc::new(Tokens) };
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
             kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock))),
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::new()),
-            models: sandbox::Models { llm: models.llm, embedder: models.embedder, tokens: Arc::new(Tokens) },
+            models: models.clone(),
         };
         let sandbox = Sandbox::new(&config.state.join("cache"), ports);
         let config = Arc::new(config);
-        Ok(Self { knowledge, gates: Gates::new(Arc::clone(&config), sandbox), config })
+        Ok(Self { knowledge, models, gates: Gates::new(Arc::clone(&config), sandbox), config })
     }
 
     /// The same house under another configuration. Gates whose settings are the same stay loaded, but for
@@ -101,7 +105,7 @@ impl Composition {
         withdrawn: BTreeSet<String>,
     ) -> Self {
         let gates = self.gates.next(Arc::clone(&config), reread, withdrawn).await;
-        Self { knowledge: Arc::clone(&self.knowledge), gates, config }
+        Self { knowledge: Arc::clone(&self.knowledge), models: self.models.clone(), gates, config }
     }
 
     /// What is to be served: the chosen exposure, which must work, and with `all` every preset by name,

@@ -41,6 +41,9 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
         }
         Err(fault) => json!({"ok": false, "error": crate::compose::said(&fault)}),
     };
+    let models = &composition.models;
+    let models = json!({"llm": models.llm.model(), "web_search": models.llm.web_model(),
+        "embedding": models.embedder.model()});
     let told = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "config": config.file,
@@ -50,6 +53,7 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
         "default_preset": config.default_preset,
         "presets": presets,
         "knowledge": knowledge,
+        "models": models,
         "hosts": presence::running(&config.state),
     });
     if arguments.json {
@@ -103,6 +107,10 @@ fn print(told: &Value) {
         let why = meaning["failing"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
         out::line(format!("           by meaning with {model}; {waiting}{why}"));
     }
+    let models = &told["models"];
+    let serves = |key: &str| models[key].as_str().unwrap_or("nobody").to_owned();
+    let [llm, web, embedding] = ["llm", "web_search", "embedding"].map(serves);
+    out::line(format!("models     answers: {llm}; searches the web: {web}; makes vectors: {embedding}"));
     for (name, preset) in told["presets"].as_object().into_iter().flatten() {
         let mark = if told["default_preset"] == *name { " (default)" } else { "" };
         match preset["error"].as_str() {
