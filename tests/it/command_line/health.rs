@@ -13,6 +13,8 @@ fn status_shows_what_is_configured_and_how_it_is() {
     assert_eq!(told["gates"], serde_json::json!(["code", "idea", "kg", "research"]));
     assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 10}));
     assert_eq!((&told["knowledge"]["ok"], &told["knowledge"]["pages"]), (&true.into(), &0.into()));
+    let models = serde_json::json!({"llm": null, "web_search": null, "embedding": "local/ghse-256"});
+    assert_eq!(told["models"], models);
     let text = run(&place, 0, &["status"]).stdout();
     assert!(text.contains("preset     full (default): 10 tools"), "{text}");
 }
