@@ -44,10 +44,7 @@ pub fn split_identifier(name: &str) -> String {
             before = ' ';
             continue;
         }
-        // The last capital of several belongs to the word that it begins: HTTPResponse.
-        let begins = c.is_uppercase()
-            && (before.is_lowercase()
-                || (before.is_uppercase() && rest.peek().is_some_and(|next| next.is_lowercase())));
+        let begins = begins_hump(before, c, rest.peek().copied());
         let other_kind = before != ' ' && before.is_numeric() != c.is_numeric();
         if !words.is_empty() && (before == ' ' || begins || other_kind) {
             words.push(' ');
@@ -56,6 +53,13 @@ pub fn split_identifier(name: &str) -> String {
         before = c;
     }
     words
+}
+
+/// Whether a letter begins a word of an identifier in camel case. The last capital of several belongs to the
+/// word that it begins: HTTPResponse.
+pub(crate) fn begins_hump(before: char, c: char, after: Option<char>) -> bool {
+    c.is_uppercase()
+        && (before.is_lowercase() || (before.is_uppercase() && after.is_some_and(char::is_lowercase)))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use super::script::{self, Stretch};
+use crate::names::begins_hump;
 
 /// Different words of a query that are used.
 pub const MAX_TERMS: usize = 64;
@@ -101,23 +102,15 @@ pub fn variants(text: &str) -> String {
 
 /// The parts of an identifier in camel case.
 fn humps(word: &str) -> Vec<String> {
-    let chars: Vec<char> = word.chars().collect();
     let mut parts: Vec<String> = Vec::new();
-    for (at, c) in chars.iter().enumerate() {
-        let before = at.checked_sub(1).map(|i| chars[i]);
-        let after = chars.get(at + 1);
-        let starts = match before {
-            None => true,
-            Some(before) => {
-                c.is_uppercase()
-                    && (before.is_lowercase()
-                        || (before.is_uppercase() && after.is_some_and(|a| a.is_lowercase())))
-            }
-        };
+    let mut before = ' ';
+    let mut rest = word.chars().peekable();
+    while let Some(c) = rest.next() {
         match parts.last_mut() {
-            Some(last) if !starts => last.push(*c),
+            Some(last) if !begins_hump(before, c, rest.peek().copied()) => last.push(c),
             _ => parts.push(c.to_string()),
         }
+        before = c;
     }
     parts
 }

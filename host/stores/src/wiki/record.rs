@@ -1,6 +1,6 @@
 //! A page as engines store it, made from a file or from a caller's draft.
 
-use gatehouse_core::ports::knowledge::{Draft, Link, PageSource, PageType};
+use gatehouse_core::ports::knowledge::{Draft, Link, Neighbour, Page, PageSource, PageType};
 use sha2::{Digest, Sha256};
 
 use super::{folder::PageFile, ids, parse};
@@ -40,6 +40,21 @@ impl Record {
     /// The id in the form in which ids are compared.
     pub(crate) fn key(&self) -> String {
         ids::key(&self.id)
+    }
+
+    /// The page as the house sees it, with the pages it is linked to.
+    pub(crate) fn into_page(self, neighbours: Vec<Neighbour>) -> Page {
+        Page {
+            id: self.id,
+            title: self.title,
+            page_type: self.page_type,
+            overview: self.overview,
+            content: self.content,
+            domains: self.domains,
+            sources: self.sources,
+            last_updated: self.last_updated,
+            neighbours,
+        }
     }
 
     /// The page that a file holds.

@@ -95,17 +95,7 @@ pub(super) async fn pages(db: &Session, numbers: &[i64]) -> Result<Vec<Page>, St
     let mut found = HashMap::new();
     for row in &rows {
         let (number, record) = record(row)?;
-        let page = Page {
-            neighbours: near.remove(&number).unwrap_or_default().into_iter().collect(),
-            id: record.id,
-            title: record.title,
-            page_type: record.page_type,
-            overview: record.overview,
-            content: record.content,
-            domains: record.domains,
-            sources: record.sources,
-            last_updated: record.last_updated,
-        };
+        let page = record.into_page(near.remove(&number).unwrap_or_default().into_iter().collect());
         found.insert(number, page);
     }
     Ok(numbers.iter().filter_map(|number| found.remove(number)).collect())

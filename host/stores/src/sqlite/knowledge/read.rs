@@ -99,17 +99,7 @@ fn declared(db: &Connection, number: i64) -> Result<Vec<gatehouse_core::ports::k
 
 /// The page as the house sees it.
 pub(super) fn page(db: &Connection, (number, record): (i64, Record)) -> Result<Page, StoreError> {
-    Ok(Page {
-        neighbours: neighbours(db, number)?,
-        id: record.id,
-        title: record.title,
-        page_type: record.page_type,
-        overview: record.overview,
-        content: record.content,
-        domains: record.domains,
-        sources: record.sources,
-        last_updated: record.last_updated,
-    })
+    Ok(record.into_page(neighbours(db, number)?))
 }
 
 /// The pages one link away that exist, each edge once however often and from whichever end it is declared.

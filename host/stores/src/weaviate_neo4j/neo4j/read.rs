@@ -223,17 +223,7 @@ impl Transaction {
         let page = |row: &neo4rs::Row| {
             let key: String = row.get("key")?;
             let record = rows::record(row)?;
-            let page = Page {
-                neighbours: neighbours.remove(&key).unwrap_or_default(),
-                id: record.id,
-                title: record.title,
-                page_type: record.page_type,
-                overview: record.overview,
-                content: record.content,
-                domains: record.domains,
-                sources: record.sources,
-                last_updated: record.last_updated,
-            };
+            let page = record.into_page(neighbours.remove(&key).unwrap_or_default());
             Ok((key, page))
         };
         rows.iter().map(page).collect()
