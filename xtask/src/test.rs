@@ -220,13 +220,21 @@ fn clients(context: &mut Context) -> Result<Done> {
     let model = || -> Result<Found> {
         Ok(vec![("GATEHOUSE_TEST_SMALL_LLM", tools::SMALL_LLM.programs()?.join("python"))])
     };
-    context.tell([
+    let mut done = context.tell([
         ("the small language model is not here", model()),
         ("the Python client is not here", python()),
         ("the Node clients are not here", node()),
         ("Weaviate's client is not here", weaviate()),
         ("docker-registry is not here (`apt-get install docker-registry`)", registry()),
-    ])
+    ])?;
+    for (variable, bundle) in &tools::CLIENTS {
+        let found = bundle.ensure().map(|folder| vec![(*variable, folder)]);
+        let complaint = format!("{variable} is not here");
+        if let skipped @ Done::Skipped(_) = context.tell([(complaint.as_str(), found)])? {
+            done = skipped;
+        }
+    }
+    Ok(done)
 }
 
 /// Installs what gates are built with, and tells the tests where it is.

