@@ -73,18 +73,18 @@ fn silent_sockets_do_not_shut_out_the_bearer() {
 fn room_is_made_at_the_cost_of_those_who_are_not_known() {
     let place = place("connections = 8\nheader_timeout = \"10 min\"");
     let host = Http::start(&place, "one", &[("GATEHOUSE_TOKEN", TOKEN)]);
-    let body = list().to_string();
-    let request =
-        format!("{}authorization: {}\r\n\r\n{body}", head(&host, "tools/list", body.len()), bearer());
+    // Admitted, and answered with a length.
+    let address = host.address();
+    let request = format!("GET /none HTTP/1.1\r\nhost: {address}\r\nauthorization: {}\r\n\r\n", bearer());
     let mut known = host.connect();
     known.write_all(request.as_bytes()).expect("a request");
-    assert!(one_answer(&mut known).contains("echo"));
+    assert!(one_answer(&mut known).contains("MCP is served on"));
     let mut strangers: Vec<TcpStream> = (0..20).map(|_| host.connect()).collect();
     // The first that came was closed for one that came later.
     assert_eq!(strangers[0].read(&mut [0; 1]).ok(), Some(0), "closed");
     served(&host);
     known.write_all(request.as_bytes()).expect("a request");
-    assert!(one_answer(&mut known).contains("echo"), "it kept its place");
+    assert!(one_answer(&mut known).contains("MCP is served on"), "it kept its place");
     let last = strangers.last_mut().expect("a stranger");
     last.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
     assert!(one_answer(last).contains("ok"), "who came last is still here");
