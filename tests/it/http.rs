@@ -1,5 +1,10 @@
 //! Serving over HTTP: who may come in, which preset answers, and how sessions and stateless requests go.
 
+mod log;
+mod names;
+mod shutdown;
+mod strangers;
+
 use serde_json::{Value, json};
 
 use crate::support::{Http, Place};
@@ -62,6 +67,16 @@ fn an_unknown_preset_or_path_says_what_there_is() {
     let (status, _, body) = host.post("/sse", &list(), &[]);
     assert_eq!(status, 404);
     assert!(body.contains("/mcp/p/<preset>"), "{body}");
+}
+
+#[test]
+fn a_slash_at_the_end_means_the_same() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    for path in ["/mcp/", "/mcp/p/merger/", "/mcp/p/%6Derger"] {
+        let (status, _, body) = host.post(path, &list(), &STATELESS);
+        assert!(status == 200 && body.contains("search_knowledge"), "{path}: {status} {body}");
+    }
 }
 
 #[test]

@@ -6,11 +6,15 @@ use serde_json::Value;
 /// The most values a document may hold; a reply of 16 MiB of rows has a tenth of them.
 pub const MAX_VALUES: usize = 500_000;
 
-/// Whether a text can hold more than [`MAX_VALUES`] values. Counts what begins or separates values, in
-/// strings too, so it may err on the side of caution.
+/// Whether a text can hold more than [`MAX_VALUES`] values.
 pub fn too_many_values(text: &[u8]) -> bool {
-    text.len() > MAX_VALUES
-        && text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count() > MAX_VALUES
+    text.len() > MAX_VALUES && at_most(text) > MAX_VALUES
+}
+
+/// How many values a text can hold at most. Counts what begins or separates values, in strings too, so it
+/// may err on the side of caution.
+pub fn at_most(text: &[u8]) -> usize {
+    text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
 /// How many values there are in a value, itself included.

@@ -9,6 +9,7 @@ mod out;
 mod presence;
 mod reload;
 mod scaffold;
+mod signals;
 mod telemetry;
 mod watch;
 
@@ -16,7 +17,12 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let env = config::Env::read();
-    let _log = telemetry::start(env.log());
+    let cli = match cli::Cli::read() {
+        Ok(Some(cli)) => cli,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(failure) => return ended(&failure),
+    };
+    let _log = telemetry::start(env.log(), cli.log());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         // Guests that compute yield often; looking at timers and new work every few polls instead of
@@ -26,7 +32,7 @@ fn main() -> ExitCode {
         .build();
     let outcome = match runtime {
         Ok(runtime) => {
-            let outcome = runtime.block_on(cli::run(&env));
+            let outcome = runtime.block_on(cli::run(cli, &env));
             // A blocking read of standard input may never come back.
             runtime.shutdown_background();
             outcome
@@ -35,9 +41,11 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            out::complain(failure.message());
-            ExitCode::from(failure.code())
-        }
+        Err(failure) => ended(&failure),
     }
+}
+
+fn ended(failure: &cli::Failure) -> ExitCode {
+    out::complain(failure.message());
+    ExitCode::from(failure.code())
 }

@@ -8,6 +8,8 @@ use std::{
 
 use serde::Serialize;
 
+use crate::telemetry;
+
 /// Writes text and a line end to standard output.
 pub(crate) fn line(text: impl AsRef<str>) {
     write(io::stdout().lock(), &shown(text.as_ref()));
@@ -26,11 +28,17 @@ pub(crate) fn json(value: &impl Serialize) {
 
 /// Writes what went wrong to standard error.
 pub(crate) fn complain(text: impl AsRef<str>) {
+    if telemetry::is_json() {
+        return tracing::error!("{}", shown(text.as_ref()));
+    }
     write(io::stderr().lock(), &format!("gatehouse: {}", shown(text.as_ref())));
 }
 
 /// Writes a remark for people to standard error.
 pub(crate) fn note(text: impl AsRef<str>) {
+    if telemetry::is_json() {
+        return tracing::info!("{}", shown(text.as_ref()));
+    }
     write(io::stderr().lock(), &shown(text.as_ref()));
 }
 

@@ -2,8 +2,10 @@
 //! writes, so that a client that does not read its host's log does not stop the host; lines that it
 //! leaves waiting too long are dropped.
 
-use std::io;
+use std::{io, sync::OnceLock};
 
+use clap::ValueEnum;
+use gatehouse_core::pipeline::CALLS;
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -19,23 +21,57 @@ fn quiet(filter: &str) -> String {
     if filter.contains("rmcp") { filter.into() } else { format!("{filter},rmcp=error") }
 }
 
+/// What a line of the log looks like.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// A JSON object a line, for programs.
+    Json,
+}
+
+static FORMAT: OnceLock<Format> = OnceLock::new();
+
+/// Whether everything on standard error is to be JSON.
+pub(crate) fn is_json() -> bool {
+    FORMAT.get() == Some(&Format::Json)
+}
+
+/// How the log is kept.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Options {
+    pub(crate) format: Format,
+    /// Whether each call gets a line, whatever the filter says.
+    pub(crate) calls: bool,
+}
+
 /// Starts the log with this filter; a filter that does not parse is said and the default taken.
 /// Lines are written as long as what it returns is kept.
-pub(crate) fn start(filter: Option<&str>) -> WorkerGuard {
-    let wanted = filter.map(|filter| EnvFilter::try_new(quiet(filter)).map_err(|error| (filter, error)));
+pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
+    let completed = |filter: &str| {
+        let quiet = quiet(filter);
+        if options.calls { format!("{quiet},{CALLS}=info") } else { quiet }
+    };
+    let wanted = filter.map(|filter| EnvFilter::try_new(completed(filter)).map_err(|error| (filter, error)));
     let (filter, complaint) = match wanted {
         Some(Ok(filter)) => (filter, None),
-        Some(Err((filter, error))) => {
-            (EnvFilter::new(DEFAULT), Some(format!("GATEHOUSE_LOG '{filter}' is not a filter: {error}")))
-        }
-        None => (EnvFilter::new(DEFAULT), None),
+        Some(Err((filter, error))) => (
+            EnvFilter::new(completed(DEFAULT)),
+            Some(format!("GATEHOUSE_LOG '{filter}' is not a filter: {error}")),
+        ),
+        None => (EnvFilter::new(completed(DEFAULT)), None),
     };
     // The default waits for 128,000 lines, in memory that is laid out at the start.
     let queue = NonBlockingBuilder::default().buffered_lines_limit(LINES);
     let (writer, guard) = queue.finish(io::stderr());
     let log = fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).with_target(false);
     // Fails only where a log was started before, which is then the log.
-    let _ = log.try_init();
+    let _ = match options.format {
+        Format::Text => log.try_init(),
+        Format::Json => log.json().flatten_event(true).with_current_span(false).try_init(),
+    };
+    let _ = FORMAT.set(options.format);
     if let Some(complaint) = complaint {
         tracing::warn!("{complaint}");
     }

@@ -30,7 +30,7 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
 const ONLY: [(&str, &[&str]); 14] = [
     ("wasmtime", &["host/sandbox"]),
     ("rmcp", &["host/wire", "tests/floor"]),
-    ("axum", &["host/wire", "tests/floor"]),
+    ("hyper", &["host/wire"]),
     ("rusqlite", &["host/stores", "tests/quality"]),
     ("bpe-openai", &["host/models"]),
     ("clap", &["host/gatehouse"]),

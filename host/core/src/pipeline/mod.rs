@@ -19,6 +19,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+pub use observe::CALLS;
+
 use crate::{call::Call, outcome::Outcome, source::SourceCall};
 
 /// One step of the line.

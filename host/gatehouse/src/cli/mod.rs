@@ -20,14 +20,18 @@ use crate::{
     compose::Composition,
     config::{Config, ConfigError, Env},
     out,
+    telemetry::{self, Format},
 };
 
 /// The MCP gateway: one server, many sandboxed gates.
 #[derive(Parser)]
 #[command(name = "gatehouse", version, about, max_term_width = 100)]
-struct Cli {
+pub(crate) struct Cli {
     #[command(flatten)]
     place: Place,
+    /// What the lines on standard error look like
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    log_format: Format,
     #[command(subcommand)]
     command: Command,
 }
@@ -118,19 +122,31 @@ impl Place {
     }
 }
 
-/// Reads the command line and runs the command.
-pub(crate) async fn run(env: &Env) -> Result<(), Failure> {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            out::line(error.to_string().trim_end());
-            return Ok(());
+impl Cli {
+    /// Reads the command line; none where it asked for help, which is printed.
+    pub(crate) fn read() -> Result<Option<Self>, Failure> {
+        match Self::try_parse() {
+            Ok(cli) => Ok(Some(cli)),
+            Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
+                out::line(error.to_string().trim_end());
+                Ok(None)
+            }
+            Err(error) => {
+                let text = error.to_string();
+                Err(Failure::Usage(text.trim().trim_start_matches("error: ").to_owned()))
+            }
         }
-        Err(error) => {
-            let text = error.to_string();
-            return Err(Failure::Usage(text.trim().trim_start_matches("error: ").to_owned()));
-        }
-    };
+    }
+
+    /// How the log is to be kept.
+    pub(crate) fn log(&self) -> telemetry::Options {
+        let calls = matches!(&self.command, Command::Serve(arguments) if arguments.log_calls);
+        telemetry::Options { format: self.log_format, calls }
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
     let place = &cli.place;
     match cli.command {
         Command::Serve(arguments) => serve::run(arguments, place, env).await,

@@ -5,7 +5,6 @@ use std::{net::SocketAddr, sync::Arc};
 use clap::Args;
 use gatehouse_core::{Exposure, Pipeline};
 use gatehouse_wire::serve::{self, House, HttpError, Token};
-use tokio_util::sync::CancellationToken;
 
 use super::{Failure, Place};
 use crate::{
@@ -14,6 +13,7 @@ use crate::{
     out,
     presence::{self, About},
     reload::{Keeper, Origin, Report},
+    signals,
 };
 
 #[derive(Args)]
@@ -24,6 +24,9 @@ pub(super) struct Arguments {
     /// Serve over HTTP on this address, for example 127.0.0.1:8642; beyond loopback GATEHOUSE_TOKEN is required
     #[arg(long, value_name = "ADDR")]
     http: Option<SocketAddr>,
+    /// Log a line for each call: tool, preset, milliseconds, outcome, bytes
+    #[arg(long)]
+    pub(super) log_calls: bool,
 }
 
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
@@ -38,17 +41,18 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     match arguments.http {
         None => {
             let house = open(composition, &chosen, origin, None).await?;
-            serve::serve_stdio(house).await.map_err(Failure::Failed)
+            serve::serve_stdio(house, signals::stop_the_host()).await.map_err(Failure::Failed)
         }
         Some(address) => {
             // The address first: one that cannot be had should not cost the time of loading gates.
             let token = env.token().map(|token| Token::new(token.to_owned())).transpose();
             let http = serve::bind(address, token.map_err(Failure::Usage)?).await.map_err(refused)?;
+            let settings = composition.config.http.clone();
             let presets: Vec<String> = composition.config.presets.keys().cloned().collect();
             let house = open(composition, &chosen, origin, Some(http.address)).await?;
             greet(&presets, http.address, &chosen.preset);
-            let stop = stop_on_signal();
-            http.serve(house, stop).await.map_err(|error| Failure::Failed(error.to_string()))
+            http.serve(house, settings, signals::stop_the_host()).await;
+            Ok(())
         }
     }
 }
@@ -88,29 +92,4 @@ fn refused(error: HttpError) -> Failure {
 fn greet(presets: &[String], address: SocketAddr, preset: &str) {
     out::note(format!("gatehouse serves preset '{preset}' on http://{address}/mcp"));
     out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", presets.join("|")));
-}
-
-/// Cancelled by ctrl-c or SIGTERM.
-pub(super) fn stop_on_signal() -> CancellationToken {
-    let stop = CancellationToken::new();
-    let cancel = stop.clone();
-    tokio::spawn(async move {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            match signal(SignalKind::terminate()) {
-                Ok(mut terminate) => {
-                    tokio::select! {
-                        _ = tokio::signal::ctrl_c() => {}
-                        _ = terminate.recv() => {}
-                    }
-                }
-                Err(_) => drop(tokio::signal::ctrl_c().await),
-            }
-        }
-        #[cfg(not(unix))]
-        drop(tokio::signal::ctrl_c().await);
-        cancel.cancel();
-    });
-    stop
 }

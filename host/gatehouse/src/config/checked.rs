@@ -14,13 +14,13 @@ use gatehouse_core::{
 };
 use gatehouse_models::ModelsConfig;
 use gatehouse_sandbox::GateSettings;
-use gatehouse_wire::registry::Reference;
+use gatehouse_wire::{registry::Reference, serve::HttpSettings};
 use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, limits, locate,
-    models, raw,
+    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, http_server, limits,
+    locate, models, raw,
 };
 
 /// The preset that is served where nobody names one.
@@ -41,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) state_in_file: Option<PathBuf>,
     /// The preset for clients that name none.
     pub(crate) default_preset: String,
+    /// Serving over HTTP.
+    pub(crate) http: HttpSettings,
     /// Who answers, and who makes vectors.
     pub(crate) models: ModelsConfig,
     /// The knowledge graph.
@@ -115,6 +117,7 @@ impl Config {
                 .as_ref()
                 .map_or(DEFAULT_PRESET, |name| name.get_ref())
                 .to_owned(),
+            http: http_server::checked(text, &raw.http)?,
             models: models::checked(text, raw.models, env)?,
             knowledge: KnowledgeConfig::checked(raw.knowledge, &base),
             gates: raw

@@ -8,6 +8,7 @@ pub(crate) mod env;
 pub(crate) mod error;
 mod folders;
 mod http;
+mod http_server;
 mod knowledge;
 mod limits;
 pub(crate) mod locate;

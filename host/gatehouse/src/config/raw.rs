@@ -16,6 +16,8 @@ use toml::Spanned;
 pub(crate) struct Raw {
     /// The host itself.
     pub(crate) host: Host,
+    /// Serving over HTTP: whom, and how long each may take.
+    pub(crate) http: HttpServer,
     /// Models: who answers, and who makes vectors of texts.
     pub(crate) models: Models,
     /// The knowledge graph.
@@ -39,6 +41,33 @@ pub(crate) struct Host {
     /// The preset for clients that name none. Default: "full".
     #[schemars(with = "Option<String>")]
     pub(crate) default_preset: Option<Spanned<String>>,
+}
+
+/// Serving over HTTP. Takes effect at the next start.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HttpServer {
+    /// Names in the Host header beside localhost and the address itself: "gatehouse.corp", or with a port.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) allowed_hosts: Vec<Spanned<String>>,
+    /// Web pages that may call, as "scheme://host[:port]"; they get CORS headers, and no other page may call.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) allowed_origins: Vec<Spanned<String>>,
+    /// Connections at the same time, 8 to 65536. Default: what the limit on open files leaves, 1000 at most.
+    #[schemars(with = "Option<usize>")]
+    pub(crate) connections: Option<Spanned<usize>>,
+    /// For the headers of a request, "10 s" by default, at most "10 min".
+    #[schemars(with = "Option<String>")]
+    pub(crate) header_timeout: Option<Spanned<String>>,
+    /// For its body, "30 s" by default, at most "10 min".
+    #[schemars(with = "Option<String>")]
+    pub(crate) body_timeout: Option<Spanned<String>>,
+    /// How long a client may take nothing of its reply, "30 s" by default, at most "10 min".
+    #[schemars(with = "Option<String>")]
+    pub(crate) write_timeout: Option<Spanned<String>>,
+    /// Between two requests on a connection, "2 min" by default, at most "60 min".
+    #[schemars(with = "Option<String>")]
+    pub(crate) idle_timeout: Option<Spanned<String>>,
 }
 
 /// Models. Keys stand in the environment and never here.

@@ -49,6 +49,7 @@ impl Report {
     pub(super) fn configuration_applied(&self, before: &Config, now: &Config) {
         let waits = [
             ("host.state", before.state_in_file != now.state_in_file),
+            ("http", before.http != now.http),
             ("models", before.models != now.models),
             ("knowledge", before.knowledge != now.knowledge),
         ];

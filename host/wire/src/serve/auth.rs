@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use axum::http::{HeaderMap, header::AUTHORIZATION};
+use http::{HeaderMap, header::AUTHORIZATION};
 use subtle::ConstantTimeEq;
 
 /// The bearer token. Its value is never printed.
@@ -26,7 +26,8 @@ impl Token {
 
     /// Whether the request bears this token. Takes the same time for every wrong token of one length.
     pub(super) fn admits(&self, headers: &HeaderMap) -> bool {
-        let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let given = values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok());
         let bearer = given.and_then(|value| {
             let (scheme, token) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())

@@ -231,7 +231,7 @@ fn too_long(ends: &[u8], length: usize) -> Value {
 }
 
 /// The id in what is left of a message: before its parameters, or behind them.
-fn find_id(ends: &[u8]) -> Option<Value> {
+pub(super) fn find_id(ends: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(ends);
     let head = text.split("\"params\"").next().unwrap_or_default();
     let tail = text.rfind("\"id\"").map(|at| &text[at..]);

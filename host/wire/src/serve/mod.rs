@@ -6,13 +6,19 @@ mod handler;
 mod house;
 mod http;
 mod lines;
+mod pending;
 mod progress;
 mod reply;
 mod stdio;
 
+use std::time::Duration;
+
+pub use self::http::{HostName, Http, HttpError, HttpSettings, MAX_CONNECTIONS, WebOrigin, bind};
 pub use auth::Token;
 pub use clients::ClientInfo;
 pub use house::{House, Served, View};
-pub use http::{Http, HttpError, bind};
 pub use reply::tools;
 pub use stdio::serve_stdio;
+
+/// How long calls that run may go on once the client is gone or the host is to end.
+const LAST_CALLS: Duration = Duration::from_secs(1);

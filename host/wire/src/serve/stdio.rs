@@ -5,14 +5,30 @@ use std::sync::Arc;
 
 use gatehouse_core::Principal;
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
+use tokio_util::sync::CancellationToken;
 
-use super::{House, handler::Handler, lines::Lines};
+use super::{
+    House, LAST_CALLS,
+    handler::Handler,
+    lines::Lines,
+    pending::{Counted, Pending},
+};
 
-/// Serves the default preset until the client is gone.
-pub async fn serve_stdio(house: Arc<House>) -> Result<(), String> {
+/// Serves the default preset until the client is gone or `stop` is cancelled; calls that run then have a
+/// second to end.
+pub async fn serve_stdio(house: Arc<House>, stop: CancellationToken) -> Result<(), String> {
+    let pending = Arc::new(Pending::default());
+    tokio::select! {
+        served = serve(house, Arc::clone(&pending)) => served,
+        () = pending.over(&stop, LAST_CALLS) => Ok(()),
+    }
+}
+
+async fn serve(house: Arc<House>, pending: Arc<Pending>) -> Result<(), String> {
     let served = Arc::clone(house.default());
     let handler = Handler::new(house, served, Principal::Local);
-    let running = handler.serve(Lines::new(stdio_pipes())).await.map_err(|error| error.to_string());
+    let transport = Counted::new(Lines::new(stdio_pipes()), pending);
+    let running = handler.serve(transport).await.map_err(|error| error.to_string());
     match running {
         Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
         // A client that leaves before it has said anything has asked for nothing.

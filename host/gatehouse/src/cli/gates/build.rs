@@ -5,10 +5,11 @@ use std::{path::PathBuf, time::Instant};
 use clap::Args;
 use serde_json::json;
 
-use super::{Failure, serve};
+use super::Failure;
 use crate::{
     out,
     scaffold::{self, Component, Project},
+    signals,
 };
 
 #[derive(Args)]
@@ -22,7 +23,7 @@ pub(crate) struct Arguments {
 }
 
 pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let stop = serve::stop_on_signal();
+    let stop = signals::stop();
     tokio::select! {
         done = build(arguments) => done,
         () = stop.cancelled() => Err(Failure::Failed("interrupted; nothing was replaced".into())),

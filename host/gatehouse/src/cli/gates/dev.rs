@@ -10,12 +10,13 @@ use clap::Args;
 use gatehouse_core::{Source, source::Listing};
 use serde_json::Map;
 
-use super::{Failure, Place, serve};
+use super::{Failure, Place};
 use crate::{
     compose::Composition,
     config::{Config, Env},
     out,
     scaffold::{self, Project, Watch, changes},
+    signals,
 };
 
 #[derive(Args)]
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
 
 /// Until ctrl-c. A build that runs then ends with it.
 pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
-    let stop = serve::stop_on_signal();
+    let stop = signals::stop();
     tokio::select! {
         done = watch(arguments, place, env) => done,
         () = stop.cancelled() => Ok(()),

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Failure, Place, serve};
+use super::{Failure, Place};
 use crate::config::Env;
 
 #[derive(Subcommand)]

@@ -1,0 +1,65 @@
+//! Lines of the log that strangers can cause are counted: so many in a while, and the rest is a number. A
+//! flood of refused requests must not bury what else the log says, nor fill a disk.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long a window lasts.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Lines in one window.
+const LINES: u32 = 10;
+
+/// The budget of one kind of line.
+#[derive(Debug, Default)]
+pub struct LogLimit(Mutex<Window>);
+
+#[derive(Debug, Default)]
+struct Window {
+    began: Option<Instant>,
+    lines: u32,
+    left_out: u64,
+}
+
+impl LogLimit {
+    /// A budget that nothing was taken from.
+    pub const fn new() -> Self {
+        Self(Mutex::new(Window { began: None, lines: 0, left_out: 0 }))
+    }
+
+    /// Whether a line may be written now: then it is how many were left out since the one before.
+    pub fn line(&self) -> Option<u64> {
+        self.line_at(Instant::now())
+    }
+
+    fn line_at(&self, now: Instant) -> Option<u64> {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if window.began.is_none_or(|began| now.saturating_duration_since(began) >= WINDOW) {
+            window.began = Some(now);
+            window.lines = 0;
+        }
+        if window.lines == LINES {
+            window.left_out += 1;
+            return None;
+        }
+        window.lines += 1;
+        Some(std::mem::take(&mut window.left_out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_ten_lines_and_a_number() {
+        let limit = LogLimit::new();
+        let start = Instant::now();
+        let written = (0..1_000).filter(|_| limit.line_at(start).is_some()).count();
+        assert_eq!(written, 10);
+        assert_eq!(limit.line_at(start + WINDOW), Some(990));
+        assert_eq!(limit.line_at(start + WINDOW), Some(0));
+    }
+}

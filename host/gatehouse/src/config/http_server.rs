@@ -1,0 +1,111 @@
+//! `[http]`: serving over HTTP. How many connections there may be follows the limit on open files, unless the
+//! operator says so: what they leave is for databases, gates' files and reloads.
+
+use std::time::Duration;
+
+use gatehouse_sandbox::parse_duration;
+use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, WebOrigin};
+use toml::Spanned;
+
+use super::{ConfigError, error::Text, raw::HttpServer};
+
+/// Descriptors that connections leave for everything else.
+const KEPT_BACK: u64 = 256;
+
+/// The fewest connections, however low the limit is.
+const FEWEST: u64 = 8;
+
+type Set = fn(HttpSettings, Duration) -> Result<HttpSettings, String>;
+
+/// The settings; an error points to the value.
+pub(super) fn checked(text: &Text, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
+    let mut settings = HttpSettings { connections: connections(open_files()), ..HttpSettings::default() };
+    settings.hosts = all(text, &raw.allowed_hosts, HostName::parse)?;
+    settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;
+    if let Some(connections) = &raw.connections {
+        let set = settings.with_connections(*connections.get_ref());
+        settings = set.map_err(|why| text.error_at(connections.span(), why))?;
+    }
+    let times: [(&Option<Spanned<String>>, Set); 4] = [
+        (&raw.header_timeout, HttpSettings::with_header_timeout),
+        (&raw.body_timeout, HttpSettings::with_body_timeout),
+        (&raw.write_timeout, HttpSettings::with_write_timeout),
+        (&raw.idle_timeout, HttpSettings::with_idle_timeout),
+    ];
+    for (given, set) in times {
+        let Some(time) = given else { continue };
+        let parsed = parse_duration(time.get_ref()).map_err(|error| error.to_string());
+        settings =
+            parsed.and_then(|parsed| set(settings, parsed)).map_err(|why| text.error_at(time.span(), why))?;
+    }
+    Ok(settings)
+}
+
+fn all<T>(
+    text: &Text,
+    given: &[Spanned<String>],
+    parse: fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, ConfigError> {
+    let read = |one: &Spanned<String>| parse(one.get_ref()).map_err(|why| text.error_at(one.span(), why));
+    given.iter().map(read).collect()
+}
+
+/// How many connections so many descriptors allow: half of few, all but some of many.
+fn connections(open_files: Option<u64>) -> usize {
+    let left = |files: u64| files.saturating_sub(KEPT_BACK.min(files / 2)).max(FEWEST);
+    let left = open_files.map_or(usize::MAX, |files| usize::try_from(left(files)).unwrap_or(usize::MAX));
+    left.min(MAX_CONNECTIONS)
+}
+
+/// How many descriptors this process may have; none where there is no limit.
+#[cfg(unix)]
+fn open_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
+#[cfg(not(unix))]
+fn open_files() -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Env};
+
+    fn settings(block: &str) -> Result<HttpSettings, String> {
+        let content = format!("[http]\n{block}\n");
+        let text = Text { file: Some("/etc/gh/presets.toml".into()), content };
+        Config::parse(&text, &Env::default()).map(|config| config.http).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn connections_leave_descriptors_for_everything_else() {
+        assert_eq!(connections(Some(1_024)), 768);
+        assert_eq!(connections(Some(256)), 128);
+        assert_eq!(connections(Some(10)), 8);
+        assert_eq!(connections(Some(1 << 20)), 1_000);
+        assert_eq!(connections(None), 1_000);
+    }
+
+    #[test]
+    fn a_block_becomes_settings() {
+        let block = "allowed_hosts = [\"host.docker.internal\"]\nallowed_origins = [\"http://localhost:6274\"]\nconnections = 50\nheader_timeout = \"2 s\"\nidle_timeout = \"1 min\"";
+        let settings = settings(block).expect("valid");
+        assert_eq!(settings.hosts, [HostName::parse("host.docker.internal").expect("a host")]);
+        assert_eq!(settings.origins, [WebOrigin::parse("http://localhost:6274").expect("an origin")]);
+        assert_eq!((settings.connections, settings.header_timeout), (50, Duration::from_secs(2)));
+        assert_eq!(settings.idle_timeout, Duration::from_secs(60));
+        assert_eq!(settings.write_timeout, HttpSettings::default().write_timeout);
+    }
+
+    #[test]
+    fn every_mistake_has_its_place() {
+        let error = |block: &str| settings(block).expect_err("refused");
+        assert!(error("allowed_hosts = [\"a/b\"]").contains(":2:18: 'a/b' is not a host"));
+        assert!(error("allowed_origins = [\"*\"]").contains(":2:20: '*' is not an origin"));
+        assert!(error("connections = 2").contains(":2:15: connections must be 8 to 65536"));
+        assert!(error("body_timeout = \"1 ms\"").contains(":2:16: body_timeout must be 100 ms to 600 s"));
+        assert!(error("write_timeout = \"soon\"").contains(":2:17: 'soon' is not a time"));
+    }
+}

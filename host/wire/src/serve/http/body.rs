@@ -1,0 +1,140 @@
+//! Reads the body of a request whose sender is known, within bounds: its size, its time, the values it may
+//! hold, and what all bodies together may take of the memory. Small ones never wait for large ones.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use gatehouse_core::json::{self as bounds, MAX_VALUES};
+use http::StatusCode;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout_at},
+};
+
+use super::reply::{BoxResponse, refuse, refuse_request};
+use crate::serve::lines::find_id;
+
+/// The largest request body, in bytes. Over stdio one client can only hurt itself; here it would hurt others.
+pub(super) const MAX_BODY: usize = 4 << 20;
+
+/// What a body up to this size takes is bounded by the number of connections.
+const SMALL: usize = 64 << 10;
+
+/// Bytes of larger bodies that are being read at the same time.
+const READING: usize = 64 << 20;
+
+/// What larger requests that are being answered may take of the memory.
+const WORKING: usize = 256 << 20;
+
+/// What a JSON value takes once it is read.
+const VALUE: usize = 96;
+
+/// Permits are counted in KiB, because they are counted in 32 bits.
+const UNIT: usize = 1 << 10;
+
+/// The memory that there is for bodies.
+pub(super) struct Bodies {
+    reading: Arc<Semaphore>,
+    working: Arc<Semaphore>,
+    time: Duration,
+}
+
+/// Why a body was not read.
+pub(super) enum Unread {
+    TooLarge,
+    TooSlow,
+    /// Other bodies have the memory.
+    NoRoom,
+    /// The sender broke off, or sent what is no body.
+    Broken,
+    TooManyValues(Bytes),
+}
+
+impl Bodies {
+    /// `time` is how long a body may take.
+    pub(super) fn new(time: Duration) -> Self {
+        let semaphore = |bytes: usize| Arc::new(Semaphore::new(bytes / UNIT));
+        Self { reading: semaphore(READING), working: semaphore(WORKING), time }
+    }
+
+    /// Reads it whole. What comes with it is kept until the request is answered.
+    pub(super) async fn read(&self, body: Incoming) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
+        let until = Instant::now() + self.time;
+        let declared = body.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+        if declared.is_some_and(|size| size > MAX_BODY) {
+            return Err(Unread::TooLarge);
+        }
+        let mut reading = None;
+        if declared.is_some_and(|size| size > SMALL) {
+            reading = Some(room(&self.reading, declared.unwrap_or(MAX_BODY), until).await?);
+        }
+        let collected = self.collect(body, declared, reading, until).await?;
+        let values = bounds::at_most(&collected.0);
+        if values > MAX_VALUES {
+            return Err(Unread::TooManyValues(collected.0));
+        }
+        let size = collected.0.len() + values * VALUE;
+        // Who waits here holds room for reading only, and nobody who has this room waits for that one.
+        let working = if size > SMALL { Some(room(&self.working, size, until).await?) } else { None };
+        Ok((collected.0, working))
+    }
+
+    async fn collect(
+        &self,
+        mut body: Incoming,
+        declared: Option<usize>,
+        mut reading: Option<OwnedSemaphorePermit>,
+        until: Instant,
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
+        let mut first = Bytes::new();
+        let mut rest = BytesMut::new();
+        while let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| Unread::TooSlow)? {
+            let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+            let size = first.len().max(rest.len()) + data.len();
+            if size > MAX_BODY {
+                return Err(Unread::TooLarge);
+            }
+            if size > SMALL && reading.is_none() {
+                reading = Some(room(&self.reading, MAX_BODY, until).await?);
+            }
+            // A small body comes in one piece, and is not copied.
+            if first.is_empty() {
+                first = data;
+                continue;
+            }
+            if rest.is_empty() {
+                rest.reserve(declared.unwrap_or_default());
+                rest.extend_from_slice(&first);
+            }
+            rest.extend_from_slice(&data);
+        }
+        Ok((if rest.is_empty() { first } else { rest.freeze() }, reading))
+    }
+}
+
+async fn room(of: &Arc<Semaphore>, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Unread> {
+    let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
+    let granted = timeout_at(until, Arc::clone(of).acquire_many_owned(units)).await;
+    granted.map_err(|_| Unread::NoRoom)?.map_err(|_| Unread::NoRoom)
+}
+
+impl Unread {
+    pub(super) fn response(&self) -> BoxResponse {
+        match self {
+            Self::TooLarge => {
+                refuse(StatusCode::PAYLOAD_TOO_LARGE, &format!("A request has at most {MAX_BODY} bytes."))
+            }
+            Self::TooSlow => refuse(StatusCode::REQUEST_TIMEOUT, "The body did not come in time."),
+            Self::NoRoom => {
+                refuse(StatusCode::SERVICE_UNAVAILABLE, "Too many large requests at once; try again later.")
+            }
+            Self::Broken => refuse(StatusCode::BAD_REQUEST, "The body broke off."),
+            Self::TooManyValues(body) => {
+                let why = format!("The message has more than {MAX_VALUES} values");
+                refuse_request(StatusCode::PAYLOAD_TOO_LARGE, find_id(body).unwrap_or_default(), &why)
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! One connection: what it is doing, since when, and whether its client is known.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{connections::Connections, settings::HttpSettings};
+
+/// Replies up to this size are not worth looking at all connections.
+const SMALL_REPLY: usize = 64 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing of a request came, or part of its headers.
+    Header,
+    /// The body of an admitted request is being read.
+    Body,
+    /// A request is being answered.
+    Working,
+    /// The answer is a stream that tells of changes, and ends when the client likes.
+    Standing,
+    /// The answer is complete, and not all of it handed to the network.
+    Flushing,
+    /// The last request was answered.
+    Idle,
+}
+
+struct State {
+    phase: Phase,
+    since: Instant,
+    /// Whether a request was admitted here.
+    known: bool,
+    /// Bytes of replies that the network has not taken.
+    unsent: usize,
+    /// Since when it takes nothing, while something is to be sent.
+    stalled: Option<Instant>,
+}
+
+/// What a connection has for it when there is no room, and since when; the least goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Claim {
+    /// Nobody knows who it is.
+    Unknown(Instant),
+    /// Its client is known and asks for nothing.
+    Idle(Instant),
+    /// Its client sends a body.
+    Body(Instant),
+    /// Its client does not read its reply.
+    Stalled(Instant),
+    /// Its client waits for changes, and knows how to come back.
+    Standing(Instant),
+}
+
+/// Why a connection's time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expired {
+    Header,
+    Write,
+    Idle,
+}
+
+/// What is known of a connection; shared by its task, its requests and the list of all.
+pub(super) struct Connection {
+    /// Who is at the other end.
+    pub(super) peer: SocketAddr,
+    state: Mutex<State>,
+    closing: CancellationToken,
+    all: Weak<Connections>,
+}
+
+impl Connection {
+    pub(super) fn new(peer: SocketAddr, all: Weak<Connections>) -> Self {
+        let state =
+            State { phase: Phase::Header, since: Instant::now(), known: false, unsent: 0, stalled: None };
+        Self { peer, state: Mutex::new(state), closing: CancellationToken::new(), all }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it, with whatever goes on there.
+    pub(super) fn close(&self) {
+        self.closing.cancel();
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    /// Waits until it is to end.
+    pub(super) async fn closing(&self) {
+        self.closing.cancelled().await;
+    }
+
+    /// Bytes came.
+    pub(super) fn heard(&self) {
+        let mut state = self.state();
+        if state.phase == Phase::Idle {
+            state.enter(Phase::Header);
+        }
+    }
+
+    /// The network takes nothing now.
+    pub(super) fn stalls(&self) {
+        self.state().stalled.get_or_insert_with(Instant::now);
+    }
+
+    /// The network took bytes.
+    pub(super) fn sent(&self, bytes: usize) {
+        let mut state = self.state();
+        state.unsent = state.unsent.saturating_sub(bytes);
+        state.stalled = None;
+    }
+
+    /// The network has everything.
+    pub(super) fn flushed(&self) {
+        let mut state = self.state();
+        if state.phase == Phase::Flushing {
+            state.enter(Phase::Idle);
+        }
+    }
+
+    /// A part of a reply is on its way to the network.
+    pub(super) fn sending(&self, bytes: usize) {
+        let unsent = {
+            let mut state = self.state();
+            state.unsent += bytes;
+            state.unsent
+        };
+        if unsent > SMALL_REPLY
+            && let Some(all) = self.all.upgrade()
+        {
+            all.relieve();
+        }
+    }
+
+    /// Bytes that wait to be sent; none where it closes anyway.
+    pub(super) fn unsent(&self) -> usize {
+        if self.is_closing() { 0 } else { self.state().unsent }
+    }
+
+    pub(super) fn stalled(&self) -> Option<Instant> {
+        self.state().stalled.filter(|_| !self.is_closing())
+    }
+
+    /// How much it may ask to stay; none while a call runs on it, or it closes anyway.
+    pub(super) fn claim(&self) -> Option<Claim> {
+        let state = self.state();
+        if self.is_closing() {
+            return None;
+        }
+        if !state.known {
+            return Some(Claim::Unknown(state.since));
+        }
+        if let Some(since) = state.stalled {
+            return Some(Claim::Stalled(since));
+        }
+        match state.phase {
+            Phase::Header | Phase::Idle => Some(Claim::Idle(state.since)),
+            Phase::Body => Some(Claim::Body(state.since)),
+            Phase::Standing => Some(Claim::Standing(state.since)),
+            Phase::Working | Phase::Flushing => None,
+        }
+    }
+
+    /// Whether its time is over. Bodies have a timeout where they are read, and calls one of their own.
+    pub(super) fn expired(&self, settings: &HttpSettings, now: Instant) -> Option<Expired> {
+        let state = self.state();
+        if self.is_closing() {
+            return None;
+        }
+        let over = |since: Instant, time| now.saturating_duration_since(since) >= time;
+        if state.stalled.is_some_and(|since| over(since, settings.write_timeout)) {
+            return Some(Expired::Write);
+        }
+        match state.phase {
+            Phase::Header if over(state.since, settings.header_timeout) => Some(Expired::Header),
+            Phase::Idle if over(state.since, settings.idle_timeout) => Some(Expired::Idle),
+            _ => None,
+        }
+    }
+
+    /// A request is here. What it gives back is dropped when the request is answered.
+    pub(super) fn begin(self: &Arc<Self>) -> Work {
+        self.state().enter(Phase::Working);
+        Work { connection: Arc::clone(self), _memory: None }
+    }
+}
+
+impl State {
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.since = Instant::now();
+    }
+}
+
+/// A request that is being answered, and what is held for it.
+pub(super) struct Work {
+    connection: Arc<Connection>,
+    _memory: Option<OwnedSemaphorePermit>,
+}
+
+impl Work {
+    /// Its client may be here; from now on its connection goes after those of strangers.
+    pub(super) fn admitted(&self) {
+        self.connection.state().known = true;
+    }
+
+    /// Its body is being read.
+    pub(super) fn reads_body(&self) {
+        self.connection.state().enter(Phase::Body);
+    }
+
+    /// Its body was read, and takes so much of the memory that there is for requests.
+    pub(super) fn works(&mut self, memory: Option<OwnedSemaphorePermit>) {
+        self._memory = memory;
+        self.connection.state().enter(Phase::Working);
+    }
+
+    /// Its answer is a stream that only tells of changes.
+    pub(super) fn stands(&self) {
+        self.connection.state().enter(Phase::Standing);
+    }
+
+    /// A part of its reply is on its way.
+    pub(super) fn sending(&self, bytes: usize) {
+        self.connection.sending(bytes);
+    }
+
+    pub(super) fn peer(&self) -> SocketAddr {
+        self.connection.peer
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        self.connection.state().enter(Phase::Flushing);
+    }
+}

@@ -1,0 +1,172 @@
+//! The connections that are open, and who goes first when there is no room: whoever is not known by its
+//! token yet, then whoever asks for nothing. A connection on which a call runs is never closed for another.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+use super::{
+    connection::{Claim, Connection, Expired},
+    settings::HttpSettings,
+};
+
+/// Bytes of replies that wait to be sent, over all connections. Beyond it the client goes that has taken
+/// nothing for the longest time.
+const UNSENT: usize = 256 << 20;
+
+/// The longest time between two looks at the connections.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// All connections of a server.
+pub(super) struct Connections {
+    settings: HttpSettings,
+    open: Mutex<Open>,
+    /// Wakes when a connection came or went.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Open {
+    connections: HashMap<u64, Arc<Connection>>,
+    last: u64,
+}
+
+/// What there is for one more connection.
+enum Room {
+    Free,
+    /// One is being closed.
+    Soon,
+    /// Every connection has a call that runs.
+    None,
+}
+
+/// A connection in the list, until this is dropped.
+pub(super) struct Entry {
+    id: u64,
+    all: Arc<Connections>,
+    pub(super) connection: Arc<Connection>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.all.open().connections.remove(&self.id);
+        self.all.changed.notify_waiters();
+    }
+}
+
+impl Connections {
+    pub(super) fn new(settings: HttpSettings) -> Arc<Self> {
+        Arc::new(Self { settings, open: Mutex::default(), changed: Notify::new() })
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes one more in, and closes another one where that takes the last place. None where all are busy.
+    pub(super) async fn enter(self: &Arc<Self>, peer: SocketAddr) -> Option<Entry> {
+        loop {
+            let changed = self.changed.notified();
+            match self.room() {
+                Room::Free => return Some(self.insert(peer)),
+                Room::Soon => changed.await,
+                Room::None => return None,
+            }
+        }
+    }
+
+    fn insert(self: &Arc<Self>, peer: SocketAddr) -> Entry {
+        let mut open = self.open();
+        open.last += 1;
+        let id = open.last;
+        let connection = Arc::new(Connection::new(peer, Arc::downgrade(self)));
+        open.connections.insert(id, Arc::clone(&connection));
+        drop(open);
+        self.changed.notify_waiters();
+        Entry { id, all: Arc::clone(self), connection }
+    }
+
+    fn room(&self) -> Room {
+        let open = self.open();
+        if open.connections.len() < self.settings.connections {
+            return Room::Free;
+        }
+        if open.connections.values().any(|connection| connection.is_closing()) {
+            return Room::Soon;
+        }
+        drop(open);
+        if self.make_room() { Room::Soon } else { Room::None }
+    }
+
+    /// Closes the connection with the least claim to its place. False where every one has a call that runs.
+    pub(super) fn make_room(&self) -> bool {
+        let open = self.open();
+        let claims =
+            open.connections.values().filter_map(|connection| Some((connection.claim()?, connection)));
+        let Some((claim, least)) = claims.min_by_key(|(claim, _)| *claim) else { return false };
+        tracing::debug!(peer = %least.peer, ?claim, "closed to make room");
+        least.close();
+        true
+    }
+
+    /// Closes connections whose time is over, for as long as this is polled.
+    pub(super) async fn watch(&self) {
+        let HttpSettings { header_timeout, write_timeout, idle_timeout, .. } = self.settings;
+        let often = (header_timeout.min(write_timeout).min(idle_timeout) / 8).min(LOOK);
+        loop {
+            let changed = self.changed.notified();
+            if self.open().connections.is_empty() {
+                changed.await;
+            }
+            tokio::time::sleep(often).await;
+            let now = Instant::now();
+            for connection in self.open().connections.values() {
+                if let Some(expired) = connection.expired(&self.settings, now) {
+                    tracing::debug!(peer = %connection.peer, "closed: {expired}");
+                    connection.close();
+                }
+            }
+        }
+    }
+
+    /// Called when replies wait to be sent: where they are too much, the slowest client goes.
+    pub(super) fn relieve(&self) {
+        let open = self.open();
+        let unsent: usize = open.connections.values().map(|connection| connection.unsent()).sum();
+        if unsent <= UNSENT {
+            return;
+        }
+        let stalled = open.connections.values().filter_map(|one| Some((one.stalled()?, one)));
+        if let Some((_, slowest)) = stalled.min_by_key(|(since, _)| *since) {
+            tracing::debug!(peer = %slowest.peer, unsent, "closed: does not read its reply, and others wait");
+            slowest.close();
+        }
+    }
+
+    /// Closes those that have asked for nothing.
+    pub(super) fn dismiss(&self) {
+        for connection in self.open().connections.values() {
+            if matches!(connection.claim(), Some(Claim::Unknown(_) | Claim::Idle(_))) {
+                connection.close();
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Expired {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Header => "no whole request came",
+            Self::Write => "the client does not read its reply",
+            Self::Idle => "no further request came",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Who goes when there is no room.
+
+use super::*;
+
+fn connections(most: usize) -> Arc<Connections> {
+    let settings = HttpSettings { connections: most, ..HttpSettings::default() };
+    Connections::new(settings)
+}
+
+fn peer() -> SocketAddr {
+    ([127, 0, 0, 1], 40_000).into()
+}
+
+async fn entered(all: &Arc<Connections>) -> Entry {
+    all.enter(peer()).await.expect("room")
+}
+
+/// The connection that goes next, by its place among these.
+fn goes(all: &Connections, entries: &[&Entry]) -> Option<usize> {
+    let before: Vec<bool> = entries.iter().map(|entry| entry.connection.is_closing()).collect();
+    all.make_room().then(|| {
+        let changed = |(index, entry): (usize, &&Entry)| {
+            (entry.connection.is_closing() && !before[index]).then_some(index)
+        };
+        entries.iter().enumerate().find_map(changed).expect("one of these")
+    })
+}
+
+#[tokio::test]
+async fn strangers_go_first_and_running_calls_never() {
+    let all = connections(100);
+    let calling = entered(&all).await;
+    let resting = entered(&all).await;
+    let standing = entered(&all).await;
+    let sending = entered(&all).await;
+    let first = entered(&all).await;
+    let second = entered(&all).await;
+    let call = calling.connection.begin();
+    call.admitted();
+    let stream = standing.connection.begin();
+    stream.admitted();
+    stream.stands();
+    let body = sending.connection.begin();
+    body.admitted();
+    body.reads_body();
+    let rest = resting.connection.begin();
+    rest.admitted();
+    drop(rest);
+    resting.connection.flushed();
+    // Asking for something does not make a stranger known.
+    let refused = first.connection.begin();
+    let every = [&calling, &resting, &standing, &sending, &first, &second];
+    let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
+    assert_eq!(order, [5, 4, 1, 3, 2], "strangers by age, who rests, who sends, who waits for changes");
+    assert!(!calling.connection.is_closing());
+    drop((call, stream, body, refused));
+}
+
+#[tokio::test]
+async fn a_reply_on_its_way_is_no_rest() {
+    let all = connections(100);
+    let one = entered(&all).await;
+    let work = one.connection.begin();
+    work.admitted();
+    work.sending(10);
+    drop(work);
+    assert_eq!(one.connection.claim(), None);
+    one.connection.stalls();
+    assert!(matches!(one.connection.claim(), Some(Claim::Stalled(_))));
+    one.connection.sent(10);
+    one.connection.flushed();
+    assert!(matches!(one.connection.claim(), Some(Claim::Idle(_))));
+}
+
+#[tokio::test]
+async fn there_are_never_more_than_there_may_be() {
+    let all = connections(8);
+    let entries: Vec<Entry> = {
+        let mut entries = Vec::new();
+        for _ in 0..8 {
+            entries.push(entered(&all).await);
+        }
+        entries
+    };
+    let works: Vec<_> = entries.iter().map(|entry| entry.connection.begin()).collect();
+    works.iter().for_each(|work| work.admitted());
+    assert!(all.enter(peer()).await.is_none(), "a call runs on each");
+    drop(works);
+    entries.iter().for_each(|entry| entry.connection.flushed());
+    // The one that is closed has to be gone before its place is taken.
+    let waiting = tokio::spawn({
+        let all = Arc::clone(&all);
+        async move { entered(&all).await }
+    });
+    while !entries.iter().any(|entry| entry.connection.is_closing()) {
+        tokio::task::yield_now().await;
+    }
+    assert!(!waiting.is_finished());
+    drop(entries);
+    waiting.await.expect("a place");
+}
+
+#[tokio::test]
+async fn the_slowest_reader_goes_where_replies_take_too_much() {
+    let all = connections(100);
+    let (slow, fast, calm) = (entered(&all).await, entered(&all).await, entered(&all).await);
+    let works = [&slow, &fast, &calm].map(|entry| entry.connection.begin());
+    works.iter().for_each(|work| work.admitted());
+    slow.connection.stalls();
+    fast.connection.stalls();
+    works[0].sending(UNSENT / 2);
+    works[1].sending(UNSENT / 2);
+    assert!(!slow.connection.is_closing(), "just enough");
+    works[2].sending(100 << 10);
+    assert!(slow.connection.is_closing() && !fast.connection.is_closing());
+    works[2].sending(100 << 10);
+    assert!(!fast.connection.is_closing(), "what the slow one held is given back");
+}
+
+#[tokio::test]
+async fn each_part_of_an_exchange_has_its_time() {
+    let settings = HttpSettings::default();
+    let all = connections(100);
+    let one = entered(&all).await;
+    let at = |seconds| Instant::now() + std::time::Duration::from_secs(seconds);
+    let expired = |seconds| one.connection.expired(&settings, at(seconds));
+    assert_eq!((expired(9), expired(11)), (None, Some(Expired::Header)));
+    let work = one.connection.begin();
+    work.admitted();
+    assert_eq!(expired(3_600), None, "a call has a time of its own");
+    one.connection.stalls();
+    assert_eq!((expired(29), expired(31)), (None, Some(Expired::Write)));
+    one.connection.sent(1);
+    drop(work);
+    one.connection.flushed();
+    assert_eq!((expired(119), expired(121)), (None, Some(Expired::Idle)));
+    one.connection.heard();
+    assert_eq!(expired(11), Some(Expired::Header), "of the next request");
+}

@@ -1,0 +1,113 @@
+//! Serving over streamable HTTP: `/mcp` is the default preset, `/mcp/p/<preset>` each one by name.
+//!
+//! ```text
+//! listener → connections → stream → router → guard → body → service
+//! ```
+//!
+//! A stranger costs a connection and its headers, for seconds: [`guard`] knows by the headers who may come
+//! in, and [`connections`] makes room for those at the cost of those who are not known.
+
+mod body;
+mod connection;
+mod connections;
+mod guard;
+mod listener;
+mod names;
+mod reply;
+mod router;
+mod service;
+mod settings;
+mod stream;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use gatehouse_core::Principal;
+use tokio::{net::TcpListener, time::timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{House, LAST_CALLS, auth::Token};
+use body::Bodies;
+use connections::Connections;
+use guard::Guard;
+use listener::Listener;
+pub use names::{HostName, WebOrigin};
+use router::Router;
+use service::Services;
+pub use settings::{HttpSettings, MAX_CONNECTIONS};
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Beyond loopback without a token.
+    #[error(
+        "refusing to listen on {0} without a token: everybody who can reach that address could call every tool"
+    )]
+    NeedsToken(SocketAddr),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {cause}")]
+    Bind {
+        /// Which.
+        address: SocketAddr,
+        /// Why not.
+        cause: std::io::Error,
+    },
+}
+
+/// A server that listens and has not started to answer.
+pub struct Http {
+    listener: TcpListener,
+    /// Where it listens; the port is the real one where 0 was asked for.
+    pub address: SocketAddr,
+    token: Option<Token>,
+}
+
+/// Binds the address, deny by default.
+pub async fn bind(address: SocketAddr, token: Option<Token>) -> Result<Http, HttpError> {
+    if !address.ip().is_loopback() && token.is_none() {
+        return Err(HttpError::NeedsToken(address));
+    }
+    let failed = |cause| HttpError::Bind { address, cause };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok(Http { listener, address, token })
+}
+
+impl Http {
+    /// Answers until `stop` is cancelled; calls that run then have a second to end.
+    pub async fn serve(self, house: Arc<House>, settings: HttpSettings, stop: CancellationToken) {
+        let Self { listener, address, token } = self;
+        let end = CancellationToken::new();
+        let principal = match &token {
+            Some(_) => Principal::Named("token".into()),
+            None => Principal::Local,
+        };
+        let router = Router {
+            guard: Guard::new(address, &settings, token),
+            bodies: Bodies::new(settings.body_timeout),
+            services: Services::new(Arc::clone(&house), principal, &end),
+            stop: stop.clone(),
+            house,
+        };
+        let connections = Connections::new(settings);
+        let tasks = TaskTracker::new();
+        let taking = Listener {
+            connections: Arc::clone(&connections),
+            router: Arc::new(router),
+            tasks: tasks.clone(),
+            stop: stop.clone(),
+            end: end.clone(),
+        };
+        tokio::select! {
+            never = taking.accept(&listener) => match never {},
+            () = connections.watch() => {}
+            () = stop.cancelled() => {}
+        }
+        drop(listener);
+        connections.dismiss();
+        tasks.close();
+        if timeout(LAST_CALLS, tasks.wait()).await.is_err() {
+            tracing::warn!("ended with calls that still ran");
+        }
+        end.cancel();
+    }
+}

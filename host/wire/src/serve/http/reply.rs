@@ -1,0 +1,90 @@
+//! Answers: those that this layer makes itself, and the body that every answer leaves through.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
+use hyper::body::{Body, Frame, SizeHint};
+use serde_json::{Value, json};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::connection::Work;
+
+/// An answer before it is on its way.
+pub(super) type BoxResponse = Response<BoxBody<Bytes, Infallible>>;
+
+/// An answer that says why, as an error of JSON-RPC that belongs to no request.
+pub(super) fn refuse(status: StatusCode, why: &str) -> BoxResponse {
+    refuse_request(status, Value::Null, why)
+}
+
+/// The same to the request with this id.
+pub(super) fn refuse_request(status: StatusCode, id: Value, why: &str) -> BoxResponse {
+    json(status, &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": why}}))
+}
+
+pub(super) fn json(status: StatusCode, value: &Value) -> BoxResponse {
+    let mut response = Response::new(Full::from(value.to_string()).boxed());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+pub(super) fn empty(status: StatusCode) -> BoxResponse {
+    let mut response = Response::new(Empty::new().boxed());
+    *response.status_mut() = status;
+    response
+}
+
+/// A body on its way, with the request that it answers: when it is dropped, the request is over.
+pub(super) struct Outgoing {
+    body: BoxBody<Bytes, Infallible>,
+    work: Work,
+    /// Where the stream would never end by itself, what ends it.
+    end: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+}
+
+impl Outgoing {
+    /// `end` is for a stream that only tells of changes.
+    pub(super) fn new(body: BoxBody<Bytes, Infallible>, work: Work, end: Option<CancellationToken>) -> Self {
+        if end.is_some() {
+            work.stands();
+        }
+        Self { body, work, end: end.map(|end| Box::pin(end.cancelled_owned())) }
+    }
+}
+
+impl Body for Outgoing {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(data) = frame.data_ref()
+        {
+            self.work.sending(data.len());
+        }
+        let ends = |end: &mut Pin<Box<WaitForCancellationFutureOwned>>| end.as_mut().poll(cx).is_ready();
+        if polled.is_pending() && self.end.as_mut().is_some_and(ends) {
+            return Poll::Ready(None);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

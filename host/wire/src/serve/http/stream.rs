@@ -1,0 +1,117 @@
+//! A TCP stream that says what happens on it, and that does not cut off its own last words.
+
+use std::{
+    future::Future,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::Sleep,
+};
+
+use super::connection::Connection;
+
+/// How long, and for how many bytes, a client that is still sending is listened to after the answer. To
+/// close at once would reset the connection, and the client might never see why it was refused.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 8 << 20;
+
+pub(super) struct Watched {
+    stream: TcpStream,
+    connection: Arc<Connection>,
+    lingering: Option<Lingering>,
+}
+
+struct Lingering {
+    left: usize,
+    end: Pin<Box<Sleep>>,
+}
+
+impl Watched {
+    pub(super) fn new(stream: TcpStream, connection: Arc<Connection>) -> Self {
+        // Small replies would wait for the client's delayed acknowledgement, 40 ms each.
+        let _ = stream.set_nodelay(true);
+        Self { stream, connection, lingering: None }
+    }
+
+    fn wrote(&self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &polled {
+            Poll::Pending => self.connection.stalls(),
+            Poll::Ready(Ok(bytes)) => self.connection.sent(*bytes),
+            Poll::Ready(Err(_)) => {}
+        }
+        polled
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.connection.heard();
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.wrote(polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.wrote(polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.connection.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.lingering.is_none() {
+            ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+        }
+        let lingering = this.lingering.get_or_insert_with(|| Lingering {
+            left: LINGER_BYTES,
+            end: Box::pin(tokio::time::sleep(LINGER)),
+        });
+        if lingering.end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        let mut dropped = [0; 16 << 10];
+        while lingering.left > 0 {
+            let mut buffer = ReadBuf::new(&mut dropped);
+            // A client that is gone has read what it wanted.
+            let read = ready!(Pin::new(&mut this.stream).poll_read(cx, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                break;
+            }
+            lingering.left = lingering.left.saturating_sub(buffer.filled().len());
+        }
+        Poll::Ready(Ok(()))
+    }
+}
