@@ -22,6 +22,7 @@ mod reload;
 mod research;
 mod reuse;
 mod storage;
+mod structured;
 mod tidy;
 mod tools;
 mod vices;

@@ -4,9 +4,11 @@ pub(crate) mod host;
 mod installed;
 pub(crate) mod live;
 pub(crate) mod place;
+mod results;
 pub(crate) mod server;
 
 pub(crate) use host::{Client, Http};
 pub(crate) use installed::installed;
 pub(crate) use live::{put, variant};
 pub(crate) use place::{Place, repository};
+pub(crate) use results::{fault_of, structured, text_of};

@@ -232,4 +232,6 @@ pub(crate) struct Preset {
     pub(crate) deny: Vec<String>,
     /// Further names for tools: new name = "tool".
     pub(crate) aliases: BTreeMap<String, String>,
+    /// Whether clients get output schemas, and replies as data beside their text; false by default.
+    pub(crate) structured: Option<bool>,
 }

@@ -4,12 +4,12 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
-use gatehouse_core::{Call, Fault, Outcome, Principal, names::quoted};
+use gatehouse_core::{Call, Fault, Principal, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
-        Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
+        ErrorCode, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
         ServerConfig, SubscriptionFilter, Tool,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
@@ -60,8 +60,15 @@ impl Handler {
         Self { client: self.house.client(), ..self.clone() }
     }
 
-    async fn run(&self, name: &str, arguments: Value, context: &RequestContext<RoleServer>) -> Outcome {
-        let mut call = Call::new(self.served.catalog(), name, arguments);
+    async fn run(
+        &self,
+        name: &str,
+        arguments: Value,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let catalog = self.served.catalog();
+        let structured = catalog.structured;
+        let mut call = Call::new(catalog, name, arguments);
         call.principal = self.principal.clone();
         call.cancel = context.ct.clone();
         let progress = progress::channel(context);
@@ -73,11 +80,12 @@ impl Handler {
         if let Some(channel) = progress {
             channel.finish().await;
         }
-        outcome.unwrap_or_else(|_| {
+        let outcome = outcome.unwrap_or_else(|_| {
             tracing::error!(call = %id, tool = %quoted(name, 64), "the host panicked in a call");
             Err(Fault::internal(format!("The host failed on this call ({id})."))
                 .hint("This is a bug in Gatehouse; the host's log has the details under that id."))
-        })
+        });
+        reply::result(outcome, structured)
     }
 }
 
@@ -150,8 +158,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let outcome = self.run(&request.name, arguments, &context).await;
-        reply::result(outcome).map(Into::into)
+        self.run(&request.name, arguments, &context).await.map(Into::into)
     }
 
     /// Where rmcp sends what it cannot parse: methods it does not know, and known methods with
@@ -176,7 +183,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(format!("Invalid params for {method}{what}"), None));
         };
         let arguments = params.get("arguments").cloned().unwrap_or(Value::Null);
-        let result = reply::result(self.run(name, arguments, &context).await)?;
+        let result = self.run(name, arguments, &context).await?;
         let value = serde_json::to_value(result);
         let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         // rmcp leaves this field out for clients before 2026-07-28, but not in a custom result.
