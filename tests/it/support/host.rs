@@ -1,4 +1,4 @@
-//! A running host and a client for it. Both end with the test that started them.
+//! A running host over stdio and its client. Both end with the test that started them.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Longer than anything a test waits for; what takes longer has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A host over stdio, and the client that started it.
 pub(crate) struct Client {
@@ -199,97 +199,6 @@ impl Client {
 }
 
 impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// A host over HTTP.
-pub(crate) struct Http {
-    child: Child,
-    /// `http://127.0.0.1:port`
-    pub(crate) base: String,
-}
-
-impl Http {
-    /// Starts a host on a free port and waits until it says where it listens.
-    pub(crate) fn start(place: &Place, preset: &str, environment: &[(&str, &str)]) -> Self {
-        let mut command = place.command(&["serve", "--preset", preset, "--http", "127.0.0.1:0"]);
-        command.envs(environment.iter().copied());
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("start gatehouse");
-        let mut stderr = BufReader::new(child.stderr.take().expect("stderr"));
-        let mut said = String::new();
-        let base = loop {
-            let mut line = String::new();
-            let read = stderr.read_line(&mut line).expect("read stderr");
-            assert!(read > 0, "the host ended: {said}");
-            said.push_str(&line);
-            if let Some(at) = line.find("http://") {
-                let rest = &line[at..];
-                break rest[..rest.find("/mcp").expect("/mcp")].to_owned();
-            }
-        };
-        // The pipe is read to its end, or the host would block on it.
-        std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(drop));
-        Self { child, base }
-    }
-
-    /// Posts one message, and gives status, headers and body.
-    pub(crate) fn post(
-        &self,
-        path: &str,
-        message: &Value,
-        headers: &[(&str, &str)],
-    ) -> (u16, HashMap<String, String>, String) {
-        let agent: ureq::Agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(PATIENCE))
-            .build()
-            .into();
-        let mut request = agent
-            .post(format!("{}{path}", self.base))
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let mut response = request.send(message.to_string()).expect("an answer");
-        let headers = response.headers().iter();
-        let headers =
-            headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
-        let headers = headers.collect();
-        (response.status().as_u16(), headers, response.body_mut().read_to_string().expect("a body"))
-    }
-
-    /// Opens a session of the 2025 protocol, and gives its id.
-    pub(crate) fn session(&self, path: &str, headers: &[(&str, &str)]) -> String {
-        let info = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
-        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
-        let (status, answered, body) = self.post(path, &message, headers);
-        assert_eq!(status, 200, "{body}");
-        let session = answered.get("mcp-session-id").expect("a session").clone();
-        let mut with = headers.to_vec();
-        with.push(("mcp-session-id", &session));
-        let (status, ..) =
-            self.post(path, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &with);
-        assert_eq!(status, 202);
-        session
-    }
-
-    /// Sends a request in a session, and gives the answer out of the event stream.
-    pub(crate) fn request(&self, path: &str, session: &str, method: &str, params: Value) -> Value {
-        let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-        let (status, _, body) = self.post(path, &message, &[("mcp-session-id", session)]);
-        assert_eq!(status, 200, "{body}");
-        let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
-        let mut answers = events.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
-        answers.find(|message| message["id"] == 7).unwrap_or_else(|| panic!("no answer in {body}"))
-    }
-}
-
-impl Drop for Http {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

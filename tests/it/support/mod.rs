@@ -1,13 +1,16 @@
 //! What every test needs: a host in a folder of its own, and a client that speaks to it line by line.
 
 pub(crate) mod host;
+pub(crate) mod http;
 mod installed;
 pub(crate) mod live;
 pub(crate) mod place;
 mod results;
 pub(crate) mod server;
+pub(crate) mod session;
 
-pub(crate) use host::{Client, Http};
+pub(crate) use host::Client;
+pub(crate) use http::Http;
 pub(crate) use installed::installed;
 pub(crate) use live::{put, variant};
 pub(crate) use place::{Place, repository};

@@ -8,11 +8,13 @@ use gatehouse_core::{Call, Fault, Principal, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-        ErrorCode, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-        ServerConfig, SubscriptionFilter, Tool,
+        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, Implementation,
+        JsonObject, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
     },
-    service::{NotificationContext, RequestContext, SubscriptionContext},
+    service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
 use serde_json::Value;
 
@@ -21,24 +23,9 @@ use super::{House, Served, clients::Client, progress, reply};
 /// How long a client may keep a tool list without asking again.
 const LIST_TTL_MS: u64 = 60_000;
 
-/// Methods of the protocol that rmcp hands over as unknown when their parameters do not parse.
-const METHODS: [&str; 15] = [
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "ping",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "server/discover",
-    "subscriptions/listen",
-    "tools/call",
-    "tools/list",
-];
+/// Methods that are answered here, and that rmcp hands over as unknown when their parameters do not parse.
+const METHODS: [&str; 6] =
+    ["initialize", "ping", "server/discover", "subscriptions/listen", "tools/call", "tools/list"];
 
 #[derive(Clone)]
 pub(super) struct Handler {
@@ -58,6 +45,12 @@ impl Handler {
     /// The same for another client.
     pub(super) fn for_another_client(&self) -> Self {
         Self { client: self.house.client(), ..self.clone() }
+    }
+
+    /// The handler of a session that goes on: its client said long ago that it is ready.
+    pub(super) fn restored(&self, peer: Peer<RoleServer>) {
+        let generation = self.served.catalog().generation;
+        self.served.clients().rejoin(Arc::clone(&self.client), peer, generation);
     }
 
     async fn run(
@@ -94,8 +87,8 @@ impl ServerHandler for Handler {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
-        match self.served.description() {
-            Some(description) => config.with_instructions(description),
+        match self.served.instructions() {
+            Some(instructions) => config.with_instructions(instructions),
             None => config,
         }
     }
@@ -125,6 +118,40 @@ impl ServerHandler for Handler {
                 }
             }
         }
+    }
+
+    // What is not declared does not exist; rmcp would answer that there is none of it.
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 
     async fn list_tools(

@@ -24,32 +24,18 @@ use axum::{
     serve::ListenerExt,
 };
 use gatehouse_core::{Principal, names};
-use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
-};
+use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{House, Served, auth::Token, handler::Handler};
+use super::{House, Served, auth::Token, events::Kept, mcp::Mcp};
 
 /// The largest request body. Over stdio one client can only hurt itself; here it would hurt others.
 const MAX_BODY: usize = 4 << 20;
 
-/// How long a session may rest: an agent's user goes to lunch, and a session holds next to nothing.
-const SESSION_REST: Duration = Duration::from_secs(12 * 3600);
-
-/// Sessions per preset; more are answered with "try later".
-const MAX_SESSIONS: usize = 1_000;
-
 /// How long running requests may go on once the host is told to stop.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
-
-/// A preset's service, and its sessions to count them.
-struct Mcp {
-    service: StreamableHttpService<Handler, LocalSessionManager>,
-    sessions: Arc<LocalSessionManager>,
-}
 
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +83,8 @@ struct Server {
     /// Made when a client first asks for the preset; made anew for a preset that went and came back.
     presets: Mutex<HashMap<String, Named>>,
     principal: Principal,
+    /// Replies that clients may ask for again.
+    kept: Arc<Kept>,
     config: StreamableHttpServerConfig,
     token: Option<Token>,
 }
@@ -107,25 +95,11 @@ impl Server {
         if let Some((_, mcp)) = presets.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);
         }
-        let mcp = Arc::new(mcp(&self.house, served, &self.principal, self.config.clone()));
+        let mcp = Mcp::new(&self.house, served, &self.principal, &self.kept, self.config.clone());
+        let mcp = Arc::new(mcp);
         presets.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
         mcp
     }
-}
-
-fn mcp(
-    house: &Arc<House>,
-    served: &Arc<Served>,
-    principal: &Principal,
-    config: StreamableHttpServerConfig,
-) -> Mcp {
-    let handler = Handler::new(Arc::clone(house), Arc::clone(served), principal.clone());
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(SESSION_REST);
-    let sessions = Arc::new(sessions);
-    let make = move || Ok(handler.for_another_client());
-    let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
-    Mcp { service, sessions }
 }
 
 impl Http {
@@ -133,13 +107,14 @@ impl Http {
     pub async fn serve(self, house: Arc<House>, stop: CancellationToken) -> std::io::Result<()> {
         // Event streams never end by themselves, so they are ended when the last requests had their time.
         let end = CancellationToken::new();
-        let (principal, config) = (self.principal(), self.config(&end));
+        let (principal, config, kept) = (self.principal(), self.config(&end), Arc::default());
         let server = Arc::new(Server {
-            default: mcp(&house, house.default(), &principal, config.clone()),
+            default: Mcp::new(&house, house.default(), &principal, &kept, config.clone()),
             presets: Mutex::default(),
             token: self.token.clone(),
             house,
             principal,
+            kept,
             config,
         });
         let router = Router::new()
@@ -200,11 +175,11 @@ async fn default_preset(State(server): State<Arc<Server>>, request: Request) -> 
 }
 
 async fn answer(mcp: &Mcp, request: Request) -> Response {
-    let opens = !request.headers().contains_key("mcp-session-id");
-    if opens && mcp.sessions.sessions.read().await.len() >= MAX_SESSIONS {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "Too many sessions are open here; try again later.");
-    }
-    mcp.service.handle(request).await.map(Body::new).into_response()
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, MAX_BODY).await else {
+        return refuse(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large, or broke off.");
+    };
+    mcp.answer(Request::from_parts(parts, body)).await.map(Body::new).into_response()
 }
 
 async fn unknown_path() -> Response {

@@ -2,13 +2,21 @@
 
 mod auth;
 mod clients;
+mod envelope;
+mod events;
+mod follow;
 mod handler;
 mod house;
 mod http;
 mod lines;
+mod mcp;
 mod progress;
 mod reply;
+mod session;
+mod session_transport;
+mod sessions;
 mod stdio;
+mod wire_id;
 
 pub use auth::Token;
 pub use clients::ClientInfo;

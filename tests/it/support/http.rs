@@ -1,0 +1,193 @@
+//! A running host over HTTP, and clients for it: one that speaks the protocol, and bare connections.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+use serde_json::{Value, json};
+
+use super::{host::PATIENCE, place::Place};
+
+/// A host over HTTP.
+pub(crate) struct Http {
+    child: Child,
+    /// `http://127.0.0.1:port`
+    pub(crate) base: String,
+    stderr: Arc<Mutex<String>>,
+}
+
+/// What came back on a bare connection, as far as it came.
+#[derive(Debug)]
+pub(crate) struct Came {
+    pub(crate) status: u16,
+    /// The headers as they came, in lower case.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Http {
+    /// Starts a host on a free port and waits until it says where it listens.
+    pub(crate) fn start(place: &Place, preset: &str, environment: &[(&str, &str)]) -> Self {
+        Self::with(place, &["--preset", preset], environment)
+    }
+
+    /// The same with these arguments of `serve`.
+    pub(crate) fn with(place: &Place, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = place.command(&[&["serve", "--http", "127.0.0.1:0"], arguments].concat());
+        command.envs(environment.iter().copied());
+        Self::spawn(command)
+    }
+
+    /// Starts what serves, and waits until it says where.
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("start gatehouse");
+        let mut pipe = BufReader::new(child.stderr.take().expect("stderr"));
+        let mut said = String::new();
+        let base = loop {
+            let mut line = String::new();
+            let read = pipe.read_line(&mut line).expect("read stderr");
+            assert!(read > 0, "the host ended: {said}");
+            said.push_str(&line);
+            if let Some(at) = line.find("http://") {
+                let rest = &line[at..];
+                break rest[..rest.find("/mcp").expect("/mcp")].to_owned();
+            }
+        };
+        let stderr = Arc::new(Mutex::new(said));
+        let kept = Arc::clone(&stderr);
+        // The pipe is read to its end, or the host would lose lines of its log.
+        std::thread::spawn(move || {
+            for line in pipe.lines().map_while(Result::ok) {
+                let mut kept = kept.lock().expect("stderr");
+                kept.push_str(&line);
+                kept.push('\n');
+            }
+        });
+        Self { child, base, stderr }
+    }
+
+    /// `127.0.0.1:port`
+    pub(crate) fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What the host wrote to standard error so far.
+    pub(crate) fn log(&self) -> String {
+        self.stderr.lock().expect("stderr").clone()
+    }
+
+    /// What the host wrote to standard error, once that holds `needle`.
+    pub(crate) fn log_with(&self, needle: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let log = self.log();
+            if log.contains(needle) {
+                return log;
+            }
+            assert!(start.elapsed() < PATIENCE, "no '{needle}' in the log:\n{log}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits for the host to end by itself.
+    pub(crate) fn ended(mut self) -> Option<i32> {
+        self.child.wait().expect("wait for the host").code()
+    }
+
+    /// A connection on which nothing was said.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address()).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream
+    }
+
+    /// Sends this on a connection of its own, and gives what came until the host closed it.
+    pub(crate) fn say(&self, text: &str) -> Came {
+        let mut stream = self.connect();
+        // A host that has heard enough may close before the end.
+        let _ = stream.write_all(text.as_bytes());
+        came(stream)
+    }
+
+    /// Posts one message, and gives status, headers and body.
+    pub(crate) fn post(
+        &self,
+        path: &str,
+        message: &Value,
+        headers: &[(&str, &str)],
+    ) -> (u16, HashMap<String, String>, String) {
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(PATIENCE))
+            .build()
+            .into();
+        let mut request = agent
+            .post(format!("{}{path}", self.base))
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut response = request.send(message.to_string()).expect("an answer");
+        let headers = response.headers().iter();
+        let headers =
+            headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or_default().to_owned()));
+        let headers = headers.collect();
+        (response.status().as_u16(), headers, response.body_mut().read_to_string().expect("a body"))
+    }
+
+    /// Opens a session of the 2025 protocol, and gives its id.
+    pub(crate) fn session(&self, path: &str, headers: &[(&str, &str)]) -> String {
+        let info = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let (status, answered, body) = self.post(path, &message, headers);
+        assert_eq!(status, 200, "{body}");
+        let session = answered.get("mcp-session-id").expect("a session").clone();
+        let mut with = headers.to_vec();
+        with.push(("mcp-session-id", &session));
+        let (status, ..) =
+            self.post(path, &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &with);
+        assert_eq!(status, 202);
+        session
+    }
+
+    /// Sends a request in a session, and gives the answer out of the event stream.
+    pub(crate) fn request(&self, path: &str, session: &str, method: &str, params: Value) -> Value {
+        let message = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let (status, _, body) = self.post(path, &message, &[("mcp-session-id", session)]);
+        assert_eq!(status, 200, "{body}");
+        let events = body.lines().filter_map(|line| line.strip_prefix("data:"));
+        let mut answers = events.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
+        answers.find(|message| message["id"] == 7).unwrap_or_else(|| panic!("no answer in {body}"))
+    }
+}
+
+/// What comes until the other side closes.
+pub(crate) fn came(mut stream: TcpStream) -> Came {
+    let mut bytes = Vec::new();
+    // A reset is an end too; what came before counts.
+    if let Err(error) = stream.read_to_end(&mut bytes) {
+        assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "the host neither answers nor closes");
+    }
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+    Came { status, head: head.to_lowercase(), body: body.to_owned() }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
