@@ -34,6 +34,7 @@ fn bodies_that_are_no_message_are_refused_with_the_reason() {
     let place = place();
     let host = Http::start(&place, "p", &[]);
     let session = host.session("/mcp", &[]);
+    let named = [("mcp-session-id", session.as_str())];
     for (body, code, id) in [
         ("this is not JSON", -32700, Value::Null),
         ("", -32700, Value::Null),
@@ -42,7 +43,7 @@ fn bodies_that_are_no_message_are_refused_with_the_reason() {
         ("{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"tools/list\"}", -32600, json!(1.5)),
         ("{\"jsonrpc\":\"2.0\",\"id\":3}", -32600, json!(3)),
     ] {
-        for headers in [&[][..], &[("mcp-session-id", session.as_str())]] {
+        for headers in [&named[..0], &named[..]] {
             let came = host.send("POST", "/mcp", headers, body);
             let said: Value = serde_json::from_str(&came.body).unwrap_or_else(|_| panic!("{body}: {came:?}"));
             assert_eq!(came.status, 400, "{body}: {came:?}");

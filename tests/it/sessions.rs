@@ -110,9 +110,9 @@ fn a_session_opens_no_door() {
     let place = Place::with(PRESETS, &["vices", "echo"]);
     let host = Http::start(&place, "p", &[("GATEHOUSE_TOKEN", token)]);
     let bearer = format!("Bearer {token}");
-    let session = host.session("/mcp", &[("authorization", &bearer)]);
+    let session = host.session("/mcp", &[("authorization", bearer.as_str())]);
     assert_eq!(host.post("/mcp", &call(1, "echo"), &[("mcp-session-id", &session)]).0, 401);
-    let with = [("mcp-session-id", session.as_str()), ("authorization", &bearer)];
+    let with = [("mcp-session-id", session.as_str()), ("authorization", bearer.as_str())];
     assert_eq!(host.post("/mcp/p/q", &call(1, "echo"), &with).0, 404, "no such preset");
 }
 

@@ -52,13 +52,15 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
 /// Checks the bytes of one message.
 pub(super) fn check(bytes: &[u8]) -> Result<(), NoMessage> {
     let invalid = |id, why: &str| Err(NoMessage::new(id, ErrorCode::INVALID_REQUEST, why));
+    let batch = || invalid(None, "Batches are not supported; send each message on its own");
+    let is_batch = bytes.trim_ascii_start().first() == Some(&b'[');
     let Envelope { jsonrpc, id, method, result, error } = match serde_json::from_slice(bytes) {
-        Ok(envelope) => envelope,
+        Ok(envelope) if !is_batch => envelope,
+        // Five values would do as the five members.
+        Ok(_) => return batch(),
+        Err(cause) if cause.is_data() && is_batch => return batch(),
         Err(cause) if cause.is_data() => {
-            return match bytes.trim_ascii_start().first() {
-                Some(b'[') => invalid(None, "Batches are not supported; send each message on its own"),
-                _ => invalid(None, &format!("Not a JSON-RPC 2.0 message: {cause}")),
-            };
+            return invalid(None, &format!("Not a JSON-RPC 2.0 message: {cause}"));
         }
         Err(cause) => return Err(NoMessage::new(None, ErrorCode::PARSE_ERROR, format!("Not JSON: {cause}"))),
     };
@@ -110,6 +112,7 @@ mod tests {
             ("{} {}", -32700, Value::Null),
             ("5", -32600, Value::Null),
             (r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]"#, -32600, Value::Null),
+            (r#"["2.0", 1, "ping", 1, 1]"#, -32600, Value::Null),
             (r#"{"jsonrpc": "2.0", "id": null, "method": "ping"}"#, -32600, Value::Null),
             (r#"{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}"#, -32600, json!(1.5)),
             (r#"{"jsonrpc": "2.0", "id": {}, "method": "ping"}"#, -32600, Value::Null),

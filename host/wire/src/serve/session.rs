@@ -31,12 +31,10 @@ const INBOX: usize = 16;
 /// The stream that tells of changes; requests have the later numbers.
 pub(super) const CHANGES: u64 = 0;
 
-/// There is no such session.
 #[derive(Debug, thiserror::Error)]
-#[error("the session has ended")]
+#[error("there is no such session")]
 pub(super) struct Gone;
 
-/// See the module.
 pub(super) struct Session {
     pub(super) id: SessionId,
     /// Whether it stands for one that this host, or one before it, let go of.
