@@ -14,7 +14,7 @@ use crate::support::{Http, Place, installed, repository};
 
 fn goes_on(place: &Place, mut client: Command, version: &str) {
     let host = Http::start(place, "p", &[]);
-    client.args([&format!("{}/mcp", host.base), version]);
+    client.args([format!("{}/mcp", host.base).as_str(), version]);
     let mut client = client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start the client");
     let mut said = BufReader::new(client.stdout.take().expect("stdout")).lines();
     assert_eq!(said.next().expect("a line").expect("text"), "connected");
