@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Place, host::text_of};
+use crate::support::{Client, Place, fault_of, text_of};
 
 /// Arguments that the schema refuses, and what the error says first.
 fn refused() -> Vec<(&'static str, Value, &'static str)> {
@@ -95,13 +95,13 @@ fn wrong_arguments_are_named_with_what_would_be_right() {
         assert!(text.len() < 8_000, "{} bytes", text.len());
     }
     let result = client.call("search_knowledge", json!({}));
-    assert_eq!(result["structuredContent"]["error"]["type"], "VALIDATION");
+    assert_eq!(fault_of(&result)["type"], "VALIDATION");
     assert!(!place.path("state/knowledge.db").exists(), "refused calls never reach the engine");
 }
 
 #[test]
 fn odd_but_valid_queries_are_answered() {
-    let place = Place::shipped();
+    let place = Place::structured();
     let wiki = place.sample_wiki();
     place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
     let mut client = Client::start(&place, "full");

@@ -10,15 +10,15 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, Place,
-    host::text_of,
+    Client, Place, fault_of,
     place::{SHIPPED, copy_folder},
-    repository,
+    repository, structured, text_of,
 };
 
 /// Presets whose tools may touch the folder `wiki` of the place.
 fn editable() -> Place {
     let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
+    let shipped = structured(&shipped);
     let place = Place::with(&shipped.replace("wiki_roots = []", "wiki_roots = [\"wiki\"]"), &SHIPPED);
     place.sample_wiki();
     place
@@ -131,7 +131,7 @@ fn nothing_outside_the_allowed_folders_is_touched() {
 
 #[test]
 fn a_file_outside_the_allowed_folders_is_kept_and_the_reply_says_so() {
-    let place = Place::shipped();
+    let place = Place::structured();
     let wiki = place.sample_wiki();
     place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
     let before = pages(&wiki);
@@ -159,7 +159,7 @@ fn a_page_can_be_written_without_a_file() {
 
 #[test]
 fn the_index_file_selects_the_wiki() {
-    let place = Place::shipped();
+    let place = Place::structured();
     let (wiki, index) = (place.sample_wiki(), place.path("my.index"));
     let saved = place.run(&[
         "kg",
@@ -187,7 +187,7 @@ fn the_index_file_selects_the_wiki() {
 
 #[test]
 fn kill_during_indexing_leaves_a_database_that_indexes_on() {
-    let place = Place::shipped();
+    let place = Place::structured();
     let wiki = place.sample_wiki();
     // Enough pages that the kill falls into the work.
     let seed = pages(&wiki);
@@ -227,7 +227,7 @@ fn a_read_only_or_broken_store_says_so_and_leaves_other_tools_alone() {
         .write("state/knowledge.db", "this is no database, but it is long enough to be looked at".repeat(40));
     let mut client = Client::start(&place, "full");
     let result = client.call("search_knowledge", json!({"query": "x"}));
-    let error = &result["structuredContent"]["error"];
+    let error = fault_of(&result);
     assert_eq!(error["type"], "UNAVAILABLE", "{result}");
     let message = error["message"].as_str().expect("a message");
     assert!(message.contains("knowledge engine 'sqlite'") && message.contains("knowledge.db"), "{message}");
@@ -246,7 +246,7 @@ fn the_real_pages_index_whole() {
         eprintln!("SKIPPED: {} is not here; it holds 99 real pages", wiki.display());
         return;
     }
-    let place = Place::shipped();
+    let place = Place::structured();
     let folder = wiki.display().to_string();
     let first = place.run(&["kg", "index", &folder, "--json"]).json();
     assert_eq!(

@@ -18,7 +18,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Place, host::text_of};
+use crate::support::{Client, Place, fault_of, text_of};
 use service::Service;
 
 /// A place for an author, with one project in it.
@@ -100,7 +100,7 @@ impl Author {
         let params = format!("units = \"imperial\", default_city = \"São Paulo\", service = \"{service}\"");
         let presets = format!(
             "[gates.weather]\ncomponent = \"weather/weather.wasm\"\n{grant}\n\
-             [presets.weather]\ngates.weather = {{ {params} }}\n"
+             [presets.weather]\nstructured = true\ngates.weather = {{ {params} }}\n"
         );
         self.place.write("presets.toml", presets);
         let environment = [("WEATHER_TOKEN", service::TOKEN)];
@@ -130,7 +130,7 @@ impl Author {
 }
 
 fn kind(result: &Value) -> &str {
-    result["structuredContent"]["error"]["type"].as_str().unwrap_or_default()
+    fault_of(&result)["type"].as_str().unwrap_or_default()
 }
 
 fn parameters_reach_what_is_listed(client: &mut Client) {
@@ -153,7 +153,7 @@ fn tools_answer_and_refuse(client: &mut Client) {
         (json!({"celsius": "warm"}), "'celsius' must be a number"),
         (json!({}), "missing required argument 'celsius'"),
         (json!({"celsuis": 1}), "Did you mean 'celsius'?"),
-        (json!({"celsius": -300}), "Nothing is colder than -273.15 °C.\nCheck the sign."),
+        (json!({"celsius": -300}), "Nothing is colder than -273.15 °C. [VALIDATION]\nCheck the sign."),
     ] {
         let refused = client.call("convert", arguments);
         assert_eq!(kind(&refused), "VALIDATION", "{refused}");
@@ -172,7 +172,7 @@ fn the_service_is_asked_with_the_secret(client: &mut Client, service: &Service) 
     let secret = format!("authorization: bearer {}", service::TOKEN);
     assert!(asked[0].to_lowercase().contains(&secret), "the host adds the header: {asked:?}");
     for (city, wanted, said) in [
-        ("Nowhere", "MCP_ERROR", "knows no city 'Nowhere'.\nCheck how it is spelt."),
+        ("Nowhere", "MCP_ERROR", "knows no city 'Nowhere'. [MCP_ERROR]\nCheck how it is spelt."),
         ("Forbidden", "PERMISSION", "refused the gate's credentials"),
         ("Broken", "UNAVAILABLE", "status 500"),
         ("Garbage", "UNAVAILABLE", "no weather report"),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Client, Place};
+use crate::support::{Client, Place, fault_of};
 
 fn place(lie: &str) -> Place {
     Place::with(
@@ -119,7 +119,7 @@ fn a_reply_that_breaks_its_promise_is_the_gates_fault() {
     ] {
         let mut client = Client::start(&place(lie), "p");
         let result = client.call("lied", json!({}));
-        let error = &result["structuredContent"]["error"];
+        let error = fault_of(&result);
         assert_eq!(error["type"], "UNKNOWN", "{lie}: {result}");
         let message = error["message"].as_str().expect("a message");
         assert!(

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Client, Place};
+use crate::support::{Client, Place, fault_of};
 
 const PRESETS: &str = "[gates.caller]\ngrants = [\"catalog\"]\n[gates.kg]\ngrants = [\"knowledge\"]\n\
     [presets.all]\ngates.caller = {}\ngates.echo = {}\ngates.kg = {}\ndeny = [\"big\"]\n";
@@ -32,8 +32,8 @@ fn a_tool_does_no_more_than_it_declares() {
     let (_place, mut client) = host(PRESETS);
     let edit = json!({"page_id": "Principle/X", "overview": "new"});
     let denied = client.call("run", json!({"tool": "kg_edit", "arguments": edit}));
-    assert_eq!(denied["structuredContent"]["error"]["type"], "PERMISSION", "{denied}");
-    let message = denied["structuredContent"]["error"]["message"].as_str().expect("a message");
+    assert_eq!(fault_of(&denied)["type"], "PERMISSION", "{denied}");
+    let message = fault_of(&denied)["message"].as_str().expect("a message");
     assert_eq!(message, "'run' is declared read-only and cannot call 'kg_edit', which is mutating.");
     let reached = client.fails("run_and_change", json!({"tool": "kg_edit", "arguments": edit}));
     assert!(reached.contains("Principle/X") || reached.contains("page"), "{reached}");
@@ -64,7 +64,7 @@ fn a_nested_call_ends_with_the_deadline_of_the_call_around_it() {
         [presets.all]\ngates.caller = {}\ngates.vices = {}\n";
     let (_place, mut client) = host(presets);
     let ended = client.call("run", json!({"tool": "vice_loop"}));
-    assert_eq!(ended["structuredContent"]["error"]["type"], "TIMEOUT", "{ended}");
+    assert_eq!(fault_of(&ended)["type"], "TIMEOUT", "{ended}");
     assert_eq!(client.text("run", json!({"tool": "well_behaved"})), "fine");
 }
 

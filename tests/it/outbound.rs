@@ -7,7 +7,7 @@ mod wasi;
 
 use serde_json::json;
 
-use crate::support::{Client, Place};
+use crate::support::{Client, Place, fault_of};
 
 /// A host with the gate `fetch` (or another one) that may reach what the block says.
 fn host_of(gate: &str, block: &str, environment: &[(&str, &str)]) -> (Place, Client) {
@@ -30,8 +30,8 @@ fn with(presets: &str, gate: &str, environment: &[(&str, &str)]) -> (Place, Clie
 fn error(client: &mut Client, tool: &str, arguments: serde_json::Value) -> (String, String) {
     let result = client.call(tool, arguments);
     assert_eq!(result["isError"], true, "{result}");
-    let kind = result["structuredContent"]["error"]["type"].as_str().expect("a type").to_owned();
-    (kind, crate::support::host::text_of(&result))
+    let kind = fault_of(&result)["type"].as_str().expect("a type").to_owned();
+    (kind, crate::support::text_of(&result))
 }
 
 /// Fetches a URL, which must fail so, and gives the text.

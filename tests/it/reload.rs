@@ -10,7 +10,7 @@ use std::{fs, path::Path};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Place, put, variant};
+use crate::support::{Client, Place, fault_of, put, variant};
 
 const PRESETS: &str = "[presets.one]\ngates.echo = {}\n";
 
@@ -51,7 +51,7 @@ fn a_call_ends_on_the_version_it_began_with() {
     assert_eq!(client.tools(), ["big", "echo"]);
     // The old version's tool is unknown now, and its call still has its own end.
     let answer = client.answer(running);
-    assert_eq!(answer["result"]["structuredContent"]["error"]["type"], "TIMEOUT", "{answer}");
+    assert_eq!(fault_of(&answer["result"])["type"], "TIMEOUT", "{answer}");
     assert_eq!(client.call("vice_loop", json!({}))["message"], "Unknown tool: 'vice_loop'.");
 }
 

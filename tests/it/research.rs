@@ -8,7 +8,7 @@ use provider::{End, Provider, Say};
 use serde_json::{Value, json};
 use wire::{ALL, KEY, PAGE, Wire};
 
-use crate::support::{Client, Place, host::text_of};
+use crate::support::{Client, Place, fault_of, structured, text_of};
 
 /// One item as the model writes it.
 fn item(title: &str, url: &str) -> String {
@@ -22,7 +22,7 @@ fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
          [presets.web]\ngates.research = {{}}\n",
         wire.configuration(provider.address)
     );
-    let place = Place::with(&presets, &["research"]);
+    let place = Place::with(&structured(&presets), &["research"]);
     let mut client = Client::raw(&place, &["serve", "--preset", "web"], &[(wire.variable(), KEY)]);
     client.initialize("2025-11-25");
     (place, client)
@@ -32,7 +32,7 @@ fn host(wire: Wire, provider: &Provider, time: &str) -> (Place, Client) {
 fn fails(client: &mut Client) -> (String, String) {
     let result = client.call("research_idea", json!({"query": "retries"}));
     assert_eq!(result["isError"], true, "{result}");
-    let kind = result["structuredContent"]["error"]["type"].as_str().expect("a type").to_owned();
+    let kind = fault_of(&result)["type"].as_str().expect("a type").to_owned();
     (kind, text_of(&result))
 }
 
@@ -218,7 +218,7 @@ fn without_a_key_the_variables_are_named() {
     let mut client = Client::start(&place, "ideation");
     for tool in ["research_idea", "research_implementation", "research_study"] {
         let result = client.call(tool, json!({"query": "retries"}));
-        assert_eq!(result["structuredContent"]["error"]["type"], "UNAVAILABLE", "{result}");
+        assert_eq!(fault_of(&result)["type"], "UNAVAILABLE", "{result}");
         let text = text_of(&result);
         for variable in ["OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY"] {
             assert!(text.contains(variable), "{variable} is missing in: {text}");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Client, Place};
+use crate::support::{Client, Place, fault_of};
 
 const ONE: &str = "[gates.keeper]\ngrants = [\"kv\"]\n\n[presets.p]\ngates.keeper = {}\n";
 
@@ -83,7 +83,7 @@ fn without_the_grant_nothing_is_opened() {
         ("kept", json!({"name": ""})),
     ] {
         let result = client.call(tool, arguments);
-        let error = &result["structuredContent"]["error"];
+        let error = fault_of(&result);
         assert_eq!(
             (&error["type"], &error["message"]),
             (&json!("PERMISSION"), &json!("Gate 'keeper' has no grant 'kv'."))

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 
-use crate::support::{Client, Place};
+use crate::support::{Client, Place, fault_of};
 
 fn host() -> (Place, Client) {
     let presets = "[gates.vices]\nlimits = { time = \"500 ms\", memory = \"16 MiB\" }\n\n[presets.bad]\ngates.vices = {}\n";
@@ -37,7 +37,7 @@ fn endless_loops_end_at_their_deadline_while_others_are_served() {
     }
     for id in loops {
         let answer = client.answer(id);
-        let error = &answer["result"]["structuredContent"]["error"];
+        let error = fault_of(&answer["result"]);
         assert_eq!(error["type"], "TIMEOUT", "{answer}");
         assert!(error["message"].as_str().expect("a message").contains("stopped after 0.5 s"), "{answer}");
     }
@@ -123,7 +123,7 @@ fn hurried_progress_is_thinned_out() {
 fn what_is_not_granted_is_denied_with_the_line_to_add() {
     let (place, mut client) = host();
     let result = client.call("vice_ungranted", json!({}));
-    let error = &result["structuredContent"]["error"];
+    let error = fault_of(&result);
     assert_eq!(error["type"], "PERMISSION", "{result}");
     assert_eq!(error["message"], "Gate 'vices' has no grant 'knowledge:read'.");
     assert!(error["suggestion"].as_str().expect("a suggestion").contains("[gates.vices] in presets.toml"));

@@ -100,6 +100,8 @@ pub struct Catalog {
     pub preset: Arc<str>,
     /// Which one this is.
     pub generation: Generation,
+    /// Whether clients get output schemas and structured replies. Tools that call tools always do.
+    pub structured: bool,
     entries: Vec<Entry>,
     by_name: HashMap<ExposedName, usize>,
 }
@@ -141,7 +143,13 @@ impl Catalog {
             });
         }
         let by_name = entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect();
-        Ok(Self { preset: exposure.preset.as_str().into(), generation: Generation::next(), entries, by_name })
+        Ok(Self {
+            preset: exposure.preset.as_str().into(),
+            generation: Generation::next(),
+            structured: exposure.structured,
+            entries,
+            by_name,
+        })
     }
 
     /// The tool of this name, if the preset exposes one.

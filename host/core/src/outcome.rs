@@ -26,7 +26,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// The `type` that clients see in `structuredContent.error`. `MCP_ERROR` is the tool's own failure:
+    /// The `type` that clients see in the text of an error and in its `_meta`. `MCP_ERROR` is the tool's own failure:
     /// it was reached, it ran, and it could not do what it was asked.
     pub const fn error_type(self) -> &'static str {
         match self {

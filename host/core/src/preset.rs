@@ -20,6 +20,8 @@ pub struct Preset {
     pub deny: Vec<String>,
     /// Further names for tools: alias to exposed name.
     pub aliases: BTreeMap<String, String>,
+    /// Whether clients get output schemas and structured replies; where it says nothing, as what it extends.
+    pub structured: Option<bool>,
 }
 
 /// Why a preset cannot be used. The texts are for people.
@@ -73,6 +75,8 @@ pub struct Exposure {
     pub gates: Vec<(String, Map<String, Value>)>,
     /// Further names for tools.
     pub aliases: BTreeMap<String, String>,
+    /// Whether clients get output schemas and structured replies.
+    pub structured: bool,
     deny: GlobSet,
     deny_list: Vec<String>,
 }
@@ -89,6 +93,7 @@ impl Exposure {
         let mut exposure = Self::of_gates(name, merged.gates);
         exposure.description.clone_from(&preset.description);
         exposure.aliases = merged.aliases;
+        exposure.structured = merged.structured.unwrap_or_default();
         exposure.deny = globs(name, &merged.deny)?;
         exposure.deny_list = merged.deny;
         Ok(exposure)
@@ -101,6 +106,7 @@ impl Exposure {
             description: None,
             gates,
             aliases: BTreeMap::new(),
+            structured: false,
             deny: GlobSet::empty(),
             deny_list: Vec::new(),
         }
@@ -140,6 +146,7 @@ fn merge(
     }
     into.deny.extend(preset.deny.iter().cloned());
     into.aliases.extend(preset.aliases.clone());
+    into.structured = preset.structured.or(into.structured);
     Ok(())
 }
 

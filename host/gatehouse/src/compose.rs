@@ -7,7 +7,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock};
+use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock, tool::SourceId};
 use gatehouse_models::{Extractor, Models, Tokens};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
 use gatehouse_stores::{SqliteKv, WikiKnowledge, WikiRoots};
@@ -17,6 +17,7 @@ use crate::config::{Config, ConfigError, Env};
 
 mod gates;
 mod graph;
+mod instructions;
 
 pub(crate) use gates::Gates;
 pub(crate) use graph::{knowledge, knowledge_on};
@@ -124,7 +125,19 @@ impl Composition {
     }
 
     async fn view(&self, exposure: &Exposure) -> Result<View, String> {
-        Ok(View { catalog: self.catalog(exposure).await?, description: exposure.description.clone() })
+        let offers = self.offers(exposure).await?;
+        let listings: Vec<_> =
+            offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
+        let catalog = Catalog::build(exposure, offers).map_err(|error| error.to_string())?;
+        // A gate whose tools are all denied is none of the client's business.
+        let shown = |source: &SourceId| catalog.entries().iter().any(|entry| entry.id.source == *source);
+        let gates: Vec<(&str, &str)> = listings
+            .iter()
+            .filter(|(source, _)| shown(source))
+            .map(|(source, listing)| (source.name(), listing.summary.as_str()))
+            .collect();
+        let instructions = instructions::instructions(&gates, exposure.description.as_deref());
+        Ok(View { catalog, instructions })
     }
 
     /// Everything callable under one preset. The error names preset, gate and file.

@@ -10,15 +10,15 @@ use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// What is logged where nobody says otherwise.
-const DEFAULT: &str = "warn,gatehouse=info,rmcp=error";
+const DEFAULT: &str = "warn,gatehouse=info,rmcp=error,rmcp::service=off";
 
 /// Lines that may wait to be written.
 const LINES: usize = 1_024;
 
 /// The protocol library logs whole messages, arguments included; that happens only to those who ask for
-/// it by name.
+/// it by name. For its service a client that leaves is an error, a line for each reply that finds nobody.
 fn quiet(filter: &str) -> String {
-    if filter.contains("rmcp") { filter.into() } else { format!("{filter},rmcp=error") }
+    if filter.contains("rmcp") { filter.into() } else { format!("{filter},rmcp=error,rmcp::service=off") }
 }
 
 /// What a line of the log looks like.

@@ -6,7 +6,7 @@ use super::{
     provider::{End, Provider},
     wire::{KEY, Wire},
 };
-use crate::support::{Client, Place, host::text_of};
+use crate::support::{Client, Place, structured, text_of};
 
 /// A host with the sample wiki, whose model is this provider; a call of idea may take `time`.
 fn host(provider: &Provider, time: &str) -> (Place, Client) {
@@ -17,7 +17,7 @@ fn host(provider: &Provider, time: &str) -> (Place, Client) {
          [host]\ndefault_preset = \"ideas\"\n",
         wire.configuration(provider.address)
     );
-    let place = Place::with(&presets, &["idea"]);
+    let place = Place::with(&structured(&presets), &["idea"]);
     let wiki = place.sample_wiki();
     place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
     let mut client = Client::raw(&place, &["serve", "--preset", "ideas"], &[(wire.variable(), KEY)]);

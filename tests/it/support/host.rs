@@ -13,7 +13,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::{
+    place::Place,
+    results::{fault_of, text_of},
+};
 
 /// Longer than anything a test waits for; what takes longer has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -155,9 +158,7 @@ impl Client {
     /// Calls a tool that must fail, and gives its text.
     pub(crate) fn fails(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
-        assert_eq!(result["isError"], true, "{result}");
-        let error = &result["structuredContent"]["error"];
-        assert!(error["type"].is_string() && error["message"].is_string(), "{result}");
+        fault_of(&result);
         text_of(&result)
     }
 
@@ -216,8 +217,4 @@ impl Drop for Client {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-pub(crate) fn text_of(result: &Value) -> String {
-    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text in {result}")).to_owned()
 }

@@ -5,10 +5,13 @@ pub(crate) mod http;
 mod installed;
 pub(crate) mod live;
 pub(crate) mod place;
+mod results;
 pub(crate) mod server;
+pub(crate) mod session;
 
 pub(crate) use host::Client;
 pub(crate) use http::Http;
 pub(crate) use installed::installed;
 pub(crate) use live::{put, variant};
 pub(crate) use place::{Place, repository};
+pub(crate) use results::{fault_of, structured, text_of};

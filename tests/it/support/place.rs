@@ -47,6 +47,12 @@ impl Place {
         Self::with(&presets, &SHIPPED)
     }
 
+    /// The same, where clients get data beside text.
+    pub(crate) fn structured() -> Self {
+        let presets = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
+        Self::with(&super::structured(&presets), &SHIPPED)
+    }
+
     /// With these presets, and these gates in its `gates` folder.
     pub(crate) fn with(presets: &str, gates: &[&str]) -> Self {
         let place = Self { folder: tempfile::tempdir().expect("a temporary folder") };

@@ -105,7 +105,7 @@ impl Bench {
         let (gates, roots) = (serde_json::to_string(&gates)?, serde_json::to_string(&wiki)?);
         let presets = format!(
             "[host]\ngates = [{gates}]\ndefault_preset = \"bench\"\n\n[knowledge]\nwiki_roots = [{roots}]\n\n\
-             [gates.kg]\ngrants = [\"knowledge\"]\n\n[presets.bench]\ngates.kg = {{}}\n"
+             [gates.kg]\ngrants = [\"knowledge\"]\n\n[presets.bench]\nstructured = true\ngates.kg = {{}}\n"
         );
         fs::write(folder.join("presets.toml"), presets)?;
         let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 5 };

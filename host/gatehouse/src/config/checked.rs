@@ -181,6 +181,7 @@ fn declared(preset: raw::Preset) -> Preset {
         gates: preset.gates.into_iter().map(|(name, params)| (name.into_inner(), params)).collect(),
         deny: preset.deny,
         aliases: preset.aliases,
+        structured: preset.structured,
     }
 }
 

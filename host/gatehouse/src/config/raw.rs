@@ -250,7 +250,7 @@ pub(crate) struct GateLimits {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Preset {
-    /// What it is for; clients see it as the server's instructions.
+    /// What it is for; clients get it in the server's instructions, after what the gates say of themselves.
     pub(crate) description: Option<String>,
     /// Presets whose lines come first, left to right.
     pub(crate) extends: Vec<String>,
@@ -261,4 +261,6 @@ pub(crate) struct Preset {
     pub(crate) deny: Vec<String>,
     /// Further names for tools: new name = "tool".
     pub(crate) aliases: BTreeMap<String, String>,
+    /// Whether clients get output schemas, and replies as data beside their text; false by default.
+    pub(crate) structured: Option<bool>,
 }

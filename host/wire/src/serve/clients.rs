@@ -74,10 +74,14 @@ impl Clients {
         Self { connected: Mutex::default(), last: AtomicU64::new(0), news }
     }
 
-    /// A client has shaken hands. Where the list changed since it got one, on the way here, it is told.
+    /// A client has shaken hands; doing so again makes it no other one. Where the list changed since it got
+    /// one, on the way here, it is told.
     pub(super) fn join(&self, client: Arc<Client>, peer: Peer<RoleServer>) {
         let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
         connected.retain(|known| !known.peer.is_transport_closed());
+        if connected.iter().any(|known| Arc::ptr_eq(&known.client, &client)) {
+            return;
+        }
         let (listed, last) = (client.listed.load(Ordering::SeqCst), self.last.load(Ordering::SeqCst));
         if (1..last).contains(&listed) {
             tell(&client, &peer, last);
@@ -85,6 +89,12 @@ impl Clients {
         connected.push(Connected { client, peer });
         drop(connected);
         self.changed();
+    }
+
+    /// A client is back whose list nobody here knows, so it is told that the list may be another one now.
+    pub(super) fn rejoin(&self, client: Arc<Client>, peer: Peer<RoleServer>, generation: Generation) {
+        tell(&client, &peer, generation.0);
+        self.join(client, peer);
     }
 
     /// What is known about a client is another thing now.

@@ -4,15 +4,17 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
-use gatehouse_core::{Call, Fault, Outcome, Principal, names::quoted};
+use gatehouse_core::{Call, Fault, Principal, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
-        Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-        ServerConfig, SubscriptionFilter, Tool,
+        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
+        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, Implementation,
+        JsonObject, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
     },
-    service::{NotificationContext, RequestContext, SubscriptionContext},
+    service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
 use serde_json::Value;
 
@@ -21,24 +23,9 @@ use super::{House, Served, clients::Client, progress, reply};
 /// How long a client may keep a tool list without asking again.
 const LIST_TTL_MS: u64 = 60_000;
 
-/// Methods of the protocol that rmcp hands over as unknown when their parameters do not parse.
-const METHODS: [&str; 15] = [
-    "completion/complete",
-    "initialize",
-    "logging/setLevel",
-    "ping",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "server/discover",
-    "subscriptions/listen",
-    "tools/call",
-    "tools/list",
-];
+/// Methods that are answered here, and that rmcp hands over as unknown when their parameters do not parse.
+const METHODS: [&str; 6] =
+    ["initialize", "ping", "server/discover", "subscriptions/listen", "tools/call", "tools/list"];
 
 #[derive(Clone)]
 pub(super) struct Handler {
@@ -60,8 +47,21 @@ impl Handler {
         Self { client: self.house.client(), ..self.clone() }
     }
 
-    async fn run(&self, name: &str, arguments: Value, context: &RequestContext<RoleServer>) -> Outcome {
-        let mut call = Call::new(self.served.catalog(), name, arguments);
+    /// The handler of a session that goes on: its client said long ago that it is ready.
+    pub(super) fn restored(&self, peer: Peer<RoleServer>) {
+        let generation = self.served.catalog().generation;
+        self.served.clients().rejoin(Arc::clone(&self.client), peer, generation);
+    }
+
+    async fn run(
+        &self,
+        name: &str,
+        arguments: Value,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let catalog = self.served.catalog();
+        let structured = catalog.structured;
+        let mut call = Call::new(catalog, name, arguments);
         call.principal = self.principal.clone();
         call.cancel = context.ct.clone();
         let progress = progress::channel(context);
@@ -73,11 +73,12 @@ impl Handler {
         if let Some(channel) = progress {
             channel.finish().await;
         }
-        outcome.unwrap_or_else(|_| {
+        let outcome = outcome.unwrap_or_else(|_| {
             tracing::error!(call = %id, tool = %quoted(name, 64), "the host panicked in a call");
             Err(Fault::internal(format!("The host failed on this call ({id})."))
                 .hint("This is a bug in Gatehouse; the host's log has the details under that id."))
-        })
+        });
+        reply::result(outcome, structured)
     }
 }
 
@@ -86,8 +87,8 @@ impl ServerHandler for Handler {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
-        match self.served.description() {
-            Some(description) => config.with_instructions(description),
+        match self.served.instructions() {
+            Some(instructions) => config.with_instructions(instructions),
             None => config,
         }
     }
@@ -117,6 +118,40 @@ impl ServerHandler for Handler {
                 }
             }
         }
+    }
+
+    // What is not declared does not exist; rmcp would answer that there is none of it.
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 
     async fn list_tools(
@@ -150,8 +185,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let outcome = self.run(&request.name, arguments, &context).await;
-        reply::result(outcome).map(Into::into)
+        self.run(&request.name, arguments, &context).await.map(Into::into)
     }
 
     /// Where rmcp sends what it cannot parse: methods it does not know, and known methods with
@@ -176,7 +210,7 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(format!("Invalid params for {method}{what}"), None));
         };
         let arguments = params.get("arguments").cloned().unwrap_or(Value::Null);
-        let result = reply::result(self.run(name, arguments, &context).await)?;
+        let result = self.run(name, arguments, &context).await?;
         let value = serde_json::to_value(result);
         let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         // rmcp leaves this field out for clients before 2026-07-28, but not in a custom result.

@@ -19,14 +19,14 @@ use super::{
 pub struct View {
     /// What may be called.
     pub catalog: Catalog,
-    /// A sentence for the client's model.
-    pub description: Option<String>,
+    /// What the client's model is told when it connects.
+    pub instructions: Option<String>,
 }
 
 /// A preset that is served. Its clients keep it while what is in it changes.
 pub struct Served {
     catalog: ArcSwap<Catalog>,
-    description: Mutex<Option<String>>,
+    instructions: Mutex<Option<String>>,
     /// Counts the lists that clients were told of.
     changes: watch::Sender<u64>,
     clients: Clients,
@@ -36,7 +36,7 @@ impl Served {
     fn new(view: View, news: &News) -> Self {
         Self {
             catalog: ArcSwap::from_pointee(view.catalog),
-            description: Mutex::new(view.description),
+            instructions: Mutex::new(view.instructions),
             changes: watch::Sender::new(0),
             clients: Clients::new(news.clone()),
         }
@@ -47,8 +47,8 @@ impl Served {
         self.catalog.load_full()
     }
 
-    pub(super) fn description(&self) -> Option<String> {
-        self.description.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn instructions(&self) -> Option<String> {
+        self.instructions.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Wakes whenever the client has to be told.
@@ -62,7 +62,7 @@ impl Served {
 
     /// Puts the new view in place. True where the client sees another tools/list than before.
     fn swap(&self, view: View) -> bool {
-        *self.description.lock().unwrap_or_else(PoisonError::into_inner) = view.description;
+        *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = view.instructions;
         let catalog = Arc::new(view.catalog);
         let before = self.catalog.swap(Arc::clone(&catalog));
         if listed(&before) == listed(&catalog) {
@@ -77,7 +77,7 @@ impl Served {
     fn retire(&self, preset: &str) {
         let nothing = Exposure::of_gates(preset, Vec::new());
         if let Ok(catalog) = Catalog::build(&nothing, Vec::new()) {
-            self.swap(View { catalog, description: self.description() });
+            self.swap(View { catalog, instructions: self.instructions() });
         }
     }
 }

@@ -3,18 +3,23 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use gatehouse_core::json::{self as bounds, MAX_VALUES};
 use rmcp::{
     RoleServer,
-    model::{ErrorCode, ErrorData},
+    model::{ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+
+use super::envelope;
 
 /// The longest line that is read, in bytes; the same as the largest body over HTTP.
 const MAX_LINE: usize = 16 << 20;
@@ -31,6 +36,8 @@ pub(super) struct Lines<R, W> {
     line: Vec<u8>,
     /// Bytes of the current line that were dropped because it is too long.
     dropped: usize,
+    /// Whether the client has begun to speak MCP; until then there is nothing that a notification could tell.
+    begun: bool,
     writer: Arc<Writer<W>>,
 }
 
@@ -39,6 +46,8 @@ pub(super) struct Lines<R, W> {
 struct Writer<W> {
     queued: Mutex<Vec<u8>>,
     stream: tokio::sync::Mutex<Stream<W>>,
+    /// Whether the client has closed its end, which is how it may leave.
+    gone: AtomicBool,
 }
 
 struct Stream<W> {
@@ -51,8 +60,9 @@ struct Stream<W> {
 impl<R: AsyncRead, W> Lines<R, W> {
     pub(super) fn new((reader, pipe): (R, W)) -> Self {
         let stream = Stream { pipe, rest: Vec::new(), written: 0 };
-        let writer = Writer { queued: Mutex::default(), stream: tokio::sync::Mutex::new(stream) };
-        Self { reader: BufReader::new(reader), line: Vec::new(), dropped: 0, writer: Arc::new(writer) }
+        let stream = tokio::sync::Mutex::new(stream);
+        let writer = Arc::new(Writer { queued: Mutex::default(), stream, gone: AtomicBool::new(false) });
+        Self { reader: BufReader::new(reader), line: Vec::new(), dropped: 0, begun: false, writer }
     }
 }
 
@@ -70,6 +80,16 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     }
 
     async fn flush(&self) -> io::Result<()> {
+        match self.write().await {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.gone.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    async fn write(&self) -> io::Result<()> {
         let mut stream = self.stream.lock().await;
         loop {
             let Stream { pipe, rest, written } = &mut *stream;
@@ -159,7 +179,7 @@ where
         loop {
             // An answer of ours may wait from a receive that was given up.
             let waits = !self.writer.queued.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-            if waits && self.writer.flush().await.is_err() {
+            if waits && self.writer.flush().await.is_err() || self.writer.gone.load(Ordering::Relaxed) {
                 return None;
             }
             let answer = match self.read().await {
@@ -168,7 +188,11 @@ where
                 Read::Line => match understand(&self.line) {
                     Ok(message) => {
                         self.forget();
-                        return Some(message);
+                        self.begun |= begins(&message);
+                        if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
+                            return Some(message);
+                        }
+                        continue;
                     }
                     Err(answer) => answer,
                 },
@@ -197,30 +221,32 @@ fn understand(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>
         let why = format!("The message has more than {} values", MAX_VALUES);
         return Err(Some(error_to(find_id(line).unwrap_or_default(), ErrorCode::INVALID_REQUEST, why)));
     }
-    if let Ok(message) = serde_json::from_slice(line) {
-        return Ok(message);
+    let message = serde_json::from_slice(line);
+    // What reads as a notification may be a request whose id is none.
+    if let Ok(JsonRpcMessage::Notification(_)) | Err(_) = &message {
+        envelope::check(line).map_err(|why| Some(why.answer()))?;
     }
-    let value: Value = match serde_json::from_slice(line) {
-        Ok(value) => value,
-        Err(error) => {
-            return Err(Some(error_to(Value::Null, ErrorCode::PARSE_ERROR, format!("Not JSON: {error}"))));
-        }
-    };
-    if value.is_array() {
-        let why = "Batches are not supported; send each message on a line of its own".into();
-        return Err(Some(error_to(Value::Null, ErrorCode::INVALID_REQUEST, why)));
-    }
-    match (value.get("id"), value.get("method").and_then(Value::as_str)) {
-        (Some(id), Some(method)) => {
-            let why = format!("Invalid params for {}", gatehouse_core::names::quoted(method, 64));
-            Err(Some(error_to(id.clone(), ErrorCode::INVALID_PARAMS, why)))
-        }
-        (None, Some(_)) => Err(None),
-        // A broken response is not answered: the peer might answer the answer.
-        _ if value.get("result").or_else(|| value.get("error")).is_some() => Err(None),
-        (id, None) => {
-            let why = "Not a JSON-RPC 2.0 message".into();
-            Err(Some(error_to(id.cloned().unwrap_or_default(), ErrorCode::INVALID_REQUEST, why)))
+    message.map_err(|_| {
+        let value: Value = serde_json::from_slice(line).unwrap_or_default();
+        // A notification that we do not know, and a broken response, are not answered: the peer might answer
+        // the answer.
+        let (id, method) = (value.get("id")?, value.get("method")?.as_str()?);
+        let why = format!("Invalid params for {}", gatehouse_core::names::quoted(method, 64));
+        Some(error_to(id.clone(), ErrorCode::INVALID_PARAMS, why))
+    })
+}
+
+/// Whether rmcp leaves its opening with this message, in which it takes a notification for an error.
+fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+    let JsonRpcMessage::Request(request) = message else { return false };
+    match &request.request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        request => {
+            let meta = request.get_meta();
+            let known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+                && meta.protocol_version().is_some_and(known)
         }
     }
 }

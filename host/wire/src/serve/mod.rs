@@ -2,14 +2,22 @@
 
 mod auth;
 mod clients;
+mod envelope;
+mod events;
+mod follow;
 mod handler;
 mod house;
 mod http;
 mod lines;
+mod mcp;
 mod pending;
 mod progress;
 mod reply;
+mod session;
+mod session_transport;
+mod sessions;
 mod stdio;
+mod wire_id;
 
 use std::time::Duration;
 

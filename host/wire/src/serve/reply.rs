@@ -10,16 +10,19 @@ use gatehouse_core::{
 };
 use rmcp::{
     ErrorData,
-    model::{CallToolResult, ContentBlock, Tool, ToolAnnotations},
+    model::{CallToolResult, ContentBlock, MetaObject, Tool, ToolAnnotations},
 };
 use serde_json::{Map, Value, json};
 
+/// Where a result's `_meta` carries the fault as data.
+const FAULT: &str = "gatehouse/error";
+
 /// What tools/list says, sorted by name. The same catalog gives the same bytes.
 pub fn tools(catalog: &Catalog) -> Vec<Tool> {
-    catalog.entries().iter().map(tool).collect()
+    catalog.entries().iter().map(|entry| tool(entry, catalog.structured)).collect()
 }
 
-fn tool(entry: &Entry) -> Tool {
+fn tool(entry: &Entry, structured: bool) -> Tool {
     let spec = &entry.spec;
     let hints = spec.annotations();
     let annotations = ToolAnnotations::new()
@@ -34,14 +37,14 @@ fn tool(entry: &Entry) -> Tool {
         tool = tool.with_title(title.clone());
     }
     match &spec.output_schema {
-        Some(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
-        None => tool,
+        Some(schema) if structured => tool.with_raw_output_schema(Arc::clone(schema)),
+        _ => tool,
     }
 }
 
-/// A result, or an error where the protocol wants one.
-pub(super) fn result(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
-    match outcome.and_then(success) {
+/// A result, or an error where the protocol wants one. With `structured`, a reply's data goes with its text.
+pub(super) fn result(outcome: Outcome, structured: bool) -> Result<CallToolResult, ErrorData> {
+    match outcome.and_then(|reply| success(reply, structured)) {
         Ok(result) => Ok(result),
         // The specification wants an error, not a result, for a tool that does not exist.
         Err(fault) if fault.kind == FaultKind::UnknownTool => {
@@ -51,29 +54,36 @@ pub(super) fn result(outcome: Outcome) -> Result<CallToolResult, ErrorData> {
     }
 }
 
-fn success(reply: Reply) -> Result<CallToolResult, Fault> {
-    let blocks = reply.content.into_iter().map(block).collect::<Result<_, _>>()?;
+fn success(reply: Reply, structured: bool) -> Result<CallToolResult, Fault> {
+    let mut blocks = reply.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
+    if let Some(data) = reply.structured.as_ref().filter(|_| blocks.is_empty()) {
+        // A gate that sends nothing but data: without this, most clients' models would see an empty reply.
+        blocks.push(ContentBlock::text(Value::Object(data.clone()).to_string()));
+    }
     let mut result = CallToolResult::success(blocks);
-    result.structured_content = reply.structured.map(Value::Object);
+    // Never on an error: clients check it against the output schema and show that complaint in its place.
+    result.structured_content = reply.structured.filter(|_| structured && !reply.is_error).map(Value::Object);
     result.is_error = Some(reply.is_error);
     Ok(result)
 }
 
-/// A fault as a tool result, so that the model reads it: clients hide protocol errors.
+/// A fault as a tool result, so that the model reads it: clients hide protocol errors. The text has all of
+/// it, for a model; `_meta` has it in parts, for programs. It is no structured content, which clients would
+/// check against the tool's output schema and throw away.
 fn failure(fault: Fault) -> CallToolResult {
+    let kind = fault.kind.error_type();
     let text = match &fault.hint {
-        Some(hint) => format!("{}\n{hint}", fault.message),
-        None => fault.message.clone(),
+        Some(hint) => format!("{} [{kind}]\n{hint}", fault.message),
+        None => format!("{} [{kind}]", fault.message),
     };
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(json!({
-        "error": {
-            "type": fault.kind.error_type(),
-            "message": fault.message,
-            "recoverable": fault.retryable,
-            "suggestion": fault.hint,
-        }
-    }));
+    let data = json!({
+        "type": kind,
+        "message": fault.message,
+        "recoverable": fault.retryable,
+        "suggestion": fault.hint,
+    });
+    result.meta = Some(MetaObject(Map::from_iter([(FAULT.to_owned(), data)])));
     result
 }
 
@@ -122,7 +132,7 @@ mod tests {
     use super::*;
 
     fn wire(outcome: Outcome) -> Value {
-        serde_json::to_value(result(outcome).expect("a result")).expect("JSON")
+        serde_json::to_value(result(outcome, true).expect("a result")).expect("JSON")
     }
 
     #[test]
@@ -130,9 +140,10 @@ mod tests {
         let fault = Fault::not_found("Page not found: 'x'").hint("Try search_knowledge.");
         let value = wire(Err(fault));
         assert_eq!(value["isError"], true);
-        assert_eq!(value["content"][0]["text"], "Page not found: 'x'\nTry search_knowledge.");
+        assert_eq!(value["content"][0]["text"], "Page not found: 'x' [MCP_ERROR]\nTry search_knowledge.");
+        assert!(value.get("structuredContent").is_none(), "{value}");
         assert_eq!(
-            value["structuredContent"]["error"],
+            value["_meta"][FAULT],
             json!({"type": "MCP_ERROR", "message": "Page not found: 'x'", "recoverable": false, "suggestion": "Try search_knowledge."})
         );
     }
@@ -140,7 +151,24 @@ mod tests {
     #[test]
     fn an_unknown_tool_is_a_protocol_error() {
         let fault = Fault::new(FaultKind::UnknownTool, "Unknown tool: 'x'.");
-        assert_eq!(result(Err(fault)).expect_err("an error").code.0, -32602);
+        assert_eq!(result(Err(fault), false).expect_err("an error").code.0, -32602);
+    }
+
+    #[test]
+    fn data_goes_to_clients_that_want_it_and_never_with_an_error() {
+        let data = json!({"n": 1}).as_object().cloned();
+        let reply =
+            |content: Vec<Content>, is_error| Ok(Reply { content, structured: data.clone(), is_error });
+        let text = || vec![Content::Text("one".into())];
+        let sent = |outcome, structured| {
+            let result = result(outcome, structured).expect("a result");
+            let text = result.content[0].as_text().expect("text").text.clone();
+            (text, result.structured_content.is_some())
+        };
+        assert_eq!(sent(reply(text(), false), true), ("one".into(), true));
+        assert_eq!(sent(reply(text(), false), false), ("one".into(), false));
+        assert_eq!(sent(reply(text(), true), true), ("one".into(), false));
+        assert_eq!(sent(reply(vec![], false), false), ("{\"n\":1}".into(), false), "data alone is shown");
     }
 
     #[test]

@@ -10,7 +10,6 @@ use http::{
     header::{ALLOW, CONNECTION},
     request::Parts,
 };
-use http_body_util::Full;
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
@@ -21,9 +20,9 @@ use super::{
     connection::{Connection, Work},
     guard::Guard,
     reply::{self, BoxResponse, Outgoing, refuse},
-    service::{self, Mcp, Services},
+    service::Services,
 };
-use crate::serve::House;
+use crate::serve::{House, mcp::Mcp};
 
 pub(super) struct Router {
     pub(super) house: Arc<House>,
@@ -123,7 +122,7 @@ impl Router {
                 }
             }
         }
-        service::answer(mcp, Request::from_parts(parts, Full::new(read))).await
+        mcp.answer(Request::from_parts(parts, read)).await
     }
 
     /// The service of the preset that the path names.

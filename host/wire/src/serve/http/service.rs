@@ -3,35 +3,14 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
-use bytes::Bytes;
 use gatehouse_core::Principal;
-use http::{Request, StatusCode};
-use http_body_util::Full;
-use rmcp::transport::streamable_http_server::{
-    StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
-};
+use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    body::MAX_BODY,
-    reply::{BoxResponse, refuse},
-};
-use crate::serve::{House, Served, handler::Handler};
-
-/// How long a session may rest: an agent's user goes to lunch, and a session holds next to nothing.
-const SESSION_REST: Duration = Duration::from_secs(12 * 3600);
-
-/// Sessions per preset; more are answered with "try later".
-const MAX_SESSIONS: usize = 1_000;
-
-/// A preset's service, and its sessions to count them.
-pub(super) struct Mcp {
-    service: StreamableHttpService<Handler, LocalSessionManager>,
-    sessions: Arc<LocalSessionManager>,
-}
+use super::body::MAX_BODY;
+use crate::serve::{House, Served, events::Kept, mcp::Mcp};
 
 /// A preset and the service that was made for it.
 type Named = (Arc<Served>, Arc<Mcp>);
@@ -43,11 +22,13 @@ pub(super) struct Services {
     /// Made when a client first asks for the preset; made anew for a preset that went and came back.
     presets: Mutex<HashMap<String, Named>>,
     principal: Principal,
+    /// Replies that clients may ask for again.
+    kept: Arc<Kept>,
     config: StreamableHttpServerConfig,
 }
 
 impl Services {
-    /// Every stream of theirs ends when `end` is cancelled.
+    /// Must be called inside the runtime. Every stream of theirs ends when `end` is cancelled.
     pub(super) fn new(house: Arc<House>, principal: Principal, end: &CancellationToken) -> Self {
         // Host and Origin were checked before anything comes here.
         let config = StreamableHttpServerConfig::default()
@@ -55,11 +36,13 @@ impl Services {
             .disable_allowed_origins()
             .with_max_request_body_bytes(MAX_BODY)
             .with_cancellation_token(end.child_token());
+        let kept = Arc::default();
         Self {
-            default: Arc::new(mcp(&house, house.default(), &principal, config.clone())),
+            default: Arc::new(Mcp::new(&house, house.default(), &principal, &kept, config.clone())),
             presets: Mutex::default(),
             house,
             principal,
+            kept,
             config,
         }
     }
@@ -74,32 +57,9 @@ impl Services {
         if let Some((_, mcp)) = presets.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);
         }
-        let mcp = Arc::new(mcp(&self.house, served, &self.principal, self.config.clone()));
+        let mcp = Mcp::new(&self.house, served, &self.principal, &self.kept, self.config.clone());
+        let mcp = Arc::new(mcp);
         presets.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
         mcp
     }
-}
-
-fn mcp(
-    house: &Arc<House>,
-    served: &Arc<Served>,
-    principal: &Principal,
-    config: StreamableHttpServerConfig,
-) -> Mcp {
-    let handler = Handler::new(Arc::clone(house), Arc::clone(served), principal.clone());
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(SESSION_REST);
-    let sessions = Arc::new(sessions);
-    let make = move || Ok(handler.for_another_client());
-    let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
-    Mcp { service, sessions }
-}
-
-/// Answers a request whose sender is known and whose body was read.
-pub(super) async fn answer(mcp: &Mcp, request: Request<Full<Bytes>>) -> BoxResponse {
-    let opens = !request.headers().contains_key("mcp-session-id");
-    if opens && mcp.sessions.sessions.read().await.len() >= MAX_SESSIONS {
-        return refuse(StatusCode::SERVICE_UNAVAILABLE, "Too many sessions are open here; try again later.");
-    }
-    mcp.service.handle(request).await
 }

@@ -1,0 +1,239 @@
+//! Events on their way to clients over HTTP, and how long they stay there. A stream's messages are read by
+//! number, so following it, and resuming it after the connection broke, are the same thing.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    str::FromStr,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use rmcp::model::{ContentBlock, ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult};
+use serde::Serialize;
+use tokio::sync::watch;
+
+use super::session::Session;
+
+/// Messages of one stream that wait for a reader; older ones, which tell of progress, give way.
+const WAITING: usize = 64;
+
+/// Bytes of replies that are kept for clients which may ask for them again, of the whole host.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// How long a reply is kept.
+pub(super) const KEPT_TIME: Duration = Duration::from_secs(5 * 60);
+
+/// The longest request id that travels in event ids.
+const MAX_ID: usize = 64;
+
+/// What a stream takes beside the text of its reply, in bytes.
+const OVERHEAD: usize = 512;
+
+/// What goes over the stream.
+pub(super) type Message = Arc<ServerJsonRpcMessage>;
+
+/// Names one event. It carries the id of the request that its stream answers, so that a host which knows
+/// nothing of the stream any more can still tell the client that this request has no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct EventId {
+    /// Tells the streams of one host from those of the next.
+    pub(super) epoch: u32,
+    pub(super) stream: u64,
+    /// The number of the event; 0 before the first.
+    pub(super) number: u64,
+    pub(super) request: Option<RequestId>,
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}.{}.{}", self.epoch, self.stream, self.number)?;
+        let request = self.request.as_ref().and_then(|id| serde_json::to_vec(id).ok());
+        match request.filter(|id| id.len() <= MAX_ID) {
+            Some(id) => write!(f, ".{}", BASE64.encode(id)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The event id is not one of ours.
+#[derive(Debug)]
+pub(super) struct NotOurs;
+
+impl FromStr for EventId {
+    type Err = NotOurs;
+
+    fn from_str(text: &str) -> Result<Self, NotOurs> {
+        let mut parts = text.splitn(4, '.');
+        let mut part = || parts.next().ok_or(NotOurs);
+        let epoch = u32::from_str_radix(part()?, 16).map_err(|_| NotOurs)?;
+        let (stream, number) = (part()?.parse(), part()?.parse());
+        let (Ok(stream), Ok(number)) = (stream, number) else { return Err(NotOurs) };
+        let request = match part() {
+            Ok(id) if id.len() <= MAX_ID * 2 => {
+                let id = BASE64.decode(id).map_err(|_| NotOurs)?;
+                Some(serde_json::from_slice(&id).map_err(|_| NotOurs)?)
+            }
+            Ok(_) => return Err(NotOurs),
+            Err(NotOurs) => None,
+        };
+        Ok(Self { epoch, stream, number, request })
+    }
+}
+
+/// The messages of one stream.
+pub(super) struct Stream {
+    /// The request that it answers; none for the stream that tells of changes.
+    pub(super) request: Option<RequestId>,
+    /// Under which the request's progress is told.
+    pub(super) token: Option<ProgressToken>,
+    messages: VecDeque<Message>,
+    /// The number of the first of them.
+    first: u64,
+    pub(super) readers: usize,
+    /// Whether a client can know the stream by an event and ask for the rest.
+    pub(super) known: bool,
+    /// Whether the last message has come.
+    pub(super) over: bool,
+    wake: watch::Sender<()>,
+}
+
+impl Stream {
+    pub(super) fn new(request: Option<RequestId>, token: Option<ProgressToken>, known: bool) -> Self {
+        let wake = watch::Sender::new(());
+        Self { request, token, messages: VecDeque::new(), first: 1, readers: 0, known, over: false, wake }
+    }
+
+    pub(super) fn push(&mut self, message: Message) {
+        if self.messages.len() >= WAITING {
+            self.messages.pop_front();
+            self.first += 1;
+        }
+        self.messages.push_back(message);
+        self.wake();
+    }
+
+    /// The number that the next message will have.
+    pub(super) fn next(&self) -> u64 {
+        self.first + self.messages.len() as u64
+    }
+
+    /// The first message from this number on that is there.
+    pub(super) fn read(&self, number: u64) -> Option<(u64, Message)> {
+        let number = number.max(self.first);
+        let at = usize::try_from(number - self.first).ok()?;
+        Some((number, Arc::clone(self.messages.get(at)?)))
+    }
+
+    pub(super) fn wake(&self) {
+        self.wake.send_replace(());
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.wake.subscribe()
+    }
+
+    /// What its messages take, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.messages.iter().map(|message| size(message)).sum()
+    }
+}
+
+/// Counts bytes and keeps none.
+#[derive(Default)]
+struct Count(usize);
+
+impl std::io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn counted(value: &impl Serialize) -> usize {
+    let mut count = Count::default();
+    // It takes everything, so this cannot fail but for what is no JSON, which does not leave anyway.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
+}
+
+/// What a message takes, near enough: the text of a reply is not written out to be counted.
+fn size(message: &ServerJsonRpcMessage) -> usize {
+    let ServerJsonRpcMessage::Response(response) = message else { return counted(message) };
+    let ServerResult::CallToolResult(result) = &response.result else { return counted(message) };
+    let block = |block: &ContentBlock| block.as_text().map_or_else(|| counted(block), |text| text.text.len());
+    let data = result.structured_content.as_ref().map_or(0, counted);
+    result.content.iter().map(block).sum::<usize>() + data + OVERHEAD
+}
+
+/// Ended streams that a client may still ask for, of all sessions of the host: the oldest give way.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    bytes: usize,
+    streams: VecDeque<Ended>,
+}
+
+struct Ended {
+    session: Weak<Session>,
+    stream: u64,
+    bytes: usize,
+    since: Instant,
+}
+
+impl Kept {
+    /// Keeps a stream that has ended. The caller must not hold the session's state.
+    pub(super) fn keep(&self, session: &Arc<Session>, stream: u64, bytes: usize, now: Instant) {
+        let ended = Ended { session: Arc::downgrade(session), stream, bytes, since: now };
+        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.bytes += bytes;
+        queue.streams.push_back(ended);
+        drop(queue);
+        self.sweep(now);
+    }
+
+    /// Lets go of what is too old or too much.
+    pub(super) fn sweep(&self, now: Instant) {
+        loop {
+            let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let full = queue.bytes > KEPT_BYTES;
+            let old = |ended: &Ended| now.saturating_duration_since(ended.since) > KEPT_TIME;
+            let Some(ended) = queue.streams.pop_front_if(|ended| full || old(ended)) else { return };
+            queue.bytes -= ended.bytes;
+            drop(queue);
+            if let Some(session) = ended.session.upgrade() {
+                session.forget(ended.stream);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_id_reads_as_it_was_written() {
+        for request in [None, Some(RequestId::Number(-7)), Some(RequestId::String("a.b\n\"é".into()))] {
+            let id = EventId { epoch: 0xBEEF, stream: 3, number: 0, request };
+            let text = id.to_string();
+            assert!(text.bytes().all(|b| b.is_ascii_graphic()), "{text}");
+            assert_eq!(text.parse::<EventId>().expect("ours"), id);
+        }
+        let request = Some(RequestId::String("x".repeat(65).into()));
+        let long = EventId { epoch: 1, stream: 1, number: 1, request };
+        assert_eq!(long.to_string(), "00000001.1.1", "an id that is too long stays at home");
+        for other in
+            ["", "0", "0/1", "1.2", "1.2.x", "1.2.3.!", "1.2.3.e30", &format!("1.2.3.{}", "A".repeat(400))]
+        {
+            assert!(other.parse::<EventId>().is_err(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! MCP over HTTP for one preset: a request with its body in, an answer out. What the protocol library would
+//! answer otherwise than the specification asks is answered here.
+
+use std::{convert::Infallible, sync::Arc};
+
+use bytes::Bytes;
+use gatehouse_core::Principal;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
+use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
+
+use super::{House, Served, envelope, events::Kept, handler::Handler, sessions::Sessions};
+
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
+
+/// An answer on its way.
+pub(super) type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// A preset as it is served over HTTP.
+pub(super) struct Mcp {
+    service: StreamableHttpService<Handler, Sessions>,
+    sessions: Arc<Sessions>,
+}
+
+impl Mcp {
+    /// Must be called inside the runtime. `kept` is shared by all presets of the host.
+    pub(super) fn new(
+        house: &Arc<House>,
+        served: &Arc<Served>,
+        principal: &Principal,
+        kept: &Arc<Kept>,
+        mut config: StreamableHttpServerConfig,
+    ) -> Self {
+        // Sessions begin their streams themselves, as the client's version wants it.
+        config.sse_retry = None;
+        let handler = Handler::new(Arc::clone(house), Arc::clone(served), principal.clone());
+        let end = config.cancellation_token.clone();
+        let sessions = Sessions::new(handler.for_another_client(), Arc::clone(kept), end);
+        let make = move || Ok(handler.for_another_client());
+        let service = StreamableHttpService::new(make, Arc::clone(&sessions), config);
+        Self { service, sessions }
+    }
+
+    /// Answers one request; its body has been read.
+    pub(super) async fn answer(&self, request: Request<Bytes>) -> Answer {
+        let method = request.method().clone();
+        let is_json = is_json(request.headers());
+        if method == Method::POST
+            && let Err(why) = envelope::check(request.body())
+        {
+            return json(StatusCode::BAD_REQUEST, &why.answer());
+        }
+        if method == Method::DELETE && !self.is_known(request.headers()) {
+            return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
+        }
+        let mut response = self.service.handle(request.map(Full::new)).await;
+        match (method, response.status()) {
+            // Some clients take any other success for a failure.
+            (Method::DELETE, StatusCode::ACCEPTED) => {
+                *response.status_mut() = StatusCode::NO_CONTENT;
+            }
+            // The message is none of MCP's.
+            (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => {
+                let why = envelope::NoMessage::unknown();
+                return json(StatusCode::BAD_REQUEST, &why.answer());
+            }
+            _ => {}
+        }
+        let opened = response.headers().get(SESSION).and_then(|id| id.to_str().ok());
+        if let Some(id) = opened.and_then(|id| self.sessions.wire_id(id))
+            && let Ok(id) = HeaderValue::try_from(id)
+        {
+            response.headers_mut().insert(SESSION, id);
+        }
+        response
+    }
+
+    /// Whether the request names a session that there is or could be, or none at all.
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let named = headers.get(SESSION).map(|id| id.to_str().unwrap_or_default());
+        named.is_none_or(|id| self.sessions.knows(id))
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn json(status: StatusCode, value: &Value) -> Answer {
+    let mut response = plain(status, &value.to_string());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn plain(status: StatusCode, text: &str) -> Answer {
+    let body = if text.is_empty() { Empty::new().boxed() } else { Full::from(text.to_owned()).boxed() };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
+}

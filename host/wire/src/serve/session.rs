@@ -1,0 +1,299 @@
+//! One session of a client over HTTP: it takes what the client posts to the handler, and puts what the
+//! handler says on the stream where it belongs. A client that breaks off ends no call: what comes
+//! meanwhile waits on its stream.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use rmcp::{
+    model::{
+        ClientJsonRpcMessage, ClientNotification, GetMeta, ProgressToken, ProtocolVersion, RequestId,
+        ServerJsonRpcMessage, ServerNotification, ServerResult,
+    },
+    transport::streamable_http_server::SessionId,
+};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    events::{EventId, Kept, Stream},
+    follow::Follow,
+    session_transport::SessionTransport,
+    sessions::Standing,
+};
+
+/// Messages of the client that may wait for the handler.
+const INBOX: usize = 16;
+
+/// The stream that tells of changes; requests have the later numbers.
+pub(super) const CHANGES: u64 = 0;
+
+#[derive(Debug, thiserror::Error)]
+#[error("there is no such session")]
+pub(super) struct Gone;
+
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    /// Whether it stands for one that this host, or one before it, let go of.
+    pub(super) restored: bool,
+    epoch: u32,
+    kept: Arc<Kept>,
+    state: Mutex<State>,
+}
+
+/// What changes while the session lives.
+pub(super) struct State {
+    /// To the handler; none once the session has ended.
+    inbox: Option<mpsc::Sender<ClientJsonRpcMessage>>,
+    /// Who waits for the answer to `initialize`.
+    opening: Option<oneshot::Sender<ServerJsonRpcMessage>>,
+    version: ProtocolVersion,
+    initialized: bool,
+    used: Instant,
+    pub(super) streams: BTreeMap<u64, Stream>,
+    last_stream: u64,
+    /// Which stream answers a request, and which tells of its progress.
+    requests: HashMap<RequestId, u64>,
+    tokens: HashMap<ProgressToken, u64>,
+    /// Connections that listen for changes, the latest last; it alone is told.
+    pub(super) listeners: Vec<u64>,
+    pub(super) last_listener: u64,
+    /// The number of the next change that nobody was told.
+    pub(super) untold: u64,
+}
+
+impl State {
+    /// Adds a stream and gives its number.
+    pub(super) fn add(&mut self, stream: Stream) -> u64 {
+        self.last_stream += 1;
+        self.streams.insert(self.last_stream, stream);
+        self.last_stream
+    }
+}
+
+impl Session {
+    /// A session and the handler's end of it. One that is restored knows its version and was initialized.
+    pub(super) fn new(
+        id: SessionId,
+        kept: Arc<Kept>,
+        restored: Option<ProtocolVersion>,
+    ) -> (Arc<Self>, SessionTransport) {
+        let (inbox, receiver) = mpsc::channel(INBOX);
+        let state = State {
+            inbox: Some(inbox),
+            opening: None,
+            initialized: restored.is_some(),
+            used: Instant::now(),
+            streams: BTreeMap::from([(CHANGES, Stream::new(None, None, true))]),
+            last_stream: CHANGES,
+            requests: HashMap::new(),
+            tokens: HashMap::new(),
+            listeners: Vec::new(),
+            last_listener: 0,
+            untold: 1,
+            version: restored.clone().unwrap_or(ProtocolVersion::V_2025_03_26),
+        };
+        // Random, so that no event id of an earlier session of this id means a stream of this one.
+        let epoch = RandomState::new().build_hasher().finish() as u32;
+        let restored = restored.is_some();
+        let session = Arc::new(Self { id, restored, epoch, kept, state: Mutex::new(state) });
+        (Arc::clone(&session), SessionTransport { session, receiver })
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn version(&self) -> ProtocolVersion {
+        self.state().version.clone()
+    }
+
+    pub(super) fn standing(&self) -> Standing {
+        let state = self.state();
+        Standing {
+            runs: !state.requests.is_empty(),
+            initialized: state.initialized,
+            listens: !state.listeners.is_empty(),
+            used: state.used,
+        }
+    }
+
+    pub(super) fn touch(&self) {
+        self.state().used = Instant::now();
+    }
+
+    /// Whether streams of this session begin with an event that names them and says nothing. Clients of
+    /// earlier versions take it for a message, and break.
+    pub(super) fn primes(&self) -> bool {
+        self.state().version >= ProtocolVersion::V_2025_11_25
+    }
+
+    pub(super) fn event_id(&self, stream: u64, number: u64, request: Option<RequestId>) -> String {
+        EventId { epoch: self.epoch, stream, number, request }.to_string()
+    }
+
+    async fn hand_over(&self, message: ClientJsonRpcMessage) -> Result<(), Gone> {
+        let inbox = self.state().inbox.clone().ok_or(Gone)?;
+        inbox.send(message).await.map_err(|_| Gone)
+    }
+
+    /// Hands over `initialize` and waits for the answer.
+    pub(super) async fn initialize(
+        &self,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Gone> {
+        let (opening, answer) = oneshot::channel();
+        self.state().opening = Some(opening);
+        self.hand_over(message).await?;
+        answer.await.map_err(|_| Gone)
+    }
+
+    /// Hands over a request; what comes gives its answer.
+    pub(super) async fn request(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<Follow, Gone> {
+        let ClientJsonRpcMessage::Request(request) = &message else { return Err(Gone) };
+        let (id, token) = (request.id.clone(), request.request.get_meta().get_progress_token());
+        let primes = self.primes();
+        let follow = {
+            let mut state = self.state();
+            state.initialized = true;
+            let number = state.add(Stream::new(Some(id.clone()), token.clone(), primes));
+            state.requests.insert(id, number);
+            if let Some(token) = token {
+                state.tokens.insert(token, number);
+            }
+            Follow::from_start(self, &mut state, number, primes)
+        };
+        self.hand_over(message).await?;
+        Ok(follow)
+    }
+
+    /// Hands over what wants no answer.
+    pub(super) async fn accept(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<(), Gone> {
+        if let ClientJsonRpcMessage::Notification(notification) = &message {
+            match &notification.notification {
+                ClientNotification::InitializedNotification(_) => self.state().initialized = true,
+                // The handler will not answer a request that was cancelled.
+                ClientNotification::CancelledNotification(cancelled) => {
+                    if let Some(id) = &cancelled.params.request_id {
+                        self.end(id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.hand_over(message).await
+    }
+
+    /// Follows what changes, beginning with what nobody was told.
+    pub(super) fn listen(self: &Arc<Self>) -> Follow {
+        let primes = self.primes();
+        Follow::changes(self, &mut self.state(), None, primes)
+    }
+
+    /// Follows a stream from after an event on. A reply that is not there any more is answered for.
+    pub(super) fn resume(self: &Arc<Self>, after: &EventId) -> Follow {
+        let mut state = self.state();
+        let ours = after.epoch == self.epoch;
+        match &after.request {
+            None => Follow::changes(self, &mut state, ours.then_some(after.number + 1), false),
+            Some(request)
+                if ours
+                    && state
+                        .streams
+                        .get(&after.stream)
+                        .is_some_and(|s| s.request.as_ref() == Some(request)) =>
+            {
+                Follow::from(self, &mut state, after.stream, after.number + 1)
+            }
+            Some(request) => Follow::lost(self, &mut state, request.clone()),
+        }
+    }
+
+    /// Puts what the handler says on its stream.
+    pub(super) fn deliver(self: &Arc<Self>, message: ServerJsonRpcMessage) {
+        let mut state = self.state();
+        let answered = match &message {
+            ServerJsonRpcMessage::Response(response) => Some(response.id.clone()),
+            ServerJsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        if answered.is_some()
+            && let Some(opening) = state.opening.take()
+        {
+            if let ServerJsonRpcMessage::Response(response) = &message
+                && let ServerResult::InitializeResult(result) = &response.result
+            {
+                state.version = result.protocol_version.clone();
+            }
+            let _ = opening.send(message);
+            return;
+        }
+        let number = match (&answered, &message) {
+            (Some(id), _) => state.requests.get(id).copied(),
+            (None, ServerJsonRpcMessage::Notification(told)) => Some(match &told.notification {
+                ServerNotification::ProgressNotification(progress) => {
+                    state.tokens.get(&progress.params.progress_token).copied().unwrap_or(CHANGES)
+                }
+                _ => CHANGES,
+            }),
+            _ => Some(CHANGES),
+        };
+        let untold = state.untold;
+        let Some(stream) = number.and_then(|number| state.streams.get_mut(&number)) else { return };
+        // One change that nobody was told yet stands for all that follow.
+        if number == Some(CHANGES) && stream.next() > untold {
+            return;
+        }
+        stream.known |= answered.is_none();
+        stream.push(Arc::new(message));
+        drop(state);
+        if let Some(id) = answered {
+            self.end(&id);
+        }
+    }
+
+    /// The stream of this request has its last message.
+    fn end(self: &Arc<Self>, request: &RequestId) {
+        let mut state = self.state();
+        state.used = Instant::now();
+        let Some(number) = state.requests.remove(request) else { return };
+        let Some(stream) = state.streams.get_mut(&number) else { return };
+        stream.over = true;
+        stream.wake();
+        let (known, readers, token) = (stream.known, stream.readers, stream.token.take());
+        let bytes = if known { stream.bytes() } else { 0 };
+        if let Some(token) = token.filter(|token| state.tokens.get(token) == Some(&number)) {
+            state.tokens.remove(&token);
+        }
+        if !known && readers == 0 {
+            state.streams.remove(&number);
+        }
+        drop(state);
+        if known {
+            self.kept.keep(self, number, bytes, Instant::now());
+        }
+    }
+
+    /// A stream that has ended is kept no longer than its reader needs it.
+    pub(super) fn forget(&self, number: u64) {
+        let mut state = self.state();
+        let Some(stream) = state.streams.get_mut(&number) else { return };
+        stream.known = false;
+        if stream.readers == 0 {
+            state.streams.remove(&number);
+        }
+    }
+
+    /// Ends the session; the handler's end is told by silence.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        state.inbox = None;
+        state.opening = None;
+        let streams = std::mem::take(&mut state.streams);
+        drop(state);
+        streams.values().for_each(Stream::wake);
+    }
+}

@@ -1,0 +1,297 @@
+//! The sessions of one preset over HTTP. A session keeps nothing that a client could miss but its streams, so
+//! its id says all that is needed to make it anew: one that this host let go of, or that a host before it
+//! opened, goes on with the client's next request. Whoever makes an id up gets what `initialize` would have
+//! given him. How many there are is bounded: the one that is needed least makes room.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+
+use futures_util::Stream;
+use rmcp::{
+    RoleServer,
+    model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
+    service::serve_directly_with_ct,
+    transport::{
+        TransportAdapterIdentity,
+        common::server_side_http::session_id,
+        streamable_http_server::{SessionId, SessionManager, session::ServerSseMessage},
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    events::{EventId, Kept},
+    handler::Handler,
+    session::{Gone, Session},
+    session_transport::SessionTransport,
+    wire_id::WireId,
+};
+
+/// Sessions of one preset.
+const MAX_SESSIONS: usize = 1_000;
+
+/// How long a session may rest: an agent's user goes to lunch, and a session holds next to nothing.
+const REST: Duration = Duration::from_secs(12 * 3600);
+
+/// How long one may rest whose client never said that it is ready.
+const UNREADY: Duration = Duration::from_secs(60);
+
+/// How often sessions and kept replies are looked at.
+const SWEEP: Duration = Duration::from_secs(10);
+
+/// Ids of sessions that their clients have ended; a session that is ended stays so.
+const MAX_ENDED: usize = 1_000;
+
+/// How much a session is needed; the least needed one makes room for another.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Standing {
+    pub(super) runs: bool,
+    pub(super) initialized: bool,
+    pub(super) listens: bool,
+    pub(super) used: Instant,
+}
+
+impl Standing {
+    /// Whether it rested too long.
+    fn is_over(&self, now: Instant) -> bool {
+        let idle = now.saturating_duration_since(self.used);
+        let rest = if self.initialized { REST } else { UNREADY };
+        !self.runs && !self.listens && idle > rest
+    }
+}
+
+/// See the module.
+pub(super) struct Sessions {
+    open: Mutex<Open>,
+    /// Made anew for each session that is restored.
+    handler: Handler,
+    kept: Arc<Kept>,
+    end: CancellationToken,
+    me: Weak<Self>,
+}
+
+#[derive(Default)]
+struct Open {
+    sessions: HashMap<SessionId, Arc<Session>>,
+    ended: VecDeque<SessionId>,
+}
+
+impl Open {
+    /// Takes out the session that is needed least, if there is no room for another.
+    fn make_room(&mut self) -> Option<Arc<Session>> {
+        if self.sessions.len() < MAX_SESSIONS {
+            return None;
+        }
+        let least = self.sessions.values().min_by_key(|session| session.standing())?.id.clone();
+        self.sessions.remove(&least)
+    }
+
+    fn has_ended(&self, id: &str) -> bool {
+        self.ended.iter().any(|ended| **ended == *id)
+    }
+
+    /// Takes out those that rested too long.
+    fn resting(&mut self, now: Instant) -> Vec<Arc<Session>> {
+        let resting = |_: &SessionId, session: &mut Arc<Session>| session.standing().is_over(now);
+        self.sessions.extract_if(resting).map(|(_, session)| session).collect()
+    }
+}
+
+impl Sessions {
+    /// `handler` is what sessions are served by, `end` ends them all. `kept` is shared by the whole host.
+    pub(super) fn new(handler: Handler, kept: Arc<Kept>, end: CancellationToken) -> Arc<Self> {
+        let sessions =
+            Arc::new_cyclic(|me| Self { open: Mutex::default(), handler, kept, end, me: me.clone() });
+        tokio::spawn(sweep(Arc::downgrade(&sessions)));
+        sessions
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name under which the client knows a session that was just opened.
+    pub(super) fn wire_id(&self, id: &str) -> Option<String> {
+        let session = self.open().sessions.get(id).cloned()?;
+        Some(WireId::new(&session.id, &session.version()).to_string())
+    }
+
+    /// Whether this is the name of a session that is here, or may be restored.
+    pub(super) fn knows(&self, id: &str) -> bool {
+        WireId::parse(id).is_some_and(|wire| !self.open().has_ended(wire.id))
+    }
+
+    /// The session that a client names, restored if need be.
+    pub(super) fn find(&self, id: &str) -> Result<Arc<Session>, Gone> {
+        let wire = WireId::parse(id).ok_or(Gone)?;
+        let mut open = self.open();
+        if let Some(session) = open.sessions.get(wire.id) {
+            session.touch();
+            return Ok(Arc::clone(session));
+        }
+        if open.has_ended(wire.id) {
+            return Err(Gone);
+        }
+        let room = open.make_room();
+        let (session, line) =
+            Session::new(wire.id.into(), Arc::clone(&self.kept), Some(wire.version.clone()));
+        open.sessions.insert(session.id.clone(), Arc::clone(&session));
+        drop(open);
+        self.release(room);
+        self.serve(Arc::clone(&session), line, &wire);
+        Ok(session)
+    }
+
+    /// Serves a restored session to its end.
+    fn serve(&self, session: Arc<Session>, line: SessionTransport, wire: &WireId<'_>) {
+        let handler = self.handler.for_another_client();
+        let running = serve_directly_with_ct::<RoleServer, _, _, io::Error, TransportAdapterIdentity>(
+            handler,
+            line,
+            Some(wire.client()),
+            self.end.child_token(),
+        );
+        running.service().restored(running.peer().clone());
+        let me = self.me.clone();
+        tokio::spawn(async move {
+            let _ = running.waiting().await;
+            if let Some(me) = me.upgrade() {
+                let mut open = me.open();
+                if open.sessions.get(&session.id).is_some_and(|known| Arc::ptr_eq(known, &session)) {
+                    open.sessions.remove(&session.id);
+                }
+            }
+        });
+    }
+
+    fn release(&self, room: impl IntoIterator<Item = Arc<Session>>) {
+        for session in room {
+            tracing::debug!(session = %session.id, "a session made room or rested too long");
+            session.close();
+        }
+    }
+}
+
+/// Looks at the sessions every now and then, for as long as there are any.
+async fn sweep(sessions: Weak<Sessions>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        let Some(sessions) = sessions.upgrade() else { return };
+        let now = Instant::now();
+        let resting = sessions.open().resting(now);
+        sessions.release(resting);
+        sessions.kept.sweep(now);
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = Gone;
+    type Transport = SessionTransport;
+
+    async fn create_session(&self) -> Result<(SessionId, SessionTransport), Gone> {
+        let (session, line) = Session::new(session_id(), Arc::clone(&self.kept), None);
+        let mut open = self.open();
+        let room = open.make_room();
+        open.sessions.insert(session.id.clone(), Arc::clone(&session));
+        drop(open);
+        self.release(room);
+        Ok((session.id.clone(), line))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Gone> {
+        let session = self.open().sessions.get(id).cloned().ok_or(Gone)?;
+        session.initialize(message).await
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Gone> {
+        Ok(self.find(id).is_ok())
+    }
+
+    /// The library names a session as it was created, once its handler has ended; a client names it as it
+    /// was told, to end it.
+    async fn close_session(&self, id: &SessionId) -> Result<(), Gone> {
+        let wire = WireId::parse(id);
+        let mut open = self.open();
+        let known = wire.as_ref().map_or(&**id, |wire| wire.id);
+        let created = |session: &Arc<Session>| wire.is_some() || !session.restored;
+        let session = open.sessions.get(known).filter(|session| created(session)).cloned();
+        if let Some(session) = &session {
+            open.sessions.remove(&session.id);
+        }
+        if let Some(wire) = wire {
+            open.ended.truncate(MAX_ENDED - 1);
+            open.ended.push_front(wire.id.into());
+        }
+        drop(open);
+        if let Some(session) = session {
+            session.close();
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Gone> {
+        Ok(self.find(id)?.request(message).await?.events())
+    }
+
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Gone> {
+        self.find(id)?.accept(message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Gone> {
+        Ok(self.find(id)?.listen().events())
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Gone> {
+        let session = self.find(id)?;
+        // An event id that is none of ours is one of a host that told of changes only.
+        let follow = match last_event_id.parse::<EventId>() {
+            Ok(after) => session.resume(&after),
+            Err(_) => session.listen(),
+        };
+        Ok(follow.events())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_session_that_is_needed_least_makes_room() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let standing =
+            |runs, initialized, listens, used| Standing { runs, initialized, listens, used: at(used) };
+        let order = [
+            standing(false, false, false, 9),
+            standing(false, true, false, 1),
+            standing(false, true, false, 2),
+            standing(false, true, true, 0),
+            standing(true, true, false, 0),
+        ];
+        assert!(order.is_sorted());
+        let (unready, rested) = (&order[0], &order[1]);
+        assert!(!unready.is_over(at(69)) && unready.is_over(at(70)));
+        assert!(!rested.is_over(at(12 * 3600)) && rested.is_over(at(12 * 3600 + 2)));
+        assert!(order[3..].iter().all(|used| !used.is_over(at(1 << 20))), "who is here stays");
+    }
+}

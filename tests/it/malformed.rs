@@ -1,0 +1,132 @@
+//! What is no message, and what there is not: each is answered as the specification asks, and harms nobody.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Http, Place, session::message};
+
+const PRESETS: &str = "[presets.p]\ngates.echo = {}\n";
+
+fn place() -> Place {
+    Place::with(PRESETS, &["echo"])
+}
+
+/// Methods that 2026-07-28 took away or that nothing here declares, with parameters that would fit.
+fn absent() -> [(&'static str, Value); 10] {
+    [
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "x://y"})),
+        ("resources/subscribe", json!({"uri": "x://y"})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "x"})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}}),
+        ),
+        ("logging/setLevel", json!({"level": "debug"})),
+        ("tasks/list", json!({})),
+        ("no/such/method", json!({})),
+    ]
+}
+
+#[test]
+fn bodies_that_are_no_message_are_refused_with_the_reason() {
+    let place = place();
+    let host = Http::start(&place, "p", &[]);
+    let session = host.session("/mcp", &[]);
+    let named = [("mcp-session-id", session.as_str())];
+    for (body, code, id) in [
+        ("this is not JSON", -32700, Value::Null),
+        ("", -32700, Value::Null),
+        ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600, Value::Null),
+        ("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"tools/list\"}", -32600, Value::Null),
+        ("{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"tools/list\"}", -32600, json!(1.5)),
+        ("{\"jsonrpc\":\"2.0\",\"id\":3}", -32600, json!(3)),
+    ] {
+        for headers in [&named[..0], &named[..]] {
+            let came = host.send("POST", "/mcp", headers, body);
+            let said: Value = serde_json::from_str(&came.body).unwrap_or_else(|_| panic!("{body}: {came:?}"));
+            assert_eq!(came.status, 400, "{body}: {came:?}");
+            assert_eq!((&said["error"]["code"], &said["id"]), (&json!(code), &id), "{body}: {said}");
+        }
+    }
+    let listed = host.request("/mcp", &session, "tools/list", json!({}));
+    assert!(listed["result"]["tools"].is_array(), "{listed}");
+}
+
+#[test]
+fn what_there_is_not_is_not_found() {
+    let place = place();
+    let host = Http::start(&place, "p", &[]);
+    let session = host.session("/mcp", &[]);
+    for (method, mut params) in absent() {
+        let answer = host.request("/mcp", &session, method, params.clone());
+        assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let name = params
+            .get("name")
+            .or_else(|| params.get("uri"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let mut headers = vec![("mcp-method", method), ("mcp-protocol-version", "2026-07-28")];
+        if !name.is_empty() {
+            headers.push(("mcp-name", &name));
+        }
+        let (status, _, body) = host.post("/mcp", &message(9, method, params), &headers);
+        let answer: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{method}: {body}"));
+        assert_eq!((status, &answer["error"]["code"]), (404, &json!(-32601)), "{method}: {body}");
+        assert_eq!(answer["id"], 9, "{method}: {body}");
+    }
+    // Sessions know this one; without them it is gone.
+    assert!(host.request("/mcp", &session, "ping", json!({}))["result"].is_object());
+    let meta = json!({"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }});
+    let headers = [("mcp-method", "ping"), ("mcp-protocol-version", "2026-07-28")];
+    assert_eq!(host.post("/mcp", &message(9, "ping", meta), &headers).0, 404);
+}
+
+#[test]
+fn over_stdio_it_is_the_same() {
+    let place = place();
+    let mut client = Client::start(&place, "p");
+    for (method, params) in absent() {
+        assert_eq!(client.request(method, params)["error"]["code"], -32601, "{method}");
+    }
+    for line in [
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"tools/list\"}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"tools/list\"}",
+        "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]",
+    ] {
+        client.send_line(line);
+    }
+    assert_eq!(client.tools(), ["big", "echo"]);
+    let told: Vec<_> =
+        client.notifications.iter().map(|m| (m["id"].clone(), m["error"]["code"].clone())).collect();
+    assert_eq!(
+        told,
+        [(Value::Null, json!(-32600)), (json!(1.5), json!(-32600)), (Value::Null, json!(-32600))],
+        "answers that belong to no request"
+    );
+}
+
+#[test]
+fn a_notification_may_come_before_everything_else() {
+    let place = place();
+    let mut client = Client::raw(&place, &["serve", "--preset", "p"], &[]);
+    for method in ["notifications/initialized", "notifications/cancelled", "notifications/of_tomorrow"] {
+        client.send(&json!({"jsonrpc": "2.0", "method": method, "params": {"requestId": 5}}));
+    }
+    client.send(&json!({"jsonrpc": "2.0", "id": 99, "result": {}}));
+    assert_eq!(client.request("ping", json!({}))["result"], json!({}));
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    client.initialize("2025-11-25");
+    assert_eq!(client.tools(), ["big", "echo"]);
+    assert_eq!(client.close(), Some(0));
+}

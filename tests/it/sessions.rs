@@ -1,0 +1,164 @@
+//! Sessions over HTTP: they outlive their connections and their host, shut nobody out, and give each client
+//! no more than its version of the protocol knows.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Http, Place,
+    session::{events, message},
+};
+
+const PRESETS: &str = "[gates.vices]\nlimits = { time = \"500 ms\", concurrency = 1 }\n\
+    [presets.p]\ngates.vices = {}\ngates.echo = {}\n";
+
+fn host() -> (Place, Http) {
+    let place = Place::with(PRESETS, &["vices", "echo"]);
+    let host = Http::start(&place, "p", &[]);
+    (place, host)
+}
+
+fn call(id: u64, tool: &str) -> Value {
+    let arguments = if tool == "echo" { json!({"text": "here"}) } else { json!({}) };
+    message(id, "tools/call", json!({"name": tool, "arguments": arguments}))
+}
+
+fn echo(host: &Http, session: &str) -> Value {
+    let params = json!({"name": "echo", "arguments": {"text": "here"}});
+    host.request("/mcp", session, "tools/call", params)["result"]["content"][0]["text"].clone()
+}
+
+fn clients(place: &Place) -> usize {
+    let told = place.run(&["status", "--json"]).json();
+    told["hosts"][0]["clients"].as_array().map_or(0, Vec::len)
+}
+
+#[test]
+fn sessions_that_clients_left_shut_nobody_out() {
+    let (_place, host) = host();
+    let mine = host.session("/mcp", &[]);
+    let changes = host.events("/mcp", &mine);
+    let (first, _) = host.initialize("/mcp", "2025-11-25");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..150).for_each(|_| drop(host.initialize("/mcp", "2025-06-18"))));
+        }
+    });
+    assert_eq!(echo(&host, &host.session("/mcp", &[])), "here", "there is room for another");
+    assert_eq!(echo(&host, &mine), "here", "who uses a session keeps it");
+    assert_eq!(echo(&host, &first), "here", "who comes back to one goes on");
+    let meta = json!({"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }});
+    let headers = [("mcp-method", "tools/list"), ("mcp-protocol-version", "2026-07-28")];
+    let (status, _, body) = host.post("/mcp", &message(1, "tools/list", meta), &headers);
+    assert_eq!(status, 200, "stateless requests need no room: {body}");
+    drop(changes);
+}
+
+#[test]
+fn a_client_that_is_ready_twice_is_one_client() {
+    let (place, host) = host();
+    let session = host.session("/mcp", &[]);
+    for _ in 0..3 {
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(host.post("/mcp", &ready, &[("mcp-session-id", &session)]).0, 202);
+    }
+    // An answer comes after what was handed over before it.
+    assert_eq!(echo(&host, &session), "here");
+    let other = host.session("/mcp", &[]);
+    assert_eq!(echo(&host, &other), "here");
+    let mut seen = clients(&place);
+    while seen < 2 {
+        seen = clients(&place);
+    }
+    assert_eq!(seen, 2);
+}
+
+#[test]
+fn a_session_goes_on_when_its_host_was_restarted() {
+    let (place, host) = host();
+    let session = host.session("/mcp/p/p", &[]);
+    let asked = host.break_off("/mcp/p/p", &session, &call(41, "vice_sleep"));
+    let host = host.killed_and_restarted(&place, "p");
+
+    let answer = host.request("/mcp/p/p", &session, "tools/list", json!({}));
+    assert!(answer["result"]["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{answer}");
+    // The call died with its host, which the client is told when it asks for the rest.
+    let lost = host.resume("/mcp/p/p", &session, &asked);
+    assert_eq!((lost.len(), &lost[0].message()["id"]), (1, &json!(41)), "{lost:?}");
+    assert!(lost[0].message()["error"]["message"].as_str().is_some_and(|why| why.contains("Call again")));
+    // What changed between the two hosts nobody knows.
+    let changes = host.events("/mcp/p/p", &session);
+    assert_eq!(changes.next()["method"], "notifications/tools/list_changed");
+
+    // A session that its client has ended stays so, and ids that no host gave out mean nothing.
+    let ended = host.send("DELETE", "/mcp/p/p", &[("mcp-session-id", &session)], "");
+    assert_eq!(ended.status, 204, "{ended:?}");
+    let made_up =
+        ["nonsense", "0a1b2c3d-0000-4000-8000-0123456789ab", &session.replace("2025-11-25", "2026-07-28")];
+    for id in [&[session.as_str()][..], &made_up[..]].concat() {
+        let (status, _, body) = host.post("/mcp/p/p", &call(1, "echo"), &[("mcp-session-id", id)]);
+        assert_eq!(status, 404, "{id}: {body}");
+        assert_eq!(host.send("DELETE", "/mcp/p/p", &[("mcp-session-id", id)], "").status, 404, "{id}");
+    }
+}
+
+#[test]
+fn a_session_opens_no_door() {
+    let token = "0123456789abcdef0123456789abcdef";
+    let place = Place::with(PRESETS, &["vices", "echo"]);
+    let host = Http::start(&place, "p", &[("GATEHOUSE_TOKEN", token)]);
+    let bearer = format!("Bearer {token}");
+    let session = host.session("/mcp", &[("authorization", bearer.as_str())]);
+    assert_eq!(host.post("/mcp", &call(1, "echo"), &[("mcp-session-id", &session)]).0, 401);
+    let with = [("mcp-session-id", session.as_str()), ("authorization", bearer.as_str())];
+    assert_eq!(host.post("/mcp/p/q", &call(1, "echo"), &with).0, 404, "no such preset");
+}
+
+#[test]
+fn a_reply_that_found_nobody_waits_for_its_client() {
+    let (_place, host) = host();
+    let session = host.session("/mcp", &[]);
+    let asked = host.break_off("/mcp", &session, &call(41, "vice_sleep"));
+    assert_eq!(asked.data, "", "the stream is named before anything is said on it");
+    // One call of the gate at a time: when this one is answered, that one has ended.
+    let other = host.session("/mcp", &[]);
+    let params = json!({"name": "well_behaved", "arguments": {}});
+    while host.request("/mcp", &other, "tools/call", params.clone())["result"]["isError"] == true {}
+    for _ in 0..2 {
+        let rest = host.resume("/mcp", &session, &asked);
+        assert_eq!((rest.len(), &rest[0].message()["id"]), (1, &json!(41)), "{rest:?}");
+        assert!(rest[0].data.contains("stopped after 0.5 s"), "{rest:?}");
+        assert_eq!(host.resume("/mcp", &session, &rest[0]), [], "there is nothing after it");
+    }
+    let strangers = host.resume("/mcp", &other, &asked);
+    assert!(strangers[0].message()["error"].is_object(), "another session gets nothing of it: {strangers:?}");
+}
+
+#[test]
+fn a_call_goes_on_while_its_client_is_away() {
+    let (_place, host) = host();
+    let session = host.session("/mcp", &[]);
+    let asked = host.break_off("/mcp", &session, &call(41, "vice_sleep"));
+    // Whether it still runs or not: the answer comes.
+    let rest = host.resume("/mcp", &session, &asked);
+    assert_eq!(rest.last().expect("an event").message()["id"], 41, "{rest:?}");
+}
+
+#[test]
+fn streams_are_named_first_for_those_who_know_what_it_means() {
+    let (_place, host) = host();
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let (session, opened) = host.initialize("/mcp", version);
+        assert!(opened.iter().all(|event| !event.data.is_empty()), "{version}: {opened:?}");
+        let with = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", version)];
+        let (_, _, body) = host.post("/mcp", &message(2, "tools/list", json!({})), &with);
+        let listed = events(&body);
+        let named = listed.iter().filter(|event| event.data.is_empty()).count();
+        assert_eq!(named, usize::from(version == "2025-11-25"), "{version}: {body}");
+        assert_eq!(listed.last().expect("an event").message()["id"], 2, "{version}");
+        assert!(listed.iter().all(|event| event.id.is_some()), "{version}: {body}");
+    }
+}

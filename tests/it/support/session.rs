@@ -1,0 +1,106 @@
+//! What tests of sessions over HTTP need: bare requests, the events of a stream as they come, and a client
+//! that breaks off.
+
+use std::io::{BufRead, BufReader, Write};
+
+use serde_json::{Value, json};
+
+use super::http::{Came, Http};
+
+/// One event of a stream.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Event {
+    pub(crate) id: Option<String>,
+    /// As it was sent; empty for an event that only names the stream.
+    pub(crate) data: String,
+}
+
+impl Event {
+    pub(crate) fn message(&self) -> Value {
+        serde_json::from_str(&self.data).unwrap_or_else(|_| panic!("no message: {self:?}"))
+    }
+}
+
+/// The events of a body.
+pub(crate) fn events(body: &str) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut event = Event::default();
+    let mut given = false;
+    for line in body.lines().map(str::trim_end) {
+        let field = |name: &str| line.strip_prefix(name).map(|value| value.trim_start().to_owned());
+        if let Some(id) = field("id:") {
+            event.id = Some(id);
+        } else if let Some(data) = field("data:") {
+            event.data.push_str(&data);
+            given = true;
+        } else if line.is_empty() {
+            events.extend(given.then(|| std::mem::take(&mut event)));
+            given = false;
+        }
+    }
+    events
+}
+
+/// A request of a client that speaks sessions.
+pub(crate) fn message(id: u64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+impl Http {
+    /// The bytes of a request with this body; the connection is closed after the answer.
+    pub(crate) fn bare(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> String {
+        let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\n{more}content-length: {}\r\n\r\n{body}",
+            self.address(),
+            body.len()
+        )
+    }
+
+    /// Sends any request, and gives what came.
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Came {
+        self.say(&self.bare(method, path, headers, body))
+    }
+
+    /// Opens a session of this version and says nothing more; gives its id and the events of the answer.
+    pub(crate) fn initialize(&self, path: &str, version: &str) -> (String, Vec<Event>) {
+        let info = json!({"name": "test", "version": "1"});
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
+        let (status, headers, body) = self.post(path, &message(1, "initialize", params), &[]);
+        assert_eq!(status, 200, "{body}");
+        (headers.get("mcp-session-id").expect("a session").clone(), events(&body))
+    }
+
+    /// Posts to a session, and breaks off once the first event is there, which is given.
+    pub(crate) fn break_off(&self, path: &str, session: &str, message: &Value) -> Event {
+        let mut stream = self.connect();
+        let request = self.bare("POST", path, &[("mcp-session-id", session)], &message.to_string());
+        stream.write_all(request.as_bytes()).expect("a request");
+        let mut came = String::new();
+        for line in BufReader::new(stream).lines() {
+            came.push_str(&line.expect("a line"));
+            came.push('\n');
+            if let Some(event) = events(&came).into_iter().next() {
+                return event;
+            }
+        }
+        panic!("no event: {came}")
+    }
+
+    /// The events of a session's stream after this one, until the host ends the stream.
+    pub(crate) fn resume(&self, path: &str, session: &str, after: &Event) -> Vec<Event> {
+        let id = after.id.as_deref().expect("an id");
+        let request = ureq::get(format!("{}{path}", self.base)).header("accept", "text/event-stream");
+        let request = request.header("mcp-session-id", session).header("last-event-id", id);
+        let mut response = request.call().expect("a stream");
+        events(&response.body_mut().read_to_string().expect("events"))
+    }
+
+    /// Kills the host and starts another one at its address.
+    pub(crate) fn killed_and_restarted(self, place: &super::Place, preset: &str) -> Self {
+        let address = self.address().to_owned();
+        drop(self);
+        Self::spawn(place.command(&["serve", "--preset", preset, "--http", &address]))
+    }
+}
