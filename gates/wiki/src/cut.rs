@@ -70,7 +70,7 @@ fn open_block(text: &str) -> Option<Block> {
 mod tests {
     use super::*;
 
-    /// Whether every block in the preview is closed.
+    /// Whether every block in the text is closed.
     fn closed(text: &str) -> bool {
         open_block(text).is_none()
     }
@@ -79,9 +79,9 @@ mod tests {
     fn short_text_is_whole_and_long_text_is_cut_at_a_word() {
         assert_eq!(cut("  all of it\n", 800), "all of it");
         let text = "lorem ipsum ".repeat(100);
-        let cut = cut(&text, 800);
-        assert!(cut.ends_with("lorem…") || cut.ends_with("ipsum…"), "{cut}");
-        assert!(cut.chars().count() <= 801);
+        let short = cut(&text, 800);
+        assert!(short.ends_with("lorem…") || short.ends_with("ipsum…"), "{short}");
+        assert!(short.chars().count() <= 801);
         assert_eq!(cut("one two three", 7), "one two…");
     }
 
@@ -94,24 +94,24 @@ mod tests {
     }
 
     #[test]
-    fn a_block_late_in_the_preview_is_left_out() {
+    fn a_block_late_in_the_text_is_left_out() {
         for (open, close) in
             [("```python", "```"), ("~~~", "~~~"), ("<syntaxhighlight lang=\"py\">", "</syntaxhighlight>")]
         {
             let text = format!("{}\n{open}\n{}{close}\nafter", "word ".repeat(20), "x = 1\n".repeat(50));
-            let cut = cut(&text, 150);
-            assert!(closed(&cut) && !cut.contains("x = 1") && cut.ends_with("word…"), "{cut}");
+            let short = cut(&text, 150);
+            assert!(closed(&short) && !short.contains("x = 1") && short.ends_with("word…"), "{short}");
         }
     }
 
     #[test]
-    fn a_block_early_in_the_preview_is_closed_at_a_whole_line() {
+    fn a_block_early_in_the_text_is_closed_at_a_whole_line() {
         for (open, close) in
             [("```python", "```"), ("````", "````"), ("<pre>", "</pre>"), ("<math>", "</math>")]
         {
             let text = format!("Intro.\n{open}\n{}{close}\nafter", "x = 1\n".repeat(50));
-            let cut = cut(&text, 100);
-            assert!(closed(&cut) && cut.ends_with(&format!("x = 1\n{close}\n…")), "{cut}");
+            let short = cut(&text, 100);
+            assert!(closed(&short) && short.ends_with(&format!("x = 1\n{close}\n…")), "{short}");
         }
     }
 
@@ -120,8 +120,8 @@ mod tests {
         let text = "Ünïcode intro.\n<syntaxhighlight lang=\"python\">\nprint('hi')\n</syntaxhighlight>\nText `a`.\n\
                     ```bash\nls -la\n```\nMore <math>x^2\n+ y</math> words.\n~~~\nend\n~~~\n";
         for max in 1..text.chars().count() {
-            let cut = cut(text, max);
-            assert!(closed(&cut), "{max}: {cut}");
+            let short = cut(text, max);
+            assert!(closed(&short), "{max}: {short}");
         }
     }
 }

@@ -33,8 +33,8 @@ fn a_page_that_fits_is_whole_without_its_overview() {
 
 #[test]
 fn what_answers_the_query_is_shown_and_the_budget_held() {
-    let preview = shown(&page(PageType::Principle, &long()), "turbine", 80);
-    assert!(!preview.whole && preview.tokens <= 80, "{preview:?}");
+    let preview = shown(&page(PageType::Principle, &long()), "turbine", 100);
+    assert!(!preview.whole && preview.tokens <= 100, "{preview:?}");
     assert!(preview.text.contains("The turbine needs bearings."), "{}", preview.text);
     assert!(
         preview.text.contains("stop_the_turbine()") && !preview.text.contains("start()"),
