@@ -62,7 +62,7 @@ fn refused() -> Vec<(&'static str, Value, &'static str)> {
         (
             "get_page_structure",
             json!({"page_type": "essay"}),
-            "Invalid arguments: 'page_type' must be one of principle, implementation, environment, heuristic, workflow",
+            "Invalid arguments: 'page_type' must be one of Workflow, Principle, Implementation, Environment, Heuristic, ",
         ),
         ("kg_edit", json!({"page_id": "Principle/X", "updates": {}}), "Invalid arguments: 'updates'"),
         (

@@ -26,21 +26,26 @@ struct Fence {
 
 fn fences(page: &str, text: &str) -> Vec<Fence> {
     let mut fences = Vec::new();
-    let mut open: Option<(usize, Fence)> = None;
+    let mut open: Option<(usize, &str, Fence)> = None;
     for (index, line) in text.lines().enumerate() {
         let bare = line.trim_start();
         let indent = line.len() - bare.len();
-        match (&mut open, bare.strip_prefix("```")) {
-            (None, Some(info)) => {
+        // A fence is closed by one that is as long, so that a page may show others in it.
+        let (mark, info) = bare.split_at(bare.len() - bare.trim_start_matches('`').len());
+        match &mut open {
+            None if mark.len() >= 3 => {
                 let place = format!("{page}:{}", index + 1);
-                open = Some((indent, Fence { place, info: info.trim().to_owned(), text: String::new() }));
+                open =
+                    Some((indent, mark, Fence { place, info: info.trim().to_owned(), text: String::new() }));
             }
-            (Some(_), Some("")) => fences.extend(open.take().map(|(_, fence)| fence)),
-            (Some((indent, fence)), _) => {
+            None => {}
+            Some((_, opened, _)) if mark == *opened && info.is_empty() => {
+                fences.extend(open.take().map(|(_, _, fence)| fence));
+            }
+            Some((indent, _, fence)) => {
                 fence.text.push_str(line.get(*indent..).unwrap_or(bare));
                 fence.text.push('\n');
             }
-            (None, None) => {}
         }
     }
     assert!(open.is_none(), "{page}: a fence is not closed");

@@ -78,7 +78,8 @@ fn search_reads_as_documented() {
     let result = client.call("search_knowledge", json!({"query": "circuit breaker", "top_k": 3}));
     let text = text_of(&result);
     assert!(
-        text.starts_with("# Search Results for: \"circuit breaker\"\n\nFound **3** relevant pages:\n"),
+        text.starts_with("# Search Results for: \"circuit breaker\"\n\n**Best fit:** ")
+            && text.contains("\nFound **3** relevant pages:\n"),
         "{text}"
     );
     for part in [

@@ -1,10 +1,10 @@
 //! Finds code knowledge in the knowledge graph: implementations (what to call, and how) and
 //! environments (what it needs to run).
 //!
-//! One tool, `wiki_code_search`. Its reply is that of `search_knowledge` under its own heading, with
-//! longer previews: code needs room. It runs no code, does not look at ideas (`wiki_idea_search` does),
-//! does not read pages whole (`get_wiki_page` does) and does not search the web
-//! (`research_implementation` does); where it finds nothing it names those of them that the caller has.
+//! One tool, `wiki_code_search`. Its reply is that of `search_knowledge` under its own heading, with the best pages
+//! whole, code first; given an id it reads that page. It runs no code, does not look at ideas (`wiki_idea_search`
+//! does) and does not search the web (`research_implementation` does); where it finds nothing it names those of
+//! them that the caller has.
 //!
 //! With the parameter `use_llm_reranker` (true unless a preset says otherwise) the host's language model
 //! orders the pages that the engine found, where one is configured and the gate is granted `models`; the
@@ -17,16 +17,15 @@ use gatehouse_wiki::{Focus, FocusedParams, Lookout, View, focused_gate};
 static FOCUS: Focus = Focus {
     gate: "code",
     summary: "Finds implementations and environments in the knowledge graph.",
-    tool: "wiki_code_search",
     title: "Search code knowledge",
     when: "Search the wiki for code: implementations (APIs, signatures, examples) and environments (what \
            code needs to run). Use it before writing code.",
     next: "For the ideas behind it, try wiki_idea_search where you have it.",
     view: View {
+        tool: "wiki_code_search",
         heading: "Code Search",
         subject: "implementation knowledge",
         page_types: &[PageType::Implementation, PageType::Environment],
-        preview_chars: 1000,
         lookouts: &[
             Lookout { tool: "search_knowledge", what: "searches pages of every type" },
             Lookout { tool: "wiki_idea_search", what: "knows principles and heuristics" },

@@ -1,8 +1,12 @@
 //! What `wiki_code_search` promises.
 
-use gatehouse_sdk::{Fault, FaultKind, Reply, conformance, testing};
+use gatehouse_sdk::{
+    Fault, FaultKind, Reply, conformance,
+    knowledge::{Hit, Lookup, Page},
+    testing,
+};
 use gatehouse_wiki::fixture;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use gate_code::gate;
 
@@ -19,7 +23,7 @@ fn describe_is_deterministic_and_tells_the_parameters() {
     let manifest = conformance::describe(&gate(), "{\"top_k\":10,\"include_content\":false}");
     let tool = &manifest.tools[0];
     assert_eq!(manifest.tools.len(), 1);
-    assert!(tool.description.contains("up to 10 pages") && !tool.description.contains("content preview"));
+    assert!(tool.description.contains("up to 10 pages") && !tool.description.contains(" content,"));
     assert!(tool.input_schema.contains("\"default\":10"), "{}", tool.input_schema);
     assert!(tool.idempotent && !tool.open_world && tool.output_schema.is_some());
     let manifest = conformance::describe(&gate(), "{\"top_k\":1000000000000}");
@@ -50,19 +54,78 @@ fn only_its_own_types_are_searched_and_top_k_comes_from_call_preset_or_default()
     assert!(!conformance::accepts(&gate(), TOOL, "{\"query\":\"q\",\"page_types\":[\"Workflow\"]}"));
 }
 
+/// Pages of 300 words each.
+fn long() -> Vec<Hit> {
+    let page =
+        |n: usize| Hit { content: format!("{n}: {}", "lorem ipsum\n".repeat(150)), ..fixture::hit(0.5) };
+    (0..5).map(page).collect()
+}
+
 #[test]
-fn reply_has_its_own_heading_and_previews_of_its_own_length() {
-    let mut hit = fixture::hit(0.5);
-    hit.content = "lorem ipsum ".repeat(1000);
-    let host = fixture::host(vec![hit]);
-    let reply = host.run(|| call(json!({"query": "why"}), "{}")).unwrap();
-    let text = reply.text();
-    let head = "# Code Search: \"why\"\n\nFound **1** relevant pages:\n\n---\n\n## [1] Cache_Invalidation\n";
-    assert!(text.starts_with(head), "{text}");
-    let data = conformance::structured(&gate(), TOOL, &reply);
-    let length = data["hits"][0]["content_preview"].as_str().unwrap().chars().count();
-    assert!((1000 - 20..=1000 + 1).contains(&length), "{length}");
-    assert!(!text.to_lowercase().contains("rerank"));
+fn the_best_pages_come_whole_as_far_as_the_budget_goes() {
+    for (params, expected) in [
+        ("{}", [true, true, true, true, true]),
+        ("{\"content_tokens\":1000}", [true, true, false, false, false]),
+        ("{\"content_tokens\":1}", [false; 5]),
+    ] {
+        let host = fixture::host(long()).exposes([TOOL]);
+        let reply = host.run(|| call(json!({"query": "why"}), params)).unwrap();
+        let text = reply.text();
+        let head = "# Code Search: \"why\"\n\n**Best fit:** good\nFound **5** relevant pages:\n\n---\n\n\
+                    ## [1] Cache_Invalidation\n";
+        assert!(text.starts_with(head), "{text}");
+        let data = conformance::structured(&gate(), TOOL, &reply);
+        let hits = data["hits"].as_array().unwrap();
+        let whole: Vec<bool> = hits.iter().map(|hit| hit["whole"] == true).collect();
+        assert_eq!(whole, expected, "{params}");
+        let words = |hit: &Value| hit["content_preview"].as_str().unwrap().split_whitespace().count();
+        let all: usize = hits.iter().map(words).sum();
+        assert!(all <= if params == "{}" { 2_500 } else { 1_000 }, "{params}: {all}");
+        let pointer = "Full page: `wiki_code_search` with page `Principle/Acme_Cache_Invalidation`";
+        assert_eq!(text.matches(pointer).count(), expected.iter().filter(|whole| !**whole).count());
+        assert_eq!(text.matches("\n### Content Preview\n").count(), text.matches(pointer).count());
+    }
+}
+
+#[test]
+fn a_page_that_was_found_is_read_whole_by_its_id() {
+    let id = "Principle/Acme_Cache_Invalidation";
+    let host = || {
+        let read = move |asked: &str| {
+            assert_eq!(asked, id);
+            Ok(fixture::lookup(Page { content: "lorem ipsum\n".repeat(5_000), ..fixture::page() }))
+        };
+        fixture::reader().read(read).exposes([TOOL])
+    };
+    let reply = host().run(|| call(json!({"page": id, "query": ""}), "{}")).unwrap();
+    let page = conformance::structured(&gate(), TOOL, &reply)["page"].clone();
+    let next = page["next_offset"].as_u64().unwrap();
+    let pointer = format!("Next: `wiki_code_search` with page `{id}`, offset {next}\n");
+    assert!(reply.text().contains(&pointer), "{}", reply.text());
+    assert!(reply.text().split_whitespace().count() <= 8_000);
+    let reply = host().run(|| call(json!({"page": id, "offset": next}), "{}")).unwrap();
+    assert!(reply.text().contains(", the end\n"), "{}", reply.text());
+}
+
+#[test]
+fn a_call_asks_for_one_thing() {
+    for (arguments, message) in [
+        (json!({}), "query is missing"),
+        (json!({"query": " "}), "query is missing"),
+        (json!({"query": "q", "page": "Principle/A"}), "query and page exclude each other"),
+        (json!({"query": "q", "offset": 5}), "offset goes with page, not with query"),
+    ] {
+        let fault = fixture::reader().run(|| call(arguments, "{}")).unwrap_err();
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::InvalidArguments, message));
+        assert!(fault.hint.is_some());
+    }
+    let host = fixture::reader().exposes([TOOL]).read(|_| Ok(Lookup::Missing(vec!["B".into()])));
+    let fault = host.run(|| call(json!({"page": "A"}), "{}")).unwrap_err();
+    assert_eq!(fault.message, "Page not found: 'A'");
+    assert_eq!(
+        fault.hint.as_deref(),
+        Some("Nearest titles: 'B'. wiki_code_search finds pages by what they say.")
+    );
 }
 
 #[test]

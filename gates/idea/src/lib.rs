@@ -1,10 +1,9 @@
 //! Finds ideas in the knowledge graph: principles (why something works, whatever the code) and
 //! heuristics (rules of thumb).
 //!
-//! One tool, `wiki_idea_search`. Its reply is that of `search_knowledge` under its own heading. It does
-//! not look at code (`wiki_code_search` does), does not read pages whole (`get_wiki_page` does) and
-//! does not search the web (`research_idea` does); where it finds nothing it names those of them that
-//! the caller has.
+//! One tool, `wiki_idea_search`. Its reply is that of `search_knowledge` under its own heading, with the best pages
+//! whole; given an id it reads that page. It does not look at code (`wiki_code_search` does) and does not search
+//! the web (`research_idea` does); where it finds nothing it names those of them that the caller has.
 //!
 //! With the parameter `use_llm_reranker` (true unless a preset says otherwise) the host's language model
 //! orders the pages that the engine found, where one is configured and the gate is granted `models`; the
@@ -17,16 +16,15 @@ use gatehouse_wiki::{Focus, FocusedParams, Lookout, View, focused_gate};
 static FOCUS: Focus = Focus {
     gate: "idea",
     summary: "Finds principles and heuristics in the knowledge graph.",
-    tool: "wiki_idea_search",
     title: "Search ideas",
     when: "Search the wiki for ideas: principles (how and why something works) and heuristics (rules of \
            thumb). Use it before choosing an approach.",
     next: "For code, try wiki_code_search where you have it.",
     view: View {
+        tool: "wiki_idea_search",
         heading: "Idea Search",
         subject: "conceptual knowledge",
         page_types: &[PageType::Principle, PageType::Heuristic],
-        preview_chars: 800,
         lookouts: &[
             Lookout { tool: "search_knowledge", what: "searches pages of every type" },
             Lookout { tool: "wiki_code_search", what: "knows code and environments" },

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Params,
-    report::{self, UnresolvedData},
+    report::{self, EdgeData, UnresolvedData},
     writing::{self, LinkArg, SourceArg},
 };
 
@@ -63,6 +63,9 @@ struct EditData {
     last_updated: Option<String>,
     /// Links to pages that do not exist.
     unresolved_links: Vec<UnresolvedData>,
+    /// Kept as related.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown_edges: Vec<EdgeData>,
 }
 
 fn yes() -> bool {
@@ -130,11 +133,11 @@ fn text(report: &PatchReport) -> String {
     if let Some(when) = &report.last_updated {
         out += &format!("**Last updated:** {when}\n");
     }
-    out + &report::unresolved(&report.unresolved)
+    out + &report::unresolved(&report.unresolved) + &report::unknown_edges(&report.unknown_edges)
 }
 
 fn data(report: PatchReport) -> EditData {
-    let PatchReport { id, changed, file, kept_file, last_updated, unresolved } = report;
+    let PatchReport { id, changed, file, kept_file, last_updated, unresolved, unknown_edges } = report;
     EditData {
         id,
         changed,
@@ -142,5 +145,6 @@ fn data(report: PatchReport) -> EditData {
         kept_file,
         last_updated,
         unresolved_links: report::unresolved_data(unresolved),
+        unknown_edges: report::edge_data(unknown_edges),
     }
 }

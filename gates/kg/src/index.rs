@@ -1,12 +1,12 @@
 //! `kg_index`: makes the graph equal to a wiki folder, or writes one page.
 //!
-//! With `page_data` the page is written as it is given: no file comes of it. `clear_existing` and
-//! `persist_path` speak about folders; with `page_data` they are refused rather than ignored. Which
-//! folders may be read the host decides.
+//! With `page_data` the page is written as it is given, and the reply says where it lives now: in a file where the
+//! host may write one, else in the store alone. `clear_existing`, `confirm` and `persist_path` speak about folders;
+//! with `page_data` they are refused rather than ignored. Which folders may be touched the host decides.
 
 use gatehouse_sdk::{
     Call, Effect, Fault, Intent, Reply, Tool,
-    knowledge::{self, Draft, IndexOptions, IndexReport},
+    knowledge::{self, Draft, IndexOptions, IndexReport, Written},
 };
 use gatehouse_wiki::{Kind, code, one_line};
 use schemars::JsonSchema;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Params,
-    report::{self, UnresolvedData},
+    report::{self, EdgeData, TakenData, UnresolvedData},
     writing::{self, LinkArg, SourceArg},
 };
 
@@ -28,8 +28,16 @@ struct Args {
     /// Remove every stored page before the folder is read.
     #[serde(default)]
     clear_existing: bool,
+    /// With clear_existing: also pages that no folder brings back.
+    confirm: Option<Confirm>,
     /// Where to write an index file for the folder.
     persist_path: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Confirm {
+    All,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -66,6 +74,22 @@ struct IndexData {
     unresolved_links: Vec<UnresolvedData>,
     /// Files left out, each with the reason.
     skipped: Vec<String>,
+    /// Kept as related.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown_edges: Vec<EdgeData>,
+    /// Pages that came from elsewhere before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    taken_over: Vec<TakenData>,
+    /// Where the page of page_data lives.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    written: Vec<WrittenData>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct WrittenData {
+    page: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
@@ -75,7 +99,7 @@ pub(crate) fn tool() -> Tool<Params> {
             "Bring the graph up to date with a wiki folder, or write one page (page_data); never both. Use \
              it after wiki files changed, or to record something new; get_page_structure says what a page \
              must hold. Indexing twice changes nothing. Returns pages added, updated, unchanged, removed, \
-             and links to pages that do not exist. To change one page: kg_edit."
+             links to pages that do not exist, and where a written page lives. To change one page: kg_edit."
         })
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
@@ -94,9 +118,13 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
             return Err(Fault::invalid("wiki_dir and page_data exclude each other")
                 .hint("Index the folder with one call, and write the page with another."));
         }
-        Some(_) if args.clear_existing || args.persist_path.is_some() => {
-            return Err(Fault::invalid("clear_existing and persist_path do not go with page_data")
+        Some(_) if args.clear_existing || args.confirm.is_some() || args.persist_path.is_some() => {
+            return Err(Fault::invalid("clear_existing, confirm and persist_path do not go with page_data")
                 .hint("They are about a wiki folder; leave them out to write one page."));
+        }
+        None if args.confirm.is_some() && !args.clear_existing => {
+            return Err(Fault::invalid("confirm goes with clear_existing")
+                .hint("Without it nothing is removed that would have to be confirmed."));
         }
         Some(page) => {
             let draft = draft(page)?;
@@ -104,10 +132,11 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
             (subject, knowledge::upsert(&[draft])?)
         }
         None => {
-            let Args { wiki_dir, clear_existing, persist_path, .. } = args;
+            let Args { wiki_dir, clear_existing, confirm, persist_path, .. } = args;
             let subject =
                 wiki_dir.as_deref().map_or("the server's wiki".into(), |dir| code(&one_line(dir, 300)));
-            let options = IndexOptions { clear_existing, persist_path };
+            let accept_loss = confirm == Some(Confirm::All);
+            let options = IndexOptions { clear_existing, accept_loss, persist_path };
             (subject, knowledge::index(wiki_dir.as_deref(), &options)?)
         }
     };
@@ -139,13 +168,34 @@ fn text(subject: &str, report: &IndexReport) -> String {
     if added + updated + removed == 0 {
         out += if *unchanged == 0 { "\nThere were no pages to index.\n" } else { "\nNothing changed.\n" };
     }
+    for Written { file, .. } in &report.written {
+        out += &match file {
+            Some(file) => format!("**File:** {}\n", code(&one_line(file, 500))),
+            None => {
+                "**File:** none; the page lives in the store alone, and no folder brings it back\n".into()
+            }
+        };
+    }
+    out += &report::taken_over(&report.taken_over);
     out += &report::unresolved(&report.unresolved);
+    out += &report::unknown_edges(&report.unknown_edges);
     let skipped = report.skipped.iter().map(|reason| one_line(reason, 600));
     out + &report::section("Skipped files", "Left out, with the reason:", skipped)
 }
 
 fn data(report: IndexReport) -> IndexData {
-    let IndexReport { added, updated, unchanged, removed, links, unresolved, skipped } = report;
-    let unresolved_links = report::unresolved_data(unresolved);
-    IndexData { added, updated, unchanged, removed, links, unresolved_links, skipped }
+    let IndexReport { added, updated, unchanged, removed, links, unresolved, skipped, .. } = report;
+    let written = report.written.into_iter().map(|Written { page, file }| WrittenData { page, file });
+    IndexData {
+        added,
+        updated,
+        unchanged,
+        removed,
+        links,
+        unresolved_links: report::unresolved_data(unresolved),
+        skipped,
+        unknown_edges: report::edge_data(report.unknown_edges),
+        taken_over: report::taken_data(report.taken_over),
+        written: written.collect(),
+    }
 }

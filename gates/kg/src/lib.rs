@@ -21,20 +21,22 @@ mod structure;
 mod tests;
 mod writing;
 
-use gatehouse_sdk::Gate;
+use gatehouse_sdk::{Count, Gate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a preset may set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
-    /// Show in search results how each page begins.
+    /// Show in search results what of each page answers the query.
     pub include_content: bool,
+    /// Tokens of that at most, for each page.
+    pub preview_tokens: Count,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { include_content: true }
+        Self { include_content: true, preview_tokens: Count::new(200) }
     }
 }
 

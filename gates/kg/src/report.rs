@@ -1,7 +1,8 @@
-//! Links that point nowhere, told the same way by `kg_index` and `kg_edit`.
+//! Links that point nowhere, edges that nobody knows and pages that two folders hold, told the same way by `kg_index`
+//! and `kg_edit`.
 
-use gatehouse_sdk::knowledge::Unresolved;
-use gatehouse_wiki::one_line;
+use gatehouse_sdk::knowledge::{TakenOver, UnknownEdge, Unresolved};
+use gatehouse_wiki::{code, one_line};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,6 +28,59 @@ pub(crate) fn unresolved_data(all: Vec<Unresolved>) -> Vec<UnresolvedData> {
 pub(crate) fn unresolved(all: &[Unresolved]) -> String {
     let line = |u: &Unresolved| one_line(&format!("{}: {} → {}", u.page, u.edge, u.target), 600);
     section("Unresolved links", "No such page yet:", all.iter().map(line))
+}
+
+// What an agent pays for in each list of tools says only what its names do not.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct EdgeData {
+    edge: String,
+    links: u32,
+    page: String,
+}
+
+pub(crate) fn edge_data(all: Vec<UnknownEdge>) -> Vec<EdgeData> {
+    all.into_iter().map(|UnknownEdge { edge, links, page }| EdgeData { edge, links, page }).collect()
+}
+
+/// The section about edges that nobody knows, or nothing.
+pub(crate) fn unknown_edges(all: &[UnknownEdge]) -> String {
+    let line = |u: &UnknownEdge| {
+        let links = if u.links == 1 { "1 link".to_owned() } else { format!("{} links, the first", u.links) };
+        one_line(&format!("{}: {links} in {}", u.edge, u.page), 600)
+    };
+    section("Unknown edges", "Kept as related:", all.iter().map(line))
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TakenData {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    pages: Vec<String>,
+}
+
+pub(crate) fn taken_data(all: Vec<TakenOver>) -> Vec<TakenData> {
+    all.into_iter().map(|TakenOver { from, pages }| TakenData { from, pages }).collect()
+}
+
+/// Ids that one line names.
+const NAMED: usize = 5;
+
+/// The section about pages that another folder held, or nothing.
+pub(crate) fn taken_over(all: &[TakenOver]) -> String {
+    let line = |taken: &TakenOver| {
+        let from =
+            taken.from.as_deref().map_or("written by a caller".into(), |root| code(&one_line(root, 300)));
+        let named = taken.pages.iter().take(NAMED).map(|id| one_line(id, 300)).collect::<Vec<_>>().join(", ");
+        match taken.pages.len().saturating_sub(NAMED) {
+            0 => format!("{from}: {named}"),
+            more => format!("{from}: {named} and {more} more"),
+        }
+    };
+    section(
+        "Taken over",
+        "Pages with these ids came from elsewhere before; whichever is indexed last counts:",
+        all.iter().map(line),
+    )
 }
 
 /// A heading with a count, a lead, and the first lines of a list; nothing for an empty list.

@@ -2,17 +2,22 @@
 //! gates that search, see `gatehouse_wiki`.
 
 use gatehouse_sdk::{Call, Count, Fault, Reply, Tool};
-use gatehouse_wiki::{Found, Kind, Lookout, Query, View};
+use gatehouse_wiki::{Content, Found, Kind, Lookout, Query, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::Params;
 
+const TOOL: &str = "search_knowledge";
+
+/// Tokens of a preview at most, whatever a preset says.
+const PREVIEW_MAX: u32 = 2_000;
+
 static VIEW: View = View {
+    tool: TOOL,
     heading: "Search Results for",
     subject: "pages",
     page_types: &[],
-    preview_chars: 800,
     lookouts: &[
         Lookout { tool: "research_idea", what: "searches the web for ideas" },
         Lookout { tool: "research_implementation", what: "searches the web for code" },
@@ -46,7 +51,7 @@ fn five() -> Count {
 }
 
 pub(crate) fn tool() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, Args>("search_knowledge")
+    gatehouse_sdk::tool::<Params, Args>(TOOL)
         .title("Search the knowledge graph")
         .description(|params| {
             let preview = if params.include_content { " content preview," } else { "" };
@@ -64,5 +69,8 @@ pub(crate) fn tool() -> Tool<Params> {
 fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let Args { query, top_k, page_types, domains, min_score } = args;
     let ask = Query { query, page_types, domains, min_score };
-    gatehouse_wiki::search(&VIEW, &ask, top_k, call.params.include_content)
+    let Params { include_content, preview_tokens } = call.params;
+    let each = preview_tokens.at_most(PREVIEW_MAX);
+    let content = if include_content { Content::Previews(each) } else { Content::None };
+    gatehouse_wiki::search(&VIEW, &ask, top_k, content)
 }

@@ -5,13 +5,13 @@
 //! ends, and characters that nobody sees are left out. Nothing else is changed: it is still the author's
 //! text, and a reader should take it for no more.
 
-use gatehouse_wiki::preview;
+use gatehouse_wiki::cut;
 
 use crate::sources::is_hidden;
 
 /// Markdown of at most about `max` characters, fit for a section.
 pub(crate) fn prose(text: &str, max: usize) -> String {
-    guarded(preview(&visible(text, max), max).trim_end())
+    guarded(cut(&visible(text, max), max).trim_end())
 }
 
 /// Code of at most about `max` characters, fit for a section: between fences, unless it brings its own.

@@ -1,21 +1,27 @@
-//! A whole number from 1 up that no caller can overflow.
+//! Whole numbers that no caller can overflow.
 
 use std::{borrow::Cow, fmt};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-/// How many of something a caller asks for. JSON knows no largest integer: `1e30` and a number of forty
-/// digits are valid integers, so whatever does not fit becomes the largest number that does. The tool
-/// then applies its own cap with [`Count::at_most`].
+/// How many of something a caller asks for, from 1 up.
+pub type Count = Whole<1>;
+
+/// Where in something a caller wants to go on, from 0 up.
+pub type Offset = Whole<0>;
+
+/// A whole number from `LEAST` up. JSON knows no largest integer: `1e30` and a number of forty digits are valid
+/// integers, so whatever does not fit becomes the largest number that does. The tool then applies its own cap
+/// with [`Whole::at_most`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct Count(u32);
+pub struct Whole<const LEAST: u32>(u32);
 
-impl Count {
-    /// This number, or 1 where it is 0.
+impl<const LEAST: u32> Whole<LEAST> {
+    /// This number, or the least one where it is less.
     pub const fn new(number: u32) -> Self {
-        Self(if number == 0 { 1 } else { number })
+        Self(if number < LEAST { LEAST } else { number })
     }
 
     /// The number, but no more than `cap`.
@@ -24,39 +30,38 @@ impl Count {
     }
 }
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de, const LEAST: u32> Deserialize<'de> for Whole<LEAST> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Visitor)
     }
 }
 
-struct Visitor;
+struct Visitor<const LEAST: u32>;
 
-impl de::Visitor<'_> for Visitor {
-    type Value = Count;
+impl<const LEAST: u32> de::Visitor<'_> for Visitor<LEAST> {
+    type Value = Whole<LEAST>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number from 1 up")
+        write!(f, "a whole number from {LEAST} up")
     }
 
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Count, E> {
-        match u32::try_from(n) {
-            Ok(0) => Err(E::invalid_value(de::Unexpected::Unsigned(0), &self)),
-            Ok(n) => Ok(Count(n)),
-            Err(_) => Ok(Count(u32::MAX)),
+    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Self::Value, E> {
+        if n < LEAST.into() {
+            return Err(E::invalid_value(de::Unexpected::Unsigned(n), &self));
         }
+        Ok(Whole(u32::try_from(n).unwrap_or(u32::MAX)))
     }
 
-    fn visit_i64<E: de::Error>(self, n: i64) -> Result<Count, E> {
+    fn visit_i64<E: de::Error>(self, n: i64) -> Result<Self::Value, E> {
         match u64::try_from(n) {
             Ok(n) => self.visit_u64(n),
             Err(_) => Err(E::invalid_value(de::Unexpected::Signed(n), &self)),
         }
     }
 
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Count, E> {
+    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Self::Value, E> {
         // JSON Schema calls 5.0 an integer. The cast saturates.
-        if n >= 1.0 && n.fract() == 0.0 {
+        if n >= f64::from(LEAST) && n.fract() == 0.0 {
             self.visit_u64(n as u64)
         } else {
             Err(E::invalid_value(de::Unexpected::Float(n), &self))
@@ -64,9 +69,9 @@ impl de::Visitor<'_> for Visitor {
     }
 }
 
-impl JsonSchema for Count {
+impl<const LEAST: u32> JsonSchema for Whole<LEAST> {
     fn schema_name() -> Cow<'static, str> {
-        "Count".into()
+        if LEAST == 0 { "Offset".into() } else { "Count".into() }
     }
 
     fn inline_schema() -> bool {
@@ -74,7 +79,7 @@ impl JsonSchema for Count {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "integer", "minimum": 1})
+        json_schema!({"type": "integer", "minimum": LEAST})
     }
 }
 
@@ -100,5 +105,12 @@ mod tests {
         for bad in ["0", "-1", "0.0", "1.5", "\"5\"", "null", "[]", "-1e30"] {
             assert!(read(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_offset_begins_at_nothing() {
+        let read = |json: &str| serde_json::from_str::<Offset>(json).map(|o| o.at_most(u32::MAX));
+        assert_eq!((read("0").unwrap(), read("0.0").unwrap(), read("1e30").unwrap()), (0, 0, u32::MAX));
+        assert!(read("-1").is_err() && read("0.5").is_err());
     }
 }

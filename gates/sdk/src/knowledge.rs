@@ -8,8 +8,9 @@ use crate::testing::knowledge as host;
 
 use crate::Fault;
 pub use crate::bindings::gatehouse::gate::knowledge::{
-    Changes, Draft, Filters, Hit, IndexOptions, IndexReport, Link, Lookup, Neighbour, Page, PageType,
-    PatchReport, SearchResult, Source, Statistics, Unresolved,
+    Changes, Draft, Filters, Fit, FoundPage, Hit, IndexOptions, IndexReport, Link, Lookup, Neighbour, Page,
+    PageType, PatchReport, SearchResult, Source, Statistics, TakenOver, UnknownDomain, UnknownEdge,
+    Unresolved, Written,
 };
 
 /// Finds pages. Any text is a valid query. `limit` is 1 to 100.

@@ -101,7 +101,7 @@ pub mod text;
 mod tool;
 
 pub use bindings::gatehouse::gate::types::{EmbeddedResource, Manifest, Media, ResourceBody, ResourceLink};
-pub use count::Count;
+pub use count::{Count, Offset, Whole};
 pub use fault::{Fault, FaultKind};
 pub use gate::Gate;
 pub use params::{NoParams, Params};

@@ -14,6 +14,12 @@ pub fn extract(text: &str, query: &str, budget: u32) -> Result<ExtractResult, Fa
     host::extract(text, query, budget)
 }
 
+/// Tokens (o200k_base) of the text.
+pub fn tokens(text: &str) -> Result<u32, Fault> {
+    // What fits is counted and comes back as it is.
+    Ok(host::extract(text, "", u32::MAX)?.tokens_in)
+}
+
 /// Tells a JSON document within `budget` tokens (o200k_base): findings first, then counts, keys, types,
 /// ranges, frequent and unusual values, and the rows that match `query` (which may be empty). A document
 /// that fits comes back as it is; of any other the digest takes no more than a quarter.

@@ -1,10 +1,10 @@
 //! Search replies as data. Field for field what the text says, so that a client may show either.
 
-use gatehouse_sdk::knowledge::{Hit, Neighbour};
+use gatehouse_sdk::knowledge::{Fit, Hit, Neighbour, UnknownDomain};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Kind, preview, shorten};
+use crate::{Kind, preview::Preview, shorten};
 
 /// What a search found.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -17,6 +17,9 @@ pub struct Found {
     pub hits: Vec<HitData>,
     /// Words of the query that occur in no page.
     pub unmatched_terms: Vec<String>,
+    /// Domains of the filter that no page has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unknown_domains: Vec<DomainData>,
     /// What to know of how this was found, where there is something to know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -43,15 +46,27 @@ pub struct HitData {
     pub page_type: Kind,
     /// 0 to 1, comparable within this reply.
     pub score: f64,
+    /// names, good or weak; comparable across replies.
+    pub fit: &'static str,
     /// Its subjects.
     pub domains: Vec<String>,
     /// What it is about.
     pub overview: String,
-    /// How the page begins.
+    /// What of the page answers the query, or all of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_preview: Option<String>,
+    /// Whether that is all of the page but its overview.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
     /// Linked pages, at most five.
     pub related: Vec<RelatedData>,
+}
+
+// What an agent pays for in each list of tools says only what its names do not.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DomainData {
+    pub(crate) domain: String,
+    pub(crate) nearest: Vec<String>,
 }
 
 /// A linked page.
@@ -67,26 +82,43 @@ pub struct RelatedData {
     pub title: String,
 }
 
-/// Characters of an overview that a search shows; the page itself shows all of it.
-const OVERVIEW_MAX: usize = 1000;
+/// Characters of an overview that a reply shows.
+pub(crate) const OVERVIEW_MAX: usize = 1000;
 
 /// Linked pages that a hit names.
 pub(crate) const RELATED_MAX: usize = 5;
 
 impl HitData {
-    /// The hit, with a preview of so many characters if any.
-    pub(crate) fn new(hit: &Hit, preview_chars: Option<usize>) -> Self {
+    /// The hit, with what is shown of its content, if anything.
+    pub(crate) fn new(hit: &Hit, preview: Option<Preview>) -> Self {
         Self {
             id: hit.id.clone(),
             title: hit.title.clone(),
             page_type: Kind(hit.page_type),
             // Two digits more than the text shows; an engine's last digits are noise.
             score: (hit.score.clamp(0.0, 1.0) * 1e4).round() / 1e4,
+            fit: fit_name(hit.fit),
             domains: hit.domains.clone(),
             overview: shorten(hit.overview.trim(), OVERVIEW_MAX),
-            content_preview: preview_chars.map(|max| preview(&hit.content, max)),
+            whole: preview.as_ref().is_some_and(|preview| preview.whole),
+            content_preview: preview.map(|preview| preview.text),
             related: hit.neighbours.iter().take(RELATED_MAX).map(RelatedData::new).collect(),
         }
+    }
+}
+
+fn fit_name(fit: Fit) -> &'static str {
+    match fit {
+        Fit::Names => "names",
+        Fit::Good => "good",
+        Fit::Weak => "weak",
+        Fit::Nothing => "nothing",
+    }
+}
+
+impl DomainData {
+    pub(crate) fn new(unknown: UnknownDomain) -> Self {
+        Self { domain: unknown.domain, nearest: unknown.nearest }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Sample pages, and a fake host that holds them, for the tests of the gates (feature `testing`).
 
 use gatehouse_sdk::{
-    knowledge::{Hit, Neighbour, Page, PageType, SearchResult, Source, Statistics},
+    knowledge::{Fit, FoundPage, Hit, Lookup, Neighbour, Page, PageType, SearchResult, Source, Statistics},
     testing::Fake,
+    text::ExtractResult,
 };
 
 /// A link as it is seen from the page that was asked for.
@@ -39,12 +40,17 @@ pub fn page() -> Page {
 /// The page as a search finds it.
 pub fn hit(score: f64) -> Hit {
     let Page { id, title, page_type, overview, content, domains, neighbours, .. } = page();
-    Hit { id, title, page_type, score, overview, content, domains, neighbours }
+    Hit { id, title, page_type, score, fit: Fit::Good, overview, content, domains, neighbours }
+}
+
+/// The page as a reader gets it.
+pub fn lookup(page: Page) -> Lookup {
+    Lookup::Found(FoundPage { page, namesakes: vec![] })
 }
 
 /// A search that finds these.
 pub fn found(hits: Vec<Hit>) -> SearchResult {
-    SearchResult { hits, unmatched_terms: vec![], note: None }
+    SearchResult { hits, unmatched_terms: vec![], unknown_domains: vec![], note: None }
 }
 
 /// A host whose graph holds pages, and whose searches find these.
@@ -52,7 +58,37 @@ pub fn host(hits: Vec<Hit>) -> Fake {
     stocked(99).search(move |_, _, _| Ok(found(hits.clone())))
 }
 
+/// A stand-in for the extractor: a word is a token, lines with a word of the query come first, and each gap is marked.
+pub fn extract(text: &str, query: &str, budget: u32) -> ExtractResult {
+    let count = |text: &str| u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX);
+    let tokens_in = count(text);
+    if tokens_in <= budget {
+        return ExtractResult { text: text.into(), tokens_in, tokens_out: tokens_in, shortened: false };
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let answers = |line: &str| query.split_whitespace().any(|word| line.contains(word));
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_key(|i| !answers(lines[*i]));
+    let (mut kept, mut left) = (vec![false; lines.len()], budget.saturating_sub(1));
+    for i in order {
+        if count(lines[i]) <= left {
+            kept[i] = true;
+            left -= count(lines[i]);
+        }
+    }
+    let shown = lines.iter().zip(kept).map(|(line, kept)| if kept { *line } else { "[…]" });
+    let mut shown: Vec<&str> = shown.collect();
+    shown.dedup_by(|a, b| *a == "[…]" && *b == "[…]");
+    let text = shown.join("\n");
+    ExtractResult { tokens_out: count(&text), text, tokens_in, shortened: true }
+}
+
 /// A host whose graph holds so many pages.
 pub fn stocked(pages: u32) -> Fake {
-    Fake::new().stats(move || Ok(Statistics { engine: "fake".into(), pages, links: 0, by_type: vec![] }))
+    reader().stats(move || Ok(Statistics { engine: "fake".into(), pages, links: 0, by_type: vec![] }))
+}
+
+/// A host that makes text fit and holds no pages.
+pub fn reader() -> Fake {
+    Fake::new().extract(|text, query, budget| Ok(extract(text, query, budget)))
 }

@@ -6,8 +6,8 @@ use gatehouse_sdk::knowledge::PageType;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A page type in arguments and replies: `Workflow`, `Principle`, … Reading ignores case; the schema
-/// offers the one spelling that ids use.
+/// A page type in arguments and replies: `Workflow`, `Principle`, … as ids have it. Arguments may have it in small
+/// letters too, in every tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind(pub PageType);
 
@@ -57,7 +57,9 @@ impl JsonSchema for Kind {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "enum": NAMES})
+        let names = NAMES.map(str::to_owned).into_iter();
+        let spellings: Vec<String> = names.chain(NAMES.map(str::to_lowercase)).collect();
+        json_schema!({"type": "string", "enum": spellings})
     }
 }
 

@@ -1,9 +1,14 @@
-//! How the gates that search the knowledge graph show wiki pages: one hit, one preview, one way to say
+//! How the gates that search the knowledge graph show wiki pages: one hit, one preview, one page, one way to say
 //! that nothing was found. kg, idea and code differ in a [`View`] and share the rest.
+//!
+//! What pages say is quoted or fenced wherever it has lines of its own, so that no page can forge a part of a reply.
 //!
 //! It is a library, not a gate. It decides nothing about what pages hold, keeps nothing, and names a
 //! tool in a reply only where the caller has it.
 
+mod blocks;
+mod body;
+mod cut;
 mod data;
 #[cfg(all(feature = "testing", not(target_family = "wasm")))]
 pub mod fixture;
@@ -11,13 +16,18 @@ mod focused;
 mod kind;
 mod line;
 mod nothing;
+mod page;
 mod preview;
+mod quote;
+mod reader;
 mod rerank;
 mod search;
 
+pub use cut::cut;
 pub use data::{Found, HitData, RelatedData};
 pub use focused::{Focus, FocusedParams, focused_gate};
 pub use kind::Kind;
 pub use line::{code, one_line, shorten};
-pub use preview::preview;
-pub use search::{Lookout, Query, TOP_K_MAX, View, pointer, related_line, search};
+pub use page::{PageData, read_page};
+pub use preview::Content;
+pub use search::{Lookout, Query, TOP_K_MAX, View, search};

@@ -1,30 +1,41 @@
-//! What to say when a search finds nothing: that it found nothing, and what may help. "Nothing found"
-//! is an answer; an engine that cannot be reached is a fault and never gets here.
+//! What a search did not find: words and domains that no page has, and what may help where there is no hit at all.
+//! "Nothing found" is an answer; an engine that cannot be reached is a fault and never gets here.
 
-use gatehouse_sdk::{context, knowledge};
+use gatehouse_sdk::{
+    context,
+    knowledge::{self, Hit},
+};
 
 use crate::{
-    code, one_line,
+    code,
+    data::{DomainData, Found},
+    one_line,
     search::{Query, View, shown},
 };
 
-/// The reply to a search without hits.
-pub(crate) fn text(view: &View, ask: &Query, unmatched: &[String], note: Option<&str>) -> String {
-    let mut out = format!("No {} found for: \"{}\"\n", view.subject, shown(&ask.query));
+/// Pages that are named as the nearest, where none fits.
+const NEAR_MAX: usize = 3;
+
+/// The reply to a search without hits; `near` came nearest and says nothing about what was asked.
+pub(crate) fn text(view: &View, ask: &Query, found: &Found, near: &[Hit]) -> String {
+    let mut out = format!("No {} found for: \"{}\"\n\n", view.subject, shown(&ask.query));
     if is_empty() {
-        out += "\nThe knowledge graph holds no pages yet.";
+        out += "The knowledge graph holds no pages yet.";
         if let Some(tool) = context::exposed_name("kg_index") {
             out += &format!(" {} indexes a wiki folder.", code(&tool));
         }
-        out += "\n";
+        out += "\n\n";
     }
-    if !unmatched.is_empty() {
-        out += &format!("\n{}\n", self::unmatched(unmatched));
+    out += &missed(found);
+    if !near.is_empty() {
+        let ids = near.iter().take(NEAR_MAX).map(|hit| code(&one_line(&hit.id, 300)));
+        let ids = ids.collect::<Vec<_>>().join(", ");
+        out += &format!("Nothing fits. Nearest, about something else: {ids}\n\n");
     }
-    if let Some(note) = note {
-        out += &format!("\n{}\n", noted(note));
+    if let Some(note) = &found.note {
+        out += &format!("{}\n\n", noted(note));
     }
-    out += "\nTry:\n- Broader or fewer terms\n";
+    out += "Try:\n- Broader or fewer terms\n";
     let filters = filters(ask);
     if !filters.is_empty() {
         out += &format!("- Drop the filters: {}\n", filters.join(", "));
@@ -38,9 +49,24 @@ pub(crate) fn text(view: &View, ask: &Query, unmatched: &[String], note: Option<
     out
 }
 
-/// `No page contains: a, b`
-pub(crate) fn unmatched(terms: &[String]) -> String {
-    format!("No page contains: {}", one_line(&terms.join(", "), 200))
+/// What no page has, with a blank line behind it: it tells how far the hits may be trusted, so it comes first.
+pub(crate) fn missed(found: &Found) -> String {
+    let mut out = String::new();
+    if !found.unmatched_terms.is_empty() {
+        out += &format!("No page contains: {}\n", one_line(&found.unmatched_terms.join(", "), 200));
+    }
+    for unknown in &found.unknown_domains {
+        out += &no_domain(unknown);
+    }
+    if out.is_empty() { out } else { out + "\n" }
+}
+
+fn no_domain(unknown: &DomainData) -> String {
+    let nearest = match unknown.nearest.as_slice() {
+        [] => String::new(),
+        near => format!("; nearest: {}", one_line(&near.join(", "), 300)),
+    };
+    format!("No page has the domain '{}'{nearest}\n", one_line(&unknown.domain, 100))
 }
 
 /// `Note: …`, on one line.

@@ -1,205 +1,164 @@
-//! The beginning of a page, without a code block that is cut open.
+//! What of a page stands in a search's reply: all of it where that fits, else the part that answers the query.
 //!
-//! A reader, or a model, that meets an open fence takes all that follows for code. So a preview that
-//! would end inside a block either ends before the block, or, where that would lose half of it, at a
-//! whole line of the block and with the block closed.
+//! Prose is shortened by the host's extractor. A block of code is whole or absent: half a function helps nobody.
+//! Pages about code show their code first, others show the blocks that have words of the query.
 
-use crate::line::{at_word, head};
+use std::collections::BTreeSet;
 
-/// Blocks of wiki text that hold code or formulas: how they begin and how they end.
-const TAGS: [(&str, &str); 4] = [
-    ("<syntaxhighlight", "</syntaxhighlight>"),
-    ("<pre", "</pre>"),
-    ("<source", "</source>"),
-    ("<math", "</math>"),
-];
+use gatehouse_sdk::{
+    Fault,
+    knowledge::{Hit, PageType},
+    text,
+};
 
-/// The first `max` characters of the text, cut at a word. What was cut ends in `…`, on a line of its
-/// own after a block that was closed.
-pub fn preview(text: &str, max: usize) -> String {
-    let text = text.trim();
-    let head = head(text, max);
-    if head.len() == text.len() {
-        return text.to_owned();
+use crate::body::{Body, Code, without_overview};
+
+/// The fewest tokens that the host's extractor makes anything of.
+const LEAST: u32 = 64;
+
+/// Tokens of the line that says how much code was left out.
+const MARK: u32 = 10;
+
+/// Bytes of a token at most, in texts of some length; half of it is usual.
+const BYTES: usize = 8;
+
+/// Tokens of a preview beside pages that are shown whole.
+const BESIDE: u32 = 80;
+
+/// How much of the pages a search shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing but what they are about.
+    None,
+    /// The part that answers the query, of each page at most so many tokens.
+    Previews(u32),
+    /// The best pages whole and the others in part, all together at most so many tokens.
+    Whole(u32),
+}
+
+/// What is shown of a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Preview {
+    pub(crate) text: String,
+    /// Whether nothing but the overview was left out.
+    pub(crate) whole: bool,
+    tokens: u32,
+}
+
+/// What is shown of each of these pages.
+pub(crate) fn previews(hits: &[Hit], query: &str, content: Content) -> Result<Vec<Preview>, Fault> {
+    match content {
+        Content::None => Ok(Vec::new()),
+        Content::Previews(each) => hits.iter().map(|hit| preview(hit, query, each)).collect(),
+        Content::Whole(all) => shared(hits, query, all),
     }
-    // A word that ends exactly at the limit is whole.
-    let whole = text[head.len()..].starts_with(char::is_whitespace);
-    let head = if whole { head } else { at_word(head) };
-    match open_block(head) {
-        None => cut_mark(without_heading(head.trim_end())),
-        Some(block) => end_of_block(head, &block),
+}
+
+/// The best pages get what they need while the others still get a preview; the first that does not fit gets what is
+/// left.
+fn shared(hits: &[Hit], query: &str, all: u32) -> Result<Vec<Preview>, Fault> {
+    let count = u32::try_from(hits.len()).unwrap_or(u32::MAX).max(1);
+    let beside = BESIDE.min(all / count).max(LEAST);
+    let (mut left, mut full) = (all, false);
+    let mut previews = Vec::with_capacity(hits.len());
+    for (hit, behind) in hits.iter().zip((0..count).rev()) {
+        let room = if full { beside } else { left.saturating_sub(behind * beside).max(beside) };
+        let preview = preview(hit, query, room)?;
+        full |= !preview.whole;
+        left = left.saturating_sub(preview.tokens);
+        previews.push(preview);
     }
+    Ok(previews)
 }
 
-/// The text without a heading, or half of one, at its end: nothing of what it announces is there.
-fn without_heading(text: &str) -> &str {
-    match text.rsplit_once('\n') {
-        Some((above, last)) if last.trim_start().starts_with(['=', '#']) => without_heading(above.trim_end()),
-        _ => text,
+/// The page within so many tokens, its overview aside.
+fn preview(hit: &Hit, query: &str, budget: u32) -> Result<Preview, Fault> {
+    let budget = budget.max(LEAST);
+    let about_code = matches!(hit.page_type, PageType::Implementation);
+    let content = without_overview(&hit.content, &hit.overview);
+    let body = Body::of(&content);
+    let whole = body.text(about_code);
+    if let Some(tokens) = fits(&whole, budget)? {
+        return Ok(Preview { text: whole, whole: true, tokens });
     }
+    let prose = body.prose();
+    if body.code().next().is_none() {
+        let shown = text::extract(&prose.text(false), query, budget)?;
+        return Ok(Preview { text: shown.text, whole: false, tokens: shown.tokens_out });
+    }
+    let code = chosen(&body, query, if about_code { budget - MARK } else { budget / 2 }, about_code)?;
+    let room = (budget - MARK).saturating_sub(code.tokens);
+    let prose = if room < LEAST || prose.is_empty() {
+        String::new()
+    } else {
+        text::extract(&prose.text(false), query, room)?.text
+    };
+    let parts = if about_code { [code.text, prose] } else { [prose, code.text] };
+    let parts = parts.iter().map(|part| part.trim_end()).filter(|part| !part.is_empty());
+    let text = parts.collect::<Vec<_>>().join("\n\n");
+    let tokens = text::tokens(&text)?;
+    Ok(Preview { text, whole: false, tokens })
 }
 
-/// The text with `…` behind it, on a line of its own where it would spoil the end of a fence.
-fn cut_mark(text: &str) -> String {
-    let after_fence = text.lines().last().is_some_and(|line| fence(line).is_some());
-    format!("{text}{}", if after_fence { "\n…" } else { "…" })
+/// The tokens of a text that has no more than `budget`. Counting takes a millisecond for a few pages, so what is far
+/// too long is not counted.
+fn fits(text: &str, budget: u32) -> Result<Option<u32>, Fault> {
+    if text.len() > budget as usize * BYTES {
+        return Ok(None);
+    }
+    Ok(Some(text::tokens(text)?).filter(|tokens| *tokens <= budget))
 }
 
-/// A block that has begun and not ended.
-struct Block {
-    /// Where it begins.
-    start: usize,
-    /// What ends it.
-    close: String,
+struct Chosen {
+    text: String,
+    tokens: u32,
 }
 
-fn end_of_block(head: &str, block: &Block) -> String {
-    let before = head[..block.start].trim_end();
-    let first_line = head[block.start..].find('\n').map(|end| block.start + end + 1);
-    let last_line = head.rfind('\n').unwrap_or(0);
-    match first_line {
-        // Some of the block's lines are whole, and what stands before it is less than half.
-        Some(inside) if last_line >= inside && block.start * 2 < head.len() => {
-            format!("{}\n{}\n…", head[..last_line].trim_end(), block.close)
+/// The blocks of code that have most words of the query, whole and in the order of the page, within so many tokens;
+/// with `any`, those without a word of it too. Says how much was left out.
+fn chosen(body: &Body<'_>, query: &str, room: u32, any: bool) -> Result<Chosen, Fault> {
+    let words = words(query);
+    let blocks: Vec<(usize, Code<'_>)> = body.code().map(|code| (matches(&code, &words), code)).collect();
+    let mut order: Vec<usize> = (0..blocks.len()).collect();
+    order.sort_by_key(|i| std::cmp::Reverse(blocks[*i].0));
+    let (mut taken, mut used) = (BTreeSet::new(), 0);
+    for i in order {
+        let (found, code) = &blocks[i];
+        if !any && *found == 0 {
+            break;
         }
-        _ if !before.is_empty() => cut_mark(before),
-        // The block is all there is, and its first line is longer than the preview.
-        _ => format!("{}\n{}\n…", head.trim_end(), block.close),
+        if let Some(tokens) = fits(&format!("{}\n{}\n", code.heading, code.text), room - used)? {
+            taken.insert(i);
+            used += tokens;
+        }
     }
+    let omitted = blocks.len() - taken.len();
+    let (mut out, mut heading) = (String::new(), "");
+    for i in taken {
+        let code = &blocks[i].1;
+        if code.heading != heading {
+            heading = code.heading;
+            out += &format!("{heading}\n");
+        }
+        out += &format!("{}\n", code.text.trim_end());
+    }
+    if omitted > 0 {
+        let blocks = if omitted == 1 { "block" } else { "blocks" };
+        out += &format!("[… {omitted} {blocks} of code omitted]\n");
+    }
+    Ok(Chosen { text: out, tokens: used })
 }
 
-/// The block that is open at the end of the text.
-fn open_block(text: &str) -> Option<Block> {
-    let mut open: Option<Block> = None;
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        open = after_line(line, start, open);
-        start += line.len();
-    }
-    open
+/// Words of the query that may stand in code.
+fn words(query: &str) -> BTreeSet<String> {
+    let words = query.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_lowercase);
+    words.filter(|word| word.chars().count() > 2 || !word.is_ascii()).take(64).collect()
 }
 
-/// What is open after this line, which begins at `start`.
-fn after_line(line: &str, start: usize, open: Option<Block>) -> Option<Block> {
-    let Some(block) = open else {
-        return match fence(line) {
-            Some(close) => Some(Block { start, close }),
-            None => open_tag(line, start),
-        };
-    };
-    if block.close.starts_with('<') {
-        return match line.find(&block.close) {
-            Some(end) => {
-                let rest = end + block.close.len();
-                open_tag(&line[rest..], start + rest)
-            }
-            None => Some(block),
-        };
-    }
-    // A fence is ended by one of the same kind that is at least as long, with nothing after it.
-    let ends = fence(line).is_some_and(|f| f.starts_with(&block.close)) && {
-        let mark = block.close.chars().next().unwrap_or('`');
-        line.trim().chars().all(|c| c == mark)
-    };
-    (!ends).then_some(block)
-}
-
-/// The fence that the line begins with: three or more backticks or tildes.
-fn fence(line: &str) -> Option<String> {
-    let line = line.trim_start();
-    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let length = line.chars().take_while(|c| *c == mark).count();
-    // Backticks with more backticks behind them are code within a line.
-    let inline = mark == '`' && line[length..].contains('`');
-    (length >= 3 && !inline).then(|| mark.to_string().repeat(length))
-}
-
-/// The first tag that is opened in the text and not closed in it.
-fn open_tag(text: &str, start: usize) -> Option<Block> {
-    let mut at = 0;
-    loop {
-        let rest = &text[at..];
-        let tags = TAGS.iter().filter_map(|(open, close)| rest.find(open).map(|i| (i, *open, *close)));
-        let (begin, open, close) = tags.min_by_key(|(i, ..)| *i)?;
-        let body = begin + open.len();
-        // `<preview>` is not `<pre>`.
-        let is_tag = !rest[body..].starts_with(|c: char| c.is_alphanumeric());
-        let self_closing = rest[body..].find('>').is_some_and(|i| rest[body..body + i].ends_with('/'));
-        at += match rest[body..].find(close) {
-            Some(end) if is_tag => body + end + close.len(),
-            None if is_tag && !self_closing => {
-                return Some(Block { start: start + at + begin, close: close.to_owned() });
-            }
-            _ => body,
-        };
-    }
+fn matches(code: &Code<'_>, words: &BTreeSet<String>) -> usize {
+    let text = format!("{}\n{}", code.heading, code.text).to_lowercase();
+    words.iter().filter(|word| text.contains(word.as_str())).count()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whether every block in the preview is closed.
-    fn closed(text: &str) -> bool {
-        open_block(text).is_none()
-    }
-
-    #[test]
-    fn short_text_is_whole_and_long_text_is_cut_at_a_word() {
-        assert_eq!(preview("  all of it\n", 800), "all of it");
-        let text = "lorem ipsum ".repeat(100);
-        let cut = preview(&text, 800);
-        assert!(cut.ends_with("lorem…") || cut.ends_with("ipsum…"), "{cut}");
-        assert!(cut.chars().count() <= 801);
-        assert_eq!(preview("one two three", 7), "one two…");
-    }
-
-    #[test]
-    fn a_heading_is_not_the_last_thing() {
-        let text = format!("== Overview ==\n{}\n\n=== Description ===\nmore of it", "word ".repeat(20));
-        for max in 102..125 {
-            assert!(preview(&text, max).ends_with("word…"), "{max}: {}", preview(&text, max));
-        }
-    }
-
-    #[test]
-    fn a_block_late_in_the_preview_is_left_out() {
-        for (open, close) in
-            [("```python", "```"), ("~~~", "~~~"), ("<syntaxhighlight lang=\"py\">", "</syntaxhighlight>")]
-        {
-            let text = format!("{}\n{open}\n{}{close}\nafter", "word ".repeat(20), "x = 1\n".repeat(50));
-            let cut = preview(&text, 150);
-            assert!(closed(&cut) && !cut.contains("x = 1") && cut.ends_with("word…"), "{cut}");
-        }
-    }
-
-    #[test]
-    fn a_block_early_in_the_preview_is_closed_at_a_whole_line() {
-        for (open, close) in
-            [("```python", "```"), ("````", "````"), ("<pre>", "</pre>"), ("<math>", "</math>")]
-        {
-            let text = format!("Intro.\n{open}\n{}{close}\nafter", "x = 1\n".repeat(50));
-            let cut = preview(&text, 100);
-            assert!(closed(&cut) && cut.ends_with(&format!("x = 1\n{close}\n…")), "{cut}");
-        }
-    }
-
-    #[test]
-    fn blocks_inside_blocks_and_inline_code_do_not_count() {
-        assert!(closed("<syntaxhighlight lang=\"md\">\n```\nopen\n</syntaxhighlight>\n"));
-        assert!(closed("```\n<syntaxhighlight>\n```\n"));
-        assert!(closed("use ```a``` inline and <pre>one line</pre> and <preview> and <math/>"));
-        assert!(!closed("````\n```\n"));
-        assert!(!closed("<pre>a</pre> <math>x\n"));
-    }
-
-    #[test]
-    fn no_cut_anywhere_leaves_a_block_open() {
-        let text = "Ünïcode intro.\n<syntaxhighlight lang=\"python\">\nprint('hi')\n</syntaxhighlight>\nText `a`.\n\
-                    ```bash\nls -la\n```\nMore <math>x^2\n+ y</math> words.\n~~~\nend\n~~~\n";
-        for max in 1..text.chars().count() {
-            let cut = preview(text, max);
-            assert!(closed(&cut), "{max}: {cut}");
-        }
-    }
-}
+mod tests;

@@ -1,14 +1,17 @@
 //! A search, from the arguments to the reply. The three gates that search differ in their [`View`].
 
 use gatehouse_sdk::{
-    Count, Fault, Reply, context,
-    knowledge::{self, Filters, PageType, SearchResult},
+    Count, Fault, Reply,
+    knowledge::{self, Filters, Fit, Hit, PageType, SearchResult},
 };
 
 use crate::{
-    Kind, code,
-    data::{Found, HitData, Ordered, RELATED_MAX},
+    Content, Kind, code,
+    data::{DomainData, Found, HitData, Ordered, RELATED_MAX},
     nothing, one_line,
+    preview::previews,
+    quote::{fenced, quoted},
+    reader,
     rerank::Reranker,
 };
 
@@ -17,14 +20,14 @@ pub const TOP_K_MAX: u32 = 20;
 
 /// What makes one search tool differ from another.
 pub struct View {
+    /// The name of the tool.
+    pub tool: &'static str,
     /// The heading: `# <heading>: "<query>"`.
     pub heading: &'static str,
     /// What there is none of when nothing was found: `No <subject> found for: "<query>"`.
     pub subject: &'static str,
     /// Types that the tool is about, or empty where the caller chooses.
     pub page_types: &'static [PageType],
-    /// Characters of a content preview.
-    pub preview_chars: usize,
     /// Who else may know, in the order to try.
     pub lookouts: &'static [Lookout],
 }
@@ -51,9 +54,8 @@ pub struct Query {
 }
 
 /// Searches and words the reply. Nothing found is a reply, a failing engine is its fault.
-pub fn search(view: &View, ask: &Query, top_k: Count, include_content: bool) -> Result<Reply, Fault> {
-    let result = find(view, ask, top_k.at_most(TOP_K_MAX))?;
-    let (text, found) = worded(view, ask, result, include_content, None);
+pub fn search(view: &View, ask: &Query, top_k: Count, content: Content) -> Result<Reply, Fault> {
+    let (text, Ordered { found, .. }) = search_plain(view, ask, top_k, content)?;
     Reply::markdown(text).structured(&found)
 }
 
@@ -63,18 +65,30 @@ pub(crate) fn search_and_rerank(
     view: &View,
     ask: &Query,
     top_k: Count,
-    include_content: bool,
+    content: Content,
     deadline_ms: u64,
-) -> Result<Reply, Fault> {
+) -> Result<(String, Ordered), Fault> {
     let limit = top_k.at_most(TOP_K_MAX);
     let Some(reranker) = Reranker::serving(deadline_ms) else {
-        return search(view, ask, top_k, include_content);
+        return search_plain(view, ask, top_k, content);
     };
     let mut result = find(view, ask, Reranker::candidates(limit))?;
     let reranked_by = reranker.order(&ask.query, &mut result.hits, limit as usize);
     result.hits.truncate(limit as usize);
-    let (text, found) = worded(view, ask, result, include_content, reranked_by.as_deref());
-    Reply::markdown(text).structured(&Ordered { found, reranked_by })
+    let (text, found) = worded(view, ask, result, content, reranked_by.as_deref())?;
+    Ok((text, Ordered { found, reranked_by }))
+}
+
+/// The same without a model, as a tool answers that might have asked one.
+pub(crate) fn search_plain(
+    view: &View,
+    ask: &Query,
+    top_k: Count,
+    content: Content,
+) -> Result<(String, Ordered), Fault> {
+    let result = find(view, ask, top_k.at_most(TOP_K_MAX))?;
+    let (text, found) = worded(view, ask, result, content, None)?;
+    Ok((text, Ordered { found, reranked_by: None }))
 }
 
 /// What the engine finds: no more than `limit` hits.
@@ -93,30 +107,30 @@ fn find(view: &View, ask: &Query, limit: u32) -> Result<SearchResult, Fault> {
     Ok(result)
 }
 
-/// What was found, as text and as data.
+/// What was found, as text and as data. A page that says nothing about what was asked is no hit.
 fn worded(
     view: &View,
     ask: &Query,
     result: SearchResult,
-    include_content: bool,
+    content: Content,
     reranked_by: Option<&str>,
-) -> (String, Found) {
-    let hits = result.hits.iter();
-    let preview = include_content.then_some(view.preview_chars);
+) -> Result<(String, Found), Fault> {
+    let (hits, near): (Vec<Hit>, Vec<Hit>) = result.hits.into_iter().partition(|hit| hit.fit != Fit::Nothing);
+    let mut previews = previews(&hits, &ask.query, content)?.into_iter();
     let found = Found {
         query: ask.query.clone(),
         found: hits.len(),
-        hits: hits.clone().map(|hit| HitData::new(hit, preview)).collect(),
+        hits: hits.iter().map(|hit| HitData::new(hit, previews.next())).collect(),
         unmatched_terms: result.unmatched_terms,
+        unknown_domains: result.unknown_domains.into_iter().map(DomainData::new).collect(),
         note: result.note,
     };
-    let text = if found.hits.is_empty() {
-        nothing::text(view, ask, &found.unmatched_terms, found.note.as_deref())
+    let text = if hits.is_empty() {
+        nothing::text(view, ask, &found, &near)
     } else {
-        let links = hits.map(|hit| hit.neighbours.len()).collect::<Vec<_>>();
-        text(view, &found, &links, reranked_by)
+        text(view, &found, &hits, reranked_by)
     };
-    (text, found)
+    Ok((text, found))
 }
 
 /// The query as replies repeat it: on one line, shortened.
@@ -124,41 +138,18 @@ pub(crate) fn shown(query: &str) -> String {
     one_line(query, 200)
 }
 
-/// `links` says how many linked pages each hit has; the data names only the first few.
-fn text(view: &View, found: &Found, links: &[usize], reranked_by: Option<&str>) -> String {
+/// The hits are at hand for what the data has not: how many linked pages each has, and how well it fits.
+fn text(view: &View, found: &Found, hits: &[Hit], reranked_by: Option<&str>) -> String {
     let mut out = format!("# {}: \"{}\"\n\n", view.heading, shown(&found.query));
+    out += &nothing::missed(found);
+    out += &format!("**Best fit:** {}\n", best_fit(hits));
     out += &format!("Found **{}** relevant pages:\n", found.found);
     if let Some(model) = reranked_by {
         out += &format!("\nOrdered by {}; a score is half the engine's, half this order's.\n", code(model));
     }
-    let reader = context::exposed_name("get_wiki_page");
-    for (i, (hit, links)) in found.hits.iter().zip(links).enumerate() {
-        out += &format!("\n---\n\n## [{}] {}\n\n", i + 1, one_line(&hit.title, 300));
-        out += &format!("**Type:** {} | **Score:** {:.2}\n", hit.page_type.name(), hit.score);
-        if !hit.domains.is_empty() {
-            out += &format!("**Domains:** {}\n", one_line(&hit.domains.join(", "), 500));
-        }
-        if !hit.overview.is_empty() {
-            out += &format!("\n### Overview\n\n{}\n", hit.overview);
-        }
-        if let Some(preview) = hit.content_preview.as_deref().filter(|p| !p.is_empty()) {
-            out += &format!("\n### Content Preview\n\n{preview}\n");
-        }
-        if let Some(reader) = &reader {
-            out += &format!("\nFull page: {}\n", pointer(reader, &hit.id));
-        }
-        if *links > 0 {
-            out += "\n### Related\n\n";
-            for near in &hit.related {
-                out += &related_line(&near.edge, near.outgoing, &near.id);
-            }
-            if *links > RELATED_MAX {
-                out += &format!("- … and {} more\n", links - RELATED_MAX);
-            }
-        }
-    }
-    if !found.unmatched_terms.is_empty() {
-        out += &format!("\n---\n\n{}\n", nothing::unmatched(&found.unmatched_terms));
+    for (i, (data, hit)) in found.hits.iter().zip(hits).enumerate() {
+        out += &format!("\n---\n\n## [{}] {}\n\n", i + 1, one_line(&data.title, 300));
+        out += &one_hit(view, data, hit);
     }
     if let Some(note) = &found.note {
         out += &format!("\n---\n\n{}\n", nothing::noted(note));
@@ -166,12 +157,49 @@ fn text(view: &View, found: &Found, links: &[usize], reranked_by: Option<&str>) 
     out
 }
 
-/// How to read a page whole: the tool's name as the caller has it, and the id to give it.
-pub fn pointer(tool: &str, id: &str) -> String {
-    format!("{} with page_title {}", code(tool), code(id))
+/// How well the best of the hits answers, in words: scores say it only within one search.
+fn best_fit(hits: &[Hit]) -> &'static str {
+    let has = |fit| hits.iter().any(|hit| hit.fit == fit);
+    if has(Fit::Names) {
+        "names the query"
+    } else if has(Fit::Good) {
+        "good"
+    } else {
+        "weak; may not answer the query"
+    }
+}
+
+fn one_hit(view: &View, data: &HitData, hit: &Hit) -> String {
+    let mut out = format!("**Type:** {} | **Score:** {:.2}\n", data.page_type.name(), data.score);
+    if !data.domains.is_empty() {
+        out += &format!("**Domains:** {}\n", one_line(&data.domains.join(", "), 500));
+    }
+    if !data.overview.is_empty() {
+        out += &format!("\n### Overview\n\n{}", quoted(&data.overview));
+    }
+    let preview = data.content_preview.as_deref().filter(|preview| !preview.trim().is_empty());
+    if let Some(preview) = preview {
+        let heading = if data.whole { "Content" } else { "Content Preview" };
+        out += &format!("\n### {heading}\n\n{}", fenced(preview));
+    }
+    let id = code(&one_line(&data.id, 300));
+    out += &match reader::pointer(view.tool, &data.id).filter(|_| !data.whole) {
+        Some(pointer) => format!("\nFull page: {pointer}\n"),
+        None => format!("\nId: {id}\n"),
+    };
+    if !data.related.is_empty() {
+        out += "\n### Related\n\n";
+        for near in &data.related {
+            out += &related_line(&near.edge, near.outgoing, &near.id);
+        }
+        if hit.neighbours.len() > RELATED_MAX {
+            out += &format!("- … and {} more\n", hit.neighbours.len() - RELATED_MAX);
+        }
+    }
+    out
 }
 
 /// `- implemented_by → Implementation/X`, or `- step ← Workflow/X` for a link that starts there.
-pub fn related_line(edge: &str, outgoing: bool, id: &str) -> String {
+pub(crate) fn related_line(edge: &str, outgoing: bool, id: &str) -> String {
     format!("- {} {} {}\n", one_line(edge, 100), if outgoing { '→' } else { '←' }, one_line(id, 300))
 }

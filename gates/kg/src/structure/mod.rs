@@ -10,7 +10,7 @@ mod implementation;
 mod principle;
 mod workflow;
 
-use gatehouse_sdk::{Call, Fault, Reply, Tool};
+use gatehouse_sdk::{Call, Fault, Reply, Tool, knowledge::PageType};
 use gatehouse_wiki::Kind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,28 +56,16 @@ struct LinkRule {
 #[serde(deny_unknown_fields)]
 struct Args {
     /// The type of page you are about to write.
-    page_type: Type,
+    page_type: Kind,
 }
 
-#[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Type {
-    Principle,
-    Implementation,
-    Environment,
-    Heuristic,
-    Workflow,
-}
-
-impl Type {
-    fn guide(self) -> &'static Guide {
-        match self {
-            Self::Principle => &principle::GUIDE,
-            Self::Implementation => &implementation::GUIDE,
-            Self::Environment => &environment::GUIDE,
-            Self::Heuristic => &heuristic::GUIDE,
-            Self::Workflow => &workflow::GUIDE,
-        }
+fn guide(kind: Kind) -> &'static Guide {
+    match kind.0 {
+        PageType::Principle => &principle::GUIDE,
+        PageType::Implementation => &implementation::GUIDE,
+        PageType::Environment => &environment::GUIDE,
+        PageType::Heuristic => &heuristic::GUIDE,
+        PageType::Workflow => &workflow::GUIDE,
     }
 }
 
@@ -121,7 +109,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .idempotent()
         .output::<StructureData>()
         .run(|_: &Call<Params>, args: Args| -> Result<Reply, Fault> {
-            let guide = args.page_type.guide();
+            let guide = guide(args.page_type);
             Reply::markdown(text(guide)).structured(&data(guide))
         })
 }

@@ -2,7 +2,7 @@
 
 use gatehouse_sdk::{
     Fault, FaultKind,
-    knowledge::{PatchReport, Unresolved},
+    knowledge::{PatchReport, UnknownEdge, Unresolved},
     testing::Fake,
 };
 use serde_json::json;
@@ -19,6 +19,7 @@ fn report(changed: &[&str]) -> PatchReport {
         file: Some("principles/A.md".into()),
         last_updated: Some("2026-11-21 23:00 GMT".into()),
         unresolved: vec![],
+        unknown_edges: vec![],
     }
 }
 
@@ -32,7 +33,12 @@ fn given_fields_are_replaced_and_others_left_alone() {
         assert!(changes.sources.is_none());
         let nowhere =
             Unresolved { page: id.into(), edge: "implemented_by".into(), target: "Implementation/B".into() };
-        Ok(PatchReport { unresolved: vec![nowhere], ..report(&["overview", "links"]) })
+        let unknown = UnknownEdge { edge: "needs".into(), links: 1, page: id.into() };
+        Ok(PatchReport {
+            unresolved: vec![nowhere],
+            unknown_edges: vec![unknown],
+            ..report(&["overview", "links"])
+        })
     });
     let arguments = json!({
         "page_id": "Principle:A",
@@ -55,6 +61,12 @@ fn given_fields_are_replaced_and_others_left_alone() {
 No such page yet:
 
 - Principle/A: implemented_by → Implementation/B
+
+## Unknown edges (1)
+
+Kept as related:
+
+- needs: 1 link in Principle/A
 ";
     assert_eq!(reply.text(), expected);
     assert_eq!(data(TOOL, &reply)["changed"], json!(["overview", "links"]));

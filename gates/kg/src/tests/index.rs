@@ -2,7 +2,7 @@
 
 use gatehouse_sdk::{
     FaultKind,
-    knowledge::{IndexReport, PageType, Unresolved},
+    knowledge::{IndexReport, PageType, TakenOver, UnknownEdge, Unresolved, Written},
     testing::Fake,
 };
 use serde_json::json;
@@ -12,14 +12,25 @@ use super::{call, data, refuses};
 const TOOL: &str = "kg_index";
 
 fn report(added: u32, unchanged: u32) -> IndexReport {
-    IndexReport { added, updated: 0, unchanged, removed: 0, links: 7, unresolved: vec![], skipped: vec![] }
+    IndexReport {
+        added,
+        updated: 0,
+        unchanged,
+        removed: 0,
+        links: 7,
+        unresolved: vec![],
+        skipped: vec![],
+        unknown_edges: vec![],
+        taken_over: vec![],
+        written: vec![],
+    }
 }
 
 #[test]
 fn a_folder_is_indexed_and_the_reply_counts() {
     let host = Fake::new().index(|root, options| {
         assert_eq!(root, Some("/srv/wiki"));
-        assert!(options.clear_existing);
+        assert!(options.clear_existing && !options.accept_loss);
         assert_eq!(options.persist_path.as_deref(), Some("/srv/wiki/kg.index"));
         let link = |n: usize| Unresolved {
             page: "Principle/A".into(),
@@ -68,7 +79,11 @@ fn a_page_is_written_as_it_is_given() {
         assert_eq!(draft.links[0].edge, "used_by");
         assert_eq!(draft.links[0].target, "Implementation/LogWriter");
         assert_eq!(draft.links[1].target, "Principle/WAL");
-        Ok(report(1, 0))
+        let written = Written {
+            page: "Heuristic/Log_Flush".into(),
+            file: Some("/srv/wiki/heuristics/Log_Flush.md".into()),
+        };
+        Ok(IndexReport { written: vec![written], ..report(1, 0) })
     });
     let page = json!({
         "page_title": "Log_Flush", "page_type": "Heuristic", "overview": "o", "content": "c",
@@ -85,6 +100,58 @@ fn a_page_is_written_as_it_is_given() {
     });
     let reply = host.run(|| call(TOOL, json!({"page_data": page, "clear_existing": false}))).unwrap();
     assert!(reply.text().starts_with("# Indexed Heuristic \"Log_Flush\"\n"), "{}", reply.text());
+    assert!(reply.text().ends_with("\n**File:** `/srv/wiki/heuristics/Log_Flush.md`\n"), "{}", reply.text());
+    assert_eq!(data(TOOL, &reply)["written"][0]["page"], "Heuristic/Log_Flush");
+}
+
+#[test]
+fn a_page_without_a_file_says_so() {
+    let written = || vec![Written { page: "Principle/A".into(), file: None }];
+    let host = Fake::new().upsert(move |_| Ok(IndexReport { written: written(), ..report(1, 0) }));
+    let page = json!({"page_title": "A", "page_type": "principle", "overview": "", "content": ""});
+    let reply = host.run(|| call(TOOL, json!({ "page_data": page }))).unwrap();
+    assert!(reply.text().contains("**File:** none; the page lives in the store alone"), "{}", reply.text());
+}
+
+#[test]
+fn what_no_folder_brings_back_goes_only_with_confirm() {
+    let host = Fake::new().index(|_, options| {
+        assert!(options.clear_existing && options.accept_loss);
+        Ok(report(1, 0))
+    });
+    let arguments = json!({"wiki_dir": "w", "clear_existing": true, "confirm": "all"});
+    host.run(|| call(TOOL, arguments)).unwrap();
+    assert!(refuses(TOOL, json!({"wiki_dir": "w", "clear_existing": true, "confirm": "yes"})));
+}
+
+#[test]
+fn pages_of_other_folders_and_edges_that_nobody_knows_are_told() {
+    let host = Fake::new().index(|_, _| {
+        let taken = TakenOver {
+            from: Some("/srv/old".into()),
+            pages: (0..7).map(|i| format!("Principle/P{i}")).collect(),
+        };
+        let written = TakenOver { from: None, pages: vec!["Heuristic/H".into()] };
+        let unknown = UnknownEdge { edge: "depends_on".into(), links: 4, page: "Principle/A".into() };
+        Ok(IndexReport { taken_over: vec![taken, written], unknown_edges: vec![unknown], ..report(1, 0) })
+    });
+    let reply = host.run(|| call(TOOL, json!({"wiki_dir": "w"}))).unwrap();
+    let expected = "
+## Taken over (2)
+
+Pages with these ids came from elsewhere before; whichever is indexed last counts:
+
+- `/srv/old`: Principle/P0, Principle/P1, Principle/P2, Principle/P3, Principle/P4 and 2 more
+- written by a caller: Heuristic/H
+
+## Unknown edges (1)
+
+Kept as related:
+
+- depends_on: 4 links, the first in Principle/A
+";
+    assert!(reply.text().ends_with(expected), "{}", reply.text());
+    assert_eq!(data(TOOL, &reply)["taken_over"][0]["pages"].as_array().unwrap().len(), 7);
 }
 
 #[test]
@@ -98,12 +165,13 @@ fn what_contradicts_itself_is_refused_before_anything_is_written() {
         (json!({"page_data": page, "wiki_dir": "w"}), "wiki_dir and page_data exclude each other"),
         (
             json!({"page_data": page, "clear_existing": true}),
-            "clear_existing and persist_path do not go with page_data",
+            "clear_existing, confirm and persist_path do not go with page_data",
         ),
         (
             json!({"page_data": page, "persist_path": "p"}),
-            "clear_existing and persist_path do not go with page_data",
+            "clear_existing, confirm and persist_path do not go with page_data",
         ),
+        (json!({"wiki_dir": "w", "confirm": "all"}), "confirm goes with clear_existing"),
         (json!({"page_data": bad_link}), "target 'nowhere' is not an id of the form Type/Name"),
         (json!({"page_data": blank}), "page_title is blank"),
     ] {

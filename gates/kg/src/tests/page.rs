@@ -1,6 +1,10 @@
 //! `get_wiki_page`
 
-use gatehouse_sdk::{Fault, FaultKind, knowledge::Lookup, testing::Fake};
+use gatehouse_sdk::{
+    Fault, FaultKind, Reply,
+    knowledge::{FoundPage, Lookup, Page},
+    testing::Fake,
+};
 use gatehouse_wiki::fixture;
 use serde_json::json;
 
@@ -10,9 +14,9 @@ const TOOL: &str = "get_wiki_page";
 
 #[test]
 fn a_page_is_shown_whole() {
-    let host = Fake::new().read(|asked| {
+    let host = fixture::reader().read(|asked| {
         assert_eq!(asked, "Cache Invalidation");
-        Ok(Lookup::Found(fixture::page()))
+        Ok(fixture::lookup(fixture::page()))
     });
     let reply = host.run(|| call(TOOL, json!({"page_title": "Cache Invalidation"}))).unwrap();
     let expected = "\
@@ -24,15 +28,17 @@ fn a_page_is_shown_whole() {
 
 ## Overview
 
-Deciding when a kept answer may no longer be given.
+> Deciding when a kept answer may no longer be given.
 
 ## Content
 
+```
 == Overview ==
 Deciding when a kept answer may no longer be given.
 
 === Description ===
 An answer is kept with what it depends on.
+```
 
 ## Sources
 
@@ -57,13 +63,73 @@ fn a_bare_page_is_a_page() {
         (page.domains, page.sources, page.neighbours) = (vec![], vec![], vec![]);
         page
     };
-    let host = Fake::new().read(move |_| Ok(Lookup::Found(bare())));
+    let host = fixture::reader().read(move |_| Ok(fixture::lookup(bare())));
     let reply = host.run(|| call(TOOL, json!({"page_title": "x"}))).unwrap();
     assert_eq!(
         reply.text(),
         "# Cache_Invalidation\n\n**Type:** Principle | **Id:** `Principle/Acme_Cache_Invalidation`\n"
     );
     assert!(data(TOOL, &reply).get("last_updated").is_none());
+}
+
+/// Reads a page from an offset on.
+fn read(page: &Page, offset: usize) -> Result<Reply, Fault> {
+    let page = page.clone();
+    let host = fixture::reader().exposes([TOOL]).read(move |_| Ok(fixture::lookup(page.clone())));
+    host.run(|| call(TOOL, json!({"page_title": "x", "offset": offset})))
+}
+
+#[test]
+fn a_long_page_comes_in_pieces_that_are_the_page() {
+    let mut page = fixture::page();
+    page.content = (0..5_000).map(|i| format!("Line {i} of Ümläut, with ``` and words.\n")).collect();
+    page.content += "the end";
+    page.neighbours =
+        (0..5_000).map(|i| fixture::near("related", true, &format!("Principle/P{i}"))).collect();
+    let (mut offset, mut whole, mut pieces) = (0, String::new(), 0);
+    loop {
+        let reply = read(&page, offset).unwrap();
+        let text = reply.text();
+        let words = text.split_whitespace().count();
+        assert!(words <= 8_000, "{words}");
+        let data = data(TOOL, &reply);
+        let content = data["content"].as_str().unwrap();
+        assert!(text.contains(content) && content.starts_with(if pieces == 0 { "Line 0 " } else { "Line " }));
+        assert_eq!(text.contains("## Related pages") && text.contains("## Overview"), pieces == 0);
+        whole += content;
+        pieces += 1;
+        let Some(next) = data["next_offset"].as_u64() else {
+            assert!(text.contains(", the end\n"), "{text}");
+            break;
+        };
+        assert!(words > 7_000, "{words}");
+        let pointer = format!("Next: `get_wiki_page` with page_title `{}`, offset {next}\n", page.id);
+        assert!(text.contains(&pointer), "{text}");
+        offset = usize::try_from(next).unwrap();
+    }
+    assert_eq!(whole, page.content);
+    assert!(pieces > 3, "{pieces}");
+    let fault = read(&page, page.content.chars().count()).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidArguments);
+    assert!(fault.message.contains("is behind the end of"), "{}", fault.message);
+}
+
+#[test]
+fn an_overview_that_only_the_head_has_is_read_to_its_end() {
+    let mut page = fixture::page();
+    page.overview = format!("{}last words", "word ".repeat(400));
+    let reply = read(&page, 0).unwrap();
+    assert!(data(TOOL, &reply)["content"].as_str().unwrap().contains("last words\n\n== Overview =="));
+}
+
+#[test]
+fn pages_that_share_a_title_are_named() {
+    let found =
+        || FoundPage { page: fixture::page(), namesakes: vec!["Heuristic/B".into(), "Principle/C".into()] };
+    let host = fixture::reader().read(move |_| Ok(Lookup::Found(found())));
+    let reply = host.run(|| call(TOOL, json!({"page_title": "x"}))).unwrap();
+    assert!(reply.text().contains("**Same title:** `Heuristic/B`, `Principle/C`\n"), "{}", reply.text());
+    assert_eq!(data(TOOL, &reply)["same_title"], json!(["Heuristic/B", "Principle/C"]));
 }
 
 #[test]

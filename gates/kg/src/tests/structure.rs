@@ -57,8 +57,9 @@ fn a_principle_has_exactly_one_implementation() {
 }
 
 #[test]
-fn other_types_are_refused() {
-    for bad in ["Principle", "recipe", ""] {
+fn a_type_is_spelt_as_in_every_other_tool_and_others_are_refused() {
+    assert_eq!(reply("Principle").text(), reply("principle").text());
+    for bad in ["PRINCIPLE", "recipe", ""] {
         assert!(!conformance::accepts(
             &gate(),
             "get_page_structure",

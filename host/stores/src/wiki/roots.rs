@@ -1,7 +1,10 @@
 //! Which folders may be touched. A path is made canonical before it is compared, so neither `..` nor a
 //! symbolic link leads out. Knows nothing about what the folders hold.
+//!
+//! Of a path that may not be touched nothing is told, not even whether it is there: a denial is made of the words of
+//! the caller and of the configuration alone.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use gatehouse_core::outcome::Fault;
 
@@ -36,15 +39,12 @@ impl WikiRoots {
     pub fn resolve(&self, path: &Path) -> Result<PathBuf, Fault> {
         match path.canonicalize() {
             Ok(real) if self.holds(&real) => Ok(real),
-            Ok(real) => Err(self.denied(path, &real)),
             // Whether something exists is told only of places that may be looked at.
-            Err(error) => match nearest_existing(path) {
-                Some(real) if self.holds(&real) => {
-                    Err(Fault::not_found(format!("'{}' cannot be opened: {error}", path.display()))
-                        .hint("Name a folder that exists."))
-                }
-                _ => Err(self.denied(path, path)),
-            },
+            Err(error) if nearest_existing(path).is_some_and(|real| self.holds(&real)) => {
+                Err(Fault::not_found(format!("'{}' cannot be opened: {error}", path.display()))
+                    .hint("Name a folder that exists."))
+            }
+            Ok(_) | Err(_) => Err(self.denied(path)),
         }
     }
 
@@ -71,12 +71,13 @@ impl WikiRoots {
         }
     }
 
-    fn denied(&self, asked: &Path, real: &Path) -> Fault {
+    /// The same words whether `asked` exists or not, and wherever its links lead.
+    fn denied(&self, asked: &Path) -> Fault {
         let mut allowed: Vec<String> = match self {
             Self::Any => Vec::new(),
             Self::Only(roots) => roots.iter().map(|root| quoted(root)).collect(),
         };
-        allowed.push(quoted(real));
+        allowed.push(quoted(&written_out(asked)));
         Fault::denied(format!("'{}' is outside the wiki folders that tools may touch", asked.display())).hint(
             format!(
                 "To allow it, write under [knowledge] in presets.toml: wiki_roots = [{}]; or use the command \
@@ -92,13 +93,36 @@ fn quoted(path: &Path) -> String {
     format!("{:?}", path.display().to_string())
 }
 
+/// The path from the root on and without `..`, by its words alone: nothing is looked up.
+fn written_out(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components() {
+        match part {
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// Where the part of the path that exists is; none where that cannot be told.
 fn nearest_existing(path: &Path) -> Option<PathBuf> {
     // `..` behind a folder that does not exist means nothing that could be checked.
-    if path.components().any(|part| matches!(part, std::path::Component::ParentDir)) {
+    if path.components().any(|part| matches!(part, Component::ParentDir)) {
         return None;
     }
     let absolute = std::path::absolute(path).ok()?;
-    absolute.ancestors().find_map(|ancestor| ancestor.canonicalize().ok())
+    for ancestor in absolute.ancestors() {
+        match ancestor.canonicalize() {
+            Ok(real) => return Some(real),
+            // A link that leads nowhere may be meant to lead out.
+            Err(_) if ancestor.is_symlink() => return None,
+            Err(_) => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -124,6 +148,44 @@ mod tests {
         assert_eq!(roots.resolve(&inside.join("gone")).unwrap_err().kind, FaultKind::NotFound);
         assert!(WikiRoots::Any.resolve(&outside).is_ok());
         assert_eq!(WikiRoots::Only(vec![]).resolve(&inside).unwrap_err().kind, FaultKind::Denied);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_denial_says_the_same_whether_the_path_exists_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for made in ["wiki/sub", "elsewhere/there"] {
+            std::fs::create_dir_all(at(made)).unwrap();
+        }
+        std::fs::write(at("elsewhere/file"), "x").unwrap();
+        std::os::unix::fs::symlink(at("elsewhere/there"), at("elsewhere/link")).unwrap();
+        std::os::unix::fs::symlink(at("elsewhere/there"), at("wiki/link-to-there")).unwrap();
+        std::os::unix::fs::symlink(at("elsewhere/gone"), at("wiki/link-to-gone")).unwrap();
+        let roots = WikiRoots::Only(vec![at("wiki")]);
+        type Resolve = fn(&WikiRoots, &Path) -> Result<PathBuf, Fault>;
+        assert_eq!(written_out(Path::new("/a/../../b/./c/..")), Path::new("/b"));
+        for resolve in [WikiRoots::resolve as Resolve, WikiRoots::resolve_new] {
+            // The last part of the path is all that may differ.
+            let told = |path: &str| {
+                let fault = resolve(&roots, &at(path)).unwrap_err();
+                let name = Path::new(path).file_name().unwrap().to_str().unwrap();
+                (fault.kind, format!("{} {}", fault.message, fault.hint.unwrap()).replace(name, "*"))
+            };
+            for (there, gone) in [
+                ("elsewhere/there", "elsewhere/gone"),
+                ("elsewhere/link", "elsewhere/gone"),
+                ("elsewhere/file", "elsewhere/gone"),
+                ("elsewhere/there/in", "elsewhere/gone/in"),
+                ("wiki/../elsewhere/there", "wiki/../elsewhere/gone"),
+                ("wiki/link-to-there", "wiki/link-to-gone"),
+                ("wiki/link-to-there/in", "wiki/link-to-there/gone"),
+            ] {
+                let (there, gone) = (told(there), told(gone));
+                assert_eq!(there.0, FaultKind::Denied, "{there:?}");
+                assert_eq!(there.1.replace("there", "gone"), gone.1.replace("there", "gone"));
+            }
+        }
     }
 
     #[cfg(unix)]

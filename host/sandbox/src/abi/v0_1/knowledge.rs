@@ -80,6 +80,17 @@ impl From<wit::Filters> for core::Filters {
     }
 }
 
+impl From<core::Fit> for wit::Fit {
+    fn from(fit: core::Fit) -> Self {
+        match fit {
+            core::Fit::Names => Self::Names,
+            core::Fit::Good => Self::Good,
+            core::Fit::Weak => Self::Weak,
+            core::Fit::Nothing => Self::Nothing,
+        }
+    }
+}
+
 impl From<core::Hit> for wit::Hit {
     fn from(hit: core::Hit) -> Self {
         let page = hit.page;
@@ -88,6 +99,7 @@ impl From<core::Hit> for wit::Hit {
             title: page.title,
             page_type: page.page_type.into(),
             score: hit.score,
+            fit: hit.fit.into(),
             overview: page.overview,
             content: page.content,
             domains: page.domains,
@@ -96,16 +108,29 @@ impl From<core::Hit> for wit::Hit {
     }
 }
 
+impl From<core::UnknownDomain> for wit::UnknownDomain {
+    fn from(unknown: core::UnknownDomain) -> Self {
+        Self { domain: unknown.domain, nearest: unknown.nearest }
+    }
+}
+
 impl From<core::SearchResult> for wit::SearchResult {
     fn from(result: core::SearchResult) -> Self {
-        Self { hits: into(result.hits), unmatched_terms: result.unmatched_terms, note: result.note }
+        Self {
+            hits: into(result.hits),
+            unmatched_terms: result.unmatched_terms,
+            unknown_domains: into(result.unknown_domains),
+            note: result.note,
+        }
     }
 }
 
 impl From<core::Lookup> for wit::Lookup {
     fn from(lookup: core::Lookup) -> Self {
         match lookup {
-            core::Lookup::Found(page) => Self::Found((*page).into()),
+            core::Lookup::Found { page, namesakes } => {
+                Self::Found(wit::FoundPage { page: (*page).into(), namesakes })
+            }
             core::Lookup::Missing(titles) => Self::Missing(titles),
         }
     }
@@ -137,6 +162,24 @@ impl From<wit::Changes> for core::Changes {
     }
 }
 
+impl From<core::UnknownEdge> for wit::UnknownEdge {
+    fn from(unknown: core::UnknownEdge) -> Self {
+        Self { edge: unknown.edge, links: unknown.links, page: unknown.page }
+    }
+}
+
+impl From<core::TakenOver> for wit::TakenOver {
+    fn from(taken: core::TakenOver) -> Self {
+        Self { from: taken.from, pages: taken.pages }
+    }
+}
+
+impl From<core::Written> for wit::Written {
+    fn from(written: core::Written) -> Self {
+        Self { page: written.page, file: written.file }
+    }
+}
+
 impl From<core::IndexReport> for wit::IndexReport {
     fn from(report: core::IndexReport) -> Self {
         Self {
@@ -147,6 +190,9 @@ impl From<core::IndexReport> for wit::IndexReport {
             links: report.links,
             unresolved: into(report.unresolved_links),
             skipped: report.skipped,
+            unknown_edges: into(report.unknown_edges),
+            taken_over: into(report.taken_over),
+            written: into(report.written),
         }
     }
 }
@@ -160,6 +206,7 @@ impl From<core::PatchReport> for wit::PatchReport {
             kept_file: report.kept_file,
             last_updated: report.last_updated,
             unresolved: into(report.unresolved_links),
+            unknown_edges: into(report.unknown_edges),
         }
     }
 }

@@ -1,0 +1,234 @@
+//! The text of a page taken apart: sections, and in each of them prose and blocks of code.
+//!
+//! What a hit says elsewhere is left out: its overview, and headings that then announce nothing.
+
+use crate::blocks::after_line;
+
+/// The parts of a page.
+pub(crate) struct Body<'a> {
+    sections: Vec<Section<'a>>,
+}
+
+/// A section: its heading, and what stands under it up to the next one.
+#[derive(Clone)]
+struct Section<'a> {
+    /// The line of the heading; empty for what stands ahead of the first one.
+    heading: &'a str,
+    /// 1 to 6, the outermost first; 0 where there is no heading.
+    level: usize,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Clone, Copy)]
+enum Part<'a> {
+    Prose(&'a str),
+    Code(&'a str),
+}
+
+/// A block of code, and the heading that it stands under.
+pub(crate) struct Code<'a> {
+    pub(crate) heading: &'a str,
+    pub(crate) text: &'a str,
+}
+
+/// The content without the overview, which a hit shows by itself.
+pub(crate) fn without_overview(content: &str, overview: &str) -> String {
+    let overview = overview.trim();
+    if overview.is_empty() { content.to_owned() } else { content.replacen(overview, "", 1) }
+}
+
+impl<'a> Body<'a> {
+    /// Takes a text apart.
+    pub(crate) fn of(text: &'a str) -> Self {
+        let mut sections = vec![Section { heading: "", level: 0, parts: Vec::new() }];
+        let (mut open, mut start, mut at) = (None, 0, 0);
+        for line in text.split_inclusive('\n') {
+            let (from, was_open) = (at, open.is_some());
+            at += line.len();
+            open = after_line(line, from, open);
+            let heading = if was_open || open.is_some() { None } else { level(line) };
+            let last = sections.len() - 1;
+            let parts = &mut sections[last].parts;
+            if let Some(level) = heading {
+                push(parts, Part::Prose(&text[start..from]));
+                sections.push(Section { heading: line.trim_end(), level, parts: Vec::new() });
+                start = at;
+            } else if !was_open && open.is_some() {
+                push(parts, Part::Prose(&text[start..from]));
+                start = from;
+            } else if was_open && open.is_none() {
+                push(parts, Part::Code(&text[start..at]));
+                start = at;
+            }
+        }
+        let rest = &text[start..];
+        let last = sections.len() - 1;
+        push(&mut sections[last].parts, if open.is_some() { Part::Code(rest) } else { Part::Prose(rest) });
+        Self { sections: telling(sections) }
+    }
+
+    /// Whether there is anything at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sections.is_empty()
+    }
+
+    /// The blocks of code, in order.
+    pub(crate) fn code(&self) -> impl Iterator<Item = Code<'a>> {
+        self.sections.iter().flat_map(|section| {
+            section.parts.iter().filter_map(|part| match part {
+                Part::Code(text) => Some(Code { heading: section.heading, text }),
+                Part::Prose(_) => None,
+            })
+        })
+    }
+
+    /// The same without code, and without the list of linked pages, which a hit shows by itself.
+    pub(crate) fn prose(&self) -> Self {
+        let is_list = |section: &Section<'_>| title(section.heading).eq_ignore_ascii_case("Related Pages");
+        let mut under_list = None;
+        let mut sections = Vec::new();
+        for section in &self.sections {
+            if under_list.is_some_and(|level| section.level <= level) {
+                under_list = None;
+            }
+            if is_list(section) {
+                under_list = Some(section.level);
+            }
+            if under_list.is_none() {
+                let prose = section.parts.iter().filter(|part| matches!(part, Part::Prose(_)));
+                sections.push(Section { parts: prose.copied().collect(), ..section.clone() });
+            }
+        }
+        Self { sections: telling(sections) }
+    }
+
+    /// As text, in the order of the page; with `code_first`, the chapters with code ahead of the others.
+    pub(crate) fn text(&self, code_first: bool) -> String {
+        let chapters = self.chapters();
+        let has_code = |chapter: &&[Section<'a>]| {
+            chapter.iter().any(|section| section.parts.iter().any(|part| matches!(part, Part::Code(_))))
+        };
+        let ordered: Vec<&[Section<'a>]> = if code_first {
+            let (code, prose): (Vec<_>, Vec<_>) = chapters.into_iter().partition(has_code);
+            code.into_iter().chain(prose).collect()
+        } else {
+            chapters
+        };
+        let sections = ordered.into_iter().flatten().map(Section::text);
+        sections.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// Sections with those below them: a section of the first two levels opens one.
+    fn chapters(&self) -> Vec<&[Section<'a>]> {
+        self.sections.chunk_by(|_, next| next.level > 2).collect()
+    }
+}
+
+impl Section<'_> {
+    fn is_blank(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    fn text(&self) -> String {
+        let parts = self.parts.iter().map(|part| match part {
+            Part::Prose(text) | Part::Code(text) => *text,
+        });
+        let body = parts.collect::<String>();
+        let body = body.trim_matches('\n').trim_end();
+        if self.heading.is_empty() || body.is_empty() {
+            return format!("{}{body}", self.heading);
+        }
+        format!("{}\n{body}", self.heading)
+    }
+}
+
+fn push<'a>(parts: &mut Vec<Part<'a>>, part: Part<'a>) {
+    let (Part::Prose(text) | Part::Code(text)) = part;
+    if !text.trim().is_empty() {
+        parts.push(part);
+    }
+}
+
+/// The sections that say something, or are the heading of one that does.
+fn telling(sections: Vec<Section<'_>>) -> Vec<Section<'_>> {
+    let mut kept: Vec<Section<'_>> = Vec::new();
+    for section in sections.into_iter().rev() {
+        let of_overview =
+            ["Overview", "Definition"].iter().any(|t| title(section.heading).eq_ignore_ascii_case(t));
+        let parent = kept.last().is_some_and(|next| next.level > section.level) && !of_overview;
+        if !section.is_blank() || (parent && section.level > 0) {
+            kept.push(section);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// The level of a heading: `== X ==` has 2, `## X` too.
+fn level(line: &str) -> Option<usize> {
+    let line = line.trim_end();
+    let run = |c| line.chars().take_while(|other| *other == c).count();
+    let (equals, hashes) = (run('='), run('#'));
+    if equals > 0 && equals < line.len() && line.ends_with('=') && !title(line).is_empty() {
+        return Some(equals.min(6));
+    }
+    ((1..=6).contains(&hashes) && line[hashes..].starts_with(' ') && !title(line).is_empty())
+        .then_some(hashes)
+}
+
+/// What a heading says, without its marks.
+fn title(heading: &str) -> &str {
+    heading.trim().trim_matches(['=', '#']).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "== Overview ==\nShort.\n\n=== Description ===\nLong.\n\n== Code ==\n\n=== Call ===\n<pre>\n# no heading\nrun()\n</pre>\n\n== Notes ==\nLast.\n\n== Related Pages ==\n\n=== More ===\n* [[related::Principle:X]]";
+
+    #[test]
+    fn a_page_is_its_sections_again() {
+        assert_eq!(Body::of("a\n\n= B =\nc\n").text(false), "a\n\n= B =\nc");
+        let code = "x\n```\n== No ==\n```\ny";
+        assert_eq!(Body::of(code).text(false), code);
+        assert!(Body::of(" \n\n").is_empty());
+    }
+
+    #[test]
+    fn the_overview_goes_with_its_heading_and_parents_stay() {
+        let text = without_overview(PAGE, "Short.");
+        let text = Body::of(&text).text(false);
+        assert!(
+            text.starts_with("=== Description ===\nLong.\n\n== Code ==\n\n=== Call ===\n<pre>\n"),
+            "{text}"
+        );
+        assert_eq!(without_overview("a", ""), "a");
+    }
+
+    #[test]
+    fn code_comes_first_with_its_chapter() {
+        let text = Body::of(PAGE).text(true);
+        assert!(
+            text.starts_with("== Code ==\n\n=== Call ===\n<pre>\n# no heading\nrun()\n</pre>\n\n=="),
+            "{text}"
+        );
+        assert!(text.ends_with("* [[related::Principle:X]]"));
+    }
+
+    #[test]
+    fn prose_has_neither_code_nor_links() {
+        let body = Body::of(PAGE);
+        let prose = body.prose().text(false);
+        assert!(!prose.contains("run()") && !prose.contains("Call") && !prose.contains("related"), "{prose}");
+        assert!(prose.ends_with("== Notes ==\nLast."), "{prose}");
+        let code: Vec<_> = body.code().map(|code| (code.heading, code.text)).collect();
+        assert_eq!(code, [("=== Call ===", "<pre>\n# no heading\nrun()\n</pre>\n")]);
+    }
+
+    #[test]
+    fn a_block_that_is_never_closed_is_code_to_its_end() {
+        let body = Body::of("a\n```\nb\n== c ==\n");
+        assert_eq!(body.code().next().unwrap().text, "```\nb\n== c ==\n");
+    }
+}

@@ -1,0 +1,266 @@
+//! A page, whole: what `get_wiki_page` answers, and the searches of idea and code where they are given an id. A long
+//! page comes in pieces, and each piece says how to get the next.
+
+use gatehouse_sdk::{
+    Fault, Offset, context,
+    knowledge::{self, FoundPage, Lookup, Page, Source},
+    text,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{
+    Kind, RelatedData, code,
+    data::OVERVIEW_MAX,
+    one_line,
+    quote::{fenced, quoted},
+    reader,
+    search::related_line,
+    shorten,
+};
+
+/// Tokens of a reply at most.
+const TOKENS_MAX: u32 = 8_000;
+
+/// Tokens for what says where the piece stands, for the fences, and for what counts of parts are short of the whole.
+const AROUND: u32 = 200;
+
+/// Tokens of the content that each piece has at least, however long names and titles are.
+const PIECE_MIN: u32 = 500;
+
+/// Sources and linked pages that the data has, each; the same for those in the text where they have room.
+const LIST_MAX: usize = 100;
+
+/// Tokens of sources and linked pages at most; what is more is counted.
+const LISTS_MAX: u32 = 2_000;
+
+/// A page, or a piece of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PageData {
+    /// `Type/Name`.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// Its type.
+    pub page_type: Kind,
+    /// Other pages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_title: Vec<String>,
+    /// Its subjects.
+    pub domains: Vec<String>,
+    /// As the page says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<String>,
+    /// What it is about.
+    pub overview: String,
+    /// Its wiki text from the offset on.
+    pub content: String,
+    /// Of the whole wiki text.
+    pub characters: usize,
+    /// Where the next piece begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
+    /// Where it comes from.
+    pub sources: Vec<SourceData>,
+    /// Linked pages, in both directions.
+    pub related: Vec<RelatedData>,
+}
+
+/// A source of a page.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SourceData {
+    kind: String,
+    title: String,
+    url: String,
+}
+
+/// The page that an id or a title names, from this character of its content on, as text and as data. `used` is the
+/// tool that was called.
+pub fn read_page(used: &'static str, id_or_title: &str, offset: Offset) -> Result<(String, PageData), Fault> {
+    match knowledge::read(id_or_title)? {
+        Lookup::Found(FoundPage { page, namesakes }) => {
+            let offset = offset.at_most(u32::MAX) as usize;
+            piece(used, page, namesakes, offset)
+        }
+        Lookup::Missing(nearest) => Err(missing(id_or_title, &nearest)),
+    }
+}
+
+fn missing(asked: &str, nearest: &[String]) -> Fault {
+    let fault = Fault::not_found(format!("Page not found: '{}'", one_line(asked, 200)));
+    let mut hints = Vec::new();
+    if !nearest.is_empty() {
+        let titles: Vec<String> = nearest.iter().take(3).map(|t| format!("'{}'", one_line(t, 200))).collect();
+        hints.push(format!("Nearest titles: {}.", titles.join(", ")));
+    }
+    let searches = ["search_knowledge", "wiki_code_search", "wiki_idea_search"];
+    if let Some(search) = searches.into_iter().find_map(context::exposed_name) {
+        hints.push(format!("{search} finds pages by what they say."));
+    }
+    if hints.is_empty() { fault } else { fault.hint(hints.join(" ")) }
+}
+
+fn piece(used: &str, page: Page, namesakes: Vec<String>, offset: usize) -> Result<(String, PageData), Fault> {
+    let body = body(&page);
+    let characters = body.chars().count();
+    if offset > 0 && offset >= characters {
+        return Err(Fault::invalid(format!(
+            "offset {offset} is behind the end of '{}': it has {characters} characters",
+            one_line(&page.id, 200)
+        ))
+        .hint("Leave offset out to begin at the start."));
+    }
+    let from = body.char_indices().nth(offset).map_or(body.len(), |(at, _)| at);
+    let (head, tail) = match offset {
+        0 => (whole_head(&page, &namesakes), lists(&page)?),
+        _ => (short_head(&page), String::new()),
+    };
+    let room = TOKENS_MAX - AROUND;
+    let room = room.saturating_sub(text::tokens(&head)? + text::tokens(&tail)?).max(PIECE_MIN);
+    let content = &body[from..from + fitting(&body[from..], room)?];
+    let end = offset + content.chars().count();
+    let next_offset = (end < characters).then_some(end);
+    let mut out = head;
+    if !content.trim().is_empty() {
+        out += "\n## Content\n\n";
+        if offset > 0 || next_offset.is_some() {
+            out += &range(used, &page.id, offset, end, characters);
+        }
+        out += &fenced(content);
+    }
+    out += &tail;
+    let source = |Source { kind, title, url }| SourceData { kind, title, url };
+    // What the first piece has said is not said again.
+    let listed = if offset == 0 { LIST_MAX } else { 0 };
+    let data = PageData {
+        content: content.to_owned(),
+        characters,
+        next_offset,
+        related: page.neighbours.iter().take(listed).map(RelatedData::new).collect(),
+        id: page.id,
+        title: page.title,
+        page_type: Kind(page.page_type),
+        same_title: namesakes,
+        domains: page.domains,
+        last_updated: page.last_updated,
+        overview: if offset == 0 { shorten(page.overview.trim(), OVERVIEW_MAX) } else { String::new() },
+        sources: page.sources.into_iter().take(listed).map(source).collect(),
+    };
+    Ok((out, data))
+}
+
+/// What is shown in pieces. An overview that is too long for the head of the reply, and that the content does not
+/// repeat, is part of it.
+fn body(page: &Page) -> String {
+    let (overview, content) = (page.overview.trim(), page.content.trim());
+    if overview.chars().count() <= OVERVIEW_MAX || content.contains(overview) {
+        return content.to_owned();
+    }
+    format!("== Overview ==\n{overview}\n\n{content}")
+}
+
+fn short_head(page: &Page) -> String {
+    let title = one_line(&page.title, 300);
+    let id = code(&one_line(&page.id, 300));
+    format!("# {title}\n\n**Type:** {} | **Id:** {id}\n", Kind(page.page_type).name())
+}
+
+fn whole_head(page: &Page, namesakes: &[String]) -> String {
+    let mut out = short_head(page);
+    if !namesakes.is_empty() {
+        let others = namesakes.iter().take(5).map(|id| code(&one_line(id, 300)));
+        let more =
+            if namesakes.len() > 5 { format!(" and {} more", namesakes.len() - 5) } else { String::new() };
+        out += &format!("**Same title:** {}{more}\n", others.collect::<Vec<_>>().join(", "));
+    }
+    if !page.domains.is_empty() {
+        out += &format!("**Domains:** {}\n", one_line(&page.domains.join(", "), 500));
+    }
+    if let Some(when) = &page.last_updated {
+        out += &format!("**Last updated:** {}\n", one_line(when, 100));
+    }
+    if !page.overview.trim().is_empty() {
+        out += &format!("\n## Overview\n\n{}", quoted(&shorten(page.overview.trim(), OVERVIEW_MAX)));
+    }
+    out
+}
+
+/// Where this piece stands, and how to get the next.
+fn range(used: &str, id: &str, from: usize, to: usize, all: usize) -> String {
+    let mut out = format!("Characters {from} to {to} of {all}");
+    if to == all {
+        out += ", the end";
+    } else if let Some(pointer) = reader::pointer(used, id) {
+        out += &format!(". Next: {pointer}, offset {to}");
+    }
+    out + "\n\n"
+}
+
+/// Sources and linked pages: as many as have room.
+fn lists(page: &Page) -> Result<String, Fault> {
+    let sources: Vec<String> = page.sources.iter().map(source_line).collect();
+    let related: Vec<String> =
+        page.neighbours.iter().map(|n| related_line(&n.edge, n.outgoing, &n.id)).collect();
+    for shown in [LIST_MAX, 30, 10, 3] {
+        let lists = list("Sources", &sources, shown) + &list("Related pages", &related, shown);
+        if text::tokens(&lists)? <= LISTS_MAX {
+            return Ok(lists);
+        }
+    }
+    Ok(list("Sources", &sources, 0) + &list("Related pages", &related, 0))
+}
+
+fn list(heading: &str, lines: &[String], shown: usize) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut out =
+        format!("\n## {heading}\n\n{}", lines.iter().take(shown).map(String::as_str).collect::<String>());
+    if lines.len() > shown {
+        out += &format!("- … and {} more\n", lines.len() - shown);
+    }
+    out
+}
+
+fn source_line(source: &Source) -> String {
+    let [kind, title, url] = [&source.kind, &source.title, &source.url].map(|text| one_line(text, 500));
+    if url.is_empty() { format!("- {kind}: {title}\n") } else { format!("- {kind}: {title} <{url}>\n") }
+}
+
+/// Bytes of the longest beginning of at most so many tokens, to the end of a line where one is near.
+fn fitting(text: &str, room: u32) -> Result<usize, Fault> {
+    // A token is at least a byte.
+    let (mut low, mut high) = (text.floor_char_boundary(room as usize), text.len());
+    if low == text.len() {
+        return Ok(low);
+    }
+    // Text has four bytes a token or so; code, numbers and other scripts fewer.
+    let mut at = text.floor_char_boundary(low.saturating_mul(4));
+    for _ in 0..8 {
+        let tokens = text::tokens(&text[..at])?;
+        if tokens <= room {
+            low = at
+        } else {
+            high = at
+        }
+        // What is left is not worth another count.
+        if low == text.len() || (tokens <= room && tokens >= room - room / 20) {
+            break;
+        }
+        let guess = at as f64 * f64::from(room) / f64::from(tokens.max(1)) * 0.98;
+        let guess = text.floor_char_boundary(guess as usize);
+        at = if (low + 1..high).contains(&guess) || guess >= text.len() && high == text.len() {
+            guess
+        } else {
+            text.floor_char_boundary(low + (high - low) / 2)
+        };
+        if at <= low {
+            break;
+        }
+    }
+    if low == text.len() {
+        return Ok(low);
+    }
+    let line = text[..low].rfind('\n').map(|at| at + 1).filter(|end| end * 5 >= low * 4);
+    Ok(line.unwrap_or(low))
+}
