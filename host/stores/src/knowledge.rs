@@ -128,7 +128,7 @@ impl Knowledge for WikiKnowledge {
 
     async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault> {
         if let Some(page) = self.engine.page(id_or_title).await? {
-            return Ok(Lookup::Found(Box::new(page)));
+            return Ok(Lookup::Found { page: Box::new(page), namesakes: Vec::new() });
         }
         Ok(Lookup::Missing(nearest(id_or_title, &self.engine.titles().await?)))
     }

@@ -84,7 +84,7 @@ async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) 
     let mut block = Block::new(gatehouse_models::embed::local::DIMENSION);
     let mut rows = Vec::new();
     for id in ids {
-        let Lookup::Found(page) = graph.page(id).await.map_err(said)? else { continue };
+        let Lookup::Found { page, .. } = graph.page(id).await.map_err(said)? else { continue };
         let text = embedded_text(&page.title, &page.overview, &page.domains, &page.content);
         if let Some(vector) = LocalEmbedder.vector(&text)
             && block.push(&vector).is_some()

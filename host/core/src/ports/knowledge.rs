@@ -13,6 +13,8 @@ pub use crate::page::*;
 pub struct IndexOptions {
     /// Remove every stored page first, from wherever it came.
     pub clear_existing: bool,
+    /// Remove them even where no folder brings them back; without it, such pages are a fault that names them.
+    pub accept_loss: bool,
     /// Write an index file here afterwards.
     pub persist_path: Option<PathBuf>,
 }

@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use super::Named;
+use super::{Named, near_enough};
 
 /// The weight of words; the rest is that of meaning.
 const WORDS: f64 = 0.5;
@@ -34,6 +34,10 @@ pub struct Ranked<K> {
     /// 0 to 1, never more than that of the candidate before it. 1 means the exact name, or the best by words
     /// and by meaning at once. Comparable within one search only.
     pub score: f64,
+    /// As it was given.
+    pub name: Named,
+    /// As it was given.
+    pub cosine: Option<f32>,
 }
 
 /// Puts candidates in order, best first: those that the question names, those whose name begins with it, then
@@ -44,16 +48,35 @@ pub struct Ranked<K> {
 pub fn fuse<K: Ord>(candidates: Vec<Scored<K>>) -> Vec<Ranked<K>> {
     let best_words = candidates.iter().map(|c| positive(c.bm25)).fold(0.0, f64::max);
     let best_cosine = candidates.iter().filter_map(|c| cosine(c.cosine)).fold(0.0, f64::max);
-    let mut placed: Vec<(Named, f64, K)> =
-        candidates.into_iter().map(|c| (c.name, score(&c, best_words, best_cosine), c.key)).collect();
-    placed.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.total_cmp(&a.1)).then_with(|| a.2.cmp(&b.2)));
+    let ranked = |c: Scored<K>| Ranked {
+        score: score(&c, best_words, best_cosine),
+        name: c.name,
+        cosine: c.cosine,
+        key: c.key,
+    };
+    let mut placed: Vec<Ranked<K>> = candidates.into_iter().map(ranked).collect();
+    placed.sort_by(|a, b| {
+        a.name.cmp(&b.name).then_with(|| b.score.total_cmp(&a.score)).then_with(|| a.key.cmp(&b.key))
+    });
     // A name counts at least as much as everything that it is placed before.
     let mut least = 0.0;
-    for (name, score, _) in placed.iter_mut().rev() {
-        *score = if *name == Named::Exact { 1.0 } else { score.max(least) };
-        least = *score;
+    for page in placed.iter_mut().rev() {
+        page.score = if page.name == Named::Exact { 1.0 } else { page.score.max(least) };
+        least = page.score;
     }
-    placed.into_iter().map(|(_, score, key)| Ranked { key, score }).collect()
+    placed
+}
+
+/// The candidates that answer the question at all: those that it names, that hold a word of it, or that are
+/// [near enough](near_enough) without one.
+pub fn answering<K>(candidates: Vec<Scored<K>>) -> Vec<Scored<K>> {
+    let words_found = candidates.iter().any(|candidate| positive(candidate.bm25) > 0.0);
+    let answers = |c: &Scored<K>| {
+        c.name != Named::No
+            || positive(c.bm25) > 0.0
+            || c.cosine.is_some_and(|cosine| near_enough(cosine, words_found))
+    };
+    candidates.into_iter().filter(answers).collect()
 }
 
 fn score<K>(candidate: &Scored<K>, best_words: f64, best_cosine: f64) -> f64 {

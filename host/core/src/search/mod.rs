@@ -7,6 +7,7 @@
 //!    index does not serve.
 //! 2. The store scores documents by words (BM25) and by meaning ([`dense::Block`]), filters first.
 //! 3. [`fuse`] puts both together, exact and prefix [names](name::NameQuery) first.
+//! 4. [`near_enough`] and [`Judge`] say what is a hit at all, and how well it answers.
 //!
 //! The same candidates give the same order on every run and every machine: sums are made in one order, ties
 //! are decided by the key.
@@ -14,6 +15,7 @@
 pub mod dense;
 mod dot;
 pub mod embedded;
+pub mod fit;
 pub mod fuse;
 pub mod name;
 pub mod rows;
@@ -22,7 +24,8 @@ pub mod terms;
 
 pub use dense::Block;
 pub use embedded::embedded_text;
-pub use fuse::{Ranked, Scored, fuse};
+pub use fit::{Judge, near_enough};
+pub use fuse::{Ranked, Scored, answering, fuse};
 pub use name::{NameQuery, Named};
 pub use rows::Rows;
 pub use terms::{Query, variants};

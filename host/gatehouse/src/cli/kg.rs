@@ -145,7 +145,9 @@ async fn settled(knowledge: &WikiKnowledge) -> bool {
 
 async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failure> {
     let bar = bar("indexing");
-    let options = IndexOptions { clear_existing: arguments.clear, persist_path: arguments.save_to };
+    // Whoever types `--clear` means it.
+    let options =
+        IndexOptions { clear_existing: arguments.clear, accept_loss: true, persist_path: arguments.save_to };
     let progress = |done, total| {
         bar.set_length(total);
         bar.set_position(done);
@@ -210,8 +212,13 @@ async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Fail
 
 async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Failure> {
     match knowledge.page(name).await? {
-        Lookup::Found(page) if json => out::json(&page),
-        Lookup::Found(page) => print(&page),
+        Lookup::Found { page, .. } if json => out::json(&page),
+        Lookup::Found { page, namesakes } => {
+            print(&page);
+            if !namesakes.is_empty() {
+                out::note(&format!("Others with this title: {}.", namesakes.join(", ")));
+            }
+        }
         Lookup::Missing(near) => {
             let near =
                 if near.is_empty() { String::new() } else { format!(" Nearest: {}.", near.join(", ")) };

@@ -87,6 +87,7 @@ impl Host for State {
         let engine = self.capabilities.knowledge.granted(Access::Full)?;
         let options = port::IndexOptions {
             clear_existing: options.clear_existing,
+            accept_loss: false,
             persist_path: options.persist_path.map(Into::into),
         };
         let sink = self.capabilities.knowledge.progress.clone();

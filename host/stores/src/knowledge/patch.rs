@@ -61,6 +61,7 @@ impl WikiKnowledge {
             kept_file: kept_file(&before, &after, file.is_some()),
             last_updated: after.last_updated.clone(),
             unresolved_links: Vec::new(),
+            unknown_edges: Vec::new(),
         };
         // Nothing to change is stored all the same: it finds the links that point nowhere, and a page that
         // was removed meanwhile.

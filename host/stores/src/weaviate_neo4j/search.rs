@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::{
     Fault,
     page::{Filters, Hit, SearchResult},
-    search::{NameQuery, Named, POOL, Query, Ranked, Scored, fuse, script::Stretch},
+    search::{Judge, NameQuery, Named, POOL, Query, Ranked, Scored, answering, fuse, script::Stretch},
 };
 use tokio::task::JoinSet;
 
@@ -71,7 +71,8 @@ impl Search<'_> {
             None => Vec::new(),
         };
         let unmatched_terms = self.unmatched(words).await?;
-        let result = SearchResult { hits, unmatched_terms, note: self.note(&meaning) };
+        let note = self.note(&meaning);
+        let result = SearchResult { hits, unmatched_terms, note, ..SearchResult::default() };
         Ok(Outcome { result, other_space: matches!(meaning, Meaning::OtherSpace) })
     }
 
@@ -86,14 +87,17 @@ impl Search<'_> {
         let vector = if let Meaning::Vector(vector) = meaning { Some(vector.as_slice()) } else { None };
         let candidates = self.candidates(text, terms, vector, narrowed, limit.max(POOL)).await?;
         let least = narrowed.0.min_score.unwrap_or(0.0);
-        let ranked =
-            fuse(candidates).into_iter().filter(|ranked| ranked.score >= least && ranked.score > 0.0);
+        let ranked = fuse(answering(candidates)).into_iter().filter(|ranked| ranked.score >= least);
         let ranked: Vec<_> = ranked.take(limit.saturating_add(SPARE)).collect();
         if ranked.is_empty() {
             return Ok(Vec::new());
         }
         let mut pages = self.neo4j.pages(ranked.iter().map(|ranked| ranked.key.clone()).collect()).await?;
-        let hit = |Ranked { key, score }| Some(Hit { page: pages.remove(&key)?, score });
+        let judge = Judge::of(text);
+        let hit = |Ranked { key, score, name, cosine }| {
+            let page = pages.remove(&key)?;
+            Some(Hit { fit: judge.fit(name, cosine, &page), page, score })
+        };
         Ok(ranked.into_iter().filter_map(hit).take(limit).collect())
     }
 

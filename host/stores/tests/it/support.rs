@@ -140,7 +140,7 @@ pub(crate) async fn index(graph: &WikiKnowledge, root: &Path) -> IndexReport {
 
 pub(crate) async fn page(graph: &WikiKnowledge, id: &str) -> Page {
     match graph.page(id).await.unwrap() {
-        Lookup::Found(page) => *page,
+        Lookup::Found { page, .. } => *page,
         Lookup::Missing(near) => panic!("{id} is missing; near: {near:?}"),
     }
 }

@@ -105,7 +105,7 @@ impl From<core::SearchResult> for wit::SearchResult {
 impl From<core::Lookup> for wit::Lookup {
     fn from(lookup: core::Lookup) -> Self {
         match lookup {
-            core::Lookup::Found(page) => Self::Found((*page).into()),
+            core::Lookup::Found { page, .. } => Self::Found((*page).into()),
             core::Lookup::Missing(titles) => Self::Missing(titles),
         }
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use futures_util::future::try_join3;
 use gatehouse_core::{
     ports::knowledge::{Filters, Hit, SearchResult},
-    search::{NameQuery, Named, POOL, Query, Scored, fuse, script::Stretch},
+    search::{Judge, NameQuery, Named, POOL, Query, Scored, answering, fuse, script::Stretch},
 };
 
 use super::{
@@ -49,6 +49,7 @@ struct Form {
 pub(super) struct Question {
     forms: Vec<Form>,
     name: NameQuery,
+    judge: Judge,
     types: Option<Vec<&'static str>>,
     domains: Option<Vec<String>>,
     min_score: f64,
@@ -72,6 +73,7 @@ impl Question {
         Self {
             forms,
             name: NameQuery::of(&super::storable(text)),
+            judge: Judge::of(text),
             types: Some(types).filter(|types| !types.is_empty()),
             domains: Some(domains).filter(|domains| !domains.is_empty()),
             min_score: filters.min_score.unwrap_or(0.0),
@@ -123,18 +125,23 @@ pub(super) async fn search(
     let mut numbers = [by_words, by_name.keys().copied().collect(), by_meaning].concat();
     numbers.sort_unstable();
     numbers.dedup();
-    let ranked = fuse(weighed(db, &asked, &by_name, meaning, &numbers).await?);
+    let ranked = fuse(answering(weighed(db, &asked, &by_name, meaning, &numbers).await?));
     let ranked: Vec<_> =
         ranked.into_iter().take(question.limit).filter(|page| page.score >= question.min_score).collect();
     let numbers: Vec<i64> = ranked.iter().map(|page| page.key.1).collect();
     let pages = read::pages(db, &numbers).await?;
     // Both are of one state of the tables: every page is still there.
-    let hits = pages.into_iter().zip(ranked).map(|(page, ranked)| Hit { page, score: ranked.score });
+    let hits = pages.into_iter().zip(ranked).map(|(page, ranked)| Hit {
+        fit: question.judge.fit(ranked.name, ranked.cosine, &page),
+        page,
+        score: ranked.score,
+    });
     let waiting = match meaning {
         Some(meaning) => total.saturating_sub(meaning.held(db).await? as usize),
         None => 0,
     };
-    Ok(Outcome { result: SearchResult { hits: hits.collect(), unmatched_terms, note: None }, waiting })
+    let result = SearchResult { hits: hits.collect(), unmatched_terms, ..SearchResult::default() };
+    Ok(Outcome { result, waiting })
 }
 
 /// In how many pages each word occurs decides how much it says; what occurs in none is left out and named.

@@ -23,10 +23,6 @@ use crate::embedding::{Made, VectorStore, Waiting};
 /// taken back at no cost, and hosts with different models share one database.
 const KEPT: i32 = 30;
 
-/// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: a
-/// question about something else is as near to some page.
-const NEAR_ENOUGH: f64 = 0.2;
-
 /// How the server keeps vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pgvector {
@@ -227,7 +223,7 @@ impl Meaning {
             format!("v.page IN (SELECT p.number FROM gatehouse.page p WHERE {})", filtered(4, 5))
         };
         let sql = format!(
-            "SELECT p.number, 1 - near.distance FROM (
+            "SELECT p.number FROM (
                 SELECT v.page, {} AS distance FROM gatehouse.page_vector v
                 WHERE v.model = $2 AND v.dimension = $3 AND {wanted} ORDER BY distance FETCH FIRST $6 ROWS WITH TIES
              ) near JOIN gatehouse.page p ON p.number = near.page ORDER BY near.distance, p.id LIMIT $6",
@@ -235,9 +231,7 @@ impl Meaning {
         );
         let dimension = integer(self.vector.len());
         let rows = db.rows(&sql, &[&self.vector, &self.model, &dimension, types, domains, &limit]).await?;
-        let near = rows.iter().map(|row| Ok((column(row, 0)?, column::<f64>(row, 1)?)));
-        let near: Vec<(i64, f64)> = near.collect::<Result<_, StoreError>>()?;
-        Ok(near.into_iter().filter(|(_, cosine)| *cosine >= NEAR_ENOUGH).map(|(page, _)| page).collect())
+        rows.iter().map(|row| column(row, 0)).collect()
     }
 
     /// How many pages the model has been asked about.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use gatehouse_core::{
     ports::knowledge::{Filters, Hit, SearchResult},
-    search::{NameQuery, Named, POOL, Query, Ranked, Scored, dense, fuse},
+    search::{Judge, NameQuery, Named, POOL, Query, Ranked, Scored, answering, dense, fuse},
 };
 use rusqlite::Connection;
 
@@ -17,14 +17,6 @@ use super::{
     read, vectors, words,
 };
 use crate::sqlite::error::StoreError;
-
-/// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: with the
-/// local model questions about something else are .1 to .3 near to some page, and of the pages that answer a
-/// question nine in ten are nearer than .2.
-const NEAR_ENOUGH: f32 = 0.2;
-
-/// The same where no page holds any word of the question: it is likely to be about something else.
-const NEAR_ENOUGH_ALONE: f32 = 0.35;
 
 /// The question as a vector, and the model that made it.
 pub(super) struct Asked {
@@ -64,8 +56,7 @@ pub(super) fn search(
     }
     if let (Some(asked), Some(held)) = (asked, &held) {
         let near = held.nearest(&asked.vector, narrowed.pages(db)?.as_deref(), pool);
-        let least = if words.scores.is_empty() { NEAR_ENOUGH_ALONE } else { NEAR_ENOUGH };
-        for (page, _) in near.into_iter().filter(|(_, cosine)| *cosine >= least) {
+        for (page, _) in near {
             pages.entry(page).or_insert(Named::No);
         }
     }
@@ -80,12 +71,16 @@ pub(super) fn search(
         };
         scored.push(Scored { key: (id, page), name, bm25, cosine });
     }
-    let hits = found(db, fuse(scored), filters.min_score.unwrap_or(0.0), limit)?;
+    let ranked = fuse(answering(scored));
+    let hits = found(db, &Judge::of(text), ranked, filters.min_score.unwrap_or(0.0), limit)?;
     let waiting = match asked {
         Some(_) => usize::try_from(total).unwrap_or(0).saturating_sub(held.map_or(0, |held| held.pages())),
         None => 0,
     };
-    Ok(Outcome { result: SearchResult { hits, unmatched_terms: words.unmatched, note: None }, waiting })
+    Ok(Outcome {
+        result: SearchResult { hits, unmatched_terms: words.unmatched, ..SearchResult::default() },
+        waiting,
+    })
 }
 
 /// The pages that the question names, or whose names begin with it: title, id, and id without its type. A
@@ -144,17 +139,19 @@ fn cosine(db: &Connection, held: &Held, page: i64, query: &[f32]) -> Result<Opti
 /// The first of these with at least this score, as pages.
 fn found(
     db: &Connection,
+    judge: &Judge,
     ranked: Vec<Ranked<(String, i64)>>,
     min_score: f64,
     limit: usize,
 ) -> Result<Vec<Hit>, StoreError> {
     let mut hits = Vec::new();
-    for Ranked { key: (_, number), score } in ranked.into_iter().take(limit) {
+    for Ranked { key: (_, number), score, name, cosine } in ranked.into_iter().take(limit) {
         if score < min_score {
             break;
         }
         if let Some(stored) = read::numbered(db, number)? {
-            hits.push(Hit { page: read::page(db, stored)?, score });
+            let page = read::page(db, stored)?;
+            hits.push(Hit { fit: judge.fit(name, cosine, &page), page, score });
         }
     }
     Ok(hits)

@@ -117,7 +117,7 @@ pub(crate) async fn two_folders_live_side_by_side_and_the_later_wins<F: Fixture>
     // The first folder claims its pages back, and leaves the other's own page alone.
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 4, 1, 0));
     page(&graph, "Principle/Acme_Other").await;
-    let options = IndexOptions { clear_existing: true, persist_path: None };
+    let options = IndexOptions { clear_existing: true, ..IndexOptions::default() };
     let report = graph.index(Some(house.wiki()), options, &|_, _| {}).await.unwrap();
     assert_eq!(counts(&report), (5, 0, 0, 6));
 }
@@ -126,8 +126,10 @@ pub(crate) async fn an_index_file_is_written_and_can_be_read<F: Fixture>(engine:
     let house = House::small(engine);
     let graph = house.open();
     let path = house.wiki().join("wiki.index");
-    let save =
-        |path: &std::path::Path| IndexOptions { clear_existing: false, persist_path: Some(path.to_owned()) };
+    let save = |path: &std::path::Path| IndexOptions {
+        persist_path: Some(path.to_owned()),
+        ..IndexOptions::default()
+    };
     graph.index(Some(house.wiki()), save(&path), &|_, _| {}).await.unwrap();
     let file = IndexFile::read(&path).unwrap();
     assert_eq!((file.search_backend.as_str(), file.page_count), (F::NAME, 5));

@@ -163,7 +163,7 @@ pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: Fixture>(
     assert!(there.settle(LONG).await);
     here.upsert(vec![draft(PageType::Principle, "device", "device")]).await.unwrap();
     assert!(ids(&search(&there, "machine").await).contains(&"Principle/device"));
-    let all = gatehouse_core::ports::knowledge::IndexOptions { clear_existing: true, persist_path: None };
+    let all = gatehouse_core::ports::knowledge::IndexOptions { clear_existing: true, ..Default::default() };
     here.index(Some(house.wiki()), all, &|_, _| {}).await.unwrap();
     assert!(!ids(&search(&there, "machine").await).contains(&"Principle/device"));
     assert!(there.settle(LONG).await);

@@ -280,7 +280,7 @@ async fn a_full_disk_leaves_the_pages_and_the_file_as_they_were() {
         )
         .await;
     let before = page(&graph, "Workflow/Acme_Bread_Baking").await;
-    let options = IndexOptions { clear_existing: true, persist_path: None };
+    let options = IndexOptions { clear_existing: true, ..IndexOptions::default() };
     let fault = graph.index(Some(house.wiki()), options, &|_, _| {}).await.unwrap_err();
     assert!(cause(&fault, &database.address()).starts_with("the server's disk is full"), "{fault:?}");
     assert_eq!(page(&graph, "Workflow/Acme_Bread_Baking").await, before);

@@ -54,7 +54,7 @@ async fn child_that_indexes_for_ever() {
     let default_root = std::env::var_os(WIKI).map(PathBuf::from);
     let graph = graph_in(&dir, Setup { default_root, ..Setup::of(WikiRoots::Any) });
     loop {
-        let options = IndexOptions { clear_existing: true, persist_path: None };
+        let options = IndexOptions { clear_existing: true, ..IndexOptions::default() };
         graph.index(None, options, &|done, _| println!("step {done}")).await.unwrap();
     }
 }

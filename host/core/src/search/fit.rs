@@ -1,0 +1,116 @@
+//! How well a page answers a question, in absolute terms: scores are shares of the best and say nothing across
+//! searches, so a question about something else has a best hit too.
+//!
+//! Two things are looked at that mean the same in every search and on every engine: how many of the question's words
+//! the page holds, and how near it is by meaning.
+
+use super::{Named, Query};
+use crate::page::{Fit, Page};
+
+/// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: with the
+/// local model questions about something else are .1 to .3 near to some page, and of the pages that answer a
+/// question nine in ten are nearer than .2.
+const NEAR: f32 = 0.2;
+
+/// The same where no page holds any word of the question: it is likely to be about something else.
+const NEAR_ALONE: f32 = 0.35;
+
+/// Whether a page that holds no word of the question is near enough to be a hit. `words_found` is whether any page
+/// that passes the filters holds one.
+pub fn near_enough(cosine: f32, words_found: bool) -> bool {
+    cosine >= if words_found { NEAR } else { NEAR_ALONE }
+}
+
+/// A question, prepared for many pages.
+#[derive(Debug, Clone)]
+pub struct Judge {
+    /// What the words begin with, in lower case.
+    stems: Vec<Stem>,
+}
+
+#[derive(Debug, Clone)]
+struct Stem {
+    text: String,
+    /// Short ones are looked for as whole words, longer ones anywhere: inside identifiers too.
+    whole: bool,
+}
+
+/// Shorter words are looked for as whole words.
+const LONG: usize = 5;
+
+impl Judge {
+    /// Prepares a question.
+    pub fn of(question: &str) -> Self {
+        let query = Query::of(question);
+        let words = query.words.iter().map(|word| stem(word));
+        let stretches = query.stretches.iter().map(|s| Stem { text: s.text.to_lowercase(), whole: false });
+        Self { stems: words.chain(stretches).collect() }
+    }
+
+    /// How well a page answers. `cosine` is how near it is; none where question or page has no vector.
+    pub fn fit(&self, name: Named, cosine: Option<f32>, page: &Page) -> Fit {
+        if name == Named::Exact {
+            return Fit::Names;
+        }
+        let held = self.held(page);
+        match cosine {
+            Some(cosine) => by_both(held, cosine),
+            None => by_words(held),
+        }
+    }
+
+    /// The share of the question's words that a page holds; 0 where there are none.
+    fn held(&self, page: &Page) -> f32 {
+        if self.stems.is_empty() {
+            return 0.0;
+        }
+        let texts = [&page.title, &page.overview, &page.content].map(|text| text.to_lowercase());
+        let domains = page.domains.join("\n").to_lowercase();
+        let holds = |stem: &&Stem| texts.iter().chain([&domains]).any(|text| stem.is_in(text));
+        self.stems.iter().filter(holds).count() as f32 / self.stems.len() as f32
+    }
+}
+
+fn by_both(held: f32, cosine: f32) -> Fit {
+    // One makes up for the other: all words and some nearness, or much nearness and some words.
+    match 0.5 * held + cosine {
+        sum if sum >= 0.7 => Fit::Good,
+        sum if sum >= 0.45 => Fit::Weak,
+        _ => Fit::Nothing,
+    }
+}
+
+fn by_words(held: f32) -> Fit {
+    match held {
+        held if held >= 0.75 => Fit::Good,
+        held if held >= 0.4 => Fit::Weak,
+        _ => Fit::Nothing,
+    }
+}
+
+/// What other forms of a word begin with too, roughly: an answer in words needs no more.
+fn stem(word: &str) -> Stem {
+    let word = word.to_lowercase();
+    let letters = word.chars().count();
+    if letters < LONG {
+        return Stem { text: word, whole: true };
+    }
+    let kept = (letters - 3).clamp(LONG - 1, 8);
+    Stem { text: word.chars().take(kept).collect(), whole: false }
+}
+
+impl Stem {
+    fn is_in(&self, text: &str) -> bool {
+        let mut found = text.match_indices(self.text.as_str());
+        if !self.whole {
+            return found.next().is_some();
+        }
+        found.any(|(at, found)| {
+            let before = text[..at].chars().next_back();
+            let mut after = text[at + found.len()..].chars();
+            let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
+            // A plural is the same word.
+            ends(before) && (ends(after.clone().next()) || (after.next() == Some('s') && ends(after.next())))
+        })
+    }
+}
