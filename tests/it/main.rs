@@ -10,6 +10,7 @@ mod command_line;
 mod configuration;
 mod documentation;
 mod folders;
+mod graph;
 mod http;
 mod knowledge;
 mod languages;
