@@ -11,6 +11,7 @@ mod command_line;
 mod configuration;
 mod documentation;
 mod folders;
+mod graph;
 mod http;
 mod instructions;
 mod knowledge;

@@ -1,16 +1,27 @@
 //! What a knowledge engine has to be able to do. Reading folders, checking values and editing files has
 //! been done before one is asked, so an engine stores and finds, and nothing else.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, Unresolved},
+    ports::knowledge::{
+        Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, TakenOver, Unresolved,
+    },
 };
 use serde_json::{Map, Value};
 
-use crate::wiki::{file::FileSwap, record::Record};
+use crate::wiki::{
+    file::FileSwap,
+    folder, ids,
+    record::{Origin, Record, is_in_store_alone},
+    seen::Seen,
+};
 
 /// Pages to be stored together.
 #[derive(Debug, Default)]
@@ -19,8 +30,34 @@ pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
     /// Where they are all the pages of one wiki folder: what else is stored of it goes.
     pub(crate) folder: Option<WholeFolder>,
-    /// Whether every stored page goes first.
-    pub(crate) clear: bool,
+    /// Whether every stored page goes first, and which.
+    pub(crate) clear: Clear,
+}
+
+/// What goes before a batch is stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Clear {
+    /// Nothing.
+    #[default]
+    No,
+    /// Every page, where each of them says what some file says; else nothing is done, and that is a fault.
+    Filed,
+    /// Every page.
+    All,
+}
+
+/// The fault for pages that would go for good; nothing was changed.
+pub(crate) fn would_lose(pages: &[String]) -> Fault {
+    const SHOWN: usize = 5;
+    let (noun, brings) = if pages.len() == 1 { ("page", "it") } else { ("pages", "them") };
+    let named = pages.iter().take(SHOWN).map(|id| ids::shorten(id)).collect::<Vec<_>>().join(", ");
+    let more = pages.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let count = pages.len();
+    Fault::invalid(format!(
+        "clear_existing would remove {count} {noun} for good, since no folder brings {brings} back: {named}{more}"
+    ))
+    .hint("Leave clear_existing out to keep them, or send confirm = \"all\" with it; nothing was changed.")
 }
 
 /// A folder that was read whole.
@@ -30,6 +67,70 @@ pub(crate) struct WholeFolder {
     pub(crate) root: String,
     /// Files that exist but could not be read; their stored pages stay.
     pub(crate) unreadable: Vec<String>,
+    /// How the files of the pages were when they were read.
+    pub(crate) seen: HashMap<String, Seen>,
+}
+
+impl Batch {
+    /// Makes the pages of a folder what its files are now. An engine calls it inside the transaction that writes, where
+    /// no edit of a page and its file is under way: between the reading and the writing some may have been made, and
+    /// what was read would take them back. Looks at every file and reads those that changed, so it may block.
+    ///
+    /// # Errors
+    /// `not-found` where the folder has gone.
+    pub(crate) fn refresh(&mut self) -> Result<(), Fault> {
+        let Some(whole) = &mut self.folder else { return Ok(()) };
+        let (known, seen) = (std::mem::take(&mut self.records), std::mem::take(&mut whole.seen));
+        let now = folder::read_again(Path::new(&whole.root), known, seen, &mut |_, _| {})?;
+        (self.records, whole.unreadable, whole.seen) = (now.records, now.unreadable, now.seen);
+        Ok(())
+    }
+}
+
+/// Pages that follow another file than before, gathered while a batch is stored.
+#[derive(Debug, Default)]
+pub(crate) struct Takeover(BTreeMap<Option<String>, Vec<String>>);
+
+impl Takeover {
+    /// Notes a page that is stored in the place of one that came from there.
+    pub(crate) fn note(&mut self, before: Option<&Origin>, page: &Record) {
+        let root = |origin: &Origin| origin.root.clone();
+        let (before, now) = (before.map(root), page.origin.as_ref().map(root));
+        if now.is_some() && before != now {
+            self.0.entry(before).or_default().push(page.id.clone());
+        }
+    }
+
+    /// What is told of them.
+    pub(crate) fn told(self) -> Vec<TakenOver> {
+        let sorted = |(from, mut pages): (_, Vec<String>)| {
+            pages.sort();
+            TakenOver { from, pages }
+        };
+        self.0.into_iter().map(sorted).collect()
+    }
+}
+
+/// What is known of a stored page without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) hash: String,
+    pub(crate) origin: Option<Origin>,
+}
+
+impl Head {
+    /// Whether it says what no file says: a caller wrote it, or changed it in the store alone. Pages of the folder that
+    /// is indexed do not count: indexing makes them what the folder says anyway.
+    pub(crate) fn is_in_store_alone(&self, indexed: Option<&WholeFolder>) -> bool {
+        match &self.origin {
+            None => true,
+            Some(origin) => {
+                is_in_store_alone(&self.hash) && indexed.is_none_or(|folder| folder.root != origin.root)
+            }
+        }
+    }
 }
 
 /// A page to be stored in the place of another, together with the change of its file.
@@ -87,8 +188,15 @@ pub(crate) trait Engine: Send + Sync {
     /// The page that an id or a title names.
     async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault>;
 
-    /// Every id with its title.
-    async fn titles(&self) -> Result<Vec<(String, String)>, Fault>;
+    /// Every page, by id.
+    async fn heads(&self) -> Result<Vec<Head>, Fault>;
+
+    /// The ids of the pages with this title (compared as titles are), sorted.
+    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault>;
+
+    /// The domains that pages have, as they are [compared](crate::wiki::ids::domain_key), sorted; of `asked` only, where
+    /// those are given in that form.
+    async fn domains(&self, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault>;
 
     /// Pages one link away.
     async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault>;

@@ -4,8 +4,9 @@
 mod copy;
 mod index;
 mod patch;
+mod write;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -13,8 +14,8 @@ use gatehouse_core::{
     ports::{
         Clock, Embedder, Knowledge,
         knowledge::{
-            Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, PatchReport, Progress,
-            SearchResult, Statistics,
+            Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, Page, PatchReport,
+            Progress, SearchResult, Statistics, UnknownDomain,
         },
     },
 };
@@ -24,10 +25,17 @@ use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
 #[cfg(feature = "weaviate-neo4j")]
 use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
-    engine::{Batch, Engine, Health},
+    engine::{Engine, Health},
     sqlite::knowledge::SqliteEngine,
-    wiki::{WikiRoots, nearest::nearest, record::Record, stamp, validate},
+    wiki::{
+        WikiRoots, ids,
+        nearest::{nearest, nearest_domains},
+        stamp,
+    },
 };
+
+/// Unknown domains of a search that are told; each is compared with all that there are.
+const UNKNOWN_TOLD: usize = 5;
 
 /// Where the knowledge graph is, and what may be touched for it.
 #[derive(Debug, Clone)]
@@ -106,7 +114,7 @@ impl WikiKnowledge {
     /// # Errors
     /// `unavailable`, naming the engine, its address and the cause.
     pub async fn ids(&self) -> Result<Vec<String>, Fault> {
-        Ok(self.engine.titles().await?.into_iter().map(|(id, _)| id).collect())
+        Ok(self.engine.heads().await?.into_iter().map(|page| page.id).collect())
     }
 
     /// Waits until every stored page has its vector, for processes that end when their work is done. False where
@@ -118,19 +126,52 @@ impl WikiKnowledge {
     fn now(&self) -> String {
         stamp(self.clock.now_ms())
     }
+
+    /// The other pages with the title by which a page was found; none where an id found it.
+    async fn namesakes(&self, asked: &str, page: &Page) -> Result<Vec<String>, Fault> {
+        if ids::key(asked) != ids::key(&page.title) || ids::names(asked, &page.id) {
+            return Ok(Vec::new());
+        }
+        let mut titled = self.engine.titled(asked).await?;
+        titled.retain(|id| *id != page.id);
+        Ok(titled)
+    }
+
+    /// Those of the domains that no page has.
+    async fn unknown_domains(&self, asked: &[String]) -> Result<Vec<UnknownDomain>, Fault> {
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys: Vec<String> = asked.iter().map(|domain| ids::domain_key(domain)).collect();
+        let known: HashSet<String> = self.engine.domains(Some(keys)).await?.into_iter().collect();
+        let unknown = asked.iter().filter(|domain| !known.contains(&ids::domain_key(domain)));
+        let unknown: Vec<&String> = unknown.take(UNKNOWN_TOLD).collect();
+        if unknown.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all = self.engine.domains(None).await?;
+        let told = |domain: &String| UnknownDomain {
+            domain: domain.clone(),
+            nearest: nearest_domains(domain, &all),
+        };
+        Ok(unknown.into_iter().map(told).collect())
+    }
 }
 
 #[async_trait]
 impl Knowledge for WikiKnowledge {
     async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
-        self.engine.search(query, filters, limit.max(1)).await
+        let unknown_domains = self.unknown_domains(&filters.domains).await?;
+        let result = self.engine.search(query, filters, limit.max(1)).await?;
+        Ok(SearchResult { unknown_domains, ..result })
     }
 
     async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault> {
         if let Some(page) = self.engine.page(id_or_title).await? {
-            return Ok(Lookup::Found { page: Box::new(page), namesakes: Vec::new() });
+            let namesakes = self.namesakes(id_or_title, &page).await?;
+            return Ok(Lookup::Found { page: Box::new(page), namesakes });
         }
-        Ok(Lookup::Missing(nearest(id_or_title, &self.engine.titles().await?)))
+        Ok(Lookup::Missing(nearest(id_or_title, &self.engine.heads().await?)))
     }
 
     async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
@@ -138,10 +179,7 @@ impl Knowledge for WikiKnowledge {
     }
 
     async fn upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
-        let now = self.now();
-        let checked = drafts.into_iter().map(validate::draft).collect::<Result<Vec<_>, _>>()?;
-        let records = checked.into_iter().map(|draft| Record::from_draft(draft, now.clone())).collect();
-        self.engine.sync(Batch { records, ..Batch::default() }).await
+        self.write_pages(drafts).await
     }
 
     async fn patch(

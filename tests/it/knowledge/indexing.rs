@@ -26,7 +26,7 @@ fn indexing_twice_changes_nothing() {
 }
 
 #[test]
-fn a_page_can_be_written_without_a_file() {
+fn a_page_can_be_written_and_gets_a_file() {
     let place = editable();
     let mut client = Client::start(&place, "merger");
     let page = json!({"page_title": "Fresh Idea", "page_type": "Principle", "overview": "Quite new.",
@@ -36,11 +36,13 @@ fn a_page_can_be_written_without_a_file() {
     assert!(
         client.text("get_wiki_page", json!({"page_title": "Principle/Fresh_Idea"})).contains("Quite new.")
     );
+    let file = fs::read_to_string(place.path("wiki/principles/Fresh_Idea.md")).expect("the page's file");
+    assert!(file.starts_with("# Principle: Fresh Idea") && file.contains("[[domain::Testing]]"), "{file}");
 }
 
 #[test]
 fn the_index_file_selects_the_wiki() {
-    let place = Place::shipped();
+    let place = Place::structured();
     let (wiki, index) = (place.sample_wiki(), place.path("my.index"));
     let saved = place.run(&[
         "kg",
@@ -68,7 +70,7 @@ fn the_index_file_selects_the_wiki() {
 
 #[test]
 fn kill_during_indexing_leaves_a_database_that_indexes_on() {
-    let place = Place::shipped();
+    let place = Place::structured();
     let wiki = place.sample_wiki();
     // Enough pages that the kill falls into the work.
     let seed = pages(&wiki);
@@ -102,7 +104,7 @@ fn kill_during_indexing_leaves_a_database_that_indexes_on() {
 
 #[test]
 fn a_read_only_or_broken_store_says_so_and_leaves_other_tools_alone() {
-    let place = Place::shipped();
+    let place = Place::structured();
     fs::create_dir_all(place.path("state")).expect("state");
     place
         .write("state/knowledge.db", "this is no database, but it is long enough to be looked at".repeat(40));
@@ -127,7 +129,7 @@ fn the_real_pages_index_whole() {
         eprintln!("SKIPPED: {} is not here; it holds 99 real pages", wiki.display());
         return;
     }
-    let place = Place::shipped();
+    let place = Place::structured();
     let folder = wiki.display().to_string();
     let first = place.run(&["kg", "index", &folder, "--json"]).json();
     assert_eq!(

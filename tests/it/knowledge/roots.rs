@@ -33,7 +33,7 @@ fn nothing_outside_the_allowed_folders_is_touched() {
 
 #[test]
 fn a_file_outside_the_allowed_folders_is_kept_and_the_reply_says_so() {
-    let place = Place::shipped();
+    let place = Place::structured();
     let wiki = place.sample_wiki();
     place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
     let before = pages(&wiki);

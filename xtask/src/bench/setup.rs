@@ -100,15 +100,20 @@ impl Bench {
         for folder in [&gates, &wiki] {
             fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         }
-        let gate = self.root.join("gates/kg.wasm");
-        fs::copy(&gate, gates.join("kg.wasm")).with_context(|| format!("cannot copy {}", gate.display()))?;
+        for gate in ["kg", "idea", "code"] {
+            let file = self.root.join(format!("gates/{gate}.wasm"));
+            fs::copy(&file, gates.join(format!("{gate}.wasm")))
+                .with_context(|| format!("cannot copy {}", file.display()))?;
+        }
         let (gates, roots) = (serde_json::to_string(&gates)?, serde_json::to_string(&wiki)?);
         let presets = format!(
             "[host]\ngates = [{gates}]\ndefault_preset = \"bench\"\n\n[knowledge]\nwiki_roots = [{roots}]\n\n\
-             [gates.kg]\ngrants = [\"knowledge\"]\n\n[presets.bench]\nstructured = true\ngates.kg = {{}}\n"
+             [gates.kg]\ngrants = [\"knowledge\"]\n\n[gates.idea]\ngrants = [\"knowledge:read\"]\n\n\
+             [gates.code]\ngrants = [\"knowledge:read\"]\n\n\
+             [presets.bench]\nstructured = true\ngates.kg = {{}}\ngates.idea = {{}}\ngates.code = {{}}\n"
         );
         fs::write(folder.join("presets.toml"), presets)?;
-        let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 5 };
+        let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 7 };
         Ok(Knowledge { gateway, wiki })
     }
 

@@ -1,5 +1,7 @@
 //! How pages are linked: what a page declares, and what is seen from either end.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
 /// A link as a page declares it.
@@ -38,4 +40,63 @@ pub struct Neighbour {
     pub id: String,
     /// Title of the other page.
     pub title: String,
+}
+
+impl Neighbour {
+    /// The neighbours of a page, sorted, each pair of pages once for what their edge means: an edge and its inverse say
+    /// one thing, and so do two pages that name each other as related. What starts at the page that was asked for is
+    /// kept.
+    pub fn each_once(found: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        let mut once: BTreeMap<(String, &'static str, bool), Self> = BTreeMap::new();
+        let mut others = BTreeSet::new();
+        for near in found {
+            let meaning = match (near.edge.as_str(), near.outgoing) {
+                ("implements", outgoing) => ("implemented_by", !outgoing),
+                ("implemented_by", outgoing) => ("implemented_by", outgoing),
+                ("related", _) => ("related", true),
+                _ => {
+                    others.insert(near);
+                    continue;
+                }
+            };
+            let kept = once.entry((near.id.clone(), meaning.0, meaning.1)).or_insert_with(|| near.clone());
+            if near.outgoing && !kept.outgoing {
+                *kept = near;
+            }
+        }
+        others.extend(once.into_values());
+        others.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(edge: &str, outgoing: bool, id: &str) -> Neighbour {
+        Neighbour { edge: edge.into(), outgoing, id: id.into(), title: String::new() }
+    }
+
+    #[test]
+    fn an_edge_and_its_inverse_are_one() {
+        let both = vec![
+            near("implements", false, "Implementation/A"),
+            near("implemented_by", true, "Implementation/A"),
+            near("related", false, "Principle/B"),
+            near("related", true, "Principle/B"),
+            near("related", false, "Principle/C"),
+            near("step", false, "Workflow/W"),
+            near("step", false, "Workflow/W"),
+            near("implemented_by", false, "Implementation/A"),
+        ];
+        let kept = [
+            near("implemented_by", false, "Implementation/A"),
+            near("implemented_by", true, "Implementation/A"),
+            near("related", false, "Principle/C"),
+            near("related", true, "Principle/B"),
+            near("step", false, "Workflow/W"),
+        ];
+        assert_eq!(Neighbour::each_once(both.clone()), kept);
+        assert_eq!(Neighbour::each_once(both.into_iter().rev()), kept);
+    }
 }

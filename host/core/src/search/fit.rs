@@ -71,11 +71,20 @@ impl Judge {
     }
 }
 
+/// What the words count beside the cosine. With the two bounds below, of 60 questions about something else (30 asked of
+/// two wikis each) 57 have a best hit that fits nothing; of 104 that the wikis answer 6 do, and 72 have a good one.
+const WORDS: f32 = 0.3;
+
+/// From here on a page is about what was asked.
+const GOOD: f32 = 0.5;
+
+/// From here on it shares something with the question.
+const WEAK: f32 = 0.4;
+
 fn by_both(held: f32, cosine: f32) -> Fit {
-    // One makes up for the other: all words and some nearness, or much nearness and some words.
-    match 0.5 * held + cosine {
-        sum if sum >= 0.7 => Fit::Good,
-        sum if sum >= 0.45 => Fit::Weak,
+    match WORDS * held + cosine {
+        sum if sum >= GOOD => Fit::Good,
+        sum if sum >= WEAK => Fit::Weak,
         _ => Fit::Nothing,
     }
 }
@@ -112,5 +121,57 @@ impl Stem {
             // A plural is the same word.
             ends(before) && (ends(after.clone().next()) || (after.next() == Some('s') && ends(after.next())))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::PageType;
+
+    fn page(title: &str, content: &str) -> Page {
+        Page {
+            id: format!("Principle/{title}"),
+            title: title.into(),
+            page_type: PageType::Principle,
+            overview: String::new(),
+            content: content.into(),
+            domains: vec!["Reliability".into()],
+            sources: vec![],
+            last_updated: None,
+            neighbours: vec![],
+        }
+    }
+
+    #[test]
+    fn words_and_nearness_make_up_for_each_other() {
+        let page = page("Retries", "A call is repeated after a pause; CircuitBreakers stop that.");
+        for (question, cosine, fit) in [
+            ("repeating calls after pauses", Some(0.3), Fit::Good),
+            ("nothing of it", Some(0.55), Fit::Good),
+            ("repeat the moon landing", Some(0.35), Fit::Weak),
+            ("red wine in a carpet", Some(0.2), Fit::Nothing),
+            ("breaker reliability", None, Fit::Good),
+            ("breakers in the old town of London", None, Fit::Nothing),
+            ("", None, Fit::Nothing),
+        ] {
+            assert_eq!(Judge::of(question).fit(Named::No, cosine, &page), fit, "{question}");
+        }
+        assert_eq!(Judge::of("retries").fit(Named::Exact, Some(0.0), &page), Fit::Names);
+    }
+
+    #[test]
+    fn short_words_are_whole_words() {
+        let page = page("x", "Catalogs of SQL.");
+        assert_eq!(Judge::of("cat").held(&page), 0.0);
+        assert_eq!(Judge::of("sql").held(&page), 1.0);
+        assert_eq!(Judge::of("catalogue").held(&page), 1.0);
+        assert_eq!(Judge::of("模型").held(&page), 0.0);
+    }
+
+    #[test]
+    fn without_any_word_in_any_page_a_page_has_to_be_nearer() {
+        assert!(near_enough(0.2, true) && !near_enough(0.19, true));
+        assert!(near_enough(0.35, false) && !near_enough(0.34, false));
     }
 }

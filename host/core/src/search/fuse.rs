@@ -150,6 +150,18 @@ mod tests {
     }
 
     #[test]
+    fn what_holds_no_word_answers_only_where_it_is_near() {
+        let kept = |candidates| -> Vec<String> { answering(candidates).into_iter().map(|c| c.key).collect() };
+        let mut named = scored("named", 0.0, None);
+        named.name = Named::Prefix;
+        let near =
+            [named, scored("near", 0.0, Some(0.3)), scored("far", 0.0, Some(0.1)), scored("none", 0.0, None)];
+        assert_eq!(kept(near.to_vec()), ["named"]);
+        let word = [scored("word", 1.0, Some(-0.5))];
+        assert_eq!(kept([near.to_vec(), word.to_vec()].concat()), ["named", "near", "word"]);
+    }
+
+    #[test]
     fn values_that_are_no_numbers_count_as_none() {
         let placed = order(vec![
             scored("a", f64::NAN, Some(f32::NAN)),

@@ -10,7 +10,7 @@ use gatehouse_core::{
     Fault,
     ports::{
         Knowledge,
-        knowledge::{Changes, Filters, IndexOptions, Lookup, Page, PageType},
+        knowledge::{Changes, Filters, Fit, IndexOptions, Lookup, Page, PageType},
     },
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
@@ -174,6 +174,16 @@ async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failur
     for link in &report.unresolved_links {
         out::line(format!("unresolved: {} {} -> {}", link.page, link.edge, link.target));
     }
+    for edge in &report.unknown_edges {
+        out::line(format!(
+            "unknown edge kept as related: {} ({}, first in {})",
+            edge.edge, edge.links, edge.page
+        ));
+    }
+    for taken in &report.taken_over {
+        let from = taken.from.as_deref().unwrap_or("no file");
+        out::line(format!("taken over from {from}: {}", taken.pages.join(", ")));
+    }
     for skipped in &report.skipped {
         out::line(format!("skipped: {skipped}"));
     }
@@ -192,6 +202,13 @@ async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Fail
     if arguments.json {
         out::json(&result);
         return Ok(());
+    }
+    for unknown in &result.unknown_domains {
+        let nearest = unknown.nearest.join(", ");
+        out::line(format!("No page has the domain '{}'. Nearest: {nearest}.", unknown.domain));
+    }
+    if result.hits.first().is_some_and(|hit| hit.fit == Fit::Nothing) {
+        out::line("Nothing fits; these come nearest:");
     }
     if result.hits.is_empty() {
         out::line(format!("Nothing found for \"{}\".", arguments.query));

@@ -4,7 +4,10 @@
 use gatehouse_core::{outcome::Fault, ports::knowledge::IndexReport};
 
 use super::WikiKnowledge;
-use crate::{engine::Batch, wiki::record::Record};
+use crate::{
+    engine::{Batch, Clear, Head},
+    wiki::record::Record,
+};
 
 impl WikiKnowledge {
     /// Copies every page to another graph. With `replace` what is there goes first. All or nothing: where it
@@ -31,9 +34,10 @@ impl WikiKnowledge {
             return Err(Fault::invalid(format!("the engine '{name}' holds {held} pages already"))
                 .hint("Nothing was changed. With --replace they are removed first."));
         }
+        let clear = if replace { Clear::All } else { Clear::No };
         let records = self.records(step).await?;
         let pages = records.len();
-        let report = to.sync(Batch { records, folder: None, clear: replace }).await?;
+        let report = to.sync(Batch { records, folder: None, clear }).await?;
         if report.added as usize != pages {
             let name = to.name();
             let fault = Fault::internal(format!(
@@ -47,11 +51,11 @@ impl WikiKnowledge {
 
     /// Every page, whole.
     async fn records(&self, step: &(dyn Fn(u64, u64) + Send + Sync)) -> Result<Vec<Record>, Fault> {
-        let titles = self.engine.titles().await?;
-        let all = titles.len() as u64;
-        let mut records = Vec::with_capacity(titles.len());
+        let heads = self.engine.heads().await?;
+        let all = heads.len() as u64;
+        let mut records = Vec::with_capacity(heads.len());
         step(0, all);
-        for (done, (id, _)) in (1..).zip(titles) {
+        for (done, Head { id, .. }) in (1..).zip(heads) {
             let Some(record) = self.engine.record(&id).await? else {
                 return Err(Fault::unavailable(format!("page '{id}' was removed while the graph was read"))
                     .hint("Nothing was copied. Copy again while nothing else writes to the source."));

@@ -11,11 +11,13 @@ use tokio::sync::mpsc;
 
 use super::WikiKnowledge;
 use crate::{
-    engine::{Batch, WholeFolder},
+    engine::{Batch, Clear, WholeFolder, would_lose},
     wiki::{
         IndexFile, WikiRoots,
         folder::{self, Folder},
-        index_file, rfc3339,
+        index_file,
+        record::Origin,
+        rfc3339,
     },
 };
 
@@ -32,18 +34,45 @@ impl WikiKnowledge {
         })?;
         let persist = options.persist_path;
         let (root, save_to, folder) = read(self.roots.clone(), root, persist, progress).await?;
-        let Folder { records, unreadable, skipped } = folder;
+        let clear = match (options.clear_existing, options.accept_loss) {
+            (false, _) => Clear::No,
+            (true, true) => Clear::All,
+            (true, false) => {
+                self.nothing_has_vanished(&root).await?;
+                Clear::Filed
+            }
+        };
+        let Folder { records, unreadable, skipped, unknown_edges, seen } = folder;
         let pages = records.len() as u64;
         let root_name = folder::root_name(&root)?;
-        let whole = WholeFolder { root: root_name.clone(), unreadable };
-        let batch = Batch { records, folder: Some(whole), clear: options.clear_existing };
+        let whole = WholeFolder { root: root_name.clone(), unreadable, seen };
+        let batch = Batch { records, folder: Some(whole), clear };
         let report = self.engine.sync(batch).await?;
         if let Some(path) = save_to {
             let created_at = rfc3339(self.clock.now_ms());
             let file = IndexFile::new(created_at, root_name, self.engine.name(), self.engine.refs(), pages);
             blocking(move || file.write(&path)).await?;
         }
-        Ok(IndexReport { skipped, ..report })
+        Ok(IndexReport { skipped, unknown_edges: unknown_edges.told(), ..report })
+    }
+
+    /// Refuses where stored pages of other folders came from files that are no longer there; with them it names those
+    /// that the engine looks for again inside its transaction, which never had one.
+    async fn nothing_has_vanished(&self, indexed: &Path) -> Result<(), Fault> {
+        let heads = self.engine.heads().await?;
+        let indexed = indexed.to_owned();
+        let vanished = blocking(move || {
+            let is_gone =
+                |origin: &Origin| !Path::new(&origin.root).join(&origin.file).try_exists().unwrap_or(false);
+            let lost = heads.into_iter().filter(|page| match &page.origin {
+                Some(origin) if Path::new(&origin.root) == indexed => false,
+                Some(origin) => page.is_in_store_alone(None) || is_gone(origin),
+                None => true,
+            });
+            Ok(lost.map(|page| page.id).collect::<Vec<_>>())
+        });
+        let vanished = vanished.await?;
+        if vanished.is_empty() { Ok(()) } else { Err(would_lose(&vanished)) }
     }
 }
 

@@ -15,12 +15,14 @@ use super::{WikiKnowledge, index::blocking};
 use crate::{
     engine::Replacement,
     wiki::{
-        WikiRoots, edit,
+        WikiRoots,
+        edges::UnknownEdges,
+        edit,
         file::{FileSwap, changed_meanwhile},
-        folder::{self, Unread},
-        ids,
+        folder, ids,
         nearest::nearest,
         record::{Origin, Record, file_hash},
+        text::{self, Unread},
         validate,
     },
 };
@@ -30,6 +32,8 @@ struct Prepared {
     after: Record,
     file: Option<FileSwap>,
     changed: Vec<&'static str>,
+    /// The unknown edges of the page, as far as it was read anew.
+    unknown: Vec<String>,
 }
 
 impl WikiKnowledge {
@@ -44,7 +48,7 @@ impl WikiKnowledge {
         let id = ids::join(page_type, name);
         let changes = validate::changes(changes)?;
         let Some(before) = self.engine.record(&id).await? else {
-            let near = nearest(&id, &self.engine.titles().await?);
+            let near = nearest(&id, &self.engine.heads().await?);
             return Err(Fault::not_found(format!("Page not found: '{id}'")).hint(match near.as_slice() {
                 [] => "Nothing is indexed yet: kg_index reads a wiki folder.".to_owned(),
                 _ => format!("Nearest titles: {}.", near.join(", ")),
@@ -53,7 +57,9 @@ impl WikiKnowledge {
         let date = stamp.then(|| self.now());
         let (roots, old) = (self.roots.clone(), before.clone());
         let prepared = blocking(move || prepare(&roots, wiki_dir.as_deref(), &old, &changes, date)).await?;
-        let Prepared { after, file, changed } = prepared;
+        let Prepared { after, file, changed, unknown } = prepared;
+        let mut unknown_edges = UnknownEdges::default();
+        unknown_edges.note(&after.id, &unknown);
         let mut report = PatchReport {
             id: after.id.clone(),
             changed: changed.iter().map(|field| (*field).to_owned()).collect(),
@@ -61,7 +67,7 @@ impl WikiKnowledge {
             kept_file: kept_file(&before, &after, file.is_some()),
             last_updated: after.last_updated.clone(),
             unresolved_links: Vec::new(),
-            unknown_edges: Vec::new(),
+            unknown_edges: unknown_edges.told(),
         };
         // Nothing to change is stored all the same: it finds the links that point nowhere, and a page that
         // was removed meanwhile.
@@ -129,7 +135,7 @@ fn in_file(
     date: Option<&str>,
 ) -> Result<Prepared, Fault> {
     let root = Path::new(&origin.root);
-    let text = folder::read_text(root, path).map_err(|unread| match unread {
+    let text = text::read_text(root, path).map_err(|unread| match unread {
         Unread::Outside => Fault::denied(format!("'{}' leads out of its wiki folder", path.display()))
             .hint("Replace the link by the file itself."),
         Unread::Because(reason) => Fault::invalid(format!("wiki file '{}' {reason}", path.display()))
@@ -139,41 +145,47 @@ fn in_file(
     let file = file.ok_or_else(|| changed_meanwhile(path))?;
     let edited = edit::apply(&text, changes, date)?;
     if edited.changed.is_empty() {
-        return Ok(Prepared { after: page.clone(), file: None, changed: edited.changed });
+        return Ok(Prepared {
+            after: page.clone(),
+            file: None,
+            changed: edited.changed,
+            unknown: Vec::new(),
+        });
     }
-    if edited.text.len() as u64 > folder::MAX_FILE_BYTES {
+    if edited.text.len() as u64 > text::MAX_FILE_BYTES {
         return Err(Fault::invalid(format!("page '{}' would be larger than a wiki file may be", page.id))
             .hint("Split the page and link its parts with 'related'."));
     }
-    let after = Record::from_file(&origin.root, &file, &edited.text);
+    let (after, unknown) = Record::from_file(&origin.root, &file, &edited.text);
     let swap = FileSwap { path: path.to_owned(), before: text.into_bytes(), after: edited.text.into_bytes() };
-    Ok(Prepared { after, file: Some(swap), changed: edited.changed })
+    Ok(Prepared { after, file: Some(swap), changed: edited.changed, unknown })
 }
 
+/// New content is read as that of a file: what it says of overview, domains, sources and links counts.
 fn in_store(page: &Record, changes: &Changes, date: Option<String>) -> Prepared {
-    fn set<T: PartialEq + Clone>(
-        field: &mut T,
-        new: &Option<T>,
-        name: &'static str,
-        changed: &mut Vec<&'static str>,
-    ) {
-        if let Some(new) = new
-            && new != field
-        {
-            field.clone_from(new);
+    let before = page.parsed();
+    let new_content = changes.content.as_ref().filter(|content| **content != page.content);
+    let said = new_content.map(|content| page.with_content(content));
+    let unknown = said.as_ref().map(|said| said.unknown_edges.clone()).unwrap_or_default();
+    let content = said.as_ref().map_or_else(|| page.content.clone(), |said| said.content.clone());
+    let target = edit::Target::of(changes, &before, said);
+    let mut after = page.clone();
+    let mut changed = Vec::new();
+    fn set<T: PartialEq>(field: &mut T, new: T, name: &'static str, changed: &mut Vec<&'static str>) {
+        if *field != new {
+            *field = new;
             changed.push(name);
         }
     }
-    let (mut after, mut changed) = (page.clone(), Vec::new());
-    set(&mut after.overview, &changes.overview, "overview", &mut changed);
-    set(&mut after.content, &changes.content, "content", &mut changed);
-    set(&mut after.domains, &changes.domains, "domains", &mut changed);
-    set(&mut after.sources, &changes.sources, "sources", &mut changed);
-    set(&mut after.links, &changes.links, "links", &mut changed);
+    set(&mut after.overview, target.overview, "overview", &mut changed);
+    set(&mut after.content, content, "content", &mut changed);
+    set(&mut after.domains, target.domains, "domains", &mut changed);
+    set(&mut after.sources, target.sources, "sources", &mut changed);
+    set(&mut after.links, target.links, "links", &mut changed);
     if changed.is_empty() {
-        return Prepared { after, file: None, changed };
+        return Prepared { after, file: None, changed, unknown };
     }
-    after.last_updated = date.or(after.last_updated);
+    after.last_updated = date.or(target.last_updated);
     // A hash of fields is never that of a file: the next indexing sees that page and file differ.
-    Prepared { after: after.with_field_hash(), file: None, changed }
+    Prepared { after: after.with_field_hash(), file: None, changed, unknown }
 }

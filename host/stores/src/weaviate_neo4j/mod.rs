@@ -40,7 +40,7 @@ use self::{
     weaviate::Weaviate,
 };
 use crate::{
-    engine::{Batch, EmbeddingHealth, Engine, Health, Replacement},
+    engine::{Batch, EmbeddingHealth, Engine, Head, Health, Replacement},
     wiki::record::Record,
 };
 
@@ -169,8 +169,17 @@ impl Engine for WeaviateNeo4jEngine {
         self.neo4j.named(id_or_title).await
     }
 
-    async fn titles(&self) -> Result<Vec<(String, String)>, Fault> {
-        self.neo4j.titles().await
+    async fn heads(&self) -> Result<Vec<Head>, Fault> {
+        self.neo4j.heads().await
+    }
+
+    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
+        self.neo4j.titled(title).await
+    }
+
+    async fn domains(&self, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
+        self.neo4j.checked().await?;
+        self.neo4j.domains(asked).await
     }
 
     async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {

@@ -152,7 +152,7 @@ impl Search<'_> {
     async fn narrowed(&self, filters: &Filters) -> Result<Option<Where>, Fault> {
         let mut narrowed = Where { types: filters.page_types.clone(), ..Where::default() };
         if !filters.domains.is_empty() {
-            narrowed.domains = self.neo4j.known_domains(&filters.domains).await?;
+            narrowed.domains = self.neo4j.domains(Some(filters.domains.clone())).await?;
             if narrowed.domains.is_empty() {
                 return Ok(None);
             }

@@ -9,6 +9,8 @@ use std::{
 
 use gatehouse_core::outcome::Fault;
 
+use super::roots::WikiRoots;
+
 /// Writes a file atomically. An existing file keeps its permissions.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -30,6 +32,40 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     fs::File::open(folder)?.sync_all()?;
     Ok(())
+}
+
+/// Makes a file that is not there yet, and its folder where that is missing.
+///
+/// # Errors
+/// `denied` where its folder leads out of what may be touched; `invalid-arguments` where a file is there already;
+/// `unavailable` where it cannot be made.
+pub(crate) fn create(roots: &WikiRoots, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    let cannot = |error: io::Error| {
+        Fault::unavailable(format!("wiki file '{}' cannot be made: {error}", path.display()))
+            .hint("Check the folder's permissions and the free space; nothing was changed.")
+    };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(cannot)?;
+    // The folder may be a link.
+    roots.resolve(folder)?;
+    let mut temporary = tempfile::Builder::new().prefix(".gatehouse-").tempfile_in(folder).map_err(cannot)?;
+    temporary.write_all(bytes).map_err(cannot)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        temporary.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(cannot)?;
+    }
+    temporary.as_file().sync_all().map_err(cannot)?;
+    match temporary.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Fault::invalid(format!("wiki file '{}' is there already and is not indexed", path.display()))
+                .hint(
+                    "Index its folder with kg_index, then change the page with kg_edit; nothing was changed.",
+                ))
+        }
+        Err(error) => Err(cannot(error.error)),
+    }
 }
 
 /// A change of one file that can be taken back.

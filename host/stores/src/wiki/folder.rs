@@ -3,18 +3,16 @@
 //! Refuses files that are too large, are not text, or lie outside the folder behind a symbolic link;
 //! each is left out with a reason, and the rest is read.
 
-use std::{
-    fs,
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::{collections::HashMap, fs, path::Path};
 
 use gatehouse_core::{outcome::Fault, ports::knowledge::PageType};
 
-use super::record::Record;
-
-/// Larger files are left out.
-pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+use super::{
+    edges::UnknownEdges,
+    record::Record,
+    seen::Seen,
+    text::{Unread, read_text},
+};
 
 /// A file that should hold a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,24 +34,54 @@ pub(crate) struct Folder {
     pub(crate) unreadable: Vec<String>,
     /// Every file left out, with the reason.
     pub(crate) skipped: Vec<String>,
+    /// The unknown edges of its pages; of those only that were read, where some were known.
+    pub(crate) unknown_edges: UnknownEdges,
+    /// How the files of the pages were when they were read, by their path in the folder.
+    pub(crate) seen: HashMap<String, Seen>,
 }
 
 /// Reads every page of a folder. `root` is canonical; `progress` hears (files done, files in all).
 pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Folder, Fault> {
+    read_again(root, Vec::new(), HashMap::new(), progress)
+}
+
+/// The same where some pages were read before: a file that is as it was then is not read again.
+pub(crate) fn read_again(
+    root: &Path,
+    known: Vec<Record>,
+    mut seen: HashMap<String, Seen>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Folder, Fault> {
     let files = list(root)?;
     let root_name = root_name(root)?;
+    let by_file = |record: Record| Some((record.origin.as_ref()?.file.clone(), record));
+    let mut known: HashMap<String, Record> = known.into_iter().filter_map(by_file).collect();
     let mut folder = Folder::default();
-    let mut seen = std::collections::HashMap::new();
+    let mut first: HashMap<String, String> = HashMap::new();
     let total = files.len() as u64;
     progress(0, total);
     for (done, file) in (1..).zip(&files) {
-        match read_text(root, &root.join(&file.relative)) {
-            Ok(text) => {
-                let record = Record::from_file(&root_name, file, &text);
-                if let Some(first) = seen.insert(record.key(), file.relative.clone()) {
+        let path = root.join(&file.relative);
+        let before = known.remove(&file.relative).zip(seen.remove(&file.relative));
+        let page = match before.filter(|(_, seen)| seen.is_still(&path)) {
+            Some((record, seen)) => Ok((record, Some(seen), Vec::new())),
+            None => {
+                // Looked at before it is read: what changes while it is read is read again.
+                let seen = Seen::of(&path);
+                read_text(root, &path).map(|text| {
+                    let (record, unknown) = Record::from_file(&root_name, file, &text);
+                    (record, seen, unknown)
+                })
+            }
+        };
+        match page {
+            Ok((record, seen, unknown)) => {
+                if let Some(first) = first.get(&record.key()) {
                     folder.skipped.push(format!("{}: same page as {first}", file.relative));
-                    seen.insert(record.key(), first);
                 } else {
+                    first.insert(record.key(), file.relative.clone());
+                    folder.unknown_edges.note(&record.id, &unknown);
+                    folder.seen.extend(seen.map(|seen| (file.relative.clone(), seen)));
                     folder.records.push(record);
                 }
             }
@@ -142,46 +170,10 @@ fn names(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Why a file was not read.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
-    /// It lies outside the wiki folder.
-    Outside,
-    /// It lies inside, and this is wrong with it.
-    Because(String),
-}
-
-/// The text of a page's file.
-pub(crate) fn read_text(root: &Path, path: &Path) -> Result<String, Unread> {
-    let because = |error: std::io::Error| Unread::Because(format!("cannot be read: {error}"));
-    let real: PathBuf = path.canonicalize().map_err(because)?;
-    if !real.starts_with(root) {
-        return Err(Unread::Outside);
-    }
-    // Asked before it is opened: opening a named pipe would wait for a writer.
-    let about = fs::metadata(&real).map_err(because)?;
-    if !about.is_file() {
-        return Err(Unread::Because("not a file".into()));
-    }
-    let file = fs::File::open(&real).map_err(because)?;
-    let mut bytes = Vec::new();
-    // One byte more than allowed, so that a file that grows meanwhile is noticed too.
-    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(because)?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        let mib = MAX_FILE_BYTES / 1024 / 1024;
-        return Err(Unread::Because(format!("larger than {mib} MiB ({} bytes)", about.len())));
-    }
-    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(Unread::Because(format!("not text: a NUL at byte {at}")));
-    }
-    String::from_utf8(bytes)
-        .map_err(|error| Unread::Because(format!("not UTF-8 from byte {}", error.utf8_error().valid_up_to())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wiki::ids;
+    use crate::wiki::{ids, text::MAX_FILE_BYTES};
     use gatehouse_core::outcome::FaultKind;
 
     fn id_of(relative: &str) -> Option<String> {

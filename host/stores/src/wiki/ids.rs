@@ -33,6 +33,12 @@ pub(crate) fn split_loose(text: &str) -> Option<(PageType, &str)> {
     (!name.is_empty()).then_some((page_type, name))
 }
 
+/// Whether a text, as people write it, is this id.
+pub(crate) fn names(text: &str, id: &str) -> bool {
+    let whole = key(text) == key(id);
+    whole || split_loose(text).is_some_and(|(kind, name)| key(&join(kind, name)) == key(id))
+}
+
 /// Splits the id of a page that is to be changed; anything that could be a path is refused.
 pub(crate) fn split_strict(id: &str) -> Result<(PageType, &str), Fault> {
     let refuse = |why: &str| {
@@ -54,16 +60,6 @@ pub(crate) fn split_strict(id: &str) -> Result<(PageType, &str), Fault> {
         return Err(refuse("its name is longer than 200 characters"));
     }
     Ok((page_type, name))
-}
-
-/// The edge a declared one is kept as, and whether it is turned round: `used_by` and `required_by` say
-/// from the far end what `uses_heuristic` and `requires_env` say from the near one.
-pub(crate) fn kept_edge(declared: &str) -> (&str, bool) {
-    match declared {
-        "used_by" => ("uses_heuristic", true),
-        "required_by" => ("requires_env", true),
-        other => (other, false),
-    }
 }
 
 /// The links without repetitions, in a form in which two lists compare equal when they mean the same.

@@ -2,6 +2,7 @@
 //! all of it. Knows no database; touches only folders that [`WikiRoots`] lets it touch.
 
 mod dates;
+pub(crate) mod edges;
 pub(crate) mod edit;
 pub(crate) mod file;
 pub(crate) mod folder;
@@ -9,9 +10,12 @@ pub(crate) mod ids;
 pub(crate) mod index_file;
 mod layout;
 pub(crate) mod nearest;
+mod overview;
 pub(crate) mod parse;
 pub(crate) mod record;
 pub(crate) mod roots;
+pub(crate) mod seen;
+pub(crate) mod text;
 pub(crate) mod validate;
 mod verbatim;
 

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::ids;
+use crate::engine::Head;
 
 /// How many titles are offered.
 const OFFERED: usize = 3;
@@ -12,17 +13,27 @@ const COMPARED: usize = 120;
 
 /// The titles that come nearest, nearest first: those that are the same but for case or a missing prefix,
 /// then those that hold the text or are held by it, then by similarity of their spelling.
-pub(crate) fn nearest(asked: &str, pages: &[(String, String)]) -> Vec<String> {
+pub(crate) fn nearest(asked: &str, pages: &[Head]) -> Vec<String> {
+    let pages = pages.iter().map(|page| (page.id.as_str(), page.title.as_str()));
+    nearest_of(asked, pages)
+}
+
+/// The domains that come nearest in the same way.
+pub(crate) fn nearest_domains(asked: &str, domains: &[String]) -> Vec<String> {
+    nearest_of(asked, domains.iter().map(|domain| (domain.as_str(), domain.as_str())))
+}
+
+/// Pairs of id and title.
+fn nearest_of<'a>(asked: &str, pages: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let asked: String = fold(asked).chars().take(COMPARED).collect();
     let bare = asked.split_once(['/', ':']).map_or(asked.as_str(), |(_, name)| name.trim()).to_owned();
     let mut ranked: Vec<(u8, Reverse<u64>, &str, &str)> = pages
-        .iter()
         .map(|(id, title)| {
-            let names = [fold(title), fold(id.split_once('/').map_or(id.as_str(), |(_, stem)| stem))];
+            let names = [fold(title), fold(id.split_once('/').map_or(id, |(_, stem)| stem))];
             let class = names.iter().map(|name| class(&bare, name)).min().unwrap_or(2);
             let score = names.iter().map(|name| strsim::jaro_winkler(&bare, name)).fold(0.0, f64::max);
             // A similarity in millionths: floats have no order to sort by.
-            (class, Reverse((score * 1e6) as u64), title.as_str(), id.as_str())
+            (class, Reverse((score * 1e6) as u64), title, id)
         })
         .collect();
     ranked.sort_unstable();
@@ -53,7 +64,7 @@ fn fold(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn pages() -> Vec<(String, String)> {
+    fn pages() -> Vec<Head> {
         [
             "Principle/Org_Lib_Model_Loading",
             "Principle/Org_Lib_Model_Saving",
@@ -61,7 +72,12 @@ mod tests {
             "Heuristic/Org_Lib_Sample_Packing_Tip",
         ]
         .iter()
-        .map(|id| ((*id).to_owned(), id.split_once("Lib_").unwrap().1.to_owned()))
+        .map(|id| Head {
+            id: (*id).to_owned(),
+            title: id.split_once("Lib_").unwrap().1.to_owned(),
+            hash: String::new(),
+            origin: None,
+        })
         .collect()
     }
 

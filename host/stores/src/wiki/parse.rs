@@ -10,7 +10,14 @@ use gatehouse_core::ports::knowledge::{EDGES, Link, PageSource, PageType};
 use super::{
     ids,
     layout::{Layout, Tag},
+    overview::Overview,
 };
+
+/// Tags that say something else than a link, whatever their value looks like.
+const NO_EDGES: [&str; 4] = ["source", "domain", "last_updated", "github_url"];
+
+/// The edge under which links with an unknown one are kept.
+const RELATED: &str = "related";
 
 /// What a page says.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,8 +26,11 @@ pub struct ParsedPage {
     pub title: Option<String>,
     /// The type that the heading names.
     pub page_type: Option<PageType>,
-    /// The text under `== Overview ==` or `== Definition ==`; empty where there is none.
+    /// The text under `== Overview ==` or `== Definition ==`, else the first prose of the description, else of the
+    /// page; empty where there is none.
     pub overview: String,
+    /// Whether it stands under a heading of its own.
+    pub own_overview: bool,
     /// The text without heading and header table.
     pub content: String,
     /// Subjects, `_` shown as space, each once, in order.
@@ -29,8 +39,10 @@ pub struct ParsedPage {
     pub sources: Vec<PageSource>,
     /// The page's date, as it says it.
     pub last_updated: Option<String>,
-    /// Every link that is declared, in order, repetitions included.
+    /// Every link that is declared, in order, repetitions included; those with an unknown edge as `related`.
     pub links: Vec<Link>,
+    /// The unknown edges among them, as they are written.
+    pub unknown_edges: Vec<String>,
 }
 
 /// Reads a page.
@@ -41,7 +53,7 @@ pub fn parse(text: &str) -> ParsedPage {
 /// Reads a page whose parts are known.
 pub(crate) fn read(text: &str, layout: &Layout) -> ParsedPage {
     let (page_type, title) = layout.title.as_deref().map_or((None, None), split_heading);
-    let overview = layout.overview().map(|section| plain(&text[section.body.clone()])).unwrap_or_default();
+    let overview = Overview::of(text, layout);
     let before_table = layout.table.as_ref().map_or("", |table| &text[layout.heading_end..table.start]);
     let after_header = &text[layout.body_start()..];
     let content = match before_table.trim() {
@@ -51,7 +63,8 @@ pub(crate) fn read(text: &str, layout: &Layout) -> ParsedPage {
     ParsedPage {
         title,
         page_type,
-        overview,
+        overview: overview.text,
+        own_overview: overview.own,
         content,
         domains: distinct(
             layout.tags_named("domain").map(|tag| ids::key(&tag.value)).filter(|domain| !domain.is_empty()),
@@ -69,12 +82,18 @@ pub(crate) fn read(text: &str, layout: &Layout) -> ParsedPage {
             .map(|tag| tag.value.clone())
             .find(|value| !value.is_empty()),
         links: layout.tags.iter().filter_map(link).collect(),
+        unknown_edges: layout
+            .tags
+            .iter()
+            .filter(|tag| !is_edge(&tag.name) && link(tag).is_some())
+            .map(|tag| tag.name.clone())
+            .collect(),
     }
 }
 
 /// The link that a tag declares; none where the tag is something else.
 pub(crate) fn link(tag: &Tag) -> Option<Link> {
-    if !EDGES.contains(&tag.name.as_str()) {
+    if NO_EDGES.contains(&tag.name.as_str()) {
         return None;
     }
     // What stands behind a bar is what readers see instead of the target.
@@ -82,7 +101,12 @@ pub(crate) fn link(tag: &Tag) -> Option<Link> {
     let (kind, name) = target.split_once(':')?;
     let page_type: PageType = kind.trim().parse().ok()?;
     let name = name.trim();
-    (!name.is_empty()).then(|| Link { edge: tag.name.clone(), target: ids::join(page_type, name) })
+    let edge = if is_edge(&tag.name) { &tag.name } else { RELATED };
+    (!name.is_empty()).then(|| Link { edge: edge.to_owned(), target: ids::join(page_type, name) })
+}
+
+fn is_edge(name: &str) -> bool {
+    EDGES.contains(&name)
 }
 
 /// Text as a value: `\n` for line ends, no space around.
@@ -137,6 +161,17 @@ mod tests {
         assert_eq!(page.last_updated.as_deref(), Some("2026-01-09 12:00 GMT"));
         let targets: Vec<&str> = page.links.iter().map(|l| l.target.as_str()).collect();
         assert_eq!(targets, ["Implementation/A_b", "Implementation/A b"]);
+    }
+
+    #[test]
+    fn an_unknown_edge_is_a_related_page_and_told() {
+        let page = parse(
+            "# X\n[[inspired_by::Principle:A]] [[source::Workflow:B|t|u]] [[seen::http://x]] [[step::Principle:C]]",
+        );
+        let links: Vec<_> =
+            page.links.iter().map(|link| (link.edge.as_str(), link.target.as_str())).collect();
+        assert_eq!(links, [("related", "Principle/A"), ("step", "Principle/C")]);
+        assert_eq!(page.unknown_edges, ["inspired_by"]);
     }
 
     #[test]

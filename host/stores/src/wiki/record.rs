@@ -3,11 +3,23 @@
 use gatehouse_core::ports::knowledge::{Draft, Link, Neighbour, Page, PageSource, PageType};
 use sha2::{Digest, Sha256};
 
-use super::{folder::PageFile, ids, parse};
+use super::{
+    folder::PageFile,
+    ids,
+    parse::{self, ParsedPage},
+};
 
 /// Goes into every hash of a file: raise it when the parser reads pages differently, and the next
 /// indexing brings every stored page up to date.
-const PARSER: &str = "gatehouse wiki parser 1\n";
+const PARSER: &str = "gatehouse wiki parser 2\n";
+
+/// How the hash of a page begins that no file holds as it is stored.
+const FIELDS: &str = "fields:";
+
+/// Whether a stored page with this hash says what no file says: a caller wrote it or changed it in the store alone.
+pub(crate) fn is_in_store_alone(hash: &str) -> bool {
+    hash.starts_with(FIELDS)
+}
 
 /// The file that a page was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,10 +69,10 @@ impl Record {
         }
     }
 
-    /// The page that a file holds.
-    pub(crate) fn from_file(root: &str, file: &PageFile, text: &str) -> Self {
+    /// The page that a file holds, and the unknown edges that it declares.
+    pub(crate) fn from_file(root: &str, file: &PageFile, text: &str) -> (Self, Vec<String>) {
         let page = parse::parse(text);
-        Self {
+        let record = Self {
             id: ids::join(file.page_type, &file.stem),
             page_type: file.page_type,
             title: page.title.unwrap_or_else(|| ids::key(&file.stem)),
@@ -72,25 +84,64 @@ impl Record {
             last_updated: page.last_updated,
             hash: file_hash(text.as_bytes()),
             origin: Some(Origin { root: root.to_owned(), file: file.relative.clone() }),
-        }
+        };
+        (record, page.unknown_edges)
     }
 
-    /// The page that a caller wrote; `now` is its date.
-    pub(crate) fn from_draft(draft: Draft, now: String) -> Self {
-        Self {
-            id: ids::join(draft.page_type, &draft.title.replace(' ', "_")),
+    /// The page that a caller wrote, and the unknown edges in its content; `now` is its date. The content is read as
+    /// that of a file: what it says counts where the caller says nothing beside it.
+    pub(crate) fn from_draft(draft: Draft, now: String) -> (Self, Vec<String>) {
+        let page = Self {
+            id: draft_id(&draft),
             page_type: draft.page_type,
             title: draft.title,
             overview: draft.overview,
-            content: draft.content,
+            content: String::new(),
             domains: draft.domains,
             sources: draft.sources,
             links: draft.links,
             last_updated: Some(now),
             hash: String::new(),
             origin: None,
+        };
+        let said = page.with_content(&draft.content);
+        fn or<T>(list: Vec<T>, said: Vec<T>) -> Vec<T> {
+            if list.is_empty() { said } else { list }
         }
-        .with_field_hash()
+        let page = Self {
+            overview: if page.overview.is_empty() { said.overview } else { page.overview },
+            content: said.content,
+            domains: or(page.domains, said.domains),
+            sources: or(page.sources, said.sources),
+            links: or(page.links, said.links),
+            ..page
+        };
+        (page.with_field_hash(), said.unknown_edges)
+    }
+
+    /// What the page would say as a file with this content.
+    pub(crate) fn with_content(&self, content: &str) -> ParsedPage {
+        parse::parse(&format!("# {}: {}\n\n{content}\n", self.page_type, self.title))
+    }
+
+    /// The page as a file would say it.
+    pub(crate) fn parsed(&self) -> ParsedPage {
+        ParsedPage {
+            title: Some(self.title.clone()),
+            page_type: Some(self.page_type),
+            // An overview that the content says anyway follows the content.
+            own_overview: !self.overview.is_empty() && {
+                let said = self.with_content(&self.content);
+                said.own_overview || said.overview != self.overview
+            },
+            overview: self.overview.clone(),
+            content: self.content.clone(),
+            domains: self.domains.clone(),
+            sources: self.sources.clone(),
+            last_updated: self.last_updated.clone(),
+            links: self.links.clone(),
+            unknown_edges: Vec::new(),
+        }
     }
 
     /// The same with the hash of its fields. The date is not part of it: writing the same page on another
@@ -115,9 +166,14 @@ impl Record {
         for link in &self.links {
             [&link.edge, &link.target].into_iter().for_each(|text| part(text));
         }
-        self.hash = hex(&hasher.finalize());
+        self.hash = format!("{FIELDS}{}", hex(&hasher.finalize()));
         self
     }
+}
+
+/// The id that a draft gets.
+pub(crate) fn draft_id(draft: &Draft) -> String {
+    ids::join(draft.page_type, &draft.title.replace(' ', "_"))
 }
 
 /// The hash under which a file's page is stored.
@@ -147,9 +203,9 @@ mod tests {
 
     #[test]
     fn a_draft_gets_its_id_and_a_hash_that_its_date_does_not_change() {
-        let one = Record::from_draft(draft("a", &["x"]), "yesterday".into());
+        let one = Record::from_draft(draft("a", &["x"]), "yesterday".into()).0;
         assert_eq!(one.id, "Principle/Model_Loading");
-        assert_eq!(one.hash, Record::from_draft(draft("a", &["x"]), "today".into()).hash);
-        assert_ne!(one.hash, Record::from_draft(draft("ax", &[]), "today".into()).hash);
+        assert_eq!(one.hash, Record::from_draft(draft("a", &["x"]), "today".into()).0.hash);
+        assert_ne!(one.hash, Record::from_draft(draft("ax", &[]), "today".into()).0.hash);
     }
 }

@@ -6,7 +6,7 @@ use gatehouse_core::{
     ports::knowledge::{Changes, Draft, EDGES, Link, PageSource},
 };
 
-use super::{folder::MAX_FILE_BYTES, ids, parse::plain};
+use super::{ids, parse::plain, text::MAX_FILE_BYTES};
 
 /// Longest domain, and longest part of a source, in characters.
 const MAX_FIELD: usize = 500;

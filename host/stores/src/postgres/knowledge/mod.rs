@@ -26,7 +26,7 @@ use self::vectors::{Meaning, Pgvector, Vectors};
 use super::{PostgresConfig, error::StoreError, migrations, server::Server, session::Session};
 use crate::{
     embedding::{Embedding, SETTLE, waiting_note, words_alone},
-    engine::{Batch, EmbeddingHealth, Engine, Health, Replacement},
+    engine::{Batch, EmbeddingHealth, Engine, Head, Health, Replacement},
     wiki::{ids, record::Record},
 };
 
@@ -127,9 +127,22 @@ impl Engine for PostgresEngine {
         db.end(found).await
     }
 
-    async fn titles(&self) -> Result<Vec<(String, String)>, Fault> {
+    async fn heads(&self) -> Result<Vec<Head>, Fault> {
         let db = self.server.read().await?;
-        let found = read::titles(&db).await;
+        let found = read::heads(&db).await;
+        db.end(found).await
+    }
+
+    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
+        let db = self.server.read().await?;
+        let found = read::titled(&db, &ids::key(&storable(title))).await;
+        db.end(found).await
+    }
+
+    async fn domains(&self, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
+        let asked = asked.map(|asked| asked.iter().map(|one| storable(one).into_owned()).collect());
+        let db = self.server.read().await?;
+        let found = read::domains(&db, asked).await;
         db.end(found).await
     }
 

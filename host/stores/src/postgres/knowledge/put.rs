@@ -7,7 +7,7 @@ use super::{
     read::column,
     terms::Terms,
 };
-use crate::wiki::{ids, record::Record};
+use crate::wiki::{edges, ids, record::Record};
 
 /// Letters of a name; an index has no room for much longer ones.
 const MAX_NAME: usize = 200;
@@ -23,7 +23,7 @@ struct Links<'a> {
 
 impl<'a> Links<'a> {
     fn of(page: &'a Record) -> Self {
-        let (kept, inverse) = page.links.iter().map(|link| ids::kept_edge(&link.edge)).unzip();
+        let (kept, inverse) = page.links.iter().map(|link| edges::kept(page.page_type, link)).unzip();
         Self {
             edges: page.links.iter().map(|link| link.edge.as_str()).collect(),
             targets: page.links.iter().map(|link| link.target.as_str()).collect(),

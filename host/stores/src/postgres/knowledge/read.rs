@@ -7,9 +7,12 @@ use serde::de::DeserializeOwned;
 use tokio_postgres::{Row, types::FromSqlOwned};
 
 use super::super::{error::StoreError, session::Session};
-use crate::wiki::{
-    ids,
-    record::{Origin, Record},
+use crate::{
+    engine::Head,
+    wiki::{
+        ids,
+        record::{Origin, Record},
+    },
 };
 
 /// The columns that [`record`] reads, in its order.
@@ -95,7 +98,7 @@ pub(super) async fn pages(db: &Session, numbers: &[i64]) -> Result<Vec<Page>, St
     let mut found = HashMap::new();
     for row in &rows {
         let (number, record) = record(row)?;
-        let page = record.into_page(near.remove(&number).unwrap_or_default().into_iter().collect());
+        let page = record.into_page(near.remove(&number).unwrap_or_default());
         found.insert(number, page);
     }
     Ok(numbers.iter().filter_map(|number| found.remove(number)).collect())
@@ -103,7 +106,7 @@ pub(super) async fn pages(db: &Session, numbers: &[i64]) -> Result<Vec<Page>, St
 
 /// The pages one link away from each of these that exist, each edge once however often and from whichever end
 /// it is declared.
-async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, BTreeSet<Neighbour>>, StoreError> {
+async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, Vec<Neighbour>>, StoreError> {
     // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
     let sql = "SELECT l.page, l.kept, NOT l.inverse, p.id, p.title
             FROM gatehouse.link l JOIN gatehouse.page p ON p.key = l.target_key WHERE l.page = ANY($1)
@@ -111,7 +114,7 @@ async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, BTreeS
          SELECT own.number, l.kept, l.inverse, p.id, p.title
             FROM gatehouse.page own JOIN gatehouse.link l ON l.target_key = own.key
             JOIN gatehouse.page p ON p.number = l.page WHERE own.number = ANY($1)";
-    let mut near: HashMap<i64, BTreeSet<Neighbour>> = HashMap::new();
+    let mut near: HashMap<i64, Vec<Neighbour>> = HashMap::new();
     for row in db.rows(sql, &[&numbers]).await? {
         let neighbour = Neighbour {
             edge: column(&row, 1)?,
@@ -119,9 +122,9 @@ async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, BTreeS
             id: column(&row, 3)?,
             title: column(&row, 4)?,
         };
-        near.entry(column(&row, 0)?).or_default().insert(neighbour);
+        near.entry(column(&row, 0)?).or_default().push(neighbour);
     }
-    Ok(near)
+    Ok(near.into_iter().map(|(number, near)| (number, Neighbour::each_once(near))).collect())
 }
 
 /// The pages one link away from the page with this id; none where there is no such page.
@@ -130,7 +133,7 @@ pub(super) async fn neighbours_of(db: &Session, key: &str) -> Result<Vec<Neighbo
         return Ok(Vec::new());
     };
     let number = column(&row, 0)?;
-    Ok(neighbours(db, &[number]).await?.remove(&number).unwrap_or_default().into_iter().collect())
+    Ok(neighbours(db, &[number]).await?.remove(&number).unwrap_or_default())
 }
 
 /// The links of these pages that point nowhere, sorted.
@@ -145,10 +148,32 @@ pub(super) async fn unresolved(db: &Session, numbers: &[i64]) -> Result<Vec<Unre
     Ok(found.collect::<Result<BTreeSet<_>, StoreError>>()?.into_iter().collect())
 }
 
-/// Every id with its title, sorted.
-pub(super) async fn titles(db: &Session) -> Result<Vec<(String, String)>, StoreError> {
-    let rows = db.rows("SELECT id, title FROM gatehouse.page ORDER BY id", &[]).await?;
-    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
+/// Every page, by id.
+pub(super) async fn heads(db: &Session) -> Result<Vec<Head>, StoreError> {
+    let rows = db.rows("SELECT id, title, hash, root, file FROM gatehouse.page ORDER BY id", &[]).await?;
+    let head = |row: &Row| {
+        let origin = column::<Option<String>>(row, 3)?.zip(column(row, 4)?);
+        Ok(Head {
+            id: column(row, 0)?,
+            title: column(row, 1)?,
+            hash: column(row, 2)?,
+            origin: origin.map(|(root, file)| Origin { root, file }),
+        })
+    };
+    rows.iter().map(head).collect()
+}
+
+/// The ids of the pages with this title, sorted.
+pub(super) async fn titled(db: &Session, title_key: &str) -> Result<Vec<String>, StoreError> {
+    let sql = "SELECT id FROM gatehouse.page WHERE title_key = $1 ORDER BY id";
+    db.rows(sql, &[&title_key]).await?.iter().map(|row| column(row, 0)).collect()
+}
+
+/// The domains that pages have, sorted; of these only, where some are given.
+pub(super) async fn domains(db: &Session, asked: Option<Vec<String>>) -> Result<Vec<String>, StoreError> {
+    let sql =
+        "SELECT DISTINCT key FROM gatehouse.domain WHERE $1::text[] IS NULL OR key = ANY($1) ORDER BY key";
+    db.rows(sql, &[&asked]).await?.iter().map(|row| column(row, 0)).collect()
 }
 
 /// Counts.

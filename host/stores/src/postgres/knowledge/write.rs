@@ -21,7 +21,7 @@ use super::{
     read::{self, column},
 };
 use crate::{
-    engine::{Batch, Replacement, WholeFolder},
+    engine::{Batch, Clear, Replacement, Takeover, WholeFolder, would_lose},
     wiki::record::{Origin, Record},
 };
 
@@ -35,11 +35,14 @@ struct Known {
     origin: Option<Origin>,
 }
 
-/// Stores a batch of pages, and removes the pages of its folder that are no longer there.
+/// Stores a batch of pages, as their files are now, and removes the pages of its folder that are no longer there.
 pub(super) async fn sync(db: &Session, batch: Batch) -> Result<IndexReport, StoreError> {
-    let Batch { records, folder, clear } = batch;
-    let mut report = IndexReport::default();
-    if clear {
+    let Batch { records, folder, clear } = refreshed(batch).await?;
+    let (mut report, mut takeover) = (IndexReport::default(), Takeover::default());
+    if clear == Clear::Filed {
+        nothing_is_lost(db, folder.as_ref()).await?;
+    }
+    if clear != Clear::No {
         report.removed += number_of(db.run("DELETE FROM gatehouse.page", &[]).await?);
     }
     let mut known = known(db, &records).await?;
@@ -60,6 +63,7 @@ pub(super) async fn sync(db: &Session, batch: Batch) -> Result<IndexReport, Stor
             }
             Some(old) => {
                 report.updated += 1;
+                takeover.note(old.origin.as_ref(), record);
                 replaced.extend(old.number);
                 *old = now;
             }
@@ -80,7 +84,24 @@ pub(super) async fn sync(db: &Session, batch: Batch) -> Result<IndexReport, Stor
     let kept = known.into_values().filter_map(|page| page.number);
     let numbers: Vec<i64> = fresh.into_iter().chain(kept).collect();
     report.unresolved_links = read::unresolved(db, &numbers).await?;
+    report.taken_over = takeover.told();
     Ok(report)
+}
+
+/// Refuses where a stored page says what no file says.
+async fn nothing_is_lost(db: &Session, indexed: Option<&WholeFolder>) -> Result<(), StoreError> {
+    let heads = read::heads(db).await?;
+    let lost: Vec<String> =
+        heads.into_iter().filter(|page| page.is_in_store_alone(indexed)).map(|page| page.id).collect();
+    if lost.is_empty() { Ok(()) } else { Err(would_lose(&lost).into()) }
+}
+
+/// The batch as its files are now.
+async fn refreshed(mut batch: Batch) -> Result<Batch, StoreError> {
+    let looked = tokio::task::spawn_blocking(move || batch.refresh().map(|()| batch));
+    let batch =
+        looked.await.unwrap_or_else(|_| Err(Fault::internal("reading the wiki ended without an answer")))?;
+    Ok(batch)
 }
 
 /// Puts a page in the place of another, if that one is still what the caller has seen; then makes the change

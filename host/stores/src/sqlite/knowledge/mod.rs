@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     embedding::{Embedding, Made, SETTLE, VectorStore, Waiting, waiting_note},
-    engine::{Batch, EmbeddingHealth, Engine, Health, Replacement},
+    engine::{Batch, EmbeddingHealth, Engine, Head, Health, Replacement},
     sqlite::error::StoreError,
     wiki::{ids, record::Record},
 };
@@ -94,8 +94,17 @@ impl Engine for SqliteEngine {
         self.db.read(move |db| read::named(db, &text)?.map(|stored| read::page(db, stored)).transpose()).await
     }
 
-    async fn titles(&self) -> Result<Vec<(String, String)>, Fault> {
-        self.db.read(read::titles).await
+    async fn heads(&self) -> Result<Vec<Head>, Fault> {
+        self.db.read(read::heads).await
+    }
+
+    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
+        let key = ids::key(title);
+        self.db.read(move |db| read::titled(db, &key)).await
+    }
+
+    async fn domains(&self, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
+        self.db.read(move |db| read::domains(db, asked.as_deref())).await
     }
 
     async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
@@ -113,7 +122,7 @@ impl Engine for SqliteEngine {
     }
 
     async fn sync(&self, batch: Batch) -> Result<IndexReport, Fault> {
-        let report = self.db.write(move |db| write::sync(db, &batch), |_| ()).await?;
+        let report = self.db.write(move |db| write::sync(db, batch), |_| ()).await?;
         self.settle(SETTLE).await;
         Ok(report)
     }

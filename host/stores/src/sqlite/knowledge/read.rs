@@ -1,12 +1,11 @@
 //! Reads stored pages, their links and the counts. Changes nothing.
 
-use std::collections::BTreeSet;
-
 use gatehouse_core::ports::knowledge::{Neighbour, Page, PageType, Statistics, Unresolved};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
 
 use crate::{
+    engine::Head,
     sqlite::error::StoreError,
     wiki::{
         ids,
@@ -114,14 +113,15 @@ pub(super) fn neighbours(db: &Connection, number: i64) -> Result<Vec<Neighbour>,
     let found = statement.query_map([number], |row| {
         Ok(Neighbour { edge: row.get(0)?, outgoing: row.get(1)?, id: row.get(2)?, title: row.get(3)? })
     })?;
-    Ok(found.collect::<Result<BTreeSet<_>, _>>()?.into_iter().collect())
+    Ok(Neighbour::each_once(found.collect::<Result<Vec<_>, _>>()?))
 }
 
 /// The links of a page that point nowhere.
 pub(super) fn unresolved(db: &Connection, number: i64) -> Result<Vec<Unresolved>, StoreError> {
     let mut statement = db.prepare_cached(
         "SELECT DISTINCT own.id, l.edge, l.target FROM link l JOIN page own ON own.number = l.page
-         WHERE l.page = ?1 AND NOT EXISTS (SELECT 1 FROM page p WHERE p.key = l.target_key)",
+         WHERE l.page = ?1 AND NOT EXISTS (SELECT 1 FROM page p WHERE p.key = l.target_key)
+         ORDER BY own.id, l.edge, l.target",
     )?;
     let found = statement.query_map([number], |row| {
         Ok(Unresolved { page: row.get(0)?, edge: row.get(1)?, target: row.get(2)? })
@@ -129,11 +129,43 @@ pub(super) fn unresolved(db: &Connection, number: i64) -> Result<Vec<Unresolved>
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Every id with its title, sorted.
-pub(super) fn titles(db: &Connection) -> Result<Vec<(String, String)>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT id, title FROM page ORDER BY id")?;
-    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+/// Every page, by id.
+pub(super) fn heads(db: &Connection) -> Result<Vec<Head>, StoreError> {
+    let mut statement = db.prepare_cached("SELECT id, title, hash, root, file FROM page ORDER BY id")?;
+    let found = statement.query_map([], |row| {
+        let origin = row.get::<_, Option<String>>(3)?.zip(row.get(4)?);
+        Ok(Head {
+            id: row.get(0)?,
+            title: row.get(1)?,
+            hash: row.get(2)?,
+            origin: origin.map(|(root, file)| Origin { root, file }),
+        })
+    })?;
     Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// The ids of the pages with this title, sorted.
+pub(super) fn titled(db: &Connection, title_key: &str) -> Result<Vec<String>, StoreError> {
+    let mut statement = db.prepare_cached("SELECT id FROM page WHERE title_key = ?1 ORDER BY id")?;
+    let found = statement.query_map([title_key], |row| row.get(0))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// The domains that pages have, sorted; of these only, where some are given.
+pub(super) fn domains(db: &Connection, asked: Option<&[String]>) -> Result<Vec<String>, StoreError> {
+    let Some(asked) = asked else {
+        let mut statement = db.prepare_cached("SELECT DISTINCT key FROM domain ORDER BY key")?;
+        let found = statement.query_map([], |row| row.get(0))?;
+        return Ok(found.collect::<Result<_, _>>()?);
+    };
+    let mut statement = db.prepare_cached("SELECT 1 FROM domain WHERE key = ?1 LIMIT 1")?;
+    let mut found = Vec::new();
+    for domain in asked {
+        if statement.exists([domain])? {
+            found.push(domain.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// Counts.

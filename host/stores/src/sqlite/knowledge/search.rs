@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use gatehouse_core::{
     ports::knowledge::{Filters, Hit, SearchResult},
-    search::{Judge, NameQuery, Named, POOL, Query, Ranked, Scored, answering, dense, fuse},
+    search::{Judge, NameQuery, Named, POOL, Query, Ranked, Scored, answering, dense, fuse, near_enough},
 };
 use rusqlite::Connection;
 
@@ -56,7 +56,9 @@ pub(super) fn search(
     }
     if let (Some(asked), Some(held)) = (asked, &held) {
         let near = held.nearest(&asked.vector, narrowed.pages(db)?.as_deref(), pool);
-        for (page, _) in near {
+        // What is too far by its bytes, give or take their error, is not looked at closely.
+        let close = |cosine: f32| near_enough(cosine + 0.01, !words.scores.is_empty());
+        for (page, _) in near.into_iter().filter(|(_, cosine)| close(*cosine)) {
             pages.entry(page).or_insert(Named::No);
         }
     }

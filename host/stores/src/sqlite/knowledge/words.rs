@@ -94,6 +94,12 @@ fn by_words(
     }
 }
 
+/// The statement that asks an index: the expression comes first, then the values of the filters.
+fn statement(index: &str, narrowed: &Narrowed) -> String {
+    let conditions = narrowed.conditions("rowid");
+    format!("SELECT rowid, -bm25({index}, {WEIGHTS}) FROM {index} WHERE {index} MATCH ?{conditions}")
+}
+
 /// All pages that answer. SQLite's BM25 is negative, lower is better; here more is.
 fn answers(
     db: &Connection,
@@ -103,11 +109,51 @@ fn answers(
 ) -> Result<HashMap<i64, f64>, StoreError> {
     let mut values = vec![Value::from(expression.to_owned())];
     values.extend(narrowed.values.iter().cloned());
-    let conditions = narrowed.conditions("rowid");
-    let sql =
-        format!("SELECT rowid, -bm25({index}, {WEIGHTS}) FROM {index} WHERE {index} MATCH ?{conditions}");
-    let mut statement = db.prepare_cached(&sql)?;
+    let mut statement = db.prepare_cached(&statement(index, narrowed))?;
     let rows =
         statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::ports::knowledge::{Filters, PageType};
+
+    use super::*;
+    use crate::sqlite::{functions, migrations};
+
+    /// How SQLite goes through an index.
+    fn plan(db: &Connection, index: &str, filters: &Filters) -> Vec<String> {
+        let narrowed = Narrowed::of(filters);
+        let sql = format!("EXPLAIN QUERY PLAN {}", statement(index, &narrowed));
+        let mut values = vec![Value::from("word".to_owned())];
+        values.extend(narrowed.values);
+        let mut statement = db.prepare(&sql).unwrap();
+        let lines =
+            statement.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        lines.map(Result::unwrap).filter(|line| line.contains(index)).collect()
+    }
+
+    #[test]
+    fn filters_never_have_an_index_asked_page_by_page() {
+        let mut db = Connection::open_in_memory().unwrap();
+        functions::register(&db).unwrap();
+        migrations::migrate(&mut db, migrations::KNOWLEDGE).unwrap();
+        // With statistics, and without.
+        for analysed in [false, true] {
+            for index in ["page_text", "page_grams"] {
+                let plain = plan(&db, index, &Filters::default());
+                assert_eq!(plain.len(), 1, "{plain:?}");
+                let types = vec![PageType::Principle, PageType::Heuristic];
+                let domains = vec!["a".to_owned(), "b".to_owned()];
+                for (page_types, domains) in
+                    [(types.clone(), vec![]), (vec![], domains.clone()), (types, domains)]
+                {
+                    let filters = Filters { page_types, domains, min_score: None };
+                    assert_eq!(plan(&db, index, &filters), plain, "{filters:?}, analysed: {analysed}");
+                }
+            }
+            db.execute_batch("ANALYZE").unwrap();
+        }
+    }
 }

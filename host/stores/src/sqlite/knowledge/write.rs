@@ -12,21 +12,25 @@ use rusqlite::{Connection, params};
 
 use super::{read, vectors};
 use crate::{
-    engine::{Batch, Replacement},
+    engine::{Batch, Clear, Replacement, Takeover, WholeFolder, would_lose},
     sqlite::{
         error::StoreError,
         functions::{separated, with_variants},
     },
     wiki::{
-        ids,
+        edges, ids,
         record::{Origin, Record},
     },
 };
 
-/// Stores a batch of pages, and removes the pages of its folder that are no longer there.
-pub(super) fn sync(db: &Connection, batch: &Batch) -> Result<IndexReport, StoreError> {
-    let mut report = IndexReport::default();
-    if batch.clear {
+/// Stores a batch of pages, as their files are now, and removes the pages of its folder that are no longer there.
+pub(super) fn sync(db: &Connection, mut batch: Batch) -> Result<IndexReport, StoreError> {
+    batch.refresh()?;
+    let (mut report, mut takeover) = (IndexReport::default(), Takeover::default());
+    if batch.clear == Clear::Filed {
+        nothing_is_lost(db, batch.folder.as_ref())?;
+    }
+    if batch.clear != Clear::No {
         report.removed += clear(db)?;
     }
     let mut numbers = Vec::with_capacity(batch.records.len());
@@ -43,6 +47,7 @@ pub(super) fn sync(db: &Connection, batch: &Batch) -> Result<IndexReport, StoreE
             }
             Some(old) => {
                 report.updated += 1;
+                takeover.note(old.1.origin.as_ref(), record);
                 put(db, Some(&old), record)?
             }
         };
@@ -56,6 +61,7 @@ pub(super) fn sync(db: &Connection, batch: &Batch) -> Result<IndexReport, StoreE
     }
     report.unresolved_links.sort();
     report.unresolved_links.dedup();
+    report.taken_over = takeover.told();
     Ok(report)
 }
 
@@ -76,6 +82,14 @@ pub(super) fn replace(db: &Connection, change: &Replacement) -> Result<Vec<Unres
         file.apply()?;
     }
     Ok(unresolved)
+}
+
+/// Refuses where a stored page says what no file says.
+fn nothing_is_lost(db: &Connection, indexed: Option<&WholeFolder>) -> Result<(), StoreError> {
+    let heads = read::heads(db)?;
+    let lost: Vec<String> =
+        heads.into_iter().filter(|page| page.is_in_store_alone(indexed)).map(|page| page.id).collect();
+    if lost.is_empty() { Ok(()) } else { Err(would_lose(&lost).into()) }
 }
 
 fn clear(db: &Connection) -> Result<u32, StoreError> {
@@ -171,7 +185,7 @@ fn put_links(db: &Connection, number: i64, record: &Record) -> Result<(), StoreE
         "INSERT INTO link (page, position, edge, target, target_key, kept, inverse) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for (position, link) in (0_i64..).zip(&record.links) {
-        let (kept, inverse) = ids::kept_edge(&link.edge);
+        let (kept, inverse) = edges::kept(record.page_type, link);
         statement.execute(params![
             number,
             position,

@@ -15,7 +15,10 @@ use super::{
     Neo4j, Transaction, Trouble, cypher,
     rows::{self, domain_key, page_columns},
 };
-use crate::wiki::{ids, record::Record};
+use crate::{
+    engine::Head,
+    wiki::{ids, record::Record},
+};
 
 /// A statement that finds pages by one of their names.
 macro_rules! named_by {
@@ -101,19 +104,26 @@ impl Neo4j {
         .await
     }
 
-    /// Every id with its title, sorted.
-    pub(in super::super) async fn titles(self: &Arc<Self>) -> Result<Vec<(String, String)>, Fault> {
+    /// Every page, by id.
+    pub(in super::super) async fn heads(self: &Arc<Self>) -> Result<Vec<Head>, Fault> {
         self.checked().await?;
         self.reading(|mut transaction| async move {
-            let rows =
-                transaction.rows(cypher("MATCH (p:WikiPage) RETURN p.id AS id, p.title AS title")).await?;
+            let heads = transaction.heads().await?;
             transaction.rollback().await;
-            let mut titles = rows
-                .iter()
-                .map(|row| Ok((row.get("id")?, row.get("title")?)))
-                .collect::<Result<Vec<_>, Trouble>>()?;
-            titles.sort();
-            Ok(titles)
+            Ok(heads)
+        })
+        .await
+    }
+
+    /// The ids of the pages with this title, sorted.
+    pub(in super::super) async fn titled(self: &Arc<Self>, title: &str) -> Result<Vec<String>, Fault> {
+        let key = rows::key(title);
+        self.checked().await?;
+        self.reading(|mut transaction| async move {
+            let statement = cypher("MATCH (p:WikiPage {title_key: $key}) RETURN p.id AS id ORDER BY p.id");
+            let rows = transaction.rows(statement.with("key", key)).await?;
+            transaction.rollback().await;
+            rows.iter().map(|row| Ok(row.get("id")?)).collect()
         })
         .await
     }
@@ -166,17 +176,24 @@ impl Neo4j {
         .await
     }
 
-    /// Those of the domains that any page has, as they are compared.
-    pub(in super::super) async fn known_domains(
+    /// The domains that pages have, as they are compared, sorted; of `asked` only, where those are given.
+    pub(in super::super) async fn domains(
         self: &Arc<Self>,
-        domains: &[String],
+        asked: Option<Vec<String>>,
     ) -> Result<Vec<String>, Fault> {
-        let keys: BTreeSet<String> = domains.iter().map(|domain| domain_key(domain)).collect();
-        let keys: Vec<String> = keys.into_iter().collect();
+        let keys = asked.map(|asked| {
+            let keys: BTreeSet<String> = asked.iter().map(|domain| domain_key(domain)).collect();
+            keys.into_iter().collect::<Vec<String>>()
+        });
         self.reading(|mut transaction| async move {
-            let statement =
-                cypher("MATCH (d:WikiDomain) WHERE d.key IN $keys RETURN d.key AS key ORDER BY d.key");
-            let rows = transaction.rows(statement.with("keys", keys)).await?;
+            let statement = match keys {
+                Some(keys) => {
+                    cypher("MATCH (d:WikiDomain) WHERE d.key IN $keys RETURN d.key AS key ORDER BY d.key")
+                        .with("keys", keys)
+                }
+                None => cypher("MATCH (d:WikiDomain) RETURN d.key AS key ORDER BY d.key"),
+            };
+            let rows = transaction.rows(statement).await?;
             transaction.rollback().await;
             rows.iter().map(|row| Ok(row.get("key")?)).collect()
         })
@@ -245,7 +262,7 @@ impl Transaction {
     /// The pages one link away from each of these, every edge once however often and from whichever end it is
     /// declared: a link declared here leads out unless it is turned round, one declared there leads in unless it is.
     async fn neighbours(&mut self, keys: Vec<String>) -> Result<HashMap<String, Vec<Neighbour>>, Trouble> {
-        let mut found: HashMap<String, BTreeSet<Neighbour>> = HashMap::new();
+        let mut found: HashMap<String, Vec<Neighbour>> = HashMap::new();
         for statement in [
             "MATCH (p:WikiPage)-[l:LINKS]->(o:WikiPage) WHERE p.key IN $keys
              RETURN p.key AS key, l.kept AS edge, NOT l.inverse AS outgoing, o.id AS id, o.title AS title",
@@ -253,10 +270,10 @@ impl Transaction {
              RETURN p.key AS key, l.kept AS edge, l.inverse AS outgoing, o.id AS id, o.title AS title",
         ] {
             for row in self.rows(cypher(statement).with("keys", keys.clone())).await? {
-                found.entry(row.get("key")?).or_default().insert(rows::neighbour(&row)?);
+                found.entry(row.get("key")?).or_default().push(rows::neighbour(&row)?);
             }
         }
-        Ok(found.into_iter().map(|(key, set)| (key, set.into_iter().collect())).collect())
+        Ok(found.into_iter().map(|(key, near)| (key, Neighbour::each_once(near))).collect())
     }
 
     /// The links of these pages that point nowhere, sorted.

@@ -9,9 +9,12 @@ use gatehouse_core::{
 use neo4rs::{BoltType, Row};
 
 use super::Trouble;
-use crate::wiki::{
-    ids,
-    record::{Origin, Record},
+use crate::{
+    engine::Head,
+    wiki::{
+        edges, ids,
+        record::{Origin, Record},
+    },
 };
 
 /// Longest text under an index, in characters: Neo4j refuses to index a value of more than some 8 KB. No page
@@ -64,7 +67,7 @@ fn stem(id: &str) -> &str {
 /// The links of a page, one row for each.
 pub(super) fn links(record: &Record) -> Vec<Parameters> {
     let row = |(position, link): (i64, &Link)| {
-        let (kept, inverse) = ids::kept_edge(&link.edge);
+        let (kept, inverse) = edges::kept(record.page_type, link);
         let set: Parameters = HashMap::from([
             ("edge", link.edge.clone().into()),
             ("target", link.target.clone().into()),
@@ -121,6 +124,17 @@ pub(super) fn record(row: &Row) -> Result<Record, Trouble> {
         sources: serde_json::from_str(&sources).map_err(|error| Trouble::Damaged(error.to_string()))?,
         links: Vec::new(),
         last_updated: row.get("last_updated")?,
+        hash: row.get("hash")?,
+        origin: root.zip(file).map(|(root, file)| Origin { root, file }),
+    })
+}
+
+/// What is known of the page in a row without reading it.
+pub(super) fn head(row: &Row) -> Result<Head, Trouble> {
+    let (root, file): (Option<String>, Option<String>) = (row.get("root")?, row.get("file")?);
+    Ok(Head {
+        id: row.get("id")?,
+        title: row.get("title")?,
         hash: row.get("hash")?,
         origin: root.zip(file).map(|(root, file)| Origin { root, file }),
     })

@@ -14,7 +14,7 @@ use neo4rs::BoltType;
 
 use super::{Neo4j, Transaction, Trouble, cypher, rows};
 use crate::{
-    engine::{Batch, Replacement, WholeFolder},
+    engine::{Batch, Replacement, Takeover, WholeFolder},
     wiki::{
         file::FileSwap,
         record::{Origin, Record},
@@ -24,10 +24,16 @@ use crate::{
 impl Neo4j {
     /// Stores a batch of pages, and removes the pages of its folder that are no longer there.
     pub(in super::super) async fn sync(self: &Arc<Self>, batch: Batch) -> Result<IndexReport, Fault> {
-        let batch = Arc::new(batch);
+        // Made what its files are now each time that the transaction is made.
+        let batch = Arc::new(tokio::sync::Mutex::new(batch));
         self.writes(move |mut transaction| {
             let batch = Arc::clone(&batch);
             async move {
+                transaction.lock().await?;
+                let mut batch = batch.lock_owned().await;
+                let looked = tokio::task::spawn_blocking(move || batch.refresh().map(|()| batch)).await;
+                let batch = looked
+                    .unwrap_or_else(|_| Err(Fault::internal("reading the wiki ended without an answer")))?;
                 let report = transaction.sync(&batch).await?;
                 transaction.commit().await?;
                 Ok(report)
@@ -84,12 +90,10 @@ async fn on_disk<T: Send + 'static>(
 }
 
 impl Transaction {
+    /// Runs under the lock.
     async fn sync(&mut self, batch: &Batch) -> Result<IndexReport, Trouble> {
-        self.lock().await?;
-        let mut report = IndexReport::default();
-        if batch.clear {
-            report.removed += self.clear().await?;
-        }
+        let (mut report, mut takeover) = (IndexReport::default(), Takeover::default());
+        report.removed += self.clear_for(batch).await?;
         let mut stored = self.stored(batch).await?;
         let mut changed: BTreeMap<String, &Record> = BTreeMap::new();
         let mut added = Vec::new();
@@ -105,7 +109,10 @@ impl Transaction {
                             report.added += 1;
                             added.push(key.clone());
                         }
-                        Some(_) => report.updated += 1,
+                        Some((_, origin)) => {
+                            report.updated += 1;
+                            takeover.note(origin.as_ref(), record);
+                        }
                     }
                     changed.insert(key, record);
                 }
@@ -117,6 +124,7 @@ impl Transaction {
         }
         let keys: BTreeSet<String> = batch.records.iter().map(|record| rows::key(&record.id)).collect();
         report.unresolved_links = self.unresolved(keys.into_iter().collect()).await?;
+        report.taken_over = takeover.told();
         Ok(report)
     }
 
@@ -244,7 +252,7 @@ impl Transaction {
     }
 
     /// Removes these pages; links to them wait for their return.
-    async fn remove(&mut self, keys: Vec<String>) -> Result<(), Trouble> {
+    pub(super) async fn remove(&mut self, keys: Vec<String>) -> Result<(), Trouble> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -258,14 +266,6 @@ impl Transaction {
             self.run(cypher(statement).with("keys", keys.clone())).await?;
         }
         self.sweep().await
-    }
-
-    async fn clear(&mut self) -> Result<u32, Trouble> {
-        let rows = self.rows(cypher("MATCH (p:WikiPage) RETURN p.key AS key")).await?;
-        let keys = rows.iter().map(|row| row.get("key")).collect::<Result<Vec<String>, _>>()?;
-        let removed = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-        self.remove(keys).await?;
-        Ok(removed)
     }
 
     async fn remove_vanished(&mut self, folder: &WholeFolder, records: &[Record]) -> Result<u32, Trouble> {

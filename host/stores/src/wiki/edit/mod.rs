@@ -42,7 +42,9 @@ pub(crate) fn apply(text: &str, changes: &Changes, stamp: Option<&str>) -> Resul
         None => text.to_owned(),
     };
     let target = Target::of(changes, &before, new_content.map(|_| parse(&edited)));
-    if parse(&edited).overview != target.overview {
+    let now = parse(&edited);
+    // A page without an overview of its own needs no heading to have none.
+    if now.overview != target.overview && (now.own_overview || !target.overview.is_empty()) {
         edited = body::set_overview(&edited, &target.overview, eol);
     }
     edited = header::set_domains(&edited, &target.domains, eol);
@@ -69,20 +71,24 @@ pub(crate) fn apply(text: &str, changes: &Changes, stamp: Option<&str>) -> Resul
 }
 
 /// What the page must say afterwards.
-struct Target {
-    overview: String,
-    domains: Vec<String>,
-    sources: Vec<PageSource>,
-    links: Vec<gatehouse_core::ports::knowledge::Link>,
-    last_updated: Option<String>,
+pub(crate) struct Target {
+    pub(crate) overview: String,
+    pub(crate) domains: Vec<String>,
+    pub(crate) sources: Vec<PageSource>,
+    pub(crate) links: Vec<gatehouse_core::ports::knowledge::Link>,
+    pub(crate) last_updated: Option<String>,
 }
 
 impl Target {
     /// A field that is not to be changed keeps its value. New content may say it anew: an overview, tags
     /// or links in it count; what it does not mention is carried over from the old page.
-    fn of(changes: &Changes, before: &ParsedPage, with_new_content: Option<ParsedPage>) -> Self {
+    pub(crate) fn of(changes: &Changes, before: &ParsedPage, with_new_content: Option<ParsedPage>) -> Self {
         let said = with_new_content.unwrap_or_else(|| before.clone());
-        let or_before = |said: String, before: &String| if said.is_empty() { before.clone() } else { said };
+        // An overview that was taken from the text follows the text.
+        let overview = match (said.own_overview, before.own_overview) {
+            (false, true) => before.overview.clone(),
+            _ => said.overview.clone(),
+        };
         fn list<T: Clone>(asked: &Option<Vec<T>>, said: Vec<T>, before: &[T]) -> Vec<T> {
             match asked {
                 Some(asked) => asked.clone(),
@@ -91,7 +97,7 @@ impl Target {
             }
         }
         Self {
-            overview: changes.overview.clone().unwrap_or_else(|| or_before(said.overview, &before.overview)),
+            overview: changes.overview.clone().unwrap_or(overview),
             domains: list(&changes.domains, said.domains, &before.domains),
             sources: list(&changes.sources, said.sources, &before.sources),
             links: list(&changes.links, said.links, &before.links),
@@ -119,7 +125,10 @@ fn differences(before: &ParsedPage, after: &ParsedPage, new_content: bool) -> Ve
 fn verify(target: &Target, before: &ParsedPage, after: &ParsedPage) -> Result<(), Fault> {
     let fields = [
         ("title", before.title == after.title && before.page_type == after.page_type),
-        ("overview", target.overview == after.overview),
+        (
+            "overview",
+            target.overview == after.overview || (target.overview.is_empty() && !after.own_overview),
+        ),
         ("domains", target.domains == after.domains),
         ("sources", target.sources == after.sources),
         ("links", ids::link_set(&target.links) == ids::link_set(&after.links)),

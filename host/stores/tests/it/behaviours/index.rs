@@ -6,7 +6,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         Knowledge as _,
-        knowledge::{IndexOptions, Lookup, Unresolved},
+        knowledge::{Draft, IndexOptions, Lookup, PageType, Unresolved},
     },
 };
 use gatehouse_stores::{IndexFile, WikiRoots};
@@ -107,19 +107,63 @@ pub(crate) async fn without_a_folder_the_default_one_is_meant_and_may_be_touched
     assert_eq!(report.added, 5);
 }
 
-pub(crate) async fn two_folders_live_side_by_side_and_the_later_wins<F: Fixture>(engine: F) {
+pub(crate) async fn two_folders_live_side_by_side_and_what_the_later_takes_over_is_told<F: Fixture>(
+    engine: F,
+) {
     let (house, other) = (House::small(engine), Wiki::small());
     let graph = house.open_with(WikiRoots::Any);
     index(&graph, &house.wiki()).await;
     fs::remove_dir_all(other.wiki().join("workflows")).unwrap();
     other.write("principles/Acme_Other.md", "# Principle: Other\n");
-    assert_eq!(counts(&index(&graph, &other.wiki()).await), (1, 4, 0, 0));
+    let report = index(&graph, &other.wiki()).await;
+    assert_eq!(counts(&report), (1, 4, 0, 0));
+    let from = house.wiki().canonicalize().unwrap().display().to_string();
+    assert_eq!(report.taken_over.len(), 1);
+    assert_eq!((report.taken_over[0].from.as_ref(), report.taken_over[0].pages.len()), (Some(&from), 4));
+    assert_eq!(index(&graph, &other.wiki()).await.taken_over, []);
     // The first folder claims its pages back, and leaves the other's own page alone.
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 4, 1, 0));
     page(&graph, "Principle/Acme_Other").await;
     let options = IndexOptions { clear_existing: true, ..IndexOptions::default() };
     let report = graph.index(Some(house.wiki()), options, &|_, _| {}).await.unwrap();
     assert_eq!(counts(&report), (5, 0, 0, 6));
+}
+
+pub(crate) async fn clearing_keeps_what_no_folder_brings_back_unless_that_is_accepted<F: Fixture>(engine: F) {
+    let (house, other) = (House::small(engine), Wiki::with(&fixture("flat")));
+    other.write("Heuristic_Flat_Tip.mediawiki", "= Heuristic: Flat Tip =\n");
+    let graph = house.open_with(WikiRoots::Any);
+    index(&graph, &other.wiki()).await;
+    index(&graph, &house.wiki()).await;
+    let clear = IndexOptions { clear_existing: true, ..IndexOptions::default() };
+    let all = IndexOptions { accept_loss: true, ..clear.clone() };
+    let draft = Draft {
+        title: "Only Here".into(),
+        page_type: PageType::Principle,
+        overview: "x".into(),
+        content: String::new(),
+        domains: vec![],
+        sources: vec![],
+        links: vec![],
+    };
+    graph.upsert(vec![draft]).await.unwrap();
+    // What the folder itself no longer has goes with every indexing.
+    fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
+    let vanished = other.wiki().join("Heuristic_Flat_Tip.mediawiki");
+    let text = fs::read(&vanished).unwrap();
+    fs::remove_file(&vanished).unwrap();
+    let fault = graph.index(Some(house.wiki()), clear.clone(), &|_, _| {}).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidArguments);
+    let named = "2 pages for good, since no folder brings them back: Heuristic/Flat_Tip, Principle/Only_Here";
+    assert!(fault.message.contains(named), "{}", fault.message);
+    assert_eq!(graph.stats().await.unwrap().pages, 7);
+    fs::write(&vanished, text).unwrap();
+    let fault = graph.index(Some(house.wiki()), clear.clone(), &|_, _| {}).await.unwrap_err();
+    assert!(fault.message.contains("1 page for good"), "{}", fault.message);
+    let report = graph.index(Some(house.wiki()), all, &|_, _| {}).await.unwrap();
+    assert_eq!(counts(&report), (4, 0, 0, 7));
+    let report = graph.index(Some(house.wiki()), clear, &|_, _| {}).await.unwrap();
+    assert_eq!(counts(&report), (4, 0, 0, 4));
 }
 
 pub(crate) async fn an_index_file_is_written_and_can_be_read<F: Fixture>(engine: F) {

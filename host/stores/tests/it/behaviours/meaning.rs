@@ -81,6 +81,19 @@ pub(crate) async fn filters_count_before_the_nearest_are_taken<F: Fixture>(engin
     assert_eq!(ids(&result), ["Environment/far"]);
 }
 
+pub(crate) async fn a_page_without_a_word_of_the_question_has_to_be_near_enough<F: Fixture>(engine: F) {
+    let embedder = TestEmbedder::new("test/one", 4096);
+    let house = House::small(engine);
+    let graph = house.open_by_meaning(&embedder);
+    let words = "leaven alpha bravo charlie delta echoes foxtrot golfing hotels";
+    let drafts = [draft(PageType::Principle, "a", words), draft(PageType::Principle, "b", "oranges")];
+    graph.upsert(drafts.into()).await.unwrap();
+    // A third of nearness says nothing where no page holds any word, and a quarter something where one does.
+    assert_eq!(ids(&search(&graph, "yeast").await), Vec::<&str>::new());
+    assert_eq!(ids(&search(&graph, "yeast oranges").await), ["Principle/b", "Principle/a"]);
+    assert_eq!(ids(&search(&graph, "yeast oranges submarine engines").await), ["Principle/b"]);
+}
+
 pub(crate) async fn a_model_that_is_down_stops_neither_indexing_nor_search_and_is_asked_again<F: Fixture>(
     engine: F,
 ) {
@@ -162,6 +175,7 @@ pub(crate) async fn what_another_process_stores_and_removes_is_seen<F: Fixture>(
     // Its first question has it look for pages that wait, which must not meet those that come now.
     assert!(there.settle(LONG).await);
     here.upsert(vec![draft(PageType::Principle, "device", "device")]).await.unwrap();
+    std::fs::remove_file(house.wiki().join("principles/device.md")).unwrap();
     assert!(ids(&search(&there, "machine").await).contains(&"Principle/device"));
     let all = gatehouse_core::ports::knowledge::IndexOptions { clear_existing: true, ..Default::default() };
     here.index(Some(house.wiki()), all, &|_, _| {}).await.unwrap();

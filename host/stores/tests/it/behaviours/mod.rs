@@ -4,12 +4,14 @@
 //! of them for one engine. One that is written and not listed there is dead code, which the lints refuse.
 
 pub(crate) mod index;
+pub(crate) mod links;
 pub(crate) mod lookup;
 pub(crate) mod meaning;
 pub(crate) mod patch;
 pub(crate) mod sample;
 pub(crate) mod scripts;
 pub(crate) mod search;
+pub(crate) mod together;
 pub(crate) mod upsert;
 
 /// Makes a test of each behaviour for an engine, named by its [`Fixture`](crate::engines::Fixture).
@@ -24,18 +26,26 @@ macro_rules! behaviours {
                 progress_is_told_to_the_end,
                 folders_outside_the_roots_are_denied_with_the_line_to_add,
                 without_a_folder_the_default_one_is_meant_and_may_be_touched,
-                two_folders_live_side_by_side_and_the_later_wins,
+                two_folders_live_side_by_side_and_what_the_later_takes_over_is_told,
+                clearing_keeps_what_no_folder_brings_back_unless_that_is_accepted,
                 an_index_file_is_written_and_can_be_read,
+            }
+            links {
+                the_types_at_both_ends_of_an_edge_decide_its_direction,
+                an_edge_and_its_inverse_are_one_and_unknown_ones_are_told,
+                a_page_without_an_overview_has_its_first_prose,
             }
             lookup {
                 ids_and_titles_are_found_in_every_spelling,
                 near_titles_are_offered_and_never_taken,
+                pages_with_one_title_are_named,
                 an_edge_declared_from_both_ends_is_one_neighbour,
                 counts_and_health_are_told,
             }
             meaning {
                 a_page_without_a_word_of_the_question_is_found,
                 filters_count_before_the_nearest_are_taken,
+                a_page_without_a_word_of_the_question_has_to_be_near_enough,
                 a_model_that_is_down_stops_neither_indexing_nor_search_and_is_asked_again,
                 answers_that_do_not_fit_are_no_vectors,
                 a_page_that_the_model_refuses_does_not_hold_up_the_others,
@@ -71,11 +81,18 @@ macro_rules! behaviours {
                 filters_count_before_the_limit,
                 equal_pages_come_in_the_order_of_their_ids,
                 any_text_may_be_asked,
+                unknown_domains_are_told_with_the_nearest,
+                a_hit_says_how_well_it_fits,
+            }
+            together {
+                an_edit_between_reading_and_storing_a_folder_is_kept,
             }
             upsert {
                 a_draft_becomes_a_page_once,
                 one_bad_draft_means_none_is_written,
+                a_new_page_gets_a_file_where_a_wiki_is_allowed,
                 a_page_without_a_file_is_patched_in_the_store,
+                new_content_without_a_file_is_read_as_that_of_one,
                 indexing_leaves_pages_without_a_file_alone,
             }
         }

@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Draft, Filters, PageType, SearchResult},
+    knowledge::{Draft, Filters, Fit, PageType, SearchResult},
 };
 use gatehouse_stores::WikiKnowledge;
 
@@ -87,4 +87,27 @@ pub(crate) async fn any_text_may_be_asked<F: Fixture>(engine: F) {
     assert_eq!(nothing, SearchResult::default());
     let long = "dough ".repeat(200_000);
     assert!(!graph.search(&long, &Filters::default(), 5).await.unwrap().hits.is_empty());
+}
+
+pub(crate) async fn unknown_domains_are_told_with_the_nearest<F: Fixture>(engine: F) {
+    let (_house, graph) = indexed(engine).await;
+    let domains = vec!["Bakin".to_owned(), "home_COOKING".to_owned()];
+    let filters = Filters { domains, ..Filters::default() };
+    let result = graph.search("dough", &filters, 5).await.unwrap();
+    assert_eq!(result.unknown_domains.len(), 1, "{:?}", result.unknown_domains);
+    assert_eq!(result.unknown_domains[0].domain, "Bakin");
+    assert_eq!(result.unknown_domains[0].nearest[0], "baking");
+    assert_eq!(graph.search("dough", &Filters::default(), 5).await.unwrap().unknown_domains, []);
+}
+
+pub(crate) async fn a_hit_says_how_well_it_fits<F: Fixture>(engine: F) {
+    let (_house, graph) = indexed(engine).await;
+    for (query, fit) in [
+        ("bread baking", Fit::Names),
+        ("knead dough by machine", Fit::Good),
+        ("dough for quantum computers of tomorrow", Fit::Nothing),
+    ] {
+        let result = graph.search(query, &Filters::default(), 5).await.unwrap();
+        assert_eq!(result.hits[0].fit, fit, "{query}: {:?}", result.hits[0].page.id);
+    }
 }

@@ -2,8 +2,9 @@
 
 use gatehouse_core::ports::{
     Knowledge as _,
-    knowledge::{Changes, Draft, PageType},
+    knowledge::{Changes, Draft, PageType, Written},
 };
+use gatehouse_stores::WikiRoots;
 
 use crate::{
     engines::Fixture,
@@ -42,6 +43,47 @@ pub(crate) async fn a_draft_becomes_a_page_once<F: Fixture>(engine: F) {
     assert_eq!(linked, ["Implementation/Acme_KneadingMachine", "Principle/Acme_Fermentation"]);
 }
 
+pub(crate) async fn a_new_page_gets_a_file_where_a_wiki_is_allowed<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    let file = house.wiki().canonicalize().unwrap().join("workflows/Acme_Pizza.md");
+    let report = graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
+    let lives = Written { page: "Workflow/Acme_Pizza".into(), file: Some(file.display().to_string()) };
+    assert_eq!((counts(&report), &report.written), ((1, 0, 0, 0), &vec![lives.clone()]));
+    let before = house.read("workflows/Acme_Pizza.md");
+    assert!(before.contains("Short.") && before.contains("[[used_by::Implementation:Unknown]]"), "{before}");
+    // The folder brings it back.
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (5, 0, 1, 0));
+    let other = Draft { overview: "Other.".into(), ..draft("Acme Pizza") };
+    let report = graph.upsert(vec![other]).await.unwrap();
+    assert_eq!((counts(&report), &report.written), ((0, 1, 0, 0), &vec![lives]));
+    assert_eq!(house.read("workflows/Acme_Pizza.md"), before.replace("Short.", "Other."));
+    // A file that nobody indexed is not overwritten, and of several wikis none is the obvious one.
+    house.write("workflows/Acme_Calzone.md", "# Workflow: Calzone\n");
+    assert!(graph.upsert(vec![draft("Good"), draft("Acme Calzone")]).await.is_err());
+    assert_eq!(house.read("workflows/Acme_Calzone.md"), "# Workflow: Calzone\n");
+    assert!(!house.wiki().join("workflows/Good.md").exists());
+    let roots = WikiRoots::Only(vec![house.wiki(), house.dir.path().to_owned()]);
+    let report = house.open_with(roots).upsert(vec![draft("Good")]).await.unwrap();
+    assert_eq!(report.written, [Written { page: "Workflow/Good".into(), file: None }]);
+}
+
+pub(crate) async fn new_content_without_a_file_is_read_as_that_of_one<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open_with(WikiRoots::Only(vec![]));
+    graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
+    let content = "== Overview ==\nRead.\n\n== Usage ==\n[[domain::New_Domain]] [[step::Principle:Y]] [[odd::Principle:Z]]";
+    let changes = Changes { content: Some(content.into()), ..Changes::default() };
+    let report = graph.patch("Workflow/Acme_Pizza", changes, None, true).await.unwrap();
+    assert_eq!(report.changed, ["overview", "content", "domains", "links"]);
+    assert_eq!(report.unknown_edges[0].edge, "odd");
+    let targets: Vec<&str> = report.unresolved_links.iter().map(|link| link.target.as_str()).collect();
+    assert_eq!(targets, ["Principle/Z", "Principle/Y"]);
+    let pizza = page(&graph, "Acme Pizza").await;
+    assert_eq!((pizza.overview.as_str(), pizza.domains), ("Read.", vec!["New Domain".to_owned()]));
+    assert_eq!(pizza.sources, [source("S")], "what it does not mention is carried over");
+}
+
 pub(crate) async fn one_bad_draft_means_none_is_written<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
@@ -51,7 +93,7 @@ pub(crate) async fn one_bad_draft_means_none_is_written<F: Fixture>(engine: F) {
 
 pub(crate) async fn a_page_without_a_file_is_patched_in_the_store<F: Fixture>(engine: F) {
     let house = House::small(engine);
-    let graph = house.open();
+    let graph = house.open_with(WikiRoots::Only(vec![]));
     graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
     let changes = Changes { content: Some("New.".into()), links: Some(vec![]), ..Changes::default() };
     let report = graph.patch("Workflow/Acme_Pizza", changes.clone(), None, true).await.unwrap();
@@ -63,8 +105,8 @@ pub(crate) async fn a_page_without_a_file_is_patched_in_the_store<F: Fixture>(en
 
 pub(crate) async fn indexing_leaves_pages_without_a_file_alone<F: Fixture>(engine: F) {
     let house = House::small(engine);
+    house.open_with(WikiRoots::Only(vec![])).upsert(vec![draft("Acme Pizza")]).await.unwrap();
     let graph = house.open();
-    graph.upsert(vec![draft("Acme Pizza")]).await.unwrap();
     index(&graph, &house.wiki()).await;
     assert_eq!(graph.stats().await.unwrap().pages, 6);
 }

@@ -38,7 +38,7 @@ async fn filled() -> (House<Sqlite>, WikiKnowledge) {
         sources: vec![source("S")],
         links: vec![link("used_by", "Heuristic/Acme_Rest_Tip"), link("step", "Principle/Gone")],
     };
-    graph.upsert(vec![draft]).await.unwrap();
+    house.open_with(gatehouse_stores::WikiRoots::Only(vec![])).upsert(vec![draft]).await.unwrap();
     (house, graph)
 }
 

@@ -1,0 +1,195 @@
+//! Writing the pages of callers. A page that has a file which may be touched changes with it; a new page gets a file
+//! where it is clear in which wiki it belongs; every other page lives in the store alone, and the report says so.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::knowledge::{Changes, Draft, IndexReport, PageType, Written},
+};
+
+use super::{WikiKnowledge, index::blocking};
+use crate::{
+    engine::Batch,
+    wiki::{
+        WikiRoots,
+        edges::UnknownEdges,
+        edit,
+        file::create,
+        folder::{self, PageFile},
+        record::{Record, draft_id},
+        validate,
+    },
+};
+
+/// Longest name of a file that is made, in bytes.
+const LONGEST_NAME: usize = 240;
+
+/// A page with the file that was made for it.
+struct Made {
+    record: Record,
+    path: PathBuf,
+    unknown: Vec<String>,
+}
+
+impl WikiKnowledge {
+    pub(super) async fn write_pages(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+        let drafts = drafts.into_iter().map(validate::draft).collect::<Result<Vec<_>, _>>()?;
+        // What has a file is edited, and one edit is one change of store and file; the others are stored together.
+        let (mut edited, mut fresh, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        for draft in drafts {
+            match self.engine.record(&draft_id(&draft)).await? {
+                Some(page) if page.origin.is_some() && self.may_touch(&page).await? => edited.push(draft),
+                Some(_) => rest.push(draft),
+                None => fresh.push(draft),
+            }
+        }
+        let (roots, default, now) = (self.roots.clone(), self.default_root.clone(), self.now());
+        let date = now.clone();
+        let made = blocking(move || {
+            let Some(wiki) = home(&roots, default) else { return Ok((Vec::new(), fresh)) };
+            make_files(&roots, &wiki, fresh, &date)
+        });
+        let (made, left) = made.await?;
+        let (mut report, mut unknown_edges) = (IndexReport::default(), UnknownEdges::default());
+        let mut records = Vec::new();
+        for page in &made {
+            unknown_edges.note(&page.record.id, &page.unknown);
+            report
+                .written
+                .push(Written { page: page.record.id.clone(), file: Some(page.path.display().to_string()) });
+            records.push(page.record.clone());
+        }
+        for draft in left.into_iter().chain(rest) {
+            let (record, unknown) = Record::from_draft(draft, now.clone());
+            unknown_edges.note(&record.id, &unknown);
+            report.written.push(Written { page: record.id.clone(), file: None });
+            records.push(record);
+        }
+        if !records.is_empty() {
+            let stored = self.engine.sync(Batch { records, ..Batch::default() }).await;
+            let stored = match stored {
+                Ok(stored) => stored,
+                Err(fault) => {
+                    blocking(move || remove(made)).await?;
+                    return Err(fault);
+                }
+            };
+            report = IndexReport { written: report.written, ..stored };
+        }
+        for draft in edited {
+            self.edit_page(draft, &mut report).await?;
+        }
+        let mut edges = unknown_edges.told();
+        edges.append(&mut report.unknown_edges);
+        edges.sort();
+        Ok(IndexReport { unknown_edges: edges, ..report })
+    }
+
+    /// Whether a page's file may be touched.
+    async fn may_touch(&self, page: &Record) -> Result<bool, Fault> {
+        let (roots, page) = (self.roots.clone(), page.clone());
+        blocking(move || {
+            let Some(origin) = &page.origin else { return Ok(false) };
+            Ok(roots.resolve(&Path::new(&origin.root).join(&origin.file)).is_ok())
+        })
+        .await
+    }
+
+    /// Writes a page that has a file.
+    async fn edit_page(&self, draft: Draft, report: &mut IndexReport) -> Result<(), Fault> {
+        let id = draft_id(&draft);
+        report.links += u32::try_from(draft.links.len()).unwrap_or(u32::MAX);
+        let done = self.patch_page(&id, &changes(draft), None, true).await?;
+        if done.changed.is_empty() {
+            report.unchanged += 1;
+        } else {
+            report.updated += 1;
+        }
+        report.unresolved_links.extend(done.unresolved_links);
+        report.unknown_edges.extend(done.unknown_edges);
+        let stored = self.engine.record(&done.id).await?.and_then(|page| page.origin);
+        let file = stored.map(|origin| Path::new(&origin.root).join(&origin.file).display().to_string());
+        report.written.push(Written { page: done.id, file });
+        Ok(())
+    }
+}
+
+/// What a draft says; an empty list says nothing.
+fn changes(draft: Draft) -> Changes {
+    fn said<T>(list: Vec<T>) -> Option<Vec<T>> {
+        Some(list).filter(|list| !list.is_empty())
+    }
+    Changes {
+        overview: Some(draft.overview).filter(|text| !text.is_empty()),
+        content: Some(draft.content),
+        domains: said(draft.domains),
+        sources: said(draft.sources),
+        links: said(draft.links),
+    }
+}
+
+/// The wiki in which new pages get their files: the one that gatehouse was started with, or the only allowed folder
+/// where that is a wiki of the kind with a folder for each type. Of several folders none is the obvious one.
+fn home(roots: &WikiRoots, default: Option<PathBuf>) -> Option<PathBuf> {
+    let only = match roots {
+        WikiRoots::Only(roots) if roots.len() == 1 => roots.first().cloned(),
+        _ => None,
+    };
+    let wiki = default.or(only)?.canonicalize().ok()?;
+    PageType::ALL.into_iter().any(|kind| wiki.join(kind.folder()).is_dir()).then_some(wiki)
+}
+
+/// Makes a file for each page that can have one; gives back the others. All or none are made.
+fn make_files(
+    roots: &WikiRoots,
+    wiki: &Path,
+    drafts: Vec<Draft>,
+    date: &str,
+) -> Result<(Vec<Made>, Vec<Draft>), Fault> {
+    let root = folder::root_name(wiki)?;
+    let (mut made, mut left) = (Vec::new(), Vec::new());
+    for draft in drafts {
+        let Some(file) = file_of(&draft) else {
+            left.push(draft);
+            continue;
+        };
+        let path = wiki.join(&file.relative);
+        let skeleton = format!("# {}: {}\n", draft.page_type, draft.title);
+        let done = edit::apply(&skeleton, &changes(draft), Some(date)).and_then(|edited| {
+            create(roots, &path, edited.text.as_bytes())?;
+            Ok(edited.text)
+        });
+        match done {
+            Ok(text) => {
+                let (record, unknown) = Record::from_file(&root, &file, &text);
+                made.push(Made { record, path, unknown });
+            }
+            Err(fault) => {
+                remove(made)?;
+                return Err(fault);
+            }
+        }
+    }
+    Ok((made, left))
+}
+
+/// The file that a new page gets; none where its name is no good one for a file.
+fn file_of(draft: &Draft) -> Option<PageFile> {
+    let stem = draft.title.replace(' ', "_");
+    let file = folder::page_file(&format!("{}/{stem}.md", draft.page_type.folder()))?;
+    (stem.len() <= LONGEST_NAME).then_some(file)
+}
+
+/// Takes files back that were made for pages which could not be stored.
+fn remove(made: Vec<Made>) -> Result<(), Fault> {
+    for page in made {
+        if let Err(error) = fs::remove_file(&page.path) {
+            tracing::error!(file = %page.path.display(), %error, "a wiki file stays whose page was not stored");
+        }
+    }
+    Ok(())
+}

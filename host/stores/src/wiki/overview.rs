@@ -1,0 +1,143 @@
+//! The overview of a page: what it says under a heading of its own, else the first prose that says what it is about.
+
+use std::ops::Range;
+
+use super::{
+    layout::Layout,
+    parse::plain,
+    verbatim::{Verbatim, next_line},
+};
+
+/// Longest overview that is taken from running text, in characters; one under a heading of its own stays as it is.
+const LONGEST: usize = 1000;
+
+/// An overview.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Overview {
+    /// Empty where the page has no prose.
+    pub(super) text: String,
+    /// Whether it stands under a heading of its own.
+    pub(super) own: bool,
+}
+
+impl Overview {
+    /// The overview of a page whose parts are known.
+    pub(super) fn of(text: &str, layout: &Layout) -> Self {
+        let own = layout.overview().map(|section| plain(&text[section.body.clone()]));
+        if let Some(text) = own.filter(|text| !text.is_empty()) {
+            return Self { text, own: true };
+        }
+        let verbatim = Verbatim::find(text);
+        let prose = |range| first_prose(text, range, layout, &verbatim);
+        let described = layout.section_with_children("Description", text.len()).and_then(prose);
+        let found = described.or_else(|| prose(layout.heading_end..text.len()));
+        Self { text: found.map(|text| bounded(&plain(&text))).unwrap_or_default(), own: false }
+    }
+}
+
+/// The first paragraph that is neither a list nor a table, heading, code or nothing but tags.
+fn first_prose(text: &str, range: Range<usize>, layout: &Layout, verbatim: &Verbatim) -> Option<String> {
+    let (mut at, mut tables, mut paragraph) = (range.start, 0_usize, None::<Range<usize>>);
+    while at < range.end {
+        let end = next_line(text, at).min(range.end);
+        let line = text[at..end].trim();
+        let quoted = verbatim.covers(at);
+        if line.starts_with("{|") && !quoted {
+            tables += 1;
+        }
+        if tables == 0 && is_prose(line) && says_something(text, at..end, layout, verbatim) {
+            paragraph = Some(paragraph.map_or(at, |paragraph| paragraph.start)..end);
+        } else if let Some(paragraph) = paragraph {
+            return Some(text[paragraph].to_owned());
+        }
+        if line.starts_with("|}") && !quoted {
+            tables = tables.saturating_sub(1);
+        }
+        at = end;
+    }
+    paragraph.map(|paragraph| text[paragraph].to_owned())
+}
+
+/// Whether a line does not begin as a heading, list, table or rule does.
+fn is_prose(line: &str) -> bool {
+    let listed = ["- ", "+ ", "---"].iter().any(|mark| line.starts_with(mark));
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = rest.len() < line.len() && (rest.starts_with(". ") || rest.starts_with(") "));
+    !line.starts_with(['=', '#', '*', ':', ';', '|', '!', '{', '>']) && !listed && !numbered
+}
+
+/// Whether a line holds a letter outside of code, comments and tags.
+fn says_something(text: &str, line: Range<usize>, layout: &Layout, verbatim: &Verbatim) -> bool {
+    text[line.clone()].char_indices().any(|(offset, c)| {
+        let at = line.start + offset;
+        let before = layout.tags.partition_point(|tag| tag.range.start <= at);
+        let in_tag = before > 0 && at < layout.tags[before - 1].range.end;
+        c.is_alphabetic() && !in_tag && !verbatim.covers(at)
+    })
+}
+
+/// The text, cut at a word where it is too long.
+fn bounded(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(LONGEST) else { return text.to_owned() };
+    let cut = text[..end].rfind(char::is_whitespace).filter(|space| space * 2 > end).unwrap_or(end);
+    format!("{}…", text[..cut].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overview(text: &str) -> (String, bool) {
+        let Overview { text, own } = Overview::of(text, &Layout::of(text));
+        (text, own)
+    }
+
+    #[test]
+    fn a_heading_of_its_own_comes_first() {
+        for text in [
+            "# X\nIntro.\n== Overview ==\nOwn.\n== Description ==\nMore.\n",
+            "# X\n== Definition ==\nOwn.\n",
+            "= X =\n=== Overview ===\nOwn.\n",
+        ] {
+            assert_eq!(overview(text), ("Own.".into(), true), "{text}");
+        }
+    }
+
+    #[test]
+    fn then_the_first_prose_of_the_description() {
+        for text in [
+            "# X\nIntro.\n== Description ==\nIt is\nthis.\n\nMore.\n",
+            "# X\nIntro.\n== Overview ==\n\n=== Description ===\n* a list\n\nIt is\nthis.\n",
+            "# X\nIntro.\n== Description ==\n=== Part ===\n{|\n| cell\n|}\n```\ncode\n```\n[[step::Principle:A]]\nIt is\nthis.\n== Next ==\n",
+        ] {
+            assert_eq!(overview(text), ("It is\nthis.".into(), false), "{text}");
+        }
+    }
+
+    #[test]
+    fn then_the_first_paragraph_and_else_nothing() {
+        let table = "{|\n! Domains\n| [[domain::A]]\n|}\n";
+        for text in [
+            format!("# X\n{table}\n== Usage ==\n1. a list\n\n`code` first, then words.\n\nMore."),
+            format!("# X\n`code` first, then words.\n\n{table}\n== Description ==\n* a list\n"),
+        ] {
+            assert_eq!(overview(&text), ("`code` first, then words.".into(), false), "{text}");
+        }
+        for text in [
+            "",
+            "# X\n",
+            "# X\n* a\n* b\n",
+            "# X\n<pre>\nwords\n</pre>\n<!-- words -->\n[[domain::words]]\n42\n",
+        ] {
+            assert_eq!(overview(text), (String::new(), false), "{text}");
+        }
+    }
+
+    #[test]
+    fn running_text_is_cut_at_a_word() {
+        let (text, own) = overview(&format!("# X\n{}\n", "word ".repeat(1_000)));
+        assert!(!own && text.chars().count() <= LONGEST && text.ends_with("word…"), "{text}");
+        let long = overview(&"é".repeat(100_000)).0;
+        assert_eq!(long.chars().count(), LONGEST + 1);
+    }
+}

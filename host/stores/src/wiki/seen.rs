@@ -1,0 +1,77 @@
+//! How a file was when it was read, so that whoever writes later can tell without reading whether it still is.
+
+use std::{
+    fs::{self, Metadata},
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+/// A file that changed so shortly before it was looked at may have changed again within the same tick of the file
+/// system's clock: it counts as changed.
+const FRESH: Duration = Duration::from_secs(2);
+
+/// A file, as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seen {
+    modified: SystemTime,
+    size: u64,
+    /// The file itself: a rename puts another one in its place.
+    identity: (u64, u64, i64, i64),
+}
+
+impl Seen {
+    /// How the file is now; none where it cannot be told, or changed just now.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let seen = Self::now(path)?;
+        let settled = SystemTime::now().duration_since(seen.modified).is_ok_and(|age| age > FRESH);
+        settled.then_some(seen)
+    }
+
+    /// Whether it is as it was.
+    pub(crate) fn is_still(&self, path: &Path) -> bool {
+        Self::now(path).as_ref() == Some(self)
+    }
+
+    fn now(path: &Path) -> Option<Self> {
+        // A link in its place may lead anywhere: that is for whoever reads it to find out.
+        let about = fs::symlink_metadata(path).ok().filter(Metadata::is_file)?;
+        Some(Self { modified: about.modified().ok()?, size: about.len(), identity: identity(&about) })
+    }
+}
+
+#[cfg(unix)]
+fn identity(about: &Metadata) -> (u64, u64, i64, i64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (about.dev(), about.ino(), about.ctime(), about.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> (u64, u64, i64, i64) {
+    (0, 0, 0, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_or_written_again_is_another_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.md");
+        let old = SystemTime::now() - Duration::from_secs(60);
+        let write = |text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+        };
+        write("one");
+        let seen = Seen::of(&path).unwrap();
+        assert!(seen.is_still(&path));
+        crate::wiki::write_atomic(&path, b"two").unwrap();
+        assert!(!seen.is_still(&path), "the same size, and another file");
+        assert_eq!(Seen::of(&path), None, "too fresh to be told from what comes next");
+        write("longer");
+        assert!(!seen.is_still(&path));
+        fs::remove_file(&path).unwrap();
+        assert!(!seen.is_still(&path) && Seen::of(&path).is_none());
+    }
+}

@@ -1,0 +1,57 @@
+//! Writers at the same time: what was acknowledged is still there afterwards.
+
+use std::{fs, sync::Mutex};
+
+use gatehouse_core::ports::{
+    Knowledge as _,
+    knowledge::{Changes, IndexOptions, Lookup},
+};
+
+use crate::{
+    engines::Fixture,
+    support::{House, counts, index, page},
+};
+
+const ID: &str = "Workflow/Acme_Bread_Baking";
+const FILE: &str = "workflows/Acme_Bread_Baking.md";
+
+/// Does something in another process, as it were, and waits for it: with a runtime of its own, from a callback.
+fn elsewhere<T: Send>(work: impl Future<Output = T> + Send) -> T {
+    std::thread::scope(|threads| {
+        let run = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(work)
+        };
+        threads.spawn(run).join().unwrap()
+    })
+}
+
+pub(crate) async fn an_edit_between_reading_and_storing_a_folder_is_kept<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    // Another file has changed, so that there is something to store.
+    house.write("heuristics/Acme_Rest_Tip.md", "# Heuristic: Rest Tip\nChanged.\n");
+    let edited = Mutex::new(false);
+    let every_file_is_read = |done, total| {
+        let mut edited = edited.lock().unwrap();
+        if done == total && !std::mem::replace(&mut *edited, true) {
+            elsewhere(async {
+                let other = house.open();
+                let changes = Changes { overview: Some("Acknowledged.".into()), ..Changes::default() };
+                other.patch(ID, changes, None, true).await.unwrap();
+                house.write("principles/Acme_New.md", "# Principle: New\n");
+                fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
+            });
+        }
+    };
+    let options = IndexOptions::default();
+    let report = graph.index(Some(house.wiki()), options, &every_file_is_read).await.unwrap();
+    assert!(*edited.lock().unwrap());
+    // The file and the stored page say what the edit said, and so does the rest of the folder as it is now.
+    assert!(house.read(FILE).contains("Acknowledged."));
+    assert_eq!(page(&graph, ID).await.overview, "Acknowledged.");
+    assert_eq!(counts(&report), (1, 1, 3, 1), "{report:?}");
+    assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), Lookup::Missing(_)));
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
+}
