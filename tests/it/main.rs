@@ -5,6 +5,7 @@
 mod support;
 
 mod arguments;
+mod cache;
 mod clients;
 mod command_line;
 mod configuration;
@@ -16,6 +17,7 @@ mod languages;
 mod liars;
 mod nesting;
 mod outbound;
+mod private;
 mod protocol;
 mod registry;
 mod reload;

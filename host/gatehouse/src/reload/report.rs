@@ -68,7 +68,7 @@ impl Report {
     }
 
     pub(super) fn gate_reloaded(&self, gate: &str, digest: &str) {
-        tracing::info!("gate '{gate}' was reloaded ({})", digest.get(..12).unwrap_or(digest));
+        tracing::info!("gate '{gate}' was reloaded ({})", short(digest));
         self.set(|health| drop(health.gates.remove(gate)));
     }
 
@@ -93,7 +93,7 @@ impl Report {
     }
 
     pub(super) fn gate_rolled_back(&self, gate: &str, digest: &str) {
-        let digest = digest.get(..12).unwrap_or(digest);
+        let digest = short(digest);
         self.gate(
             gate,
             format!("version {digest} trapped three times in a row; the version before it is served again"),
@@ -121,4 +121,9 @@ impl Report {
             tracing::info!("tools changed in {}; connected clients are told", presets.join(", "));
         }
     }
+}
+
+/// As much of a digest as people compare.
+pub(super) fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
 }
