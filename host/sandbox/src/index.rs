@@ -142,9 +142,10 @@ impl Index {
     fn write(&self) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         private::make(folder)?;
-        // Held until this ends, so that two hosts do not each write what the other does not know.
+        // Held until this ends, so that two hosts do not each write what the other does not know. Where the file
+        // system has no locks the last one wins, and what it does not know is learnt again.
         let lock = fs::File::create(self.path.with_extension("lock"))?;
-        lock.lock()?;
+        let _ = lock.lock();
         let others = Content::read(&self.path);
         let bytes = self.with(|content| {
             content.add(others);
