@@ -15,6 +15,9 @@ use super::{clients::root, encoding, resolver::NotPublic};
 /// Bytes in a mebibyte.
 const MIB: usize = 1 << 20;
 
+/// A body of this size is looked through beside the runtime: under escapes that takes its time.
+const LARGE: usize = 256 << 10;
+
 /// Reads an answer to its end.
 pub(super) async fn read(
     rules: &Rules,
@@ -82,7 +85,13 @@ pub(super) async fn read(
     };
     let redactor = rules.redactor();
     let length = body.len();
-    let body = redactor.body(body);
+    let body = if length < LARGE {
+        redactor.body(body)
+    } else {
+        let redactor = redactor.clone();
+        let cleaned = tokio::task::spawn_blocking(move || redactor.body(body)).await;
+        cleaned.map_err(|_| Fault::internal(format!("The answer of {} could not be read.", permit.host)))?
+    };
     let changed = body.len() != length;
     let clean = |(name, value): (String, Vec<u8>)| (name, redactor.header(value));
     let headers = headers.into_iter().filter(|(name, _)| !(changed && name == "content-length")).map(clean);
