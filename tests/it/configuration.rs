@@ -3,6 +3,7 @@
 
 mod choice;
 mod components;
+mod gate_names;
 mod names;
 mod parameters;
 mod strictness;

@@ -40,7 +40,7 @@ impl Author {
     /// with the place.
     #[cfg(unix)]
     fn keeps_machine_code_to_itself(self) -> Self {
-        let folder = self.place.path("state/cache/machine-code");
+        let folder = self.place.path(".cache/gatehouse/machine-code");
         fs::remove_file(&folder).expect("the link to the shared folder");
         let mut builder = fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700).create(&folder).expect("a folder");

@@ -36,6 +36,7 @@ fn lies_about_tools_are_refused_by_name() {
         ("name", "contains '\\u{202e}'"),
         ("long", "tool 'lied': its description is longer than 65536 bytes"),
         ("hidden_name", "tool 'lied': its input schema hides characters in '\\u{61}\\u{200b}'"),
+        ("stray_name", "tool 'lied': its input schema hides characters in '\\u{61}\\u{2800}'"),
         ("deep", "params-schema is not JSON: recursion limit exceeded"),
     ] {
         let told = refusal(lie);
@@ -71,6 +72,19 @@ fn what_nobody_can_see_is_taken_out_and_said() {
     assert!(log.contains("invisible characters were removed") && log.contains("gate=\"liar\""), "{log}");
     // Also at a start that reads the listing from the index.
     Client::start(&place, "p").log_with("invisible characters were removed");
+}
+
+#[test]
+fn what_shows_nothing_where_it_stands_is_taken_out_too() {
+    let place = place("stray");
+    let mut client = Client::start(&place, "p");
+    let tool = &client.request("tools/list", json!({}))["result"]["tools"][0];
+    // Selectors stay where they choose a form, and blanks where they part words.
+    assert_eq!(
+        (&tool["description"], &tool["title"]),
+        (&json!("Lies."), &json!("☀\u{fe0f} 1\u{fe0f}\u{20e3}"))
+    );
+    client.log_with("tool=\"lied\" count=6");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod support;
 
 mod arguments;
 mod client_matrix;
+mod cache;
 mod clients;
 mod command_line;
 mod configuration;
@@ -21,6 +22,7 @@ mod liars;
 mod malformed;
 mod nesting;
 mod outbound;
+mod private;
 mod protocol;
 mod registry;
 mod reload;

@@ -5,6 +5,7 @@ mod configuration;
 mod healing;
 mod over_http;
 mod soak;
+mod trial;
 
 use std::{fs, path::Path};
 

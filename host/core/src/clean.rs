@@ -3,18 +3,19 @@
 
 use serde_json::{Map, Value};
 
-/// Whether a character shows nothing, or changes how its neighbours are shown. Ranges of the Unicode
-/// character database: bidirectional controls, zero-width and other default-ignorable characters, tags,
-/// variation selectors other than the two for text and emoji, line and paragraph separators, private use,
-/// noncharacters.
+/// Whether a character shows nothing, or changes how its neighbours are shown, whatever stands around it. From
+/// the Unicode character database: what is default-ignorable (bidirectional controls, zero-width characters,
+/// tags, fillers, variation selectors), what is a format character without a form of its own, what is blank
+/// and no space, line and paragraph separators, private use, noncharacters. Of the default-ignorable ones the
+/// two selectors of text and emoji are left to [`stray`].
 fn hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}'
         | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-        | '\u{f0000}'..='\u{10ffff}')
+        | '\u{13430}'..='\u{13440}' | '\u{16fe4}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
@@ -23,9 +24,36 @@ fn control(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
 }
 
-/// Whether a character chooses between the text and the emoji form of the one before it.
-fn form(c: char) -> bool {
-    matches!(c, '\u{fe0e}' | '\u{fe0f}')
+/// Whether a character that belongs to its neighbours stands where it shows nothing. One of them is a part of
+/// writing; many, on letters that they do not change, are a message.
+fn stray(before: Option<char>, c: char, after: Option<char>) -> bool {
+    match c {
+        // They choose between the text and the emoji form of what has both. A digit has, as a keycap.
+        '\u{fe0e}' | '\u{fe0f}' => match before {
+            Some('#' | '*' | '0'..='9') => after != Some('\u{20e3}'),
+            before => !before.is_some_and(two_forms),
+        },
+        // The blank of braille is a space within braille.
+        '\u{2800}' => !before.is_some_and(|before| matches!(before, '\u{2801}'..='\u{28ff}')),
+        // Wide, narrow and fixed spaces are spaces, one at a time.
+        space if exotic(space) => before.is_some_and(|before| before == ' ' || exotic(before)),
+        _ => false,
+    }
+}
+
+/// Whether a character is a space other than the usual one.
+fn exotic(c: char) -> bool {
+    matches!(c, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+}
+
+/// Whether a character may have an emoji form beside its text form: symbols, arrows, pictographs (the blocks in
+/// which Unicode's emoji-variation-sequences.txt has its bases).
+fn two_forms(c: char) -> bool {
+    matches!(c,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
+        | '\u{231a}'..='\u{23ff}' | '\u{24c2}' | '\u{25aa}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'
+        | '\u{2b05}'..='\u{2b55}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}'
+        | '\u{1f004}'..='\u{1faff}')
 }
 
 /// Takes them out, and says how many there were. A line that ends in CR LF ends in LF afterwards, which is
@@ -37,17 +65,15 @@ pub(crate) fn text(text: &mut String) -> usize {
     let mut clean = String::with_capacity(text.len());
     let mut removed = 0;
     let mut chars = text.chars().peekable();
-    let mut before = None;
     while let Some(c) = chars.next() {
         let line_end = c == '\r' && chars.peek() == Some(&'\n');
-        // One such sign belongs to the character before it; a row of them is a message.
-        let stray = form(c) && before.is_none_or(form);
-        if hidden(c) || control(c) || stray {
+        // What is left before it counts: of a row of such characters each would otherwise vouch for the next.
+        let before = clean.chars().next_back();
+        if hidden(c) || control(c) || stray(before, c, chars.peek().copied()) {
             removed += usize::from(!line_end);
         } else {
             clean.push(c);
         }
-        before = Some(c);
     }
     *text = clean;
     removed
@@ -86,7 +112,13 @@ fn in_value(value: &Value) -> Option<&str> {
 }
 
 fn in_text(text: &str) -> Option<&str> {
-    text.contains(hidden).then_some(text)
+    let mut around = text.chars().scan(None, |before, c| Some((before.replace(c), c))).peekable();
+    while let Some((before, c)) = around.next() {
+        if hidden(c) || stray(before, c, around.peek().map(|(_, after)| *after)) {
+            return Some(text);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -135,6 +167,60 @@ mod tests {
             assert_eq!(cleaned(&format!("a{hidden}b")), ("ab".into(), 1), "{hidden:?}");
         }
         assert_eq!(cleaned("☀\u{fe0f}\u{fe0e}\u{fe0f}"), ("☀\u{fe0f}".into(), 2), "bits in a row of signs");
+    }
+
+    #[test]
+    fn what_belongs_to_its_neighbours_goes_where_it_has_none() {
+        for seen in [
+            "1\u{fe0f}\u{20e3}",
+            "❤\u{fe0e}",
+            "™\u{fe0f}",
+            "⠓⠊⠀⠽⠕⠥",
+            "10\u{a0}km",
+            "世\u{3000}界",
+            "🏴",
+            "क्ष",
+        ] {
+            assert_eq!(cleaned(seen), (seen.into(), 0), "{seen}");
+        }
+        for (dirty, clean) in [
+            ("a\u{fe0f}b\u{fe0e}c\u{fe0f}", "abc"),
+            ("1\u{fe0f}2\u{fe0e}", "12"),
+            ("\u{2800}a\u{2800}\u{2800}", "a"),
+            ("⠓\u{2800}\u{2800}", "⠓\u{2800}"),
+            ("a \u{2003}\u{2009}\u{a0}b", "a b"),
+            ("a\u{2003}\u{2009}b", "a\u{2003}b"),
+            ("☀\u{200b}\u{fe0f}\u{200b}\u{fe0e}", "☀\u{fe0f}"),
+        ] {
+            let removed = dirty.chars().count() - clean.chars().count();
+            assert_eq!(cleaned(dirty), (clean.into(), removed), "{dirty:?}");
+        }
+        let schema = |name: &str| json!({"properties": {name: {}}}).as_object().cloned().expect("an object");
+        assert_eq!(in_schema(&schema("a\u{fe0f}")), Some("a\u{fe0f}"));
+        assert_eq!(in_schema(&schema("\u{2800}")), Some("\u{2800}"));
+        assert_eq!(in_schema(&schema("☀\u{fe0f} 1\u{fe0f}\u{20e3}")), None);
+    }
+
+    /// The tables against those of the crate regex, which are Unicode's.
+    #[test]
+    fn nothing_that_unicode_calls_ignorable_is_seen() {
+        let class = |pattern: &str| regex::Regex::new(pattern).expect("a class");
+        let ignorable =
+            class(r"^[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Co}\p{Noncharacter_Code_Point}]$");
+        let emoji = class(r"^\p{Emoji}$");
+        // Format characters with a form of their own, before numbers in Arabic, Syriac and Kaithi.
+        let format = class(r"^[\p{Cf}--[\p{Prepended_Concatenation_Mark}]]$");
+        for c in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
+            let text = c.to_string();
+            let selector = matches!(c, '\u{fe0e}' | '\u{fe0f}');
+            if ignorable.is_match(&text) || format.is_match(&text) {
+                assert!(hidden(c) || selector, "{c:?}");
+            }
+            let keycap = matches!(c, '#' | '*' | '0'..='9');
+            if emoji.is_match(&text) && c < '\u{1f000}' && !keycap {
+                assert!(two_forms(c), "{c:?}");
+            }
+        }
     }
 
     #[test]

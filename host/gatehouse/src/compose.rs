@@ -92,7 +92,7 @@ impl Composition {
             http: Arc::new(Outbound::new()),
             models: models.clone(),
         };
-        let sandbox = Sandbox::new(&config.state.join("cache"), ports);
+        let sandbox = Sandbox::new(&config.cache, config.cache_size, ports);
         let config = Arc::new(config);
         Ok(Self { knowledge, models, gates: Gates::new(Arc::clone(&config), sandbox), config })
     }

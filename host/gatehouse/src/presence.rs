@@ -76,7 +76,8 @@ struct Files {
 
 impl Files {
     fn make(folder: &Path, pid: u32) -> std::io::Result<Self> {
-        fs::create_dir_all(folder)?;
+        // It may be the first of all that makes the data folder.
+        gatehouse_stores::make_private(folder)?;
         // Hosts in containers may have the same number.
         let (file, making) = tempfile::NamedTempFile::new_in(folder)?.keep()?;
         file.lock()?;

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_sandbox::Stamp;
+use gatehouse_sandbox::{Gate, Stamp};
 use gatehouse_wire::serve::House;
 use tokio::{sync::mpsc, time::Instant};
 
@@ -56,8 +56,11 @@ pub(crate) struct Keeper {
     wanted: Option<Arc<Config>>,
     /// Files that were tried and refused; another configuration may make them fit.
     refused: BTreeMap<String, Stamp>,
-    /// Files whose version trapped again and again.
-    unfit: BTreeMap<String, Stamp>,
+    /// Digests of versions that trapped again and again, by gate: they are not served again, whatever file
+    /// they come in.
+    unfit: BTreeMap<String, BTreeSet<String>>,
+    /// What gates were before their files went.
+    former: BTreeMap<String, Arc<Gate>>,
     /// Gates whose files are gone, and since when.
     missing: BTreeMap<String, Instant>,
     trials: BTreeMap<String, Trial>,
@@ -83,6 +86,7 @@ impl Keeper {
             wanted: None,
             refused: BTreeMap::new(),
             unfit: BTreeMap::new(),
+            former: BTreeMap::new(),
             missing: BTreeMap::new(),
             trials: BTreeMap::new(),
             verdicts: mpsc::channel(16),
@@ -100,6 +104,7 @@ impl Keeper {
             }
         };
         tokio::task::block_in_place(|| self.current.gates.sweep());
+        self.current.gates.misnamed().iter().for_each(|why| tracing::warn!("{why}"));
         loop {
             if let Some(watch) = &mut watch {
                 watch.only(&self.folders());
@@ -189,6 +194,7 @@ impl Keeper {
             self.current.gates.withdrawn().iter().filter(|name| !change.reread.contains_key(*name));
         let withdrawn = withdrawn.chain(change.withdraw.keys()).cloned().collect();
         let next = self.current.next(config, &reread, withdrawn).await;
+        let put_back = self.keep_out_unfit(change, &next).await?;
         let views = self.views(&next).await?;
         if let Some((preset, why)) =
             views.failing().into_iter().find(|(name, _)| !self.failing.contains(name))
@@ -197,6 +203,10 @@ impl Keeper {
         }
         let before = self.swap(next, views).await;
         self.settle(change, &before).await;
+        for (name, digest) in put_back {
+            self.refused.extend(change.reread.get(&name).map(|stamp| (name.clone(), stamp.clone())));
+            self.report.gate_rolled_back(&name, &digest);
+        }
         Ok(())
     }
 
@@ -217,14 +227,19 @@ impl Keeper {
     /// Says what is in force now, and puts gates on trial that are others than before.
     async fn settle(&mut self, change: &Change, before: &Composition) {
         let (old, new) = (before.gates.loaded().await, self.current.gates.loaded().await);
+        for name in change.withdraw.keys() {
+            self.former.extend(old.get(name).map(|gate| (name.clone(), Arc::clone(gate))));
+        }
         for (name, gate) in &new {
             let digest = &gate.info().digest;
-            match old.get(name) {
-                Some(old) if old.info().digest != *digest => {
+            let withdrawn = before.gates.is_withdrawn(name);
+            let former = if withdrawn { self.former.remove(name) } else { old.get(name).cloned() };
+            match former {
+                Some(former) if former.info().digest != *digest => {
                     self.report.gate_reloaded(name, digest);
-                    self.begin_trial(name, gate, Arc::clone(old));
+                    self.begin_trial(name, gate, former);
                 }
-                None if before.gates.is_withdrawn(name) => self.report.gate_reloaded(name, digest),
+                _ if withdrawn => self.report.gate_reloaded(name, digest),
                 _ if change.reread.contains_key(name) => self.report.gate_settled(name),
                 _ => {}
             }
@@ -237,16 +252,13 @@ impl Keeper {
                 self.refused.insert(name.clone(), stamp.clone());
             }
         }
-        if new.iter().any(|(name, gate)| old.get(name).is_none_or(|o| o.info().digest != gate.info().digest))
-        {
-            tokio::task::block_in_place(|| self.current.gates.sweep());
-        }
         for (name, why) in &change.withdraw {
             self.report.gate_withdrawn(name, why);
         }
         if change.configuration.is_some() {
             self.wanted = None;
             self.report.configuration_applied(&before.config, &self.current.config);
+            tokio::task::block_in_place(|| self.current.gates.sweep());
         }
     }
 

@@ -125,7 +125,7 @@ impl Gate {
     /// Ends when calls have trapped three times in a row: a version that was just loaded is then not fit
     /// to stay.
     pub async fn unfit(&self) {
-        self.version.unfit().await;
+        self.version.traps.unfit().await;
     }
 
     /// What is known about it.
@@ -245,7 +245,7 @@ impl Source for Gate {
         self.prepare_folders().await?;
         let (folders, deadline) = (&self.info.folders, call.deadline.into_std());
         let reply = ready.call(facts, folders, deadline, &request, self.warm.as_ref()).await;
-        self.version.observe(matches!(reply, Err(Ended { trapped: true, .. })));
+        self.version.traps.observe(matches!(reply, Err(Ended { trapped: true, .. })));
         instance::reply(&self.name, reply.map_err(|ended| ended.fault)?)
     }
 }

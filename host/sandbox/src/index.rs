@@ -1,7 +1,8 @@
 //! What is known about gate files without reading them: path, size, times and inode give the digest,
 //! digest and parameters give the listing. A start with an index that still fits reads no wasm at all.
 //!
-//! It is a cache: a missing, broken or outdated file means the gates are read again, nothing else.
+//! It is a cache: a missing, broken or outdated file means the gates are read again, nothing else. All hosts
+//! of a user share it, so what is written is what others wrote meanwhile and what was learnt here.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,10 +15,13 @@ use std::{
 use gatehouse_core::{capability::Ask, source::Listing};
 use serde::{Deserialize, Serialize};
 
-use crate::machine_code;
+use crate::private;
 
 /// Another number whenever what is written here, or what makes it, changes its meaning.
-const VERSION: &str = concat!("2/", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("3/", env!("CARGO_PKG_VERSION"));
+
+/// The most listings that are kept of one component.
+const MAX_LISTINGS: usize = 32;
 
 /// What the file system says about a file; any change of the content changes one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,12 +90,7 @@ pub(crate) struct Index {
 
 impl Index {
     pub(crate) fn open(path: PathBuf) -> Self {
-        let ours = path.parent().is_some_and(machine_code::private);
-        let read = fs::read(&path)
-            .ok()
-            .filter(|_| ours)
-            .and_then(|bytes| serde_json::from_slice::<Content>(&bytes).ok());
-        let content = read.filter(|c| c.version == VERSION).unwrap_or_default();
+        let content = Content::read(&path);
         Self { path, content: Mutex::new(content) }
     }
 
@@ -110,11 +109,6 @@ impl Index {
         self.with(|c| c.components.get(digest).and_then(|known| known.listings.get(params)).cloned())
     }
 
-    /// The components of all files that are known.
-    pub(crate) fn digests(&self) -> BTreeSet<String> {
-        self.with(|c| c.files.values().map(|(_, digest)| digest.clone()).collect())
-    }
-
     pub(crate) fn learn_file(&self, file: &Path, stamp: Stamp, digest: &str, ask: Ask) {
         self.with(|c| {
             c.files.insert(file.to_owned(), (stamp, digest.to_owned()));
@@ -126,8 +120,8 @@ impl Index {
     pub(crate) fn learn_listing(&self, digest: &str, params: &str, listing: Arc<Listing>) {
         self.with(|c| {
             let listings = &mut c.components.entry(digest.to_owned()).or_default().listings;
-            // Presets come and go; a component that was asked a hundred ways keeps none of the old answers.
-            if listings.len() >= 32 {
+            // Presets come and go; a component that was asked in many ways keeps none of the old answers.
+            if listings.len() >= MAX_LISTINGS {
                 listings.clear();
             }
             listings.insert(params.to_owned(), listing);
@@ -140,23 +134,90 @@ impl Index {
     }
 
     fn save(&self) {
-        let bytes = self.with(|content| {
-            content.version = VERSION.into();
-            content.files.retain(|file, _| file.exists());
-            let used: Vec<String> = content.files.values().map(|(_, digest)| digest.clone()).collect();
-            content.components.retain(|digest, _| used.contains(digest));
-            serde_json::to_vec(content)
-        });
-        let written = bytes.map_err(std::io::Error::other).and_then(|bytes| {
-            let folder = self.path.parent().unwrap_or(Path::new("."));
-            machine_code::make_private(folder)?;
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            file.write_all(&bytes)?;
-            file.persist(&self.path)?;
-            Ok(())
-        });
-        if let Err(error) = written {
+        if let Err(error) = self.write() {
             tracing::warn!(path = %self.path.display(), %error, "the gate index cannot be kept; the next start reads every gate");
         }
+    }
+
+    fn write(&self) -> std::io::Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        private::make(folder)?;
+        // Held until this ends, so that two hosts do not each write what the other does not know. Where the file
+        // system has no locks the last one wins, and what it does not know is learnt again.
+        let lock = fs::File::create(self.path.with_extension("lock"))?;
+        let _ = lock.lock();
+        let others = Content::read(&self.path);
+        let bytes = self.with(|content| {
+            content.add(others);
+            content.version = VERSION.into();
+            content.files.retain(|file, _| file.exists());
+            let used: BTreeSet<&String> = content.files.values().map(|(_, digest)| digest).collect();
+            content.components.retain(|digest, _| used.contains(digest));
+            serde_json::to_vec(content)
+        })?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(&bytes)?;
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+impl Content {
+    /// What the file says, if it is ours and we can read it.
+    fn read(path: &Path) -> Self {
+        let bytes = fs::read(path).ok().filter(|_| path.parent().is_some_and(private::is));
+        let content = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        content.filter(|content| content.version == VERSION).unwrap_or_default()
+    }
+
+    /// Takes over what it does not know, and of what it knows otherwise, what fits the file as it is.
+    fn add(&mut self, others: Self) {
+        for (file, theirs) in others.files {
+            let known = self
+                .files
+                .get(&file)
+                .is_some_and(|ours| *ours == theirs || Stamp::read(&file).is_ok_and(|now| now != theirs.0));
+            if !known {
+                self.files.insert(file, theirs);
+            }
+        }
+        for (digest, theirs) in others.components {
+            let ours = self
+                .components
+                .entry(digest)
+                .or_insert_with(|| Known { ask: theirs.ask, ..Known::default() });
+            for (params, listing) in theirs.listings {
+                if ours.listings.len() < MAX_LISTINGS {
+                    ours.listings.entry(params).or_insert(listing);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_hosts_keep_what_both_learn() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (path, files) =
+            (place.path().join("cache/gates.json"), ["a", "b"].map(|name| place.path().join(name)));
+        let (one, two) = (Index::open(path.clone()), Index::open(path.clone()));
+        for (index, file) in [&one, &two].into_iter().zip(&files) {
+            fs::write(file, "x").expect("written");
+            let stamp = Stamp::read(file).expect("a stamp");
+            index.learn_file(file, stamp, &file.display().to_string(), Ask::default());
+        }
+        let both = Index::open(path.clone());
+        let known = |file: &PathBuf| both.digest(file, &Stamp::read(file).expect("a stamp")).is_some();
+        assert!(files.iter().all(known));
+        // One of them has seen a later content of a file.
+        fs::write(&files[0], "longer").expect("written");
+        let now = Stamp::read(&files[0]).expect("a stamp");
+        two.learn_file(&files[0], now.clone(), "later", Ask::default());
+        one.learn_file(&files[1], Stamp::read(&files[1]).expect("a stamp"), "b", Ask::default());
+        assert_eq!(Index::open(path).digest(&files[0], &now).as_deref(), Some("later"));
     }
 }

@@ -8,6 +8,7 @@
 //! socket, and no file outside the folders that presets.toml names.
 
 mod abi;
+pub mod cache;
 mod capability;
 mod capture;
 mod engine;
@@ -19,9 +20,11 @@ mod instance;
 mod limits;
 mod loader;
 mod machine_code;
+mod private;
 mod probe;
 mod state;
 mod ticker;
+mod traps;
 mod version;
 mod warm;
 mod weigh;
@@ -35,7 +38,7 @@ pub use face::Face;
 pub use folders::Folder;
 pub use gate::{Gate, GateInfo};
 pub use index::Stamp;
-pub use limits::{Limits, LimitsError, parse_bytes, parse_duration};
+pub use limits::{Limits, LimitsError, parse_bytes, parse_duration, shown_bytes};
 pub use loader::{GateSettings, LoadError, MAX_FILE, Sandbox};
 pub use probe::{End, Probe};
 

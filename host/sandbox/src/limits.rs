@@ -4,8 +4,7 @@ mod words;
 
 use std::{ops::RangeInclusive, time::Duration};
 
-pub(crate) use words::shown_bytes;
-pub use words::{parse_bytes, parse_duration};
+pub use words::{parse_bytes, parse_duration, shown_bytes};
 
 /// Bytes in a kibibyte, a mebibyte.
 const KIB: usize = 1 << 10;

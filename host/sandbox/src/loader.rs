@@ -4,7 +4,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use gatehouse_core::{
@@ -21,6 +24,7 @@ use wasmtime::{Engine, component::Component};
 use crate::{
     Ports,
     abi::v0_1::GatePre,
+    cache,
     engine::{PLACES, Runtime},
     folders::Folder,
     gate::Gate,
@@ -28,6 +32,7 @@ use crate::{
     instance::Ready,
     limits::Limits,
     machine_code::MachineCode,
+    traps::Counts,
     version::Version,
     warm, weigh,
 };
@@ -72,7 +77,10 @@ pub struct GateSettings {
 pub(crate) struct Shared {
     pub(crate) ports: Ports,
     pub(crate) index: Index,
+    counts: Counts,
     machine_code: MachineCode,
+    /// The most bytes of machine code that are kept.
+    cap: AtomicU64,
     runtime: OnceLock<Arc<Runtime>>,
     /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
     compiling: Mutex<()>,
@@ -90,12 +98,14 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// `cache` is a folder of our own for compiled gates and the index. Nothing is compiled, and the
-    /// engine is not even made, until a gate needs it.
-    pub fn new(cache: &Path, ports: Ports) -> Self {
+    /// engine is not even made, until a gate needs it. `cap` is the most bytes of compiled gates to keep.
+    pub fn new(cache: &Path, cap: u64, ports: Ports) -> Self {
         let shared = Shared {
             ports,
-            index: Index::open(cache.join("gates.json")),
-            machine_code: MachineCode::new(cache.join("machine-code")),
+            index: Index::open(cache::index(cache)),
+            counts: Counts::default(),
+            machine_code: cache::machine_code(cache),
+            cap: AtomicU64::new(cap),
             runtime: OnceLock::new(),
             compiling: Mutex::new(()),
             // Each instance holds one place, and the pool has room for all that it may be made of. Nested
@@ -134,14 +144,16 @@ impl Sandbox {
                 (digest, ask, Some(ready))
             }
         };
-        let version = Version::new((file.to_owned(), stamp, meta.len()), digest, ask, ready);
+        let traps = self.shared.counts.of(name, &digest);
+        let version = Version::new((file.to_owned(), stamp, meta.len()), digest, ask, traps, ready);
         Gate::new(name, version, settings, Arc::clone(&self.shared))
     }
 
-    /// Removes the machine code of components that no known gate has any more and that nobody has used
-    /// for a week. Blocking.
-    pub fn sweep(&self) {
-        self.shared.machine_code.sweep(&self.shared.index.digests());
+    /// From now on at most so many bytes of compiled gates are kept, or those of the one that was used last.
+    /// Blocking.
+    pub fn keep(&self, cap: u64) {
+        self.shared.cap.store(cap, Ordering::Relaxed);
+        self.shared.machine_code.shrink(cap);
     }
 }
 
@@ -180,7 +192,11 @@ impl Shared {
         let _one_at_a_time = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         let compiled = match self.machine_code.load(&runtime.engine, &digest) {
             Some(component) => Ok(component),
-            None => self.machine_code.compile(&runtime.engine, &digest, &wasm),
+            None => {
+                let compiled = self.machine_code.compile(&runtime.engine, &digest, &wasm);
+                self.machine_code.shrink(self.cap.load(Ordering::Relaxed));
+                compiled
+            }
         };
         let component = compiled.map_err(|error| {
             bad(format!("is not a valid component: {}", quoted(&format!("{error:#}"), 400)))

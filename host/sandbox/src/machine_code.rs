@@ -5,7 +5,6 @@
 //! This is the one module of the host with unsafe code.
 
 use std::{
-    collections::BTreeSet,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::Write,
@@ -15,14 +14,13 @@ use std::{
 
 use wasmtime::{Engine, component::Component};
 
-/// How long machine code is kept that no gate has any more.
-const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
-
-/// How much of that is kept: an interpreter that is built again and again leaves 40 MB each time.
-const KEPT_BYTES: u64 = 512 << 20;
+use crate::private;
 
 /// The time of last use is noted at most this often.
-const NOTED: Duration = Duration::from_secs(24 * 3600);
+const NOTED: Duration = Duration::from_secs(60);
+
+/// A temporary file of this age belongs to a process that ended before it could rename it.
+const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// The folder of compiled components.
 pub(crate) struct MachineCode {
@@ -38,8 +36,8 @@ impl MachineCode {
     pub(crate) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.path(engine, digest);
         // Who can write beside the folder can put another one in its place.
-        let beside = self.folder.parent().is_none_or(private);
-        if !beside || !private(&self.folder) || !path.exists() {
+        let beside = self.folder.parent().is_none_or(private::is);
+        if !beside || !private::is(&self.folder) || !path.exists() {
             return None;
         }
         match map(engine, &path) {
@@ -68,39 +66,63 @@ impl MachineCode {
         }
     }
 
-    /// Removes what belongs to none of these components and was neither made nor used for [`KEPT`], and of
-    /// the rest the oldest, beyond [`KEPT_BYTES`]. Other hosts may know other components, and an old version
-    /// may be needed again: hence the wait.
-    pub(crate) fn sweep(&self, digests: &BTreeSet<String>) {
-        if !private(&self.folder) {
+    /// Removes what was used longest ago, until the rest has at most `cap` bytes; what was used last stays
+    /// in any case. Another host may have a file mapped: its mapping outlives the name, and what it loads
+    /// anew it compiles anew.
+    pub(crate) fn shrink(&self, cap: u64) {
+        if !private::is(&self.folder) {
             return;
         }
-        let mut idle = Vec::new();
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-            let code = path.extension().is_some_and(|extension| extension == "cwasm");
-            let known = name.split('-').next().is_some_and(|digest| digests.contains(digest));
-            let meta = entry.metadata().and_then(|meta| Ok((meta.modified()?, meta.len())));
-            if let Ok((used, size)) = meta
-                && code
-                && !known
-            {
-                idle.push((used.elapsed().unwrap_or_default(), size, path));
+        let mut files = Vec::new();
+        for (path, meta) in self.files() {
+            let age = meta.modified().ok().and_then(|used| used.elapsed().ok()).unwrap_or_default();
+            if is_code(&path) {
+                files.push((age, meta.len(), path));
+            } else if age > ABANDONED {
+                let _ = fs::remove_file(path);
             }
         }
-        idle.sort();
+        files.sort();
         let mut kept = 0;
-        for (age, size, path) in idle {
+        for (place, (_, size, path)) in files.into_iter().enumerate() {
             kept += size;
-            if age > KEPT || kept > KEPT_BYTES {
+            if kept > cap && place > 0 {
                 let _ = fs::remove_file(path);
             }
         }
     }
 
+    /// How many compiled components there are, and the bytes that they take.
+    pub(crate) fn size(&self) -> (usize, u64) {
+        let code = self.files().into_iter().filter(|(path, _)| is_code(path));
+        code.fold((0, 0), |(files, bytes), (_, meta)| (files + 1, bytes + meta.len()))
+    }
+
+    /// Removes them all.
+    pub(crate) fn clean(&self) -> std::io::Result<()> {
+        for (path, _) in self.files() {
+            match fs::remove_file(path) {
+                // Another host was faster.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                done => done?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What we put into the folder: compiled components, and temporary files on their way to be one.
+    fn files(&self) -> Vec<(PathBuf, fs::Metadata)> {
+        let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let files = entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)));
+        let ours = |path: &Path| {
+            is_code(path) || path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".tmp"))
+        };
+        files.filter(|(path, meta)| meta.is_file() && ours(path)).collect()
+    }
+
     fn store(&self, path: &Path, code: &[u8]) -> std::io::Result<()> {
-        self.folder.parent().map_or(Ok(()), make_private)?;
-        make_private(&self.folder)?;
+        self.folder.parent().map_or(Ok(()), private::make)?;
+        private::make(&self.folder)?;
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(code)?;
         file.as_file().sync_data()?;
@@ -115,47 +137,17 @@ impl MachineCode {
     }
 }
 
-/// Marks a file as used, for [`MachineCode::sweep`]. A file that cannot be marked is compiled again one day.
+/// Whether a file is a compiled component.
+fn is_code(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "cwasm")
+}
+
+/// Marks a file as used, for [`MachineCode::shrink`]. A file that cannot be marked is compiled again one day.
 fn note_use(path: &Path) {
     let age = fs::metadata(path).and_then(|meta| meta.modified()).ok().and_then(|used| used.elapsed().ok());
     if age.is_some_and(|age| age > NOTED) {
         let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
     }
-}
-
-/// Makes a folder that only this user can read and write. One that others could write to is emptied of
-/// machine code first, for nobody knows who put it there; one of somebody else is an error.
-pub(crate) fn make_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
-    if private(folder) {
-        return Ok(());
-    }
-    for entry in
-        fs::read_dir(folder)?.flatten().filter(|e| e.path().extension().is_some_and(|x| x == "cwasm"))
-    {
-        fs::remove_file(entry.path())?;
-    }
-    #[cfg(unix)]
-    fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-    if private(folder) { Ok(()) } else { Err(std::io::Error::other("the folder belongs to another user")) }
-}
-
-/// Whether the folder is ours and nobody else can write into it.
-pub(crate) fn private(folder: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        // This process's own entry belongs to its effective user.
-        let me = fs::metadata("/proc/self").map(|own| own.uid());
-        fs::metadata(folder)
-            .is_ok_and(|meta| meta.mode() & 0o077 == 0 && me.as_ref().map_or(true, |me| meta.uid() == *me))
-    }
-    #[cfg(not(unix))]
-    folder.exists()
 }
 
 #[allow(unsafe_code, reason = "loading our own compiled code, see SAFETY")]
@@ -172,37 +164,36 @@ fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     unsafe { Component::deserialize_file(engine, path) }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     #[test]
-    fn a_folder_that_was_open_to_others_is_emptied_before_it_is_used() {
+    fn what_was_used_longest_ago_makes_room() {
         let parent = tempfile::tempdir().expect("a folder");
-        let folder = parent.path().join("machine-code");
-        fs::create_dir(&folder).expect("made");
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("opened");
-        fs::write(folder.join("planted.cwasm"), b"not ours").expect("planted");
-        make_private(&folder).expect("ours now");
-        assert!(private(&folder) && !folder.join("planted.cwasm").exists());
-    }
-
-    #[test]
-    fn what_nobody_used_for_long_is_swept_but_for_what_gates_have() {
-        let parent = tempfile::tempdir().expect("a folder");
-        let folder = parent.path().join("machine-code");
-        make_private(&folder).expect("made");
-        for name in ["known-1.cwasm", "gone-1.cwasm", "recent-1.cwasm", "other.txt"] {
-            let file = fs::File::create(folder.join(name)).expect("made");
-            let age = if name.starts_with("recent") { Duration::ZERO } else { 2 * KEPT };
-            file.set_modified(SystemTime::now() - age).expect("aged");
+        let code = MachineCode::new(parent.path().join("machine-code"));
+        private::make(&code.folder).expect("made");
+        for (name, hours) in
+            [("a.cwasm", 3), ("b.cwasm", 2), ("c.cwasm", 1), ("other.txt", 9), (".tmpx", 9), (".tmpy", 0)]
+        {
+            let file = fs::File::create(code.folder.join(name)).expect("made");
+            file.set_len(100).expect("grown");
+            file.set_modified(SystemTime::now() - Duration::from_secs(hours * 3600)).expect("aged");
         }
-        MachineCode::new(folder.clone()).sweep(&["known".to_owned()].into());
-        let mut left: Vec<_> =
-            fs::read_dir(&folder).expect("read").flatten().map(|e| e.file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["known-1.cwasm", "other.txt", "recent-1.cwasm"]);
+        let left = || {
+            let entries = fs::read_dir(&code.folder).expect("read").flatten();
+            let mut names: Vec<_> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names.join(" ")
+        };
+        code.shrink(300);
+        assert_eq!((left().as_str(), code.size()), (".tmpy a.cwasm b.cwasm c.cwasm other.txt", (3, 300)));
+        code.shrink(299);
+        assert_eq!(left(), ".tmpy b.cwasm c.cwasm other.txt");
+        note_use(&code.folder.join("b.cwasm"));
+        code.shrink(0);
+        assert_eq!(left(), ".tmpy b.cwasm other.txt", "the one that was used last stays");
+        code.clean().expect("cleaned");
+        assert_eq!(left(), "other.txt");
     }
 }

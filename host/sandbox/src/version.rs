@@ -1,25 +1,16 @@
 //! One content of a gate's file: what stays the same whatever presets.toml says about the gate.
 
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::capability::Ask;
 use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     index::Stamp,
     instance::Ready,
     loader::{LoadError, Shared},
+    traps::Traps,
 };
-
-/// Traps in a row after which a version is not fit to stay.
-const MAX_TRAPS: u32 = 3;
 
 /// A component. Loading is lazy: until a call needs it, only what stands here is known.
 pub(crate) struct Version {
@@ -33,11 +24,9 @@ pub(crate) struct Version {
     pub(crate) digest: String,
     /// What it imports.
     pub(crate) ask: Ask,
+    /// How its calls end.
+    pub(crate) traps: Arc<Traps>,
     ready: OnceCell<Ready>,
-    /// Calls in a row that ended in a trap.
-    traps: AtomicU32,
-    /// Cancelled when there were too many of them.
-    unfit: CancellationToken,
 }
 
 impl Version {
@@ -46,11 +35,10 @@ impl Version {
         (file, stamp, size): (PathBuf, Stamp, u64),
         digest: String,
         ask: Ask,
+        traps: Arc<Traps>,
         ready: Option<Ready>,
     ) -> Arc<Self> {
-        let (traps, unfit) = (AtomicU32::new(0), CancellationToken::new());
-        let ready = OnceCell::new_with(ready);
-        Arc::new(Self { file, stamp, size, digest, ask, ready, traps, unfit })
+        Arc::new(Self { file, stamp, size, digest, ask, traps, ready: OnceCell::new_with(ready) })
     }
 
     /// The component, loaded on first use.
@@ -62,19 +50,5 @@ impl Version {
             loaded.unwrap_or_else(|_| Err(LoadError::new(&self.file, "the compiler failed on it")))
         };
         self.ready.get_or_try_init(load).await
-    }
-
-    /// Ends when calls have trapped three times in a row.
-    pub(crate) async fn unfit(&self) {
-        self.unfit.cancelled().await;
-    }
-
-    /// Takes note of how a call ended.
-    pub(crate) fn observe(&self, trapped: bool) {
-        if !trapped {
-            self.traps.store(0, Ordering::Relaxed);
-        } else if self.traps.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_TRAPS {
-            self.unfit.cancel();
-        }
     }
 }

@@ -10,6 +10,7 @@ mod engine;
 mod knowledge;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod private;
 mod sqlite;
 #[cfg(feature = "weaviate-neo4j")]
 mod weaviate_neo4j;
@@ -19,6 +20,7 @@ pub use engine::{EmbeddingHealth, Health};
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, Times};
+pub use private::make_private;
 pub use sqlite::kv::SqliteKv;
 #[cfg(feature = "weaviate-neo4j")]
 pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};

@@ -124,6 +124,20 @@ fn presets_check_passes_what_can_be_served_and_names_what_cannot() {
 }
 
 #[test]
+fn presets_check_warns_of_names_that_model_providers_refuse() {
+    let presets = "[presets.p]\ngates.echo = { prefix = \"a.\" }\n[presets.plain]\ngates.echo = {}\n";
+    let place = Place::with(presets, &["echo"]);
+    let text = run(&place, 0, &["presets", "check"]).stdout();
+    assert!(
+        text.contains("ok      p: 2 tools\nwarning p: 'a.echo' is no name for Anthropic, OpenAI and Gemini"),
+        "{text}"
+    );
+    assert!(!text.contains("warning plain"), "{text}");
+    let told = run(&place, 0, &["presets", "check", "--json"]).json();
+    assert_eq!(told[0]["warnings"].as_array().map(Vec::len), Some(2), "{told}");
+}
+
+#[test]
 fn presets_cost_counts_every_tool_of_every_preset() {
     let place = Place::shipped();
     let told = run(&place, 0, &["presets", "cost", "--json"]).json();

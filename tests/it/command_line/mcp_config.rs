@@ -8,11 +8,12 @@ use super::run;
 use crate::support::{Client, Place, place::binary};
 
 /// Where each client keeps its servers, and whether it wants the transport named.
-const CLIENTS: [(&str, &str, bool); 4] = [
+const CLIENTS: [(&str, &str, bool); 5] = [
     ("claude", "mcpServers", true),
     ("cursor", "mcpServers", false),
     ("vscode", "servers", true),
     ("codex", "mcp_servers", false),
+    ("gemini", "mcpServers", false),
 ];
 
 /// The entry of one server, as the client would read it.
@@ -47,7 +48,9 @@ fn every_client_gets_the_address_of_a_running_host() {
     for (client, servers, typed) in CLIENTS {
         for url in ["http://127.0.0.1:8642", "http://127.0.0.1:8642/", "http://127.0.0.1:8642/mcp"] {
             let told = entry(&place, client, servers, "wiki", &["--server", "wiki", "--http", url]);
-            assert_eq!(told["url"], "http://127.0.0.1:8642/mcp/p/full", "{client} {url}: {told}");
+            // Gemini CLI keeps `url` for the old transport.
+            let key = if client == "gemini" { "httpUrl" } else { "url" };
+            assert_eq!(told[key], "http://127.0.0.1:8642/mcp/p/full", "{client} {url}: {told}");
             assert_eq!(told.get("command"), None, "{client}: {told}");
             assert_eq!(told.get("type"), typed.then(|| json!("http")).as_ref(), "{client}: {told}");
         }
@@ -105,5 +108,5 @@ fn wrong_names_and_addresses_are_refused() {
     let said = run(&place, 2, &["mcp-config", "full", "--http", "localhost:8642"]).stderr();
     assert!(said.contains("'localhost:8642' is not an address such as http://"), "{said}");
     let said = run(&place, 2, &["mcp-config", "full", "--client", "emacs"]).stderr();
-    assert!(said.contains("claude, cursor, vscode, codex"), "{said}");
+    assert!(said.contains("claude, cursor, vscode, codex, gemini"), "{said}");
 }

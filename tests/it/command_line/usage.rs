@@ -6,7 +6,7 @@ use super::run;
 use crate::support::Place;
 
 /// Every command that takes `--json`, with what it needs.
-const JSON: [&[&str]; 12] = [
+const JSON: [&[&str]; 13] = [
     &["gates", "list"],
     &["gates", "inspect", "kg"],
     &["presets", "list"],
@@ -19,6 +19,7 @@ const JSON: [&[&str]; 12] = [
     &["kg", "get", "Principle/Retry_With_Backoff"],
     &["status"],
     &["doctor"],
+    &["cache", "size"],
 ];
 
 #[test]

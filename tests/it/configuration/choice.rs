@@ -65,7 +65,7 @@ fn an_unknown_enabled_gate_ends_the_start() {
     let line = refused(&place, &[], &[("MCP_ENABLED_GATES", " , ")]);
     says(&line, &["MCP_ENABLED_GATES: names no gate"]);
     let line = refused(&place, &[], &[("MCP_ENABLED_GATES", "../gates/idea")]);
-    says(&line, &["unknown gate '../gates/idea'"]);
+    says(&line, &["MCP_ENABLED_GATES: '../gates/idea' cannot be the name of a gate"]);
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_file_of_a_size_that_no_gate_has_is_not_even_read() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_used_costs_speed_and_what_is_kept_and_nothing_else() {
+fn folders_that_cannot_be_used_cost_speed_and_what_is_kept_and_nothing_else() {
     let presets =
         "[gates.idea]\ngrants = [\"knowledge:read\"]\n[presets.full]\ngates.echo = {}\ngates.idea = {}\n";
     let place = Place::with(presets, &["echo", "idea"]);
@@ -119,7 +119,7 @@ fn a_data_folder_that_cannot_be_used_costs_speed_and_what_is_kept_and_nothing_el
     let mut client = crate::support::Client::raw(
         &place,
         &["serve", "--preset", "full"],
-        &[("GATEHOUSE_STATE", state.to_str().expect("a path"))],
+        &["GATEHOUSE_STATE", "XDG_CACHE_HOME"].map(|name| (name, state.to_str().expect("a path"))),
     );
     client.initialize("2025-11-25");
     assert_eq!(client.text("echo", serde_json::json!({"text": "still"})), "still");

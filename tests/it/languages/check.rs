@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::support::{Place, place::SHIPPED};
+use crate::support::{
+    Place,
+    place::{SHIPPED, built},
+};
 
 fn checked(place: &Place, file: &str, code: i32) -> Value {
     let ran = place.run(&["gates", "check", file, "--json"]);
@@ -40,6 +43,38 @@ fn a_gate_that_dies_of_what_its_schema_allows_fails_with_the_call() {
     let ran = place.run(&["gates", "check", "gates/echo.wasm"]);
     assert!(ran.stdout().contains("FAILED   tool 'big'"), "{}", ran.stdout());
     assert!(ran.stderr().contains("gates/echo.wasm: 2 of 10 checks failed"), "{}", ran.stderr());
+}
+
+/// The liar with another schema of its tool.
+fn with_schema(schema: &str) -> Vec<u8> {
+    let mut component = built("liar");
+    let plain = br#"{"type":"object"}     "#;
+    let at = component.windows(plain.len()).position(|window| window == plain).expect("room for a schema");
+    component[at..at + schema.len()].copy_from_slice(schema.as_bytes());
+    component
+}
+
+#[test]
+fn what_model_providers_refuse_is_a_warning_with_tool_place_and_provider() {
+    let place = Place::with("", &[]);
+    let schema = r##"{"type":"object","properties":{"a":{"type":["string","null"]},"b":true,"c":{"$ref":"#/$defs/d"}},"$defs":{"d":{"type":"string"}},"oneOf":[{"required":["a"]},{"required":["b"]}]}"##;
+    place.write("picky.wasm", with_schema(schema));
+    let told = checked(&place, "picky.wasm", 0);
+    let warned = line(&told, "tool 'lied' is taken by every model provider");
+    assert_eq!(warned["verdict"], "warning", "{told:#}");
+    let said = warned["said"].as_str().expect("text");
+    for part in [
+        "'oneOf' at the top is refused by Anthropic, OpenAI and Gemini",
+        "/properties/a: a list of types is refused by Gemini",
+        "/properties/b: a bare true is refused by OpenAI and Gemini",
+        "/properties/c: '$ref' is refused by Gemini",
+    ] {
+        assert!(said.contains(part), "'{part}' is not in: {said}");
+    }
+    let text = place.run(&["gates", "check", "picky.wasm"]).stdout();
+    assert!(text.contains("warning  tool 'lied'"), "{text}");
+    place.write("plain.wasm", with_schema(r#"{"type":"object"}"#));
+    assert!(!place.run(&["gates", "check", "plain.wasm"]).stdout().contains("warning"));
 }
 
 #[test]

@@ -71,9 +71,17 @@ fn every_save_is_built_and_a_mistake_replaces_nothing() {
     let component = author.path("weather.wasm");
     let first = fs::read(&component).expect("a component");
 
+    // None of these is another source.
+    for (file, text) in
+        [("README.md", "notes"), ("presets.toml", "# nothing\n"), ("state/kv.db", "a host's own")]
+    {
+        author.place.write(&format!("weather/{file}"), text);
+    }
+    fs::write(author.path("gate.c"), fs::read(author.path("gate.c")).expect("a source"))
+        .expect("saved as it was");
     change("gate.c", "'maximum': 1000000,", "'maximum': 5000,");
     let said = dev.says("~ tool 'convert': ");
-    assert!(said.contains("saved gate.c\n") && said.contains("arguments (~celsius)"), "{said}");
+    assert!(said.starts_with("saved gate.c\nbuilt ") && said.contains("arguments (~celsius)"), "{said}");
     let second = fs::read(&component).expect("a component");
     assert_ne!(first, second);
 
@@ -81,7 +89,12 @@ fn every_save_is_built_and_a_mistake_replaces_nothing() {
     dev.says("not built, what was there stays: 'clang' failed");
     assert_eq!(fs::read(&component).expect("a component"), second);
 
-    change("weather.c", "return nonsense;", "return celsius * 9 / 5 + 32.0;");
+    // The same component is not written again: a host would take it for another version.
+    let written = fs::metadata(&component).expect("a component").modified().expect("a time");
+    change("weather.c", "return nonsense;", "return celsius * 9 / 5 + 32;");
+    dev.says("is the same as before\n");
+    assert_eq!(fs::metadata(&component).expect("a component").modified().expect("a time"), written);
+    change("weather.c", "return celsius * 9 / 5 + 32;", "return celsius * 9 / 5 + 33;");
     dev.says("  the tools are declared as before\n");
 
     let ended = Command::new("kill").arg(dev.child.id().to_string()).status().expect("kill");

@@ -35,6 +35,30 @@ fn a_secret_reaches_its_server_and_nobody_else() {
 }
 
 #[test]
+fn a_secret_is_known_in_every_disguise_that_a_server_puts_it_in_by_itself() {
+    let server = Server::start();
+    // Every letter of it may stand in the name of a header.
+    let token = "S3cret&weather+'token";
+    let (_place, mut client) =
+        host_of("fetch", &block(&server, "WEATHER_TOKEN"), &[("WEATHER_TOKEN", token)]);
+    let told = fetch(&mut client, &server.url("/disguised"));
+    assert!(told.contains("<p>[redacted]</p> [redacted] [redacted]") && told.contains("x-kept: 1"), "{told}");
+    assert!(!told.to_lowercase().contains("s3cret"), "{told}");
+}
+
+#[test]
+fn what_is_compressed_unasked_is_read_before_it_is_handed_on() {
+    let server = Server::start();
+    let environment = [("WEATHER_TOKEN", TOKEN)];
+    let (_place, mut client) = host_of("fetch", &block(&server, "WEATHER_TOKEN"), &environment);
+    let told = fetch(&mut client, &server.url("/gzip"));
+    assert!(told.ends_with("identity said Bearer [redacted]"), "{told}");
+    assert!(!told.contains("content-encoding"), "{told}");
+    let (kind, text) = error(&mut client, "fetch", json!({"url": server.url("/br")}));
+    assert!(kind == "UNAVAILABLE" && text.contains("cannot be read here: br"), "{kind}: {text}");
+}
+
+#[test]
 fn a_redirect_carries_no_credential_to_another_host() {
     let (first, second, third) = (Server::start(), Server::start(), Server::start());
     let lines = [block(&first, "FIRST"), block(&second, "SECOND"), format!("\"{}\" = {{}}\n", third.host())];

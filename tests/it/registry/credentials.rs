@@ -83,6 +83,29 @@ fn nobody_else_gets_it() {
 }
 
 #[test]
+fn a_token_service_on_another_port_does_not_get_it() {
+    // It gives a token to everybody: to one who says who he is, another one.
+    let service = Fake::start(|request| match request.headers.get("authorization") {
+        Some(_) => Answer::new(200, r#"{"token": "t0ken"}"#),
+        None => Answer::new(200, r#"{"token": "an0nymous"}"#),
+    });
+    let challenge = format!(r#"Bearer realm="http://{}/token",service="fake""#, service.address);
+    let challenge: &'static str = challenge.leak();
+    let fake = Fake::start(guarded(challenge, "Bearer t0ken", None));
+    let ran = run_with(&Place::with(PRESETS, &[]), 1, &["gates", "add", &fake.reference()], &ALI);
+    says(
+        &ran.stderr(),
+        &[&format!("wants credentials to be sent to http://{}", service.address), "were not sent"],
+    );
+    assert!(!ran.stderr().contains("sesame"), "{}", ran.stderr());
+    // Whoever needs none there gets what is for everybody.
+    let open = Fake::start(guarded(challenge, "Bearer an0nymous", None));
+    run_with(&Place::with(PRESETS, &[]), 0, &["gates", "add", &open.reference()], &ALI);
+    assert_eq!(service.seen().len(), 2);
+    assert!(service.seen().iter().all(|request| !request.headers.contains_key("authorization")));
+}
+
+#[test]
 fn a_file_from_somebody_else_does_not_choose_who_gets_the_variables() {
     let fake = Fake::start(guarded("Basic realm=x", BASIC, None));
     let place = Place::with(PRESETS, &[]);

@@ -74,8 +74,14 @@ impl Place {
         let shared = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine-code");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&shared).expect("shared folder");
         let private = |path| fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-        private(self.path("state/cache")).expect("state folder");
-        symlink(shared, self.path("state/cache/machine-code")).expect("link the shared folder");
+        private(self.path(".cache/gatehouse")).expect("cache folder");
+        symlink(shared, self.path(".cache/gatehouse/machine-code")).expect("link the shared folder");
+    }
+
+    /// From now on with machine code of its own, for tests of what is kept of it.
+    pub(crate) fn with_own_cache(self) -> Self {
+        fs::remove_dir_all(self.path(".cache")).expect("remove the cache folder");
+        self
     }
 
     /// Copies a built gate, shipped or fixture, into the gates folder.

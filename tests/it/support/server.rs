@@ -124,6 +124,19 @@ pub(crate) fn read(reader: &mut impl BufRead) -> Option<Seen> {
     Some(seen)
 }
 
+/// A short text as gzip has it, in one block that is stored as it is (RFC 1951 section 3.2.4, RFC 1952).
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let crc = !text.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    });
+    let length = u16::try_from(text.len()).expect("a short text");
+    let mut all = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    all.extend([length.to_le_bytes(), (!length).to_le_bytes()].concat());
+    all.extend(text);
+    all.extend([crc.to_le_bytes(), u32::from(length).to_le_bytes()].concat());
+    all
+}
+
 fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> std::io::Result<()> {
     let mut whole = |status: &str, headers: &str, body: &[u8]| {
         let length = body.len();
@@ -146,6 +159,31 @@ fn answer(request: &Seen, writer: &mut impl Write, reader: &mut impl Read) -> st
             let token = request.header("authorization").unwrap_or_default().replace("Bearer ", "");
             whole("302 Found", &format!("location: /ok?token={token}\r\n"), b"")
         }
+        // Tells it where no redaction of plain text would see it.
+        "/disguised" => {
+            let token = request.header("authorization").unwrap_or_default().replace("Bearer ", "");
+            let escaped = |escape: fn(char) -> String| {
+                token
+                    .chars()
+                    .map(|c| if c.is_alphanumeric() { c.to_string() } else { escape(c) })
+                    .collect::<String>()
+            };
+            let html = escaped(|c| format!("&#{};", u32::from(c)));
+            let json = escaped(|c| format!("\\u{:04x}", u32::from(c)));
+            let url = json.replace('\\', "%5c");
+            let headers = format!("x-{token}: 1\r\nx-kept: 1\r\n");
+            whole("200 OK", &headers, format!("<p>{html}</p> {json} {url}").as_bytes())
+        }
+        // Compresses what it was told, though nobody asked for that.
+        "/gzip" => {
+            let said = format!(
+                "{} said {}",
+                request.header("accept-encoding").unwrap_or("nothing"),
+                request.header("authorization").unwrap_or("nothing")
+            );
+            whole("200 OK", "content-encoding: gzip\r\n", &gzip(said.as_bytes()))
+        }
+        "/br" => whole("200 OK", "content-encoding: br\r\n", b"\x0b\x02\x80hello\x03"),
         "/loop" => whole("302 Found", "location: /loop\r\n", b""),
         "/big" => whole("200 OK", "", &vec![b'x'; request.parameter("bytes").parse().unwrap_or(0)]),
         "/headers" => {

@@ -123,7 +123,11 @@ impl Bench {
             return self.start_floor();
         }
         let mut command = self.clean(&self.gatehouse);
-        command.env("GATEHOUSE_STATE", gateway.state()).arg("serve").arg("--config");
+        command
+            .env("GATEHOUSE_STATE", gateway.state())
+            .env("XDG_CACHE_HOME", gateway.state())
+            .arg("serve")
+            .arg("--config");
         command.arg(gateway.folder.join("presets.toml")).args(["--preset", "bench"]);
         Server::start(command, gateway.folder.join("stderr.log"))
     }

@@ -4,6 +4,7 @@
 //! second reading could come to another host.
 
 pub mod address;
+mod escapes;
 pub mod header;
 pub mod key;
 pub mod redact;

@@ -1,11 +1,11 @@
 //! Takes secrets out of what comes back. It keeps an honest server's echo from a gate; a server that wants
 //! to tell its own credential to a gate can always say it in other words.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use memchr::memmem::Finder;
 
-use super::secret::Secret;
+use super::{escapes::Unescaped, secret::Secret};
 
 /// What stands in the place of a secret.
 const MARK: &[u8] = b"[redacted]";
@@ -16,10 +16,19 @@ const MIN_IN_BODY: usize = 8;
 /// A shorter value is no secret at all.
 const MIN: usize = 4;
 
-/// Finds the secrets of a gate's rules, also as JSON and percent-encoded.
+/// Layers of escapes that are looked under: JSON in HTML in a URL.
+const LAYERS: usize = 3;
+
+/// Bytes that are looked at under their escapes at once; what is found there is remembered with eight bytes for
+/// each.
+const WINDOW: usize = 256 << 10;
+
+/// The most bytes that one byte becomes by all its escapes, as a rule.
+const GROWTH: usize = 24;
+
+/// Finds the secrets of a gate's rules, also escaped for JSON, HTML and URLs.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    /// Longest first, so that a secret within another one leaves nothing of it.
     needles: Vec<Finder<'static>>,
 }
 
@@ -31,21 +40,16 @@ impl Redactor {
             let whole = std::iter::once(secret.reveal().trim());
             let words = secret.reveal().split_whitespace().filter(|word| word.len() >= MIN_IN_BODY);
             for value in whole.chain(words).filter(|value| value.len() >= MIN) {
-                let json = serde_json::to_string(value).unwrap_or_default();
-                let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or_default();
-                // Some writers of JSON escape the slash, and percent codes come in both cases.
-                let forms = [
-                    value.to_owned(),
-                    json.to_owned(),
-                    json.replace('/', "\\/"),
-                    percent(value, |byte| format!("%{byte:02X}")),
-                    percent(value, |byte| format!("%{byte:02x}")),
-                ];
-                needles.extend(forms.map(String::into_bytes));
+                needles.push(value.into());
+                // What looks like an escape in the secret itself is gone where layers were taken off.
+                let mut inner = Unescaped::plain(value.as_bytes());
+                let layers = (0..LAYERS).take_while(|_| inner.peel()).count();
+                if layers > 0 && inner.bytes.len() >= MIN {
+                    needles.push(inner.bytes);
+                }
             }
         }
-        needles.retain(|needle| needle.len() >= MIN);
-        needles.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        needles.sort();
         needles.dedup();
         Self { needles: needles.iter().map(|needle| Finder::new(needle).into_owned()).collect() }
     }
@@ -53,6 +57,15 @@ impl Redactor {
     /// A header's value without secrets.
     pub fn header(&self, value: Vec<u8>) -> Vec<u8> {
         self.without(value, MIN)
+    }
+
+    /// Whether the name of a header says a secret; on their way names lose their capitals.
+    pub fn is_in_name(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        self.needles.iter().any(|needle| {
+            let needle = needle.needle().to_ascii_lowercase();
+            memchr::memmem::find(name.as_bytes(), &needle).is_some()
+        })
     }
 
     /// A body without secrets.
@@ -67,35 +80,68 @@ impl Redactor {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 
-    fn without(&self, mut text: Vec<u8>, min: usize) -> Vec<u8> {
-        for needle in self.needles.iter().filter(|needle| needle.needle().len() >= min) {
-            if needle.find(&text).is_none() {
-                continue;
+    fn without(&self, text: Vec<u8>, min: usize) -> Vec<u8> {
+        let needles: Vec<_> = self.needles.iter().filter(|needle| needle.needle().len() >= min).collect();
+        let Some(longest) = needles.iter().map(|needle| needle.needle().len()).max() else { return text };
+        let mut found = Vec::new();
+        // Windows overlap by what the longest secret may be escaped to.
+        let overlap = longest * GROWTH;
+        let mut from = 0;
+        loop {
+            let end = text.len().min(from + WINDOW + overlap);
+            find(&needles, &text[from..end], from, &mut found);
+            if end == text.len() {
+                break;
             }
-            let mut rest = text.as_slice();
-            let mut clean = Vec::with_capacity(text.len());
-            while let Some(at) = needle.find(rest) {
-                clean.extend_from_slice(&rest[..at]);
-                clean.extend_from_slice(MARK);
-                rest = &rest[at + needle.needle().len()..];
-            }
-            clean.extend_from_slice(rest);
-            text = clean;
+            from += WINDOW;
         }
-        text
+        if found.is_empty() {
+            return text;
+        }
+        found.sort_by_key(|range| range.start);
+        let mut clean = Vec::with_capacity(text.len());
+        let mut done = 0;
+        for Range { start, end } in found {
+            // Of those that overlap, one stands for all.
+            if start >= done {
+                clean.extend_from_slice(&text[done..start]);
+                clean.extend_from_slice(MARK);
+            }
+            done = done.max(end);
+        }
+        clean.extend_from_slice(&text[done..]);
+        clean
+    }
+}
+
+/// Finds secrets in a piece that begins at `from` of the whole, layer by layer.
+fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, found: &mut Vec<Range<usize>>) {
+    for needle in needles {
+        let length = needle.needle().len();
+        found.extend(needle.find_iter(piece).map(|at| from + at..from + at + length));
+    }
+    if memchr::memchr3(b'%', b'\\', b'&', piece).is_none() {
+        return;
+    }
+    let mut layer = Unescaped::plain(piece);
+    for _ in 0..LAYERS {
+        if !layer.peel() {
+            return;
+        }
+        for needle in needles {
+            let length = needle.needle().len();
+            found.extend(needle.find_iter(&layer.bytes).map(|at| {
+                let origin = layer.origin(at..at + length);
+                from + origin.start..from + origin.end
+            }));
+        }
     }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redactor of {} forms", self.needles.len())
+        write!(f, "Redactor of {} values", self.needles.len())
     }
-}
-
-/// Everything but letters, digits and `-._~` as `%XX` (RFC 3986 section 2.1).
-fn percent(text: &str, code: impl Fn(u8) -> String) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { code(byte) }).collect()
 }
 
 #[cfg(test)]
@@ -113,7 +159,37 @@ mod tests {
         assert_eq!(clean("a b/c+defg", "?q=a%20b%2Fc%2Bdefg"), "?q=[redacted]");
         assert_eq!(clean("a b/c+defg", "?q=a%20b%2fc%2bdefg"), "?q=[redacted]");
         assert_eq!(clean("abc/defgh", r#"{"echo":"abc\/defgh"}"#), r#"{"echo":"[redacted]"}"#);
+        assert_eq!(clean("a&b<c'd+efg", "<p>a&amp;b&lt;c&#39;d+efg</p>"), "<p>[redacted]</p>");
+        assert_eq!(clean("a&b<c'd+efg", r"a\u0026b\u003cc\u0027d\u002befg!"), "[redacted]!");
+        assert_eq!(
+            clean("a&b<c'd+efg", "q=a%26amp%3Bb%26lt%3Bc%26%2339%3Bd%2Befg&x=%20"),
+            "q=[redacted]&x=%20"
+        );
+        assert_eq!(
+            clean("a%41b&cdefg", "a%41b&amp;cdefg a%2541b%26cdefg a%41b&cdefg"),
+            ["[redacted]"; 3].join(" ")
+        );
         assert_eq!(clean("Bearer 0123456789", "token 0123456789."), "token [redacted].");
+    }
+
+    #[test]
+    fn a_name_that_says_a_secret_is_known_in_any_case() {
+        let redactor = Redactor::new([&Secret::new("S3cret-Token")]);
+        assert!(redactor.is_in_name("s3cret-token") && redactor.is_in_name("X-S3CRET-TOKEN-1"));
+        assert!(!redactor.is_in_name("x-token") && !Redactor::default().is_in_name("x"));
+    }
+
+    #[test]
+    fn a_secret_is_found_wherever_windows_meet() {
+        let redactor = Redactor::new([&Secret::new("s3cret&token")]);
+        for at in [0, 1, WINDOW - 8, WINDOW, WINDOW + 12 * GROWTH - 9, 2 * WINDOW - 3] {
+            let mut body = vec![b'%'; at];
+            body.extend_from_slice(b"s3cret&amp;tokens3cret&token");
+            body.extend_from_slice(&vec![b'%'; 3 * WINDOW - at]);
+            let clean = redactor.body(body);
+            assert_eq!(clean.len(), 3 * WINDOW + 20, "{at}");
+            assert!(memchr::memmem::find(&clean, b"s3cret").is_none(), "{at}");
+        }
     }
 
     #[test]

@@ -4,9 +4,10 @@
 //! reply or with a fault in its own words; one that traps or runs into a limit does not.
 
 mod instances;
+pub(crate) mod providers;
 mod tools;
 
-use gatehouse_core::{FaultKind, Source, names::quoted, schema, source::Listing};
+use gatehouse_core::{FaultKind, Source, names::quoted, schema, source::Listing, tool::ToolSpec};
 use gatehouse_sandbox::Gate;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -19,6 +20,8 @@ pub(crate) enum Verdict {
     Ok,
     /// Not as it must be.
     Failed,
+    /// As it must be, and yet it will not work everywhere.
+    Warning,
     /// It could not be tried.
     Skipped,
 }
@@ -36,6 +39,10 @@ pub(crate) struct Line {
 impl Line {
     fn ok(check: impl Into<String>, said: impl Into<String>) -> Self {
         Self { check: check.into(), verdict: Verdict::Ok, said: said.into() }
+    }
+
+    fn warning(check: impl Into<String>, said: impl Into<String>) -> Self {
+        Self { check: check.into(), verdict: Verdict::Warning, said: said.into() }
     }
 
     fn skipped(check: impl Into<String>, said: impl Into<String>) -> Self {
@@ -84,6 +91,7 @@ pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
     let params = Value::Object(params).to_string();
     let mut peak = 0;
     for tool in &listing.tools {
+        lines.extend(providers_take(tool));
         lines.push(tools::check(gate, tool, &params, &mut peak).await);
     }
     lines.push(Line::of("a tool that it does not have is not found", tools::unknown(gate, &params).await));
@@ -99,6 +107,16 @@ pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
 fn said(listing: &Listing) -> String {
     let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
     format!("{} tool{}: {}", names.len(), if names.len() == 1 { "" } else { "s" }, names.join(", "))
+}
+
+/// A line where some provider of models would refuse the tool.
+fn providers_take(tool: &ToolSpec) -> Option<Line> {
+    let found: Vec<String> = providers::refused_name(&tool.name)
+        .into_iter()
+        .chain(providers::refused(&tool.input_schema))
+        .collect();
+    let what = format!("tool '{}' is taken by every model provider", tool.name);
+    (!found.is_empty()).then(|| Line::warning(what, found.join("; ")))
 }
 
 async fn same_again(gate: &Gate, first: &Listing) -> Result<String, String> {

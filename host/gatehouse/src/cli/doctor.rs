@@ -83,6 +83,7 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
         let result = composition.gate(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
         checks.push(Check::new(format!("gate {name}"), result));
     }
+    checks.extend(composition.gates.misnamed().into_iter().map(|why| Check::warning("gates", why)));
     checks.extend(missing_folders(config));
     checks.extend(missing_variables(config));
     for (name, catalog) in composition.catalogs().await {

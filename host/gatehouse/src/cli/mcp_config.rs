@@ -30,6 +30,7 @@ enum Client {
     Cursor,
     Vscode,
     Codex,
+    Gemini,
 }
 
 pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
@@ -40,7 +41,9 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
         None => local(arguments, &config, place, env)?,
     };
     match arguments.client {
-        Client::Claude | Client::Cursor => out::json(&json!({"mcpServers": {&arguments.server: entry}})),
+        Client::Claude | Client::Cursor | Client::Gemini => {
+            out::json(&json!({"mcpServers": {&arguments.server: entry}}))
+        }
         Client::Vscode => out::json(&json!({"servers": {&arguments.server: entry}})),
         Client::Codex => {
             let table = json!({"mcp_servers": {&arguments.server: entry}});
@@ -84,13 +87,15 @@ fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, Failure>
     if matches!(arguments.client, Client::Claude | Client::Vscode) {
         entry.insert("type".into(), "http".into());
     }
-    entry.insert("url".into(), format!("{base}/mcp/p/{}", arguments.preset).into());
+    // For Gemini `url` is the old transport of events alone.
+    let key = if matches!(arguments.client, Client::Gemini) { "httpUrl" } else { "url" };
+    entry.insert(key.into(), format!("{base}/mcp/p/{}", arguments.preset).into());
     // The token itself stays in the environment; clients expand the variable.
     if env.token().is_some() {
         if matches!(arguments.client, Client::Codex) {
             entry.insert("bearer_token_env_var".into(), "GATEHOUSE_TOKEN".into());
         } else {
-            let variable = if matches!(arguments.client, Client::Claude) {
+            let variable = if matches!(arguments.client, Client::Claude | Client::Gemini) {
                 "${GATEHOUSE_TOKEN}"
             } else {
                 "${env:GATEHOUSE_TOKEN}"

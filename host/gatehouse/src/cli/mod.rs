@@ -1,6 +1,7 @@
 //! The command line: one file a command, one variant a command, one list.
 
 mod allowed_tools;
+mod cache;
 mod completions;
 mod doctor;
 mod explain;
@@ -68,6 +69,9 @@ enum Command {
     Kg(kg::Command),
     /// Show what is configured, and how it is
     Status(status::Arguments),
+    /// Show how much is kept of compiled gates, or remove it
+    #[command(subcommand)]
+    Cache(cache::Command),
     /// Look for what could keep Gatehouse from working
     Doctor(doctor::Arguments),
     /// Print the JSON Schema of presets.toml
@@ -157,6 +161,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::Explain(arguments) => explain::run(arguments, place, env).await,
         Command::Kg(command) => kg::run(command, place, env).await,
         Command::Status(arguments) => status::run(&arguments, place, env).await,
+        Command::Cache(command) => cache::run(&command, place, env),
         Command::Doctor(arguments) => doctor::run(&arguments, place, env).await,
         Command::Schema => schema::run(),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -10,7 +10,7 @@ use gatehouse_wire::serve;
 use serde_json::{Value, json};
 
 use super::{Failure, Place, exposure};
-use crate::{compose::Composition, config::Env, out};
+use crate::{check::providers, compose::Composition, config::Env, out};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -117,14 +117,25 @@ async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
     let mut broken = 0;
     for (name, result) in composition.catalogs().await {
         broken += usize::from(result.is_err());
+        let names =
+            result.iter().flat_map(|catalog| catalog.in_gate_order()).map(|entry| entry.name.as_str());
+        let warnings: Vec<String> = names.filter_map(providers::refused_name).collect();
         if !json {
             match &result {
                 Ok(catalog) => out::line(format!("ok      {name}: {} tools", catalog.entries().len())),
                 Err(why) => out::line(format!("broken  {name}: {why}")),
             }
+            warnings.iter().for_each(|why| {
+                out::line(format!("warning {name}: {why}; give the tool an alias and deny this name"))
+            });
         }
         told.push(match result {
-            Ok(catalog) => json!({"preset": name, "ok": true, "tools": catalog.entries().len()}),
+            Ok(catalog) if warnings.is_empty() => {
+                json!({"preset": name, "ok": true, "tools": catalog.entries().len()})
+            }
+            Ok(catalog) => {
+                json!({"preset": name, "ok": true, "tools": catalog.entries().len(), "warnings": warnings})
+            }
             Err(why) => json!({"preset": name, "ok": false, "error": why}),
         });
     }

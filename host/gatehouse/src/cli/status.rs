@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Failure, Place};
+use super::{Failure, Place, cache};
 use crate::{
     config::{ConfigError, Env, locate},
     out, presence,
@@ -48,6 +48,7 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
         "version": env!("CARGO_PKG_VERSION"),
         "config": config.file,
         "state": config.state,
+        "cache": cache::told(config),
         "gate_folders": config.gate_folders,
         "gates": composition.gate_names(),
         "default_preset": config.default_preset,
@@ -84,6 +85,7 @@ fn print(told: &Value) {
     out::line(format!("gatehouse {}", text(&told["version"])));
     out::line(format!("config     {}", text(&told["config"])));
     out::line(format!("state      {}", text(&told["state"])));
+    out::line(format!("cache      {}", cache::line(&told["cache"])));
     out::line(format!("gates      {} (in {})", list(&told["gates"]), list(&told["gate_folders"])));
     let knowledge = &told["knowledge"];
     match knowledge["error"].as_str() {

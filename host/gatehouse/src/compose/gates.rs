@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::said;
-use crate::config::{Config, GateConfig, component, is_gate_name};
+use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
 
 /// Gates by name. Once loaded, a gate stays the very version it was, whatever happens to its file.
 pub(crate) struct Gates {
@@ -85,9 +85,9 @@ impl Gates {
         &self.withdrawn
     }
 
-    /// Throws away what was kept of components that no gate has used for long. Blocking.
+    /// Throws away what is kept of compiled gates beyond what the configuration says. Blocking.
     pub(crate) fn sweep(&self) {
-        self.sandbox.sweep();
+        self.sandbox.keep(self.config.cache_size);
     }
 
     /// What a gate offers under these parameters. The error names the gate.
@@ -143,6 +143,14 @@ impl Gates {
         names
     }
 
+    /// Files in the folders that would be gates under another name, each with what is wrong with it.
+    pub(crate) fn misnamed(&self) -> Vec<String> {
+        let folders = self.config.gate_folders.iter();
+        let files = folders.flat_map(|folder| stems(folder).into_iter().map(move |stem| (folder, stem)));
+        let why = files.filter_map(|(folder, stem)| Some((folder, check_gate_name(&stem).err()?)));
+        why.map(|(folder, why)| format!("a file in {} is left out: {why}", folder.display())).collect()
+    }
+
     /// The file of a gate: the one that the configuration names, else `<name>.wasm` in the first folder
     /// that has one.
     pub(crate) fn file_of(&self, name: &str) -> Result<PathBuf, String> {
@@ -150,7 +158,8 @@ impl Gates {
             return Ok(file.clone());
         }
         // A gate's name is a file's stem; anything else could lead out of the folder.
-        let folders = self.config.gate_folders.iter().filter(|_| is_gate_name(name));
+        check_gate_name(name)?;
+        let folders = self.config.gate_folders.iter();
         let mut files = folders.map(|folder| (folder, folder.join(format!("{name}.wasm"))));
         if let Some((folder, file)) = files.find(|(_, file)| file.exists()) {
             return if stays_inside(folder, &file) {
@@ -205,10 +214,14 @@ fn stays_inside(folder: &Path, file: &Path) -> bool {
     matches!((folder, file), (Ok(folder), Ok(file)) if file.starts_with(&folder))
 }
 
-fn wasm_files(folder: &Path) -> Vec<String> {
+/// The stems of a folder's components.
+fn stems(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let wasm =
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
-    let names = wasm.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
-    names.filter(|name| is_gate_name(name)).collect()
+    wasm.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect()
+}
+
+fn wasm_files(folder: &Path) -> Vec<String> {
+    stems(folder).into_iter().filter(|name| is_gate_name(name)).collect()
 }

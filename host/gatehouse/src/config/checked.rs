@@ -19,8 +19,8 @@ use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, http_server, limits,
-    locate, models, raw,
+    ConfigError, Env, KnowledgeConfig, cache, check_gate_name, component::Located, error::Text, folders,
+    http, http_server, limits, locate, models, raw,
 };
 
 /// The preset that is served where nobody names one.
@@ -39,6 +39,10 @@ pub(crate) struct Config {
     pub(crate) state: PathBuf,
     /// What the file says it is.
     pub(crate) state_in_file: Option<PathBuf>,
+    /// The folder of what can be made again, absolute.
+    pub(crate) cache: PathBuf,
+    /// Bytes of compiled gates to keep there.
+    pub(crate) cache_size: u64,
     /// The preset for clients that name none.
     pub(crate) default_preset: String,
     /// Serving over HTTP.
@@ -105,18 +109,17 @@ impl Config {
         let state_in_file = raw.host.state.as_ref().map(|path| base.join(path));
         let state = state.map(Path::to_path_buf).or_else(|| env.state().map(|path| absolute(&path)));
         let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
+        raw.check_gate_names().map_err(|(place, why)| text.error_at(place, why))?;
         let presets: BTreeMap<String, Preset> =
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
+        let default = raw.host.default_preset.as_ref();
         let config = Self {
             file: text.file.clone(),
             text: text.file.as_ref().map(|_| text.content.clone()),
             gate_folders: below(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
-            default_preset: raw
-                .host
-                .default_preset
-                .as_ref()
-                .map_or(DEFAULT_PRESET, |name| name.get_ref())
-                .to_owned(),
+            cache: locate::cache_home(),
+            cache_size: cache::size(text, raw.host.cache_size.as_ref())?,
+            default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
             http: http_server::checked(text, &raw.http)?,
             models: models::checked(text, raw.models, env)?,
             knowledge: KnowledgeConfig::checked(raw.knowledge, &base),
@@ -164,6 +167,8 @@ impl Config {
             }
             let mut once: Vec<(String, Map<_, _>)> = Vec::new();
             for gate in gates {
+                check_gate_name(&gate)
+                    .map_err(|message| ConfigError { place: "MCP_ENABLED_GATES".into(), message })?;
                 if !once.iter().any(|(known, _)| *known == gate) {
                     once.push((gate, Map::new()));
                 }
@@ -254,7 +259,7 @@ mod tests {
         let error = |content: &str| parse(content).map(|_| ()).expect_err("refused");
         assert_eq!(
             error("[host]\ngatez = []\n"),
-            "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? There are: gates, state, default_preset."
+            "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? There are: gates, state, cache_size, default_preset."
         );
         assert!(
             error("[gates.kg]\ngrants = [\"knowlege\"]")

@@ -33,13 +33,8 @@ pub(super) fn checked(
         }
         let (host, private) = match (folder.path, folder.private) {
             (Some(path), false) => (base.join(path), false),
+            // The gate's name was checked before: it leads nowhere else.
             (None, true) => {
-                if !super::is_gate_name(gate) {
-                    return Err(bad(format!(
-                        "a gate called '{}' cannot have a private folder",
-                        quoted(gate, 80)
-                    )));
-                }
                 (parts.iter().fold(state.join("gates").join(gate), |path, part| path.join(part)), true)
             }
             _ => return Err(bad(format!("'{guest}' needs either path = \"…\" or private = true"))),

@@ -36,6 +36,12 @@ pub(crate) fn data_home() -> PathBuf {
     base().map_or_else(|| PathBuf::from(".gatehouse"), |dirs| dirs.data_dir().join("gatehouse"))
 }
 
+/// The folder of what can be made again: gatehouse in the XDG cache home. Hosts with other data folders share
+/// it.
+pub(crate) fn cache_home() -> PathBuf {
+    base().map_or_else(|| data_home().join("cache"), |dirs| dirs.cache_dir().join("gatehouse"))
+}
+
 /// The user's home folder.
 pub(crate) fn home() -> Option<PathBuf> {
     etcetera::home_dir().ok()

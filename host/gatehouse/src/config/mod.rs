@@ -1,5 +1,6 @@
 //! Configuration: what was typed ([`raw`]) becomes what cannot be wrong ([`checked`]).
 
+mod cache;
 pub(crate) mod checked;
 pub(crate) mod component;
 pub(crate) mod docker;
@@ -22,7 +23,43 @@ pub(crate) use error::{ConfigError, Text};
 pub(crate) use knowledge::KnowledgeConfig;
 pub(crate) use raw::KnowledgeEngine;
 
-/// Whether a gate may be called so: a file's stem, and a part of paths.
+/// The most characters of a gate's name.
+const MAX_GATE_NAME: usize = 64;
+
+/// What the name of a gate is, for messages.
+pub(crate) const GATE_NAME: &str =
+    "a gate's name has at most 64 letters, digits, _ and -, and begins with a letter or a digit";
+
+/// Whether a gate may be called so: a file's stem, a part of paths, and an argument that no command takes for
+/// an option.
 pub(crate) fn is_gate_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-".contains(c))
+    let letters = |c: char| c.is_alphanumeric() || "_-".contains(c);
+    name.starts_with(char::is_alphanumeric)
+        && name.chars().all(letters)
+        && name.chars().count() <= MAX_GATE_NAME
+}
+
+/// Says what is wrong with the name of a gate.
+pub(crate) fn check_gate_name(name: &str) -> Result<(), String> {
+    if is_gate_name(name) {
+        return Ok(());
+    }
+    let shown = gatehouse_core::names::quoted(name, 64);
+    Err(format!("'{shown}' cannot be the name of a gate: {GATE_NAME}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_word_and_no_option() {
+        for good in ["weather", "a", "9-lives", "my_gate-2", "wetter\u{fc}"] {
+            assert!(is_gate_name(good), "{good}");
+        }
+        for bad in ["", "--x", "-x", "_x", "a.b", "../x", "a b", "a/b", "a\u{200b}", &"x".repeat(65)] {
+            let why = check_gate_name(bad).expect_err(bad);
+            assert!(why.contains("cannot be the name of a gate"), "{why}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! presets.toml as it is typed. Nothing is checked here but keys and types; the doc comments are the
 //! descriptions in the generated JSON Schema.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 use clap::ValueEnum;
 use indexmap::IndexMap;
@@ -30,6 +30,15 @@ pub(crate) struct Raw {
     pub(crate) presets: IndexMap<Spanned<String>, Preset>,
 }
 
+impl Raw {
+    /// The error is the place of a name that no gate can have, and what is wrong with it.
+    pub(crate) fn check_gate_names(&self) -> Result<(), (Range<usize>, String)> {
+        let in_presets = self.presets.values().flat_map(|preset| preset.gates.keys());
+        let mut names = self.gates.keys().chain(in_presets);
+        names.try_for_each(|name| super::check_gate_name(name.get_ref()).map_err(|why| (name.span(), why)))
+    }
+}
+
 /// The host itself.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -38,6 +47,10 @@ pub(crate) struct Host {
     pub(crate) gates: Option<Vec<String>>,
     /// The data folder, relative to this file. Default: gatehouse in the XDG data home. GATEHOUSE_STATE wins.
     pub(crate) state: Option<String>,
+    /// How much is kept of compiled gates in the cache folder, over all hosts; those used longest ago go first.
+    /// "1 GiB" by default, "1 MiB" to "1024 GiB".
+    #[schemars(with = "Option<String>")]
+    pub(crate) cache_size: Option<Spanned<String>>,
     /// The preset for clients that name none. Default: "full".
     #[schemars(with = "Option<String>")]
     pub(crate) default_preset: Option<Spanned<String>>,

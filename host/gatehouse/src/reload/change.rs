@@ -62,8 +62,7 @@ impl Keeper {
                 Ok((file, stamp)) => {
                     self.missing.remove(&name);
                     let same = known.is_some_and(|known| known.file == file && known.stamp == stamp);
-                    let tried = [&self.refused, &self.unfit].iter().any(|m| m.get(&name) == Some(&stamp));
-                    if !same && !tried {
+                    if !same && self.refused.get(&name) != Some(&stamp) {
                         change.reread.insert(name, stamp);
                     }
                 }

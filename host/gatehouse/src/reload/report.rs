@@ -69,7 +69,7 @@ impl Report {
     }
 
     pub(super) fn gate_reloaded(&self, gate: &str, digest: &str) {
-        tracing::info!("gate '{gate}' was reloaded ({})", digest.get(..12).unwrap_or(digest));
+        tracing::info!("gate '{gate}' was reloaded ({})", short(digest));
         self.set(|health| drop(health.gates.remove(gate)));
     }
 
@@ -94,7 +94,7 @@ impl Report {
     }
 
     pub(super) fn gate_rolled_back(&self, gate: &str, digest: &str) {
-        let digest = digest.get(..12).unwrap_or(digest);
+        let digest = short(digest);
         self.gate(
             gate,
             format!("version {digest} trapped three times in a row; the version before it is served again"),
@@ -122,4 +122,9 @@ impl Report {
             tracing::info!("tools changed in {}; connected clients are told", presets.join(", "));
         }
     }
+}
+
+/// As much of a digest as people compare.
+pub(super) fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
 }

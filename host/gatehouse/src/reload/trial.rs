@@ -1,11 +1,15 @@
 //! Trials: a version that was just loaded and traps again and again makes room for the one before it.
+//!
+//! A version is a content, known by its digest. A file that is touched, or written again as it was, is no new
+//! version: its trial goes on, and one that was rolled back does not come back.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use gatehouse_sandbox::Gate;
 use tokio::task::JoinSet;
 
-use super::Keeper;
+use super::{Keeper, change::Change, report::short};
+use crate::compose::Composition;
 
 /// How long a version that was just loaded must not trap three times in a row, else the one before it
 /// comes back.
@@ -31,6 +35,9 @@ impl Keeper {
         let digest = gate.info().digest.clone();
         // A version that replaces one on trial falls back to the one that had stood its trial.
         let before = self.trials.remove(name).map_or(before, |trial| trial.before);
+        if before.info().digest == digest {
+            return;
+        }
         let mut jury = JoinSet::new();
         let (sender, gate, accused) = (self.verdicts.0.clone(), Arc::clone(gate), name.to_owned());
         let of = digest.clone();
@@ -41,12 +48,50 @@ impl Keeper {
         self.trials.insert(name.to_owned(), Trial { digest, before, _jury: jury });
     }
 
+    /// Keeps versions out that were rolled back before, in whatever file they come again. Where the gate is
+    /// served, the error says which version it was; where its file had gone, the version that was served
+    /// then comes back instead, and the name and digest of the other are given.
+    pub(super) async fn keep_out_unfit(
+        &self,
+        change: &Change,
+        next: &Composition,
+    ) -> Result<Vec<(String, String)>, String> {
+        let mut put_back = Vec::new();
+        for name in change.reread.keys() {
+            let (Some(unfit), Ok(gate)) = (self.unfit.get(name), next.gate(name).await) else { continue };
+            let digest = &gate.info().digest;
+            if !unfit.contains(digest) {
+                continue;
+            }
+            match self.former.get(name).filter(|_| self.current.gates.is_withdrawn(name)) {
+                Some(former) => {
+                    next.gates.put_back(former).await?;
+                    put_back.push((name.clone(), digest.clone()));
+                }
+                None => {
+                    return Err(format!(
+                        "version {} trapped three times in a row before; build another one, or start the host \
+                         again to serve it all the same",
+                        short(digest)
+                    ));
+                }
+            }
+        }
+        Ok(put_back)
+    }
+
     pub(super) async fn end_trial(&mut self, verdict: Verdict) {
         let Verdict { gate: name, digest, unfit } = verdict;
         if self.trials.get(&name).is_none_or(|trial| trial.digest != digest) {
             return;
         }
         let Some(Trial { before, .. }) = self.trials.remove(&name).filter(|_| unfit) else { return };
+        self.unfit.entry(name.clone()).or_default().insert(digest.clone());
+        if self.former.get(&name).is_some_and(|former| former.info().digest == digest) {
+            // Its file is gone for the moment: what comes next is measured against the version before.
+            self.former.insert(name, before);
+            return;
+        }
         let bad = self.current.gates.loaded().await.remove(&name);
         let Some(bad) = bad.filter(|bad| bad.info().digest == digest) else { return };
         let config = Arc::clone(&self.current.config);
@@ -58,7 +103,7 @@ impl Keeper {
         };
         match back {
             Ok(views) => {
-                self.unfit.insert(name.clone(), bad.info().stamp.clone());
+                self.refused.insert(name.clone(), bad.info().stamp.clone());
                 self.swap(next, views).await;
                 self.report.gate_rolled_back(&name, &digest);
             }

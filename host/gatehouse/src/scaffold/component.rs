@@ -52,8 +52,12 @@ impl Component {
     }
 }
 
-/// Puts the bytes there in one step, so that a watching host never sees half a file.
-pub(crate) fn place(bytes: &[u8], file: &Path) -> Result<(), String> {
+/// Puts the bytes there in one step, so that a watching host never sees half a file. A file that has them
+/// already is left alone; says whether it was not.
+pub(crate) fn place(bytes: &[u8], file: &Path) -> Result<bool, String> {
+    if fs::read(file).is_ok_and(|there| there == bytes) {
+        return Ok(false);
+    }
     let folder = file.parent().unwrap_or(Path::new("."));
     let written = fs::create_dir_all(folder).and_then(|()| {
         let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
@@ -62,7 +66,7 @@ pub(crate) fn place(bytes: &[u8], file: &Path) -> Result<(), String> {
         fs::set_permissions(temporary.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
         temporary.persist(file).map(drop).map_err(|error| error.error)
     });
-    written.map_err(|error| format!("{}: {error}", file.display()))
+    written.map(|()| true).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 #[cfg(test)]

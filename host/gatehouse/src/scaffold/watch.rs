@@ -1,77 +1,127 @@
-//! Watching the sources of a project. What is built, installed or written by an editor for itself is no
-//! source: a build that started itself would never end.
+//! Watching the sources of a project. What is built, installed, written by a host or by an editor for itself
+//! is no source, nor are notes and presets.toml: a build that started itself would never end, and a host
+//! would take each build for another version.
+//!
+//! A source has changed when its content has: that a file was touched is no reason to build.
 
 use std::{
-    collections::BTreeSet,
-    path::{Component, Path, PathBuf},
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, event::ModifyKind};
+use sha2::{Digest, Sha256};
 use tokio::{sync::mpsc, time};
 
 /// An editor writes a file in several steps; the last one is waited for.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// Folders and files that no build reads, or that builds write.
-const NO_SOURCES: [&str; 6] =
-    ["target", "build", "node_modules", "__pycache__", "Cargo.lock", "package-lock.json"];
+const NO_SOURCES: [&str; 7] =
+    ["target", "build", "node_modules", "__pycache__", "Cargo.lock", "package-lock.json", "presets.toml"];
+
+/// Folders in which every file is a source: what a program embeds can be of any kind.
+const SOURCE_FOLDERS: [&str; 2] = ["src", "wit"];
+
+/// Kinds of files that are sources wherever they lie in a project: programs, and data that programs read.
+const SOURCE_KINDS: [&str; 22] = [
+    "c", "cc", "cfg", "cjs", "cpp", "csv", "h", "hpp", "html", "js", "json", "jsx", "mjs", "py", "rs", "sql",
+    "toml", "ts", "tsv", "wit", "yaml", "yml",
+];
+
+/// A digest.
+type Content = [u8; 32];
 
 /// A project that is watched.
 pub(crate) struct Watch {
-    folder: PathBuf,
+    project: Project,
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
-    events: mpsc::UnboundedReceiver<PathBuf>,
+    events: mpsc::UnboundedReceiver<()>,
+    /// The sources as they were when they were looked at last.
+    known: BTreeMap<PathBuf, Content>,
+}
+
+/// What is a source in a project's folder.
+#[derive(Clone)]
+struct Project {
+    folder: PathBuf,
+    /// Where hosts keep what is theirs.
+    others: Vec<PathBuf>,
 }
 
 impl Watch {
-    /// From now on nothing that is saved in the folder is missed.
-    pub(crate) fn start(folder: &Path) -> Result<Self, String> {
+    /// From now on nothing that is saved in the folder is missed. `others` are folders that hosts write to.
+    pub(crate) fn start(folder: &Path, others: Vec<PathBuf>) -> Result<Self, String> {
         let (sender, events) = mpsc::unbounded_channel();
-        let root = folder.to_owned();
+        // Events have paths without links in them.
+        let others = others.into_iter().map(|path| path.canonicalize().unwrap_or(path)).collect();
+        let project = Project { folder: folder.to_owned(), others };
+        let of = project.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let paths = event.ok().filter(is_change).map(|event| event.paths).unwrap_or_default();
-            for path in paths.into_iter().filter(|path| is_source(&root, path)) {
+            // A folder that came or went may hold sources.
+            if paths.iter().any(|path| of.is_source(path) || (of.may_hold(path) && !path.is_file())) {
                 // Nobody listens any more when the command ends.
-                let _ended = sender.send(path);
+                let _ended = sender.send(());
             }
         });
         let watcher = watcher.map_err(|error| format!("the file system cannot be watched: {error}"))?;
-        let mut watch = Self { folder: folder.to_owned(), watcher, watched: BTreeSet::new(), events };
-        watch.add_folders(folder.to_owned())?;
+        let mut watch = Self { project, watcher, watched: BTreeSet::new(), events, known: BTreeMap::new() };
+        watch.known = watch.look()?;
         Ok(watch)
     }
 
-    /// Waits until something was saved and nothing is being saved any more; gives what it was, by paths
-    /// in the project.
+    /// Waits until a source has another content and nothing is being saved any more; gives what it was, by
+    /// paths in the project.
     pub(crate) async fn changed(&mut self) -> Result<Vec<String>, String> {
         let ended = || "the file system is not watched any more".to_owned();
-        let mut saved = BTreeSet::from([self.events.recv().await.ok_or_else(ended)?]);
-        while let Ok(more) = time::timeout(QUIET, self.events.recv()).await {
-            saved.insert(more.ok_or_else(ended)?);
-        }
-        self.watched.retain(|folder| folder.exists());
-        self.add_folders(self.folder.clone())?;
-        // Files that editors make and remove on the way are named only where there is nothing else to name.
-        let (there, gone): (Vec<PathBuf>, Vec<PathBuf>) = saved.into_iter().partition(|path| path.exists());
-        let name = |path: &PathBuf| path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
-        Ok(if there.is_empty() { gone } else { there }.iter().map(name).collect())
-    }
-
-    /// Each folder by itself: a watch of the whole tree would take in what is installed and built there.
-    fn add_folders(&mut self, folder: PathBuf) -> Result<(), String> {
-        if self.watched.insert(folder.clone()) {
-            let added = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
-            added.map_err(|error| format!("{}: cannot be watched: {error}", folder.display()))?;
-        }
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        for path in entries.filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()) {
-            if is_source(&self.folder, &path) {
-                self.add_folders(path)?;
+        loop {
+            self.events.recv().await.ok_or_else(ended)?;
+            while let Ok(more) = time::timeout(QUIET, self.events.recv()).await {
+                more.ok_or_else(ended)?;
+            }
+            self.watched.retain(|folder| folder.exists());
+            let now = self.look()?;
+            let before = std::mem::replace(&mut self.known, now);
+            let paths: BTreeSet<&PathBuf> = before.keys().chain(self.known.keys()).collect();
+            let changed = paths.into_iter().filter(|path| before.get(*path) != self.known.get(*path));
+            let name = |path: &PathBuf| {
+                path.strip_prefix(&self.project.folder).unwrap_or(path).display().to_string()
+            };
+            let names: Vec<String> = changed.map(name).collect();
+            if !names.is_empty() {
+                return Ok(names);
             }
         }
-        Ok(())
+    }
+
+    /// All sources as they are, each folder watched by itself: a watch of the whole tree would take in what
+    /// is installed and built there.
+    fn look(&mut self) -> Result<BTreeMap<PathBuf, Content>, String> {
+        let mut sources = BTreeMap::new();
+        let mut folders = vec![self.project.folder.clone()];
+        while let Some(folder) = folders.pop() {
+            if self.watched.insert(folder.clone()) {
+                let added = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
+                added.map_err(|error| format!("{}: cannot be watched: {error}", folder.display()))?;
+            }
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    if self.project.may_hold(&path) {
+                        folders.push(path);
+                    }
+                } else if self.project.is_source(&path)
+                    && let Ok(bytes) = fs::read(&path)
+                {
+                    sources.insert(path, Sha256::digest(&bytes).into());
+                }
+            }
+        }
+        Ok(sources)
     }
 }
 
@@ -84,16 +134,33 @@ fn is_change(event: &Event) -> bool {
     }
 }
 
-fn is_source(root: &Path, path: &Path) -> bool {
-    let Ok(inside) = path.strip_prefix(root) else { return false };
-    let mut names = inside.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name.to_string_lossy()),
-        _ => None,
-    });
-    let no_source = |name: &str| {
-        name.starts_with('.') || name.ends_with('~') || name.ends_with(".wasm") || NO_SOURCES.contains(&name)
-    };
-    inside.components().next().is_some() && !names.any(|name| no_source(&name))
+impl Project {
+    /// Whether what lies at a path of the project, or below, can be a source.
+    fn may_hold(&self, path: &Path) -> bool {
+        let Ok(inside) = path.strip_prefix(&self.folder) else { return false };
+        let no_source = |name: &str| {
+            name.starts_with('.')
+                || name.ends_with('~')
+                || name.ends_with(".wasm")
+                || NO_SOURCES.contains(&name)
+        };
+        let mut names = inside.iter().map(|name| name.to_string_lossy());
+        // What holds the project itself does not keep it from being one.
+        let others = self.others.iter().filter(|other| !self.folder.starts_with(other));
+        inside.iter().next().is_some()
+            && !names.any(|name| no_source(&name))
+            && !others.into_iter().any(|other| path.starts_with(other))
+    }
+
+    /// Whether a file is a source.
+    fn is_source(&self, path: &Path) -> bool {
+        let Ok(inside) = path.strip_prefix(&self.folder) else { return false };
+        let within = |folder: &&str| inside.starts_with(folder) && inside != Path::new(folder);
+        let kind = path.extension().map(|kind| kind.to_string_lossy().to_ascii_lowercase());
+        let known = kind.is_some_and(|kind| SOURCE_KINDS.contains(&kind.as_str()));
+        let named = ["Makefile", "requirements.txt"].iter().any(|name| inside == Path::new(name));
+        self.may_hold(path) && (known || named || SOURCE_FOLDERS.iter().any(|folder| within(folder)))
+    }
 }
 
 #[cfg(test)]
@@ -101,35 +168,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_is_no_source() {
+    fn what_is_built_noted_or_a_hosts_own_is_no_source() {
         let root = Path::new("/p");
-        for source in ["gate.py", "src/lib.rs", "wit/world.wit", "presets.toml"] {
-            assert!(is_source(root, &root.join(source)), "{source}");
+        let project = Project { folder: root.into(), others: vec!["/p/state".into(), "/".into()] };
+        for source in
+            ["gate.py", "src/lib.rs", "src/prompt.txt", "wit/world.wit", "data/places.json", "Makefile"]
+        {
+            assert!(project.is_source(&root.join(source)), "{source}");
         }
         for other in [
             "weather.wasm",
-            "target/x",
-            ".venv/y",
+            "target/x.rs",
+            ".venv/y.py",
             "node_modules/z/a.js",
             ".gate.py.swp",
             "gate.py~",
             "Cargo.lock",
+            "presets.toml",
+            "README.md",
+            "notes.txt",
+            "state/hosts/1.json",
+            "src",
             "",
         ] {
-            assert!(!is_source(root, &root.join(other)), "{other}");
+            assert!(!project.is_source(&root.join(other)), "{other}");
         }
-        assert!(!is_source(root, Path::new("/q/gate.py")));
+        assert!(!project.is_source(Path::new("/q/gate.py")));
     }
 
     #[tokio::test]
-    async fn a_save_in_a_new_folder_is_seen() {
+    async fn a_save_is_seen_where_the_content_is_another() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("a path");
-        let mut watch = Watch::start(&root).expect("watched");
-        std::fs::create_dir(root.join("src")).expect("made");
-        assert_eq!(watch.changed().await.expect("seen"), ["src"]);
-        std::fs::write(root.join("src/lib.rs"), "1").expect("written");
-        std::fs::write(root.join("out.wasm"), "1").expect("written");
+        let save = |path: &str, text: &str| fs::write(root.join(path), text).expect("written");
+        save("gate.py", "1");
+        let mut watch = Watch::start(&root, vec![]).expect("watched");
+        fs::create_dir(root.join("src")).expect("made");
+        save("src/lib.rs", "1");
+        assert_eq!(watch.changed().await.expect("seen"), ["src/lib.rs"]);
+        for path in ["out.wasm", "README.md", "gate.py"] {
+            save(path, "1");
+        }
+        save("src/lib.rs", "2");
+        assert_eq!(watch.changed().await.expect("seen"), ["src/lib.rs"]);
+        fs::remove_dir_all(root.join("src")).expect("removed");
         assert_eq!(watch.changed().await.expect("seen"), ["src/lib.rs"]);
     }
 }

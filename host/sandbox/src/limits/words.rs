@@ -33,7 +33,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, LimitsError> {
 }
 
 /// A size in the largest unit that shows it exactly.
-pub(crate) fn shown_bytes(bytes: u64) -> String {
+pub fn shown_bytes(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.iter().find(|(shift, _)| bytes >= 1 << shift && bytes.trailing_zeros() >= *shift) {
         Some((shift, unit)) => format!("{} {unit}", bytes >> shift),

@@ -205,7 +205,7 @@ impl Drop for Writer {
 }
 
 fn open_writer(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
-    make_folder(path).map_err(StoreError::Folder)?;
+    make(path).map_err(StoreError::Folder)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     migrations::check(&connection, steps)?;
@@ -229,14 +229,19 @@ pub(super) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, Store
     Ok(connection)
 }
 
-/// The database's folder; one that is made here is its owner's alone.
-fn make_folder(path: &Path) -> std::io::Result<()> {
-    let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) else { return Ok(()) };
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
+/// The database's folder and its file: what is made here is its owner's alone. SQLite gives the files beside
+/// the database the mode that the database has.
+fn make(path: &Path) -> std::io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        crate::make_private(folder)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
     #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // It may be there already; where it cannot be made, SQLite says why in its own words.
+    let _ = options.open(path);
+    Ok(())
 }
 
 /// A lock that a panic elsewhere does not poison: what it guards is replaced whole.

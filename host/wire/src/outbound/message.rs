@@ -10,10 +10,13 @@ use gatehouse_core::{
 };
 use reqwest::Response;
 
-use super::{clients::root, resolver::NotPublic};
+use super::{clients::root, encoding, resolver::NotPublic};
 
 /// Bytes in a mebibyte.
 const MIB: usize = 1 << 20;
+
+/// A body of this size is looked through beside the runtime: under escapes that takes its time.
+const LARGE: usize = 256 << 10;
 
 /// Reads an answer to its end.
 pub(super) async fn read(
@@ -23,7 +26,8 @@ pub(super) async fn read(
     mut held: Held,
 ) -> Result<HttpResponse, Fault> {
     let status = response.status().as_u16();
-    let headers: Vec<(String, Vec<u8>)> = response
+    let encoding = encoding::of(response.headers(), permit)?;
+    let mut headers: Vec<(String, Vec<u8>)> = response
         .headers()
         .iter()
         // How it was framed is over; what is left of it is how long the body was.
@@ -44,25 +48,55 @@ pub(super) async fn read(
     if response.content_length().is_some_and(|length| length > MAX_RESPONSE_BODY as u64) {
         return Err(too_large());
     }
+    let too_much = || {
+        Fault::exhausted("The answers that this call holds are too large together.")
+            .hint("Ask for fewer at once.")
+    };
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| failed(permit, error))? {
         if body.len() + chunk.len() > MAX_RESPONSE_BODY {
             return Err(too_large());
         }
         if !held.take(chunk.len()) {
-            return Err(Fault::exhausted("The answers that this call holds are too large together.")
-                .hint("Ask for fewer at once."));
+            return Err(too_much());
         }
         body.extend_from_slice(&chunk);
     }
+    let body = match encoding.filter(|_| !body.is_empty()) {
+        None => body,
+        Some(encoding) => {
+            let decoded = tokio::task::spawn_blocking(move || encoding.decode(&body)).await;
+            let decoded = decoded.ok().and_then(Result::ok).ok_or_else(|| {
+                Fault::unavailable(format!(
+                    "{} answered with a body that is not encoded as it says.",
+                    permit.host
+                ))
+            })?;
+            if decoded.len() > MAX_RESPONSE_BODY {
+                return Err(too_large());
+            }
+            if !held.take(decoded.len()) {
+                return Err(too_much());
+            }
+            // What is left speaks of the body as the gate gets it.
+            headers.retain(|(name, _)| name != "content-encoding" && name != "content-length");
+            decoded
+        }
+    };
     let redactor = rules.redactor();
     let length = body.len();
-    let body = redactor.body(body);
+    let body = if length < LARGE {
+        redactor.body(body)
+    } else {
+        let redactor = redactor.clone();
+        let cleaned = tokio::task::spawn_blocking(move || redactor.body(body)).await;
+        cleaned.map_err(|_| Fault::internal(format!("The answer of {} could not be read.", permit.host)))?
+    };
     let changed = body.len() != length;
     let clean = |(name, value): (String, Vec<u8>)| (name, redactor.header(value));
     let headers = headers.into_iter().filter(|(name, _)| !(changed && name == "content-length")).map(clean);
     // A secret could come back as a header's name, where nothing can stand for it.
-    let headers = headers.filter(|(name, _)| redactor.header(name.clone().into_bytes()) == name.as_bytes());
+    let headers = headers.filter(|(name, _)| !redactor.is_in_name(name));
     Ok(HttpResponse {
         status,
         url: redactor.text(permit.url.to_string()),

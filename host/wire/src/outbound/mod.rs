@@ -5,6 +5,7 @@
 //! cleaned of secrets.
 
 mod clients;
+mod encoding;
 mod hop;
 mod message;
 mod redirect;

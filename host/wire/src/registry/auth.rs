@@ -10,6 +10,20 @@ use serde::Deserialize;
 
 use super::{Credentials, RegistryError};
 
+/// Token services that stand on another host than their registry, and are its own all the same: the registry's
+/// host, and the service's. Any other service is asked without credentials, for an answer of the registry is
+/// all that speaks for it.
+const TOKEN_SERVICES: [(&str, &str); 2] =
+    [("registry-1.docker.io", "auth.docker.io"), ("registry.gitlab.com", "gitlab.com")];
+
+/// Whether a token service gets the credentials that are for the registry at `home`: on the very host and port,
+/// or as the table has it.
+pub(super) fn may_know(home: &Url, service: &Url) -> bool {
+    let listed = |url: &Url| url.scheme() == "https" && url.port().is_none();
+    let pair = (home.host_str().unwrap_or_default(), service.host_str().unwrap_or_default());
+    home.origin() == service.origin() || (listed(home) && listed(service) && TOKEN_SERVICES.contains(&pair))
+}
+
 /// A challenge that we can answer (RFC 7617, and the token protocol of the distribution project).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Challenge {
@@ -133,6 +147,29 @@ mod tests {
         assert_eq!(challenge(&["Bearer"]), None);
         assert_eq!(challenge(&["Negotiate"]), None);
         assert_eq!(challenge(&[]), None);
+    }
+
+    #[test]
+    fn credentials_are_for_the_registry_and_its_own_token_service() {
+        let may = |home: &str, service: &str| {
+            let url = |text: &str| Url::parse(text).expect("a URL");
+            may_know(&url(home), &url(service))
+        };
+        assert!(may("https://r.example/v2/", "https://r.example/token"));
+        assert!(may("https://r.example:5000/v2/", "https://r.example:5000/token"));
+        assert!(may("https://registry-1.docker.io/v2/", "https://auth.docker.io/token"));
+        for (home, service) in [
+            ("https://r.example/v2/", "https://r.example:8443/token"),
+            ("https://r.example/v2/", "https://auth.r.example/token"),
+            ("https://r.example/v2/", "https://auth.docker.io/token"),
+            ("https://r.example/v2/", "http://r.example/token"),
+            ("https://registry-1.docker.io/v2/", "https://auth.docker.io:444/token"),
+            ("https://registry-1.docker.io/v2/", "http://auth.docker.io/token"),
+            ("https://registry-1.docker.io/v2/", "https://auth.docker.io.evil.example/token"),
+            ("http://127.0.0.1:5000/v2/", "http://127.0.0.1:5001/token"),
+        ] {
+            assert!(!may(home, service), "{home} {service}");
+        }
     }
 
     #[test]

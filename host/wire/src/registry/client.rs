@@ -15,7 +15,7 @@ use reqwest::{
 
 use super::{
     Credentials, Purpose, Reference, RegistryError,
-    auth::{Challenge, basic, bearer, token_url},
+    auth::{Challenge, basic, bearer, may_know, token_url},
     reference::is_loopback,
 };
 
@@ -42,6 +42,8 @@ pub struct Registry {
     credentials: Option<Credentials>,
     /// What the registry took last.
     authorization: Option<HeaderValue>,
+    /// The token service that was asked without the credentials, because they are not for it.
+    withheld: Option<String>,
 }
 
 /// One request.
@@ -91,7 +93,16 @@ impl Registry {
         let base =
             base.map_err(|_| RegistryError::new(format!("'{address}' is no address of a registry")))?;
         let reference = reference.clone();
-        Ok(Self { http, reference, base, insecure, purpose, credentials, authorization: None })
+        Ok(Self {
+            http,
+            reference,
+            base,
+            insecure,
+            purpose,
+            credentials,
+            authorization: None,
+            withheld: None,
+        })
     }
 
     /// A place in the repository.
@@ -181,7 +192,7 @@ impl Registry {
         Ok(())
     }
 
-    async fn token(&self, realm: &str, service: Option<&str>) -> Result<HeaderValue, RegistryError> {
+    async fn token(&mut self, realm: &str, service: Option<&str>) -> Result<HeaderValue, RegistryError> {
         let actions = match self.purpose {
             Purpose::Pull => "pull",
             Purpose::Push => "pull,push",
@@ -189,8 +200,13 @@ impl Registry {
         let url = token_url(realm, service, &self.reference.repository, actions)?;
         self.may_go_to(&url)?;
         let mut request = self.http.get(url.clone());
+        self.withheld = None;
         if let Some(credentials) = &self.credentials {
-            request = request.header(AUTHORIZATION, basic(credentials)?);
+            if may_know(&self.base, &url) {
+                request = request.header(AUTHORIZATION, basic(credentials)?);
+            } else {
+                self.withheld = Some(url.origin().ascii_serialization());
+            }
         }
         let response = request.send().await.map_err(|error| self.unreachable(&url, error))?;
         match response.status() {
@@ -202,6 +218,13 @@ impl Registry {
 
     fn denied(&self) -> RegistryError {
         let name = &self.reference.registry;
+        if let Some(service) = &self.withheld {
+            let service = quoted(service, 100);
+            return self.error(format!(
+                "wants credentials to be sent to {service}, which is not where they are for; they were not sent. A \
+                 gate that needs no login there can be added without them"
+            ));
+        }
         RegistryError::credentials(match &self.credentials {
             Some(_) => format!("registry '{name}' refuses the credentials"),
             None => format!("registry '{name}' wants credentials"),

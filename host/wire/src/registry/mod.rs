@@ -1,7 +1,7 @@
 //! Towards OCI registries: brings a gate's component from one, and publishes one to it.
 //!
 //! Written on a plain HTTP client, because the registry is an adversary: every answer has a cap, every
-//! digest is computed here, and credentials go to nobody but the registry and whom it names for tokens.
+//! digest is computed here, and credentials go to nobody but the registry and a token service that is its own.
 //! The calls are those of the OCI distribution specification 1.1; the artifact is laid out as the CNCF
 //! "Wasm OCI Artifact" says: a config, and one layer that is the component.
 

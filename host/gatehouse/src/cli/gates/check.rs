@@ -45,6 +45,7 @@ fn print(line: &Line) {
     let verdict = match line.verdict {
         Verdict::Ok => "ok     ",
         Verdict::Failed => "FAILED ",
+        Verdict::Warning => "warning",
         Verdict::Skipped => "skipped",
     };
     let said = if line.said.is_empty() { String::new() } else { format!(": {}", line.said) };

@@ -40,13 +40,18 @@ async fn watch(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Fa
     let composition = place.compose(env)?;
     let target = target(&composition.config, &project)?;
     // Before the first build, so that nothing that is saved meanwhile is missed.
-    let mut watch = Watch::start(&project.folder).map_err(Failure::Failed)?;
+    let config = &composition.config;
+    let others = [&config.state, &config.cache].into_iter().chain(&config.gate_folders).cloned().collect();
+    let mut watch = Watch::start(&project.folder, others).map_err(Failure::Failed)?;
     out::line(format!("watching {}; each save goes to {}", project.folder.display(), target.display()));
     let mut known = None;
     loop {
         match build(&project, &composition, &target).await {
-            Ok((listing, took)) => {
-                out::line(format!("built {} in {took:.1} s", target.display()));
+            Ok(Built { seconds, placed: false, .. }) if known.is_some() => {
+                out::line(format!("built in {seconds:.1} s; {} is the same as before", target.display()));
+            }
+            Ok(Built { listing, seconds, .. }) => {
+                out::line(format!("built {} in {seconds:.1} s", target.display()));
                 tell(known.as_deref(), &listing);
                 known = Some(listing);
             }
@@ -70,23 +75,28 @@ fn target(config: &Config, project: &Project) -> Result<PathBuf, Failure> {
     target.map(|path| path.components().collect())
 }
 
-/// Builds, asks the component what it offers, and only then puts it where a host serves it from. Seconds
-/// are those of the build.
-async fn build(
-    project: &Project,
-    composition: &Composition,
-    target: &Path,
-) -> Result<(Arc<Listing>, f64), String> {
+/// What became of a build.
+struct Built {
+    listing: Arc<Listing>,
+    /// How long the build took.
+    seconds: f64,
+    /// Whether it is another component than the one that was there.
+    placed: bool,
+}
+
+/// Builds, asks the component what it offers, and only then puts it where a host serves it from, unless it
+/// is there already.
+async fn build(project: &Project, composition: &Composition, target: &Path) -> Result<Built, String> {
     let start = Instant::now();
     let component = scaffold::build(project).await?;
-    let took = start.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
     let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let staged = scratch.path().join(format!("{}.wasm", project.name));
     scaffold::place(&component.bytes, &staged)?;
     let gate = composition.gate_at(&staged).await?;
     let listing = gate.list(&Map::new()).await.map_err(|fault| crate::compose::said(&fault))?;
-    scaffold::place(&component.bytes, target)?;
-    Ok((listing, took))
+    let placed = scaffold::place(&component.bytes, target)?;
+    Ok(Built { listing, seconds, placed })
 }
 
 fn tell(before: Option<&Listing>, now: &Listing) {

@@ -33,6 +33,7 @@ pub(super) async fn run(json: bool, composition: &Composition) -> Result<(), Fai
     } else {
         out::table(&rows)
     }
+    composition.gates.misnamed().iter().for_each(out::note);
     if broken { Err(Failure::Failed("a gate cannot be loaded".into())) } else { Ok(()) }
 }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::super::Failure;
 use crate::{
-    config::{Config, Env, GateConfig, edit, error::Text, is_gate_name},
+    config::{Config, Env, GateConfig, check_gate_name, edit, error::Text},
     out,
 };
 
@@ -55,11 +55,7 @@ impl Site<'_> {
     ) -> Result<String, Failure> {
         let name = given.unwrap_or(derived);
         let shown = quoted(name, 64);
-        if !is_gate_name(name) {
-            return Err(Failure::Usage(format!(
-                "'{shown}' cannot be the name of a gate, which has letters, digits, _ and - only; give one with --name"
-            )));
-        }
+        check_gate_name(name).map_err(|why| Failure::Usage(format!("{why}; give one with --name")))?;
         let in_folder =
             self.config.gate_folders.iter().any(|folder| folder.join(format!("{name}.wasm")).exists());
         let block = self.config.gates.get(name);

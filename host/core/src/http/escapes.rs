@@ -1,0 +1,146 @@
+//! Text without the escapes that carry it through JSON, HTML and URLs, and where each byte of it came from.
+
+use std::ops::Range;
+
+/// A piece of text without escapes.
+pub(super) struct Unescaped {
+    pub(super) bytes: Vec<u8>,
+    /// Where each byte begins in the original, and behind the last one where the original ends.
+    starts: Vec<usize>,
+}
+
+impl Unescaped {
+    /// The text as it is.
+    pub(super) fn plain(text: &[u8]) -> Self {
+        Self { bytes: text.to_vec(), starts: (0..=text.len()).collect() }
+    }
+
+    /// Takes one layer of escapes off; says whether there was one.
+    pub(super) fn peel(&mut self) -> bool {
+        if memchr::memchr3(b'%', b'\\', b'&', &self.bytes).is_none() {
+            return false;
+        }
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        let mut starts = Vec::with_capacity(self.starts.len());
+        let mut at = 0;
+        let mut escaped = false;
+        while let Some(&byte) = self.bytes.get(at) {
+            let (length, text) = match escape(&self.bytes[at..]) {
+                Some((length, c)) => (length, Some(c)),
+                None => (1, None),
+            };
+            escaped |= text.is_some();
+            let mut buffer = [byte, 0, 0, 0];
+            let text = match text {
+                Some(Escaped::Char(c)) => c.encode_utf8(&mut buffer).as_bytes(),
+                Some(Escaped::Byte(byte)) => {
+                    buffer[0] = byte;
+                    &buffer[..1]
+                }
+                None => &buffer[..1],
+            };
+            bytes.extend_from_slice(text);
+            starts.extend(text.iter().map(|_| self.starts[at]));
+            at += length;
+        }
+        starts.extend(self.starts.last());
+        *self = Self { bytes, starts };
+        escaped
+    }
+
+    /// Where a range of the bytes came from.
+    pub(super) fn origin(&self, range: Range<usize>) -> Range<usize> {
+        self.starts[range.start]..self.starts[range.end]
+    }
+}
+
+enum Escaped {
+    Char(char),
+    Byte(u8),
+}
+
+/// The escape that a text begins with, and its length.
+fn escape(text: &[u8]) -> Option<(usize, Escaped)> {
+    match text.first()? {
+        b'%' => {
+            let byte = hex(text.get(1..3)?)?;
+            Some((3, Escaped::Byte(byte as u8)))
+        }
+        b'\\' => match text.get(1)? {
+            b'u' => {
+                let (length, unit) = (6, hex(text.get(2..6)?)?);
+                // A pair for what lies beyond the first plane.
+                let low = text.get(6..8).filter(|next| *next == b"\\u").and(text.get(8..12)).and_then(hex);
+                match (char::from_u32(unit), low) {
+                    (Some(c), _) => Some((length, Escaped::Char(c))),
+                    (None, Some(low @ 0xdc00..=0xdfff)) if unit < 0xdc00 => {
+                        let c = char::from_u32(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00))?;
+                        Some((12, Escaped::Char(c)))
+                    }
+                    _ => None,
+                }
+            }
+            b'x' => Some((4, Escaped::Byte(hex(text.get(2..4)?)? as u8))),
+            escaped @ (b'"' | b'\'' | b'\\' | b'/') => Some((2, Escaped::Byte(*escaped))),
+            _ => None,
+        },
+        b'&' => reference(&text[1..text.len().min(12)]),
+        _ => None,
+    }
+}
+
+/// A character reference of HTML, after its `&`. Of the names, those that escaping uses.
+fn reference(text: &[u8]) -> Option<(usize, Escaped)> {
+    let end = memchr::memchr(b';', text)?;
+    let name = &text[..end];
+    let c = match name {
+        [b'#', b'x' | b'X', digits @ ..] => char::from_u32(hex(digits)?)?,
+        [b'#', digits @ ..] => char::from_u32(std::str::from_utf8(digits).ok()?.parse().ok()?)?,
+        b"amp" => '&',
+        b"lt" => '<',
+        b"gt" => '>',
+        b"quot" => '"',
+        b"apos" => '\'',
+        b"sol" => '/',
+        b"plus" => '+',
+        b"equals" => '=',
+        _ => return None,
+    };
+    Some((end + 2, Escaped::Char(c)))
+}
+
+fn hex(digits: &[u8]) -> Option<u32> {
+    let digits = digits.iter().all(u8::is_ascii_hexdigit).then_some(digits)?;
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_read_as_their_readers_read_them() {
+        for (escaped, plain) in [
+            ("a%2Fb%2fc", "a/b/c"),
+            (r#"\"\/\\\u002b\u00e9\ud83d\ude00\x2b"#, "\"/\\+é😀+"),
+            ("&amp;&lt;&#43;&#x2B;&quot;&apos;", "&<++\"'"),
+            (
+                "100% \\n & &nosuch; %zz \\u12 \\ud83d &#xffffffffff; %",
+                "100% \\n & &nosuch; %zz \\u12 \\ud83d &#xffffffffff; %",
+            ),
+        ] {
+            let mut text = Unescaped::plain(escaped.as_bytes());
+            assert_eq!(text.peel(), escaped != plain, "{escaped}");
+            assert_eq!(String::from_utf8_lossy(&text.bytes), plain);
+            assert_eq!(text.origin(0..text.bytes.len()), 0..escaped.len());
+        }
+    }
+
+    #[test]
+    fn layers_come_off_one_after_the_other() {
+        let mut text = Unescaped::plain(b"x%26amp%3By");
+        assert!(text.peel() && text.peel() && !text.peel());
+        assert_eq!(text.bytes, b"x&y");
+        assert_eq!(text.origin(1..2), 1..10);
+    }
+}

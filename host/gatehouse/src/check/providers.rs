@@ -1,0 +1,143 @@
+//! What model providers refuse of a tool, though MCP allows it: one such tool, and a request to that provider
+//! fails with all tools that go along.
+
+use serde_json::{Map, Value};
+
+/// The most findings that are told of one schema.
+const MAX_FOUND: usize = 8;
+
+/// The most characters of a tool's name that every provider takes.
+const MAX_NAME: usize = 64;
+
+/// What may stand beside `type` at the top of a tool's schema for nobody to mind.
+const AT_THE_TOP: [(&str, &str); 5] = [
+    ("oneOf", "Anthropic, OpenAI and Gemini"),
+    ("anyOf", "Anthropic and OpenAI"),
+    ("allOf", "Anthropic, OpenAI and Gemini"),
+    ("not", "OpenAI"),
+    ("enum", "OpenAI"),
+];
+
+/// Keywords whose value is a schema, a list of schemas, or schemas by name.
+const ONE: [&str; 8] = ["items", "not", "if", "then", "else", "contains", "propertyNames", "additionalItems"];
+const LISTS: [&str; 5] = ["anyOf", "oneOf", "allOf", "prefixItems", "items"];
+const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+/// What providers refuse of the schema of a tool's arguments, each with its place as a JSON pointer and with
+/// who refuses it.
+pub(crate) fn refused(schema: &Map<String, Value>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (keyword, who) in AT_THE_TOP {
+        if schema.contains_key(keyword) {
+            found.push(format!("'{keyword}' at the top is refused by {who}"));
+        }
+    }
+    walk(schema, "", &mut found);
+    let more = found.len().saturating_sub(MAX_FOUND);
+    found.truncate(MAX_FOUND);
+    found.extend((more > 0).then(|| format!("and {more} more")));
+    found
+}
+
+fn walk(schema: &Map<String, Value>, place: &str, found: &mut Vec<String>) {
+    let here = if place.is_empty() { "/" } else { place };
+    if schema.contains_key("$ref") {
+        found.push(format!("{here}: '$ref' is refused by Gemini; write the schema out"));
+    }
+    if schema.get("type").is_some_and(Value::is_array) {
+        found.push(format!("{here}: a list of types is refused by Gemini; name one"));
+    }
+    for (keyword, value) in schema {
+        let below = format!("{place}/{}", step(keyword));
+        match value {
+            Value::Array(all) if LISTS.contains(&keyword.as_str()) => {
+                all.iter().enumerate().for_each(|(at, one)| visit(one, &format!("{below}/{at}"), found));
+            }
+            Value::Object(all) if NAMED.contains(&keyword.as_str()) => {
+                all.iter().for_each(|(name, one)| visit(one, &format!("{below}/{}", step(name)), found));
+            }
+            one if ONE.contains(&keyword.as_str()) => visit(one, &below, found),
+            // Everybody takes true and false here.
+            Value::Object(one) if keyword == "additionalProperties" => walk(one, &below, found),
+            _ => {}
+        }
+    }
+}
+
+fn visit(schema: &Value, place: &str, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(schema) => walk(schema, place, found),
+        Value::Bool(bare) => {
+            found.push(format!(
+                "{place}: a bare {bare} is refused by OpenAI and Gemini; write a schema with a type"
+            ));
+        }
+        _ => {}
+    }
+}
+
+/// A name as a step of a JSON pointer, in as much as is shown.
+fn step(name: &str) -> String {
+    gatehouse_core::names::quoted(&name.replace('~', "~0").replace('/', "~1"), 64)
+}
+
+/// Why providers refuse a tool of this name, if they do.
+pub(crate) fn refused_name(name: &str) -> Option<String> {
+    let letters = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let short = (1..=MAX_NAME).contains(&name.len());
+    (!short || !name.chars().all(letters)).then(|| {
+        format!(
+            "'{name}' is no name for Anthropic, OpenAI and Gemini, which take at most {MAX_NAME} of A-Z a-z 0-9 _ -"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(schema: Value) -> Vec<String> {
+        let Value::Object(schema) = schema else { unreachable!("an object") };
+        refused(&schema)
+    }
+
+    #[test]
+    fn each_finding_has_its_place_and_who_minds() {
+        let said = found(json!({"type": "object", "anyOf": [{"required": ["a"]}], "properties": {
+            "a": true, "b": {"type": ["string", "null"]}, "c/d": {"$ref": "#/$defs/x"},
+            "e": {"type": "array", "items": {"anyOf": [false]}}}, "$defs": {"x": {"type": "string"}}}));
+        assert_eq!(
+            said,
+            [
+                "'anyOf' at the top is refused by Anthropic and OpenAI",
+                "/properties/a: a bare true is refused by OpenAI and Gemini; write a schema with a type",
+                "/properties/b: a list of types is refused by Gemini; name one",
+                "/properties/c~1d: '$ref' is refused by Gemini; write the schema out",
+                "/properties/e/items/anyOf/0: a bare false is refused by OpenAI and Gemini; write a schema with a type",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_everybody_takes_is_not_found() {
+        let plain = json!({"type": "object", "additionalProperties": false, "required": ["type"], "properties": {
+            "type": {"type": "string", "enum": ["a", true]}, "$ref": {"type": "string", "default": {"$ref": "x"}},
+            "one": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            "map": {"type": "object", "additionalProperties": {"type": "string"}}}});
+        assert_eq!(found(plain), [""; 0]);
+        let many: Map<String, Value> = (0..20).map(|n| (n.to_string(), json!(true))).collect();
+        let said = found(json!({"type": "object", "properties": many}));
+        assert_eq!((said.len(), said[MAX_FOUND].as_str()), (MAX_FOUND + 1, "and 12 more"));
+    }
+
+    #[test]
+    fn names_that_some_provider_refuses_are_known() {
+        assert_eq!(refused_name(&"x".repeat(64)), None);
+        assert_eq!(refused_name("a_b-C9"), None);
+        for bad in ["wiki.search", &"x".repeat(65)] {
+            assert!(refused_name(bad).is_some_and(|why| why.contains(bad)));
+        }
+    }
+}

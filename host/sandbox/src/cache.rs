@@ -1,0 +1,43 @@
+//! The folder of what can be made again: compiled gates, and the index of gate files. All hosts of a user
+//! share one, whatever they are configured to.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::machine_code::MachineCode;
+
+/// What is kept of compiled gates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheSize {
+    /// Compiled components.
+    pub components: usize,
+    /// Bytes of their files.
+    pub bytes: u64,
+}
+
+impl CacheSize {
+    /// What lies in this folder. Blocking.
+    pub fn of(cache: &Path) -> Self {
+        let (components, bytes) = machine_code(cache).size();
+        Self { components, bytes }
+    }
+}
+
+/// Removes compiled gates and the index. Hosts that run go on: what they have loaded stays loaded. Blocking.
+pub fn clean(cache: &Path) -> io::Result<()> {
+    machine_code(cache).clean()?;
+    match fs::remove_file(index(cache)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn machine_code(cache: &Path) -> MachineCode {
+    MachineCode::new(cache.join("machine-code"))
+}
+
+pub(crate) fn index(cache: &Path) -> PathBuf {
+    cache.join("gates.json")
+}

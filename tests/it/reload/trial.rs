@@ -1,0 +1,92 @@
+//! A version is its content: what a file that is touched, copied again or taken away for a while brings back
+//! is the version that it was, with its trial and its verdict.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{PRESETS, house};
+use crate::support::{Client, Place, put};
+
+/// Makes the host look at its files, and waits until it has.
+fn look(place: &Place, client: &Client, times: usize) {
+    place.write("presets.toml", format!("{PRESETS}# {times}\n"));
+    while client.log().matches("is in force").count() < times {
+        std::thread::yield_now();
+    }
+}
+
+fn trap(client: &mut Client, times: usize) {
+    for _ in 0..times {
+        assert!(client.fails("vice_trap", json!({})).contains("trapped"));
+    }
+}
+
+#[test]
+fn a_bad_version_is_rolled_back_though_its_file_is_touched_and_copied_again() {
+    let (place, mut client) = house();
+    let (gate, bad) = (place.path("gates/echo.wasm"), place.gate_bytes("vices"));
+    put(&gate, &bad);
+    client.told(1);
+    trap(&mut client, 1);
+    put(&gate, &bad);
+    look(&place, &client, 1);
+    trap(&mut client, 1);
+    fs::File::options()
+        .write(true)
+        .open(&gate)
+        .expect("open")
+        .set_modified(std::time::SystemTime::now())
+        .expect("touch");
+    look(&place, &client, 2);
+    trap(&mut client, 1);
+    client.told(2);
+    assert_eq!(client.tools(), ["big", "echo"]);
+    client.log_with("trapped three times in a row; the version before it is served again");
+    // Copied once more it is still the version that was rolled back.
+    put(&gate, &bad);
+    look(&place, &client, 3);
+    client.log_with("trapped three times in a row before; build another one");
+    assert_eq!(client.tools(), ["big", "echo"]);
+    assert_eq!(client.text("echo", json!({"text": "old"})), "old");
+}
+
+#[test]
+fn a_bad_version_is_rolled_back_though_its_file_goes_and_comes_back() {
+    let (place, mut client) = house();
+    let (gate, bad) = (place.path("gates/echo.wasm"), place.gate_bytes("vices"));
+    put(&gate, &bad);
+    client.told(1);
+    trap(&mut client, 2);
+    fs::remove_file(&gate).expect("remove");
+    client.told(2);
+    assert_eq!(client.tools(), [""; 0]);
+    put(&gate, &bad);
+    client.told(3);
+    client.tools();
+    trap(&mut client, 1);
+    client.told(4);
+    assert_eq!(client.tools(), ["big", "echo"]);
+    // Gone and back again, it brings back the version that was served then.
+    fs::remove_file(&gate).expect("remove");
+    client.told(5);
+    assert_eq!(client.tools(), [""; 0]);
+    put(&gate, &bad);
+    client.told(6);
+    assert_eq!(client.tools(), ["big", "echo"]);
+}
+
+#[test]
+fn a_bad_version_in_the_place_of_a_file_that_had_gone_is_rolled_back_too() {
+    let (place, mut client) = house();
+    let gate = place.path("gates/echo.wasm");
+    fs::remove_file(&gate).expect("remove");
+    client.told(1);
+    assert_eq!(client.tools(), [""; 0]);
+    put(&gate, &place.gate_bytes("vices"));
+    client.told(2);
+    client.tools();
+    trap(&mut client, 3);
+    client.told(3);
+    assert_eq!(client.tools(), ["big", "echo"]);
+}
