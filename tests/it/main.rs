@@ -21,6 +21,7 @@ mod registry;
 mod reload;
 mod research;
 mod reuse;
+mod schemas;
 mod storage;
 mod tidy;
 mod tools;

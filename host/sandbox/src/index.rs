@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::machine_code;
 
 /// Another number whenever what is written here, or what makes it, changes its meaning.
-const VERSION: &str = concat!("2/", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("3/", env!("CARGO_PKG_VERSION"));
 
 /// What the file system says about a file; any change of the content changes one of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

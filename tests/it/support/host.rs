@@ -190,6 +190,11 @@ impl Client {
         self.child.id()
     }
 
+    /// Waits for the host to end though its standard input stays open.
+    pub(crate) fn ended(mut self) -> Option<i32> {
+        self.child.wait().expect("wait for the host").code()
+    }
+
     /// Closes standard input and waits for the host to end by itself.
     pub(crate) fn close(mut self) -> Option<i32> {
         self.stdin.take();
