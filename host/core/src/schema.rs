@@ -1,7 +1,7 @@
 //! JSON Schema: checking values against a tool's or a gate's schema, in words that help.
 //!
 //! ```text
-//! source ─ read ─▶ tree of rules ─ check, step by step ─▶ verdict, or stopped
+//! source ─ read ─▶ tree of keywords ─ check, step by step ─▶ verdict, or stopped
 //! ```
 //!
 //! Gates write schemas, and clients and gates write the values, so both may be meant to keep the host busy. A
@@ -10,6 +10,7 @@
 //! so that it ends whatever schema and value are, and can be ended while it runs. A library that validates
 //! on its own terms can be given neither.
 
+mod assertions;
 mod check;
 mod effort;
 mod keywords;
@@ -21,6 +22,7 @@ mod pointer;
 mod read;
 mod unevaluated;
 mod value;
+mod ways;
 
 use std::sync::{Arc, OnceLock};
 
@@ -103,7 +105,8 @@ impl Schema {
         effort: &mut Effort<'_>,
     ) -> Result<(), Refusal> {
         let tree = self.tree.get_or_init(|| read::read(&self.source).map(|read| read.tree));
-        let tree = tree.as_ref().map_err(|why| Refusal::Wrong(format!("the schema itself is broken: it {why}.")))?;
+        let tree =
+            tree.as_ref().map_err(|why| Refusal::Wrong(format!("the schema itself is broken: it {why}.")))?;
         match Check::new(tree, effort).schema(tree.root, value) {
             Ok(()) => Ok(()),
             Err(Failed::Stopped(stopped)) => Err(stopped.into()),
@@ -117,7 +120,10 @@ impl Schema {
 
 /// What is wrong with a value that takes too many steps, as the rest of a sentence.
 pub(crate) fn too_long() -> String {
-    format!("take more than {} million steps to check against their schema; send less at once", MAX_STEPS / 1_000_000)
+    format!(
+        "take more than {} million steps to check against their schema; send less at once",
+        MAX_STEPS / 1_000_000
+    )
 }
 
 /// `params` with the defaults that `schema` gives for the members it lacks, one level deep.

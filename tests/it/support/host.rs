@@ -191,8 +191,15 @@ impl Client {
     }
 
     /// Waits for the host to end though its standard input stays open.
-    pub(crate) fn ended(mut self) -> Option<i32> {
-        self.child.wait().expect("wait for the host").code()
+    pub(crate) fn ended(mut self) -> std::process::ExitStatus {
+        let start = std::time::Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("wait for the host") {
+                return status;
+            }
+            assert!(start.elapsed() < PATIENCE, "the host goes on; its log:\n{}", self.log());
+            std::thread::yield_now();
+        }
     }
 
     /// Closes standard input and waits for the host to end by itself.

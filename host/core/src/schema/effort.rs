@@ -67,7 +67,10 @@ mod tests {
     #[test]
     fn it_ends_when_it_is_spent_or_nobody_waits() {
         let mut effort = Effort::of(10, &|| false);
-        assert_eq!((effort.spend(7), effort.spend(3), effort.spend(1)), (Ok(()), Ok(()), Err(Stopped::Spent)));
+        assert_eq!(
+            (effort.spend(7), effort.spend(3), effort.spend(1)),
+            (Ok(()), Ok(()), Err(Stopped::Spent))
+        );
         let mut alone = Effort::long(&|| true);
         let steps = (0..).take_while(|_| alone.spend(1).is_ok()).count() as u64;
         assert_eq!(steps, LOOK_EVERY);

@@ -1,41 +1,49 @@
-//! The keywords of a schema, each read into its rule. A keyword whose value is not what it has to be refuses
-//! the schema; a keyword that is not here is an annotation.
+//! The keywords that hold schemas, read into what is evaluated. A keyword that is neither here nor among
+//! the assertions is an annotation.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::{
-    kind_of,
-    node::{Contains, Id, If, Items, Members, Rule, Types},
+    assertions::{array, count, plain, text, texts, unlike},
+    node::{Contains, Id, If, Items, Keyword, Members},
     pointer::{self, Below},
     read::Reader,
 };
 
 impl<'a> Reader<'a> {
-    /// The rules of an object; `below` learns what else is read with it and evaluated.
-    pub(super) fn rules(
+    /// The keywords of an object; `below` learns what else is read with it and evaluated.
+    pub(super) fn keywords(
         &mut self,
         object: &'a Map<String, Value>,
         depth: u32,
         below: &mut Vec<Id>,
-    ) -> Result<Vec<Rule>, String> {
-        let mut rules = Vec::new();
+    ) -> Result<Vec<Keyword>, String> {
+        let mut keywords = Vec::new();
         for (keyword, value) in object {
             self.path.push(keyword.clone());
-            rules.extend(plain(keyword, value)?);
+            keywords.extend(plain(keyword, value)?);
             match keyword.as_str() {
-                "pattern" => rules.push(Rule::Pattern(self.pattern(text(value)?)?)),
-                "dependencies" => self.dependencies(value, depth, below, &mut rules)?,
-                "properties" | "patternProperties" | "additionalProperties" | "items" | "prefixItems"
-                | "additionalItems" | "if" | "then" | "else" | "contains" => {}
-                _ => rules.extend(self.applicator(keyword, value, depth, below)?),
+                "pattern" => keywords.push(Keyword::Pattern(self.pattern(text(value)?)?)),
+                "dependencies" => self.dependencies(value, depth, below, &mut keywords)?,
+                "properties"
+                | "patternProperties"
+                | "additionalProperties"
+                | "items"
+                | "prefixItems"
+                | "additionalItems"
+                | "if"
+                | "then"
+                | "else"
+                | "contains" => {}
+                _ => keywords.extend(self.applicator(keyword, value, depth, below)?),
             }
             self.path.pop();
         }
-        rules.extend(self.members(object, depth, below)?);
-        rules.extend(self.items(object, depth, below)?);
-        rules.extend(self.contains(object, depth, below)?);
-        rules.extend(self.condition(object, depth, below)?);
-        Ok(rules)
+        keywords.extend(self.members(object, depth, below)?);
+        keywords.extend(self.items(object, depth, below)?);
+        keywords.extend(self.contains(object, depth, below)?);
+        keywords.extend(self.condition(object, depth, below)?);
+        Ok(keywords)
     }
 
     /// A keyword that stands alone and holds schemas.
@@ -45,16 +53,16 @@ impl<'a> Reader<'a> {
         value: &'a Value,
         depth: u32,
         below: &mut Vec<Id>,
-    ) -> Result<Option<Rule>, String> {
+    ) -> Result<Option<Keyword>, String> {
         Ok(match pointer::below(keyword) {
             Below::Schema => {
                 let id = self.schema(value, depth + 1)?;
                 below.push(id);
                 match keyword {
-                    "not" => Some(Rule::Not(id)),
-                    "propertyNames" => Some(Rule::PropertyNames(id)),
-                    "unevaluatedItems" => Some(Rule::UnevaluatedItems(id)),
-                    "unevaluatedProperties" => Some(Rule::UnevaluatedProperties(id)),
+                    "not" => Some(Keyword::Not(id)),
+                    "propertyNames" => Some(Keyword::PropertyNames(id)),
+                    "unevaluatedItems" => Some(Keyword::UnevaluatedItems(id)),
+                    "unevaluatedProperties" => Some(Keyword::UnevaluatedProperties(id)),
                     _ => None,
                 }
             }
@@ -62,9 +70,9 @@ impl<'a> Reader<'a> {
                 let list = self.list(value, depth)?;
                 below.extend(&list);
                 match keyword {
-                    "allOf" => Some(Rule::AllOf(list)),
-                    "anyOf" => Some(Rule::AnyOf(list)),
-                    "oneOf" => Some(Rule::OneOf(list)),
+                    "allOf" => Some(Keyword::AllOf(list)),
+                    "anyOf" => Some(Keyword::AnyOf(list)),
+                    "oneOf" => Some(Keyword::OneOf(list)),
                     _ => None,
                 }
             }
@@ -73,7 +81,7 @@ impl<'a> Reader<'a> {
                 // Definitions are read, and counted where they are referred to.
                 (keyword == "dependentSchemas").then(|| {
                     below.extend(map.iter().map(|(_, id)| *id));
-                    Rule::DependentSchemas(map)
+                    Keyword::DependentSchemas(map)
                 })
             }
             Below::Either | Below::Other => None,
@@ -122,7 +130,7 @@ impl<'a> Reader<'a> {
         object: &'a Map<String, Value>,
         depth: u32,
         below: &mut Vec<Id>,
-    ) -> Result<Option<Rule>, String> {
+    ) -> Result<Option<Keyword>, String> {
         let mut members = Members::default();
         if let Some(value) = object.get("properties") {
             self.path.push("properties".into());
@@ -131,7 +139,8 @@ impl<'a> Reader<'a> {
         }
         if let Some(value) = object.get("patternProperties") {
             self.path.push("patternProperties".into());
-            for ((_, id), source) in self.map(value, depth)?.iter().zip(value.as_object().into_iter().flatten())
+            for ((_, id), source) in
+                self.map(value, depth)?.iter().zip(value.as_object().into_iter().flatten())
             {
                 members.matching.push((self.pattern(source.0)?, *id));
             }
@@ -141,7 +150,7 @@ impl<'a> Reader<'a> {
         below.extend(members.matching.iter().map(|(_, id)| *id));
         members.others = self.under(object, "additionalProperties", depth, below)?;
         let said = members.others.is_some() || !members.named.is_empty() || !members.matching.is_empty();
-        Ok(said.then_some(Rule::Members(members)))
+        Ok(said.then_some(Keyword::Members(members)))
     }
 
     /// `prefixItems` and `items`, which earlier drafts call `items` and `additionalItems`.
@@ -150,7 +159,7 @@ impl<'a> Reader<'a> {
         object: &'a Map<String, Value>,
         depth: u32,
         below: &mut Vec<Id>,
-    ) -> Result<Option<Rule>, String> {
+    ) -> Result<Option<Keyword>, String> {
         let tuple = object.get("items").is_some_and(Value::is_array);
         if tuple && object.contains_key("prefixItems") {
             return Err("has both prefixItems and a list of items, which are one thing in two drafts".into());
@@ -164,7 +173,7 @@ impl<'a> Reader<'a> {
         }
         below.extend(&ids);
         let rest = self.under(object, rest, depth, below)?;
-        Ok((rest.is_some() || !ids.is_empty()).then_some(Rule::Items(Items { first: ids, rest })))
+        Ok((rest.is_some() || !ids.is_empty()).then_some(Keyword::Items(Items { first: ids, rest })))
     }
 
     fn contains(
@@ -172,11 +181,11 @@ impl<'a> Reader<'a> {
         object: &'a Map<String, Value>,
         depth: u32,
         below: &mut Vec<Id>,
-    ) -> Result<Option<Rule>, String> {
+    ) -> Result<Option<Keyword>, String> {
         let bound = |keyword: &str| object.get(keyword).map(count).transpose();
         let (least, most) = (bound("minContains")?.unwrap_or(1), bound("maxContains")?);
         let what = self.under(object, "contains", depth, below)?;
-        Ok(what.map(|what| Rule::Contains(Contains { what, least, most })))
+        Ok(what.map(|what| Keyword::Contains(Contains { what, least, most })))
     }
 
     fn condition(
@@ -184,11 +193,11 @@ impl<'a> Reader<'a> {
         object: &'a Map<String, Value>,
         depth: u32,
         below: &mut Vec<Id>,
-    ) -> Result<Option<Rule>, String> {
+    ) -> Result<Option<Keyword>, String> {
         let condition = self.under(object, "if", depth, below)?;
         let then = self.under(object, "then", depth, below)?;
         let otherwise = self.under(object, "else", depth, below)?;
-        Ok(condition.map(|condition| Rule::If(Box::new(If { condition, then, otherwise }))))
+        Ok(condition.map(|condition| Keyword::If(Box::new(If { condition, then, otherwise }))))
     }
 
     /// What `dependentRequired` and `dependentSchemas` were called before they were two.
@@ -197,7 +206,7 @@ impl<'a> Reader<'a> {
         value: &'a Value,
         depth: u32,
         below: &mut Vec<Id>,
-        rules: &mut Vec<Rule>,
+        keywords: &mut Vec<Keyword>,
     ) -> Result<(), String> {
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
         for (name, needs) in value.as_object().ok_or_else(|| unlike(value, "an object"))? {
@@ -211,83 +220,8 @@ impl<'a> Reader<'a> {
             }
             self.path.pop();
         }
-        rules.push(Rule::DependentRequired(required));
-        rules.push(Rule::DependentSchemas(schemas));
+        keywords.push(Keyword::DependentRequired(required));
+        keywords.push(Keyword::DependentSchemas(schemas));
         Ok(())
     }
-}
-
-/// A keyword that holds no schema and no pattern.
-fn plain(keyword: &str, value: &Value) -> Result<Option<Rule>, String> {
-    Ok(Some(match keyword {
-        "type" => Rule::Type(types(value)?),
-        "const" => Rule::Const(value.clone()),
-        "enum" => Rule::Enum(array(value)?.clone()),
-        "minimum" => Rule::Minimum(number(value)?),
-        "maximum" => Rule::Maximum(number(value)?),
-        "exclusiveMinimum" => Rule::ExclusiveMinimum(number(value)?),
-        "exclusiveMaximum" => Rule::ExclusiveMaximum(number(value)?),
-        "multipleOf" => match number(value)? {
-            step if super::number::float(&step) > 0.0 => Rule::MultipleOf(step),
-            _ => return Err("has a multipleOf that is not above 0".into()),
-        },
-        "minLength" => Rule::MinLength(count(value)?),
-        "maxLength" => Rule::MaxLength(count(value)?),
-        "minItems" => Rule::MinItems(count(value)?),
-        "maxItems" => Rule::MaxItems(count(value)?),
-        "minProperties" => Rule::MinProperties(count(value)?),
-        "maxProperties" => Rule::MaxProperties(count(value)?),
-        "required" => Rule::Required(texts(value)?),
-        "dependentRequired" => {
-            let map = value.as_object().ok_or_else(|| unlike(value, "an object"))?;
-            let read = map.iter().map(|(name, needs)| Ok((name.clone(), texts(needs)?)));
-            Rule::DependentRequired(read.collect::<Result<_, String>>()?)
-        }
-        "uniqueItems" => match value.as_bool().ok_or_else(|| unlike(value, "true or false"))? {
-            true => Rule::UniqueItems,
-            false => return Ok(None),
-        },
-        "title" | "description" | "$comment" | "$id" => return text(value).map(|_| None),
-        _ => return Ok(None),
-    }))
-}
-
-fn types(value: &Value) -> Result<Types, String> {
-    let named = |value: &Value| {
-        let unknown = || unlike(value, "a type of JSON Schema");
-        value.as_str().and_then(Types::named).ok_or_else(unknown)
-    };
-    match value {
-        Value::Array(many) => {
-            let (first, rest) = many.split_first().ok_or("has an empty list where a type belongs")?;
-            rest.iter().try_fold(named(first)?, |all, one| Ok(all.with(named(one)?)))
-        }
-        one => named(one),
-    }
-}
-
-fn number(value: &Value) -> Result<Number, String> {
-    value.as_number().cloned().ok_or_else(|| unlike(value, "a number"))
-}
-
-fn count(value: &Value) -> Result<u64, String> {
-    let whole = |float: f64| (float >= 0.0 && float.fract() == 0.0).then_some(float as u64);
-    let count = value.as_u64().or_else(|| value.as_f64().and_then(whole));
-    count.ok_or_else(|| unlike(value, "a whole number from 0"))
-}
-
-fn text(value: &Value) -> Result<&str, String> {
-    value.as_str().ok_or_else(|| unlike(value, "a string"))
-}
-
-fn texts(value: &Value) -> Result<Vec<String>, String> {
-    array(value)?.iter().map(|item| text(item).map(str::to_owned)).collect()
-}
-
-fn array(value: &Value) -> Result<&Vec<Value>, String> {
-    value.as_array().ok_or_else(|| unlike(value, "an array"))
-}
-
-fn unlike(value: &Value, expected: &str) -> String {
-    format!("has {} where {expected} belongs", kind_of(value))
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     effort::{Effort, Stopped},
     kind_of,
-    node::{Id, Rule, Tree},
+    node::{Id, Keyword, Tree},
 };
 use crate::names;
 
@@ -97,8 +97,8 @@ fn find_unknown<'v>(
     let node = tree.node(id);
     match value {
         Value::Array(items) => {
-            let rest = node.rules.iter().find_map(|rule| match rule {
-                Rule::Items(items) if items.first.is_empty() => items.rest,
+            let rest = node.keywords.iter().find_map(|keyword| match keyword {
+                Keyword::Items(items) if items.first.is_empty() => items.rest,
                 _ => None,
             });
             let Some(rest) = rest else { return Ok(None) };

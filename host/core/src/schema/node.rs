@@ -23,11 +23,11 @@ impl Tree {
     }
 }
 
-/// One schema within: all its rules must hold.
+/// One schema within: all its keywords must hold.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     /// The cheap ones first, and those last that ask what the others have seen.
-    pub(super) rules: Vec<Rule>,
+    pub(super) keywords: Vec<Keyword>,
     /// How many schemas it is with those below it, one for each way that leads to it.
     pub(super) weight: u64,
     /// How many levels of schemas are below it, and itself.
@@ -37,28 +37,28 @@ pub(super) struct Node {
 impl Node {
     /// The members that it names, if it says something about members.
     pub(super) fn members(&self) -> Option<&Members> {
-        self.rules.iter().find_map(|rule| match rule {
-            Rule::Members(members) => Some(members),
+        self.keywords.iter().find_map(|keyword| match keyword {
+            Keyword::Members(members) => Some(members),
             _ => None,
         })
     }
 
     /// The types that it allows, if it says so.
     pub(super) fn types(&self) -> Option<Types> {
-        self.rules.iter().find_map(|rule| match rule {
-            Rule::Type(types) => Some(*types),
+        self.keywords.iter().find_map(|keyword| match keyword {
+            Keyword::Type(types) => Some(*types),
             _ => None,
         })
     }
 
     pub(super) fn is_never(&self) -> bool {
-        matches!(self.rules[..], [Rule::Never])
+        matches!(self.keywords[..], [Keyword::Never])
     }
 }
 
-/// One thing that a schema demands, a keyword as a rule.
+/// One thing that a schema demands.
 #[derive(Debug)]
-pub(super) enum Rule {
+pub(super) enum Keyword {
     /// The schema `false`.
     Never,
     Type(Types),
@@ -93,8 +93,8 @@ pub(super) enum Rule {
     UnevaluatedProperties(Id),
 }
 
-impl Rule {
-    /// Its place in the order in which rules are looked at.
+impl Keyword {
+    /// Its place in the order in which keywords are looked at.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::Never | Self::Type(_) => 0,

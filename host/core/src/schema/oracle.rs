@@ -51,7 +51,13 @@ fn assertion() -> impl Strategy<Value = (String, Value)> {
     let pattern = prop::sample::select(vec!["^a", "b$", "^[ab]{2}$", "é", "\\s", "a|b", "^$"]);
     let bounds = vec!["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
     let counts = vec![
-        "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+        "minContains",
         "maxContains",
     ];
     let named = |name: &'static str, value: Value| (name.to_owned(), value);
@@ -71,10 +77,20 @@ fn assertion() -> impl Strategy<Value = (String, Value)> {
 }
 
 /// One keyword that holds schemas.
-fn applicator(inner: impl Strategy<Value = Value> + Clone + 'static) -> impl Strategy<Value = (String, Value)> {
+fn applicator(
+    inner: impl Strategy<Value = Value> + Clone + 'static,
+) -> impl Strategy<Value = (String, Value)> {
     let one = vec![
-        "not", "if", "then", "else", "contains", "propertyNames", "additionalProperties", "items",
-        "unevaluatedItems", "unevaluatedProperties",
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "propertyNames",
+        "additionalProperties",
+        "items",
+        "unevaluatedItems",
+        "unevaluatedProperties",
     ];
     let list = prop::collection::vec(inner.clone(), 1..3).prop_map(Value::from);
     let lists = vec!["allOf", "anyOf", "oneOf", "prefixItems"];

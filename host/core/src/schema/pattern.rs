@@ -33,12 +33,12 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Compiles an expression of ECMA-262. The error says what is wrong with it.
     pub(super) fn new(source: &str) -> Result<Self, String> {
-        let wrong = |why: &str| format!("has the pattern '{}', which {why}", crate::names::quoted(source, 80));
+        let wrong =
+            |why: &str| format!("has the pattern '{}', which {why}", crate::names::quoted(source, 80));
         let translated = jsonschema_regex::to_rust_regex(source)
             .map_err(|()| wrong("is no regular expression, or looks around or back"))?;
-        let config = thompson::Config::new()
-            .nfa_size_limit(Some(MAX_BYTES))
-            .which_captures(WhichCaptures::None);
+        let config =
+            thompson::Config::new().nfa_size_limit(Some(MAX_BYTES)).which_captures(WhichCaptures::None);
         let states = thompson::Compiler::new()
             .configure(config)
             .syntax(syntax::Config::new().nest_limit(64))

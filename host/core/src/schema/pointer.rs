@@ -19,12 +19,19 @@ pub(super) enum Below {
 /// What stands below a keyword of JSON Schema.
 pub(super) fn below(keyword: &str) -> Below {
     match keyword {
-        "not" | "if" | "then" | "else" | "contains" | "propertyNames" | "additionalProperties"
-        | "additionalItems" | "unevaluatedItems" | "unevaluatedProperties" => Below::Schema,
+        "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "additionalProperties"
+        | "additionalItems"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => Below::Schema,
         "allOf" | "anyOf" | "oneOf" | "prefixItems" => Below::List,
-        "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs" | "definitions" => {
-            Below::Map
-        }
+        "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs"
+        | "definitions" => Below::Map,
         "items" => Below::Either,
         _ => Below::Other,
     }

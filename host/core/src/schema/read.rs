@@ -14,7 +14,7 @@ use std::{collections::HashMap, sync::Arc};
 use serde_json::{Map, Value};
 
 use super::{
-    node::{Id, Node, Rule, Tree},
+    node::{Id, Keyword, Node, Tree},
     pattern::Pattern,
     pointer,
 };
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
     pub(super) fn schema(&mut self, value: &'a Value, depth: u32) -> Result<Id, String> {
         match value {
             Value::Bool(true) => self.add(vec![], &[]),
-            Value::Bool(false) => self.add(vec![Rule::Never], &[]),
+            Value::Bool(false) => self.add(vec![Keyword::Never], &[]),
             Value::Object(object) => self.object(object, depth),
             other => Err(format!("has {} where a schema belongs", super::kind_of(other))),
         }
@@ -101,15 +101,15 @@ impl<'a> Reader<'a> {
             None => None,
         };
         let mut below = Vec::new();
-        let mut rules = self.rules(object, depth, &mut below)?;
+        let mut keywords = self.keywords(object, depth, &mut below)?;
         match target {
-            Some(target) if rules.is_empty() => Ok(target),
+            Some(target) if keywords.is_empty() => Ok(target),
             Some(target) => {
                 below.push(target);
-                rules.push(Rule::AllOf(vec![target]));
-                self.add(rules, &below)
+                keywords.push(Keyword::AllOf(vec![target]));
+                self.add(keywords, &below)
             }
-            None => self.add(rules, &below),
+            None => self.add(keywords, &below),
         }
     }
 
@@ -149,7 +149,8 @@ impl<'a> Reader<'a> {
         if target == "#" {
             return Err("refers to itself through '#'".into());
         }
-        let found = pointer::schema(self.root, target).map_err(|why| format!("refers to '{shown}', {why}"))?;
+        let found =
+            pointer::schema(self.root, target).map_err(|why| format!("refers to '{shown}', {why}"))?;
         self.known.insert(target, None);
         let steps = target.trim_start_matches("#/").split('/').map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.path, steps);
@@ -171,7 +172,7 @@ impl<'a> Reader<'a> {
         Ok(pattern)
     }
 
-    fn add(&mut self, mut rules: Vec<Rule>, below: &[Id]) -> Result<Id, String> {
+    fn add(&mut self, mut keywords: Vec<Keyword>, below: &[Id]) -> Result<Id, String> {
         let (mut weight, mut height) = (1_u64, 0);
         for id in below {
             let node = &self.nodes[id.0 as usize];
@@ -185,9 +186,9 @@ impl<'a> Reader<'a> {
         if height >= MAX_HEIGHT {
             return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
         }
-        rules.sort_by_key(Rule::rank);
+        keywords.sort_by_key(Keyword::rank);
         let id = Id(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(Node { rules, weight, height: height + 1 });
+        self.nodes.push(Node { keywords, weight, height: height + 1 });
         Ok(id)
     }
 }

@@ -90,10 +90,12 @@ fn a_check_that_would_take_for_ever_is_stopped() {
         "the members take more than 100 million steps to check against their schema; send less at once."
     );
     let value = json!({"x": vec![0; 1_000]});
-    assert_eq!(heavy.check_within(&value, "member", &mut Effort::long(&|| true)), Err(Stopped::Abandoned.into()));
-    let doubling = (0..40).fold(json!({}), |inner, _| {
-        json!({"anyOf": [inner], "unevaluatedProperties": true})
-    });
+    assert_eq!(
+        heavy.check_within(&value, "member", &mut Effort::long(&|| true)),
+        Err(Stopped::Abandoned.into())
+    );
+    let doubling =
+        (0..40).fold(json!({}), |inner, _| json!({"anyOf": [inner], "unevaluatedProperties": true}));
     let nested = of(json!({"type": "object", "allOf": [doubling]}));
     let ended = nested.check_within(&json!({}), "member", &mut Effort::awaited());
     assert_eq!(ended, Err(Stopped::Spent.into()), "each level asks the one below twice");
@@ -131,7 +133,8 @@ fn a_broken_schema_says_so_and_where() {
 
 #[test]
 fn what_can_be_read_in_two_ways_is_refused() {
-    let with = |inner: Value| json!({"type": "object", "properties": {"x": inner}, "$defs": {"a": {}, "%61": {}}});
+    let with =
+        |inner: Value| json!({"type": "object", "properties": {"x": inner}, "$defs": {"a": {}, "%61": {}}});
     for (inner, why) in [
         (json!({"$ref": "#/$defs/%61"}), "which is not spelled plainly"),
         (json!({"$ref": "#/%24defs/a"}), "which is not spelled plainly"),
@@ -152,7 +155,8 @@ fn what_can_be_read_in_two_ways_is_refused() {
         let told = refused(with(inner));
         assert!(told.contains(why), "{told}");
     }
-    let old = json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"id": "#y"}}});
+    let old =
+        json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"id": "#y"}}});
     assert!(refused(old).contains("uses id within"));
     assert!(refused(json!({"$schema": "https://example.org/mine"})).contains("unknown dialect"));
 }
@@ -216,7 +220,12 @@ fn what_a_schema_hides_is_weighed() {
 #[test]
 fn a_pattern_that_takes_for_ever_is_stopped() {
     let schema = of(json!({"type": "object", "properties": {"x": {"pattern": "[ab]*a[ab]{1900}c"}}}));
-    assert!(schema.check(&json!({"x": "abab"}), "argument").expect_err("no match").contains("must match the pattern"));
+    assert!(
+        schema
+            .check(&json!({"x": "abab"}), "argument")
+            .expect_err("no match")
+            .contains("must match the pattern")
+    );
     let told = schema.check(&json!({"x": "ab".repeat(2 << 20)}), "argument").expect_err("stopped");
     assert!(told.contains("take more than 100 million steps"), "{told}");
 }

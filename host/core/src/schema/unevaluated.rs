@@ -1,4 +1,4 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: rules about what no other rule of the same schema has
+//! `unevaluatedProperties` and `unevaluatedItems`: keywords about what no other keyword of the same schema has
 //! looked at, however deep in `allOf`, `anyOf` and the like that one stands.
 
 use std::collections::HashSet;
@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::{
     check::{Check, Failed},
     effort::Stopped,
-    node::{Id, Rule},
+    node::{Id, Keyword},
 };
 
-/// What rules have looked at in one value.
+/// What keywords have looked at in one value.
 #[derive(Default)]
 struct Seen<'v> {
     members: HashSet<&'v str>,
@@ -51,38 +51,40 @@ impl<'t> Check<'t, '_, '_> {
         })
     }
 
-    /// Notes what a schema that a value matches looks at. `own` is set for the schema whose unevaluated rule
+    /// Notes what a schema that a value matches looks at. `own` is set for the schema whose unevaluated keyword
     /// asks; one of another schema below has looked at all there is.
     fn look<'v>(&mut self, id: Id, value: &'v Value, seen: &mut Seen<'v>, own: bool) -> Result<(), Stopped> {
         let tree = self.tree;
-        for rule in &tree.node(id).rules {
+        for keyword in &tree.node(id).keywords {
             self.effort.spend(1)?;
-            match rule {
-                Rule::UnevaluatedProperties(_) => seen.all_members |= !own,
-                Rule::UnevaluatedItems(_) => seen.all_items |= !own,
-                Rule::Members(_) | Rule::Items(_) | Rule::Contains(_) => self.look_at_parts(rule, value, seen)?,
-                Rule::AllOf(all) => {
+            match keyword {
+                Keyword::UnevaluatedProperties(_) => seen.all_members |= !own,
+                Keyword::UnevaluatedItems(_) => seen.all_items |= !own,
+                Keyword::Members(_) | Keyword::Items(_) | Keyword::Contains(_) => {
+                    self.look_at_parts(keyword, value, seen)?
+                }
+                Keyword::AllOf(all) => {
                     for one in all {
                         self.look(*one, value, seen, false)?;
                     }
                 }
-                Rule::AnyOf(ways) | Rule::OneOf(ways) => {
+                Keyword::AnyOf(ways) | Keyword::OneOf(ways) => {
                     for way in ways {
                         if self.matches(*way, value)? {
                             self.look(*way, value, seen, false)?;
                         }
                     }
                 }
-                Rule::If(rule) => {
-                    let matched = self.matches(rule.condition, value)?;
+                Keyword::If(keyword) => {
+                    let matched = self.matches(keyword.condition, value)?;
                     if matched {
-                        self.look(rule.condition, value, seen, false)?;
+                        self.look(keyword.condition, value, seen, false)?;
                     }
-                    if let Some(next) = if matched { rule.then } else { rule.otherwise } {
+                    if let Some(next) = if matched { keyword.then } else { keyword.otherwise } {
                         self.look(next, value, seen, false)?;
                     }
                 }
-                Rule::DependentSchemas(all) => {
+                Keyword::DependentSchemas(all) => {
                     for (name, id) in all {
                         if value.get(name).is_some() {
                             self.look(*id, value, seen, false)?;
@@ -97,17 +99,17 @@ impl<'t> Check<'t, '_, '_> {
 
     fn look_at_parts<'v>(
         &mut self,
-        rule: &Rule,
+        keyword: &Keyword,
         value: &'v Value,
         seen: &mut Seen<'v>,
     ) -> Result<(), Stopped> {
-        match (rule, value) {
-            (Rule::Members(rule), Value::Object(given)) => {
-                seen.all_members |= rule.others.is_some();
+        match (keyword, value) {
+            (Keyword::Members(keyword), Value::Object(given)) => {
+                seen.all_members |= keyword.others.is_some();
                 for name in given.keys() {
                     self.effort.spend(1 + name.len() as u64 / 64)?;
-                    let mut known = rule.named.contains_key(name);
-                    for (pattern, _) in &rule.matching {
+                    let mut known = keyword.named.contains_key(name);
+                    for (pattern, _) in &keyword.matching {
                         known = known || pattern.is_match(name, self.effort)?;
                     }
                     if known {
@@ -115,13 +117,13 @@ impl<'t> Check<'t, '_, '_> {
                     }
                 }
             }
-            (Rule::Items(rule), Value::Array(_)) => {
-                seen.all_items |= rule.rest.is_some();
-                seen.first = seen.first.max(rule.first.len());
+            (Keyword::Items(keyword), Value::Array(_)) => {
+                seen.all_items |= keyword.rest.is_some();
+                seen.first = seen.first.max(keyword.first.len());
             }
-            (Rule::Contains(rule), Value::Array(items)) => {
+            (Keyword::Contains(keyword), Value::Array(items)) => {
                 for (at, item) in items.iter().enumerate() {
-                    if self.matches(rule.what, item)? {
+                    if self.matches(keyword.what, item)? {
                         seen.items.insert(at);
                     }
                 }

@@ -105,7 +105,9 @@ mod tests {
         let unique = |items: Value| {
             are_unique(items.as_array().expect("an array"), &mut Effort::awaited()).expect("a verdict")
         };
-        assert!(unique(json!([1, true, "1", null, [1], {"a": 1}, {"a": 2}, 9007199254740993_u64, 9007199254740992_u64])));
+        assert!(unique(
+            json!([1, true, "1", null, [1], {"a": 1}, {"a": 2}, 9007199254740993_u64, 9007199254740992_u64])
+        ));
         assert!(!unique(json!([1, 2, 1.0])));
         assert!(!unique(json!([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}])));
     }
