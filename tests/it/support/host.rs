@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A host over stdio, and the client that started it.
 pub(crate) struct Client {
-    child: Child,
+    pub(super) child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
     /// Answers that came while another one was waited for.
@@ -188,18 +188,6 @@ impl Client {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
-    }
-
-    /// Waits for the host to end though its standard input stays open.
-    pub(crate) fn ended(mut self) -> std::process::ExitStatus {
-        let start = std::time::Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().expect("wait for the host") {
-                return status;
-            }
-            assert!(start.elapsed() < PATIENCE, "the host goes on; its log:\n{}", self.log());
-            std::thread::yield_now();
-        }
     }
 
     /// Closes standard input and waits for the host to end by itself.
