@@ -76,7 +76,7 @@ fn a_schema_that_hides_its_weight_is_refused_with_the_reason() {
         (encoded, "refers to '#/$defs/%610', which is not spelled plainly"),
         (encoded_and_heavy, "is too large"),
         (inner, "uses $schema within"),
-        (anchored, "refers to '#far', which is not a part of it"),
+        (anchored, "uses $anchor"),
         (with_definitions(Value::Object(doubling)), "is too large"),
         (with_definitions(Value::Object(levels)), "is nested more than 64 levels deep"),
         (unused, "is nested more than 64 levels deep"),
@@ -121,16 +121,12 @@ fn as_argument_and_reply(x: &Value, value: &Value, limits: &str) -> [Value; 2] {
 #[test]
 fn a_pattern_whose_automaton_is_huge_is_stopped() {
     let pattern = json!({"pattern": "[ab]*a[ab]{1900}c"});
-    for text in ["ab".repeat(100_000), "ab".repeat(2 << 20)] {
-        let [argument, reply] = as_argument_and_reply(&pattern, &json!(text), "time = \"5 min\"");
-        let told = text_of(&argument);
-        assert!(told.contains("Invalid arguments: they take more than 100 million steps to check"), "{told}");
-        let told = text_of(&reply);
-        assert!(
-            told.contains("the reply of 'lied' has data that take more than 100 million steps"),
-            "{told}"
-        );
-    }
+    let text = json!("ab".repeat(100_000));
+    let [argument, reply] = as_argument_and_reply(&pattern, &text, "time = \"5 min\"");
+    let told = text_of(&argument);
+    assert!(told.contains("Invalid arguments: they take more than 100 million steps to check"), "{told}");
+    let told = text_of(&reply);
+    assert!(told.contains("the reply of 'lied' has data that take more than 100 million steps"), "{told}");
     let matched = json!(format!("{}c", "a".repeat(1_901)));
     for result in as_argument_and_reply(&pattern, &matched, "") {
         assert_ne!(result["isError"], true, "{result}");
