@@ -88,7 +88,7 @@ impl Schema {
     /// Checks a value. The error is one sentence about the first thing that is wrong, `noun` being what
     /// to call a member ("argument", "parameter"); it never quotes more than a few characters of the value.
     ///
-    /// It takes at most a hundred million steps, which is a second or less, and blocks for as long.
+    /// It takes at most a hundred million steps, which is about a second, and blocks for as long.
     pub fn check(&self, value: &Value, noun: &str) -> Result<(), String> {
         match self.check_within(value, noun, &mut Effort::awaited()) {
             Err(Refusal::Wrong(why)) => Err(why),

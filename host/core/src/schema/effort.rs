@@ -4,7 +4,7 @@
 /// The steps of a check that runs where it was asked for: some tenths of a millisecond.
 const SHORT: u64 = 50_000;
 
-/// The most steps that one check may take: a second or less.
+/// The most steps that one check may take: about a second.
 pub(crate) const MAX_STEPS: u64 = 100_000_000;
 
 /// Steps between two looks at whether somebody still waits: less than a millisecond.
