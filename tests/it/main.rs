@@ -29,6 +29,7 @@ mod reload;
 mod research;
 mod restarted;
 mod reuse;
+mod schemas;
 mod sessions;
 mod storage;
 mod structured;

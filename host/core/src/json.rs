@@ -17,25 +17,6 @@ pub fn at_most(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
 }
 
-/// How many values there are in a value, itself included.
-pub(crate) fn values(value: &Value) -> u64 {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(values).sum::<u64>(),
-        Value::Object(members) => 1 + members.values().map(values).sum::<u64>(),
-        _ => 1,
-    }
-}
-
-/// Bytes of all strings in a value, names of members included.
-pub(crate) fn text_bytes(value: &Value) -> u64 {
-    match value {
-        Value::String(text) => text.len() as u64,
-        Value::Array(items) => items.iter().map(text_bytes).sum(),
-        Value::Object(members) => members.iter().map(|(name, v)| name.len() as u64 + text_bytes(v)).sum(),
-        _ => 0,
-    }
-}
-
 /// Parses a document; the error says what is wrong with it.
 pub fn parse(text: &str) -> Result<Value, String> {
     if too_many_values(text.as_bytes()) {

@@ -6,6 +6,7 @@
 pub mod call;
 pub mod capability;
 pub mod catalog;
+pub mod checks;
 mod clean;
 pub mod effect;
 pub mod http;
@@ -22,7 +23,6 @@ pub mod schema;
 pub mod search;
 pub mod source;
 pub mod tool;
-mod weight;
 
 pub use call::{Call, Principal};
 pub use catalog::{Catalog, Generation};

@@ -6,10 +6,11 @@ const SIMILAR: f64 = 0.75;
 /// The candidate that comes nearest to `wrong`, if any comes near; the first one wins a tie.
 pub fn nearest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Hostile names can be a megabyte long, and the comparison is quadratic.
-    let wrong: String = wrong.chars().take(128).flat_map(char::to_lowercase).collect();
+    let start = |name: &str| -> String { name.chars().take(128).flat_map(char::to_lowercase).collect() };
+    let wrong = start(wrong);
     let mut best: Option<(f64, &str)> = None;
     for candidate in candidates {
-        let score = strsim::jaro_winkler(&wrong, &candidate.to_lowercase());
+        let score = strsim::jaro_winkler(&wrong, &start(candidate));
         if score >= SIMILAR && best.is_none_or(|(top, _)| score > top) {
             best = Some((score, candidate));
         }

@@ -14,7 +14,7 @@ use crate::{
     call::Call,
     clean, names,
     outcome::{Fault, Outcome},
-    schema::Schema,
+    schema::{Schema, Size},
     tool::{ExposedName, SourceId, ToolSpec},
 };
 
@@ -89,7 +89,8 @@ impl Listing {
     }
 
     /// Checks what a source says about itself before anybody sees it: names, duplicates, sizes, schemas.
-    /// The error says which tool and what.
+    /// The error says which tool and what. It may take some seconds for the largest listing there can be, so
+    /// it belongs on a thread for checks.
     pub fn check(&self) -> Result<(), String> {
         if self.tools.len() > MAX_TOOLS {
             return Err(format!("lists {} tools, the most is {MAX_TOOLS}", self.tools.len()));
@@ -97,7 +98,8 @@ impl Listing {
         short("its name", &self.name)?;
         short("its version", &self.version)?;
         short("its summary", &self.summary)?;
-        schema("params-schema", &self.params_schema)?;
+        let mut sizes = Sizes::default();
+        sizes.add(schema("params-schema", &self.params_schema)?)?;
         let mut seen = HashSet::new();
         for tool in &self.tools {
             ExposedName::new(&tool.name).map_err(|why| format!("tool name {why}"))?;
@@ -114,7 +116,7 @@ impl Listing {
                 if found.get("type").and_then(Value::as_str) != Some("object") {
                     return Err(bad(format!("its {what} schema is not of type object")));
                 }
-                schema(&format!("its {what} schema"), found).map_err(bad)?;
+                sizes.add(schema(&format!("its {what} schema"), found).map_err(bad)?)?;
             }
         }
         Ok(())
@@ -125,13 +127,85 @@ fn short(what: &str, text: &str) -> Result<(), String> {
     if text.len() > MAX_TEXT { Err(format!("{what} is longer than {MAX_TEXT} bytes")) } else { Ok(()) }
 }
 
-fn schema(what: &str, found: &Arc<Map<String, Value>>) -> Result<(), String> {
-    short(what, &Value::Object((**found).clone()).to_string())?;
+/// The most schemas that all schemas of a source may be made of.
+const MAX_SCHEMAS: usize = 200_000;
+
+/// The most bytes that the compiled patterns of all schemas of a source may take.
+const MAX_PATTERN_BYTES: usize = 16 << 20;
+
+/// What the schemas of a source take together; each is bounded by itself.
+#[derive(Default)]
+struct Sizes {
+    schemas: usize,
+    pattern_bytes: usize,
+}
+
+impl Sizes {
+    fn add(&mut self, size: Size) -> Result<(), String> {
+        self.schemas += size.schemas;
+        self.pattern_bytes += size.pattern_bytes;
+        if self.schemas > MAX_SCHEMAS {
+            return Err(format!("has schemas made of more than {MAX_SCHEMAS} schemas in all"));
+        }
+        if self.pattern_bytes > MAX_PATTERN_BYTES {
+            return Err(format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in all"));
+        }
+        Ok(())
+    }
+}
+
+fn schema(what: &str, found: &Map<String, Value>) -> Result<Size, String> {
+    short(what, &serde_json::to_string(found).unwrap_or_default())?;
     if let Some(place) = clean::in_schema(found) {
         return Err(format!(
             "{what} hides characters in '{}'",
             place.escape_unicode().take(200).collect::<String>()
         ));
     }
-    Schema::new(Arc::clone(found)).compile().map_err(|why| format!("{what} {why}"))
+    Schema::measure(found).map_err(|why| format!("{what} {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::effect::{Effect, Intent};
+
+    #[test]
+    fn schemas_that_are_large_only_together_are_refused() {
+        let tool = |name: String, schema: &Value| {
+            Arc::new(ToolSpec {
+                name: name.into(),
+                title: None,
+                description: String::new(),
+                input_schema: Arc::new(schema.as_object().cloned().expect("an object")),
+                output_schema: None,
+                intent: Intent::Query,
+                effect: Effect::ReadOnly,
+                idempotent: true,
+                open_world: false,
+                dry_run: None,
+            })
+        };
+        let checked = |schema: &Value, tools: usize| {
+            let listing = Listing {
+                name: "x".into(),
+                version: "1".into(),
+                summary: String::new(),
+                params_schema: Arc::default(),
+                tools: (0..tools).map(|n| tool(format!("t{n}"), schema)).collect(),
+                removed: BTreeMap::new(),
+            };
+            listing.check()
+        };
+        let wide = json!({"type": "object", "anyOf": vec![true; 12_000]});
+        assert_eq!(checked(&wide, 16), Ok(()));
+        let told = checked(&wide, 17).expect_err("too many");
+        assert_eq!(told, "has schemas made of more than 200000 schemas in all");
+        let patterns: Map<String, Value> =
+            (0..60).map(|n| (format!("{n}"), json!({"pattern": format!("[ab]*a[ab]{{1000}}{n}")}))).collect();
+        let told = checked(&json!({"type": "object", "properties": patterns}), 40).expect_err("too many");
+        assert!(told.starts_with("has patterns that compile to more than"), "{told}");
+    }
 }

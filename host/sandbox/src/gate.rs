@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Outcome, Source, SourceId,
     capability::{Ask, Grants},
+    checks,
     http::Rules,
     names::quoted,
     nesting::MAX_DEPTH,
@@ -214,11 +215,16 @@ impl Source for Gate {
             return Ok(self.said(listing));
         }
         let mut listing = self.describe(given).await?;
-        listing.clean();
-        listing.check().map_err(|why| broken(&self.name, &why))?;
-        // Checked before it is learnt: what the index knows needs no validator at the next start.
-        let schema = Schema::new(Arc::clone(&listing.params_schema));
-        schema.check(&Value::Object(given.clone()), "parameter").map_err(Fault::invalid)?;
+        let (name, given) = (Arc::clone(&self.name), Value::Object(given.clone()));
+        let listing = checks::run(&self.id, move |_| {
+            listing.clean();
+            listing.check().map_err(|why| broken(&name, &why))?;
+            // Checked before it is learnt: what the index knows needs no check at the next start.
+            let schema = Schema::new(Arc::clone(&listing.params_schema));
+            schema.check(&given, "parameter").map_err(Fault::invalid)?;
+            Ok::<_, Fault>(listing)
+        });
+        let listing = listing.await??;
         let listing = Arc::new(listing);
         self.shared.index.learn_listing(&self.info.digest, &params, Arc::clone(&listing));
         Ok(self.said(listing))

@@ -23,7 +23,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A host over stdio, and the client that started it.
 pub(crate) struct Client {
-    child: Child,
+    pub(super) child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
     /// Answers that came while another one was waited for.

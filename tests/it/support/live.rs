@@ -47,6 +47,18 @@ impl Client {
         }
     }
 
+    /// Waits for the host to end though its standard input stays open.
+    pub(crate) fn ended(mut self) -> std::process::ExitStatus {
+        let start = std::time::Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("wait for the host") {
+                return status;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "the host goes on; its log:\n{}", self.log());
+            std::thread::yield_now();
+        }
+    }
+
     /// How often the host has said so as far as its messages were read.
     pub(crate) fn times_told(&self) -> usize {
         let changed = |m: &&Value| m["method"] == "notifications/tools/list_changed";

@@ -10,13 +10,11 @@ use super::{Next, Stage};
 use crate::{
     call::Call,
     catalog::Entry,
-    names,
+    checks, names,
     outcome::{Fault, Outcome, Reply},
-    schema::Schema,
+    schema::{Effort, Refusal, Schema, too_long},
+    tool::SourceId,
 };
-
-/// Checks that take longer than a few milliseconds run beside the runtime.
-const LONG: u64 = 1_000_000;
 
 pub(super) struct Conform;
 
@@ -30,8 +28,11 @@ impl Stage for Conform {
         let Some(structured) = reply.structured.take() else {
             return Err(broken(entry, "has no structured data, though the tool declares a schema of it"));
         };
-        let (structured, checked) = check(Arc::clone(schema), Value::Object(structured)).await?;
-        checked.map_err(|why| broken(entry, &format!("does not match its output schema: {why}")))?;
+        let (structured, checked) = check(&entry.id.source, schema, Value::Object(structured)).await?;
+        checked.map_err(|refusal| match refusal {
+            Refusal::Wrong(why) => broken(entry, &format!("does not match its output schema: {why}")),
+            Refusal::Stopped(_) => broken(entry, &format!("has data that {}", too_long())),
+        })?;
         let Value::Object(structured) = structured else {
             return Err(broken(entry, "is no object"));
         };
@@ -39,17 +40,24 @@ impl Stage for Conform {
     }
 }
 
-async fn check(schema: Arc<Schema>, value: Value) -> Result<(Value, Result<(), String>), Fault> {
-    let long = schema.work(&value) > LONG;
-    let work = move || {
-        let checked = schema.check(&value, "member");
-        (value, checked)
-    };
-    if !long {
-        return Ok(work());
+/// Checks here what is soon checked, and on a thread for checks what is not.
+async fn check(
+    source: &SourceId,
+    schema: &Arc<Schema>,
+    value: Value,
+) -> Result<(Value, Result<(), Refusal>), Fault> {
+    if schema.is_read() {
+        let checked = schema.check_within(&value, "member", &mut Effort::short());
+        if !matches!(checked, Err(Refusal::Stopped(_))) {
+            return Ok((value, checked));
+        }
     }
-    let failed = |_| Fault::internal("The check of a reply against its output schema failed.");
-    tokio::task::spawn_blocking(work).await.map_err(failed)
+    let schema = Arc::clone(schema);
+    checks::run(source, move |abandoned| {
+        let checked = schema.check_within(&value, "member", &mut Effort::long(abandoned));
+        (value, checked)
+    })
+    .await
 }
 
 fn broken(entry: &Entry, why: &str) -> Fault {
@@ -143,7 +151,7 @@ mod tests {
         assert_eq!(
             outcome("strict", json!({"structured": large})).await,
             Ok(Some(large)),
-            "beside the runtime"
+            "on a thread for checks"
         );
         let broken = |why: &str| {
             Err((FaultKind::Internal, format!("Gate 'x' broke the contract: the reply of 'strict' {why}.")))

@@ -1,13 +1,15 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! observe → admit → validate → conform → deadline → source
+//! observe → admit → deadline → validate → conform → source
 //! ```
 //!
-//! *observe* is outermost, so nothing goes unseen. *admit* comes before *validate*: a message about a
-//! schema would tell that a hidden tool exists. *conform* stands next to the source, so that no stage works
-//! on a reply that breaks its promise. *deadline* is innermost, so that it bounds one attempt. Later stages
-//! (splice, suggest, compact, cache, retry, breaker) have their places between *validate* and *conform*; [`Pipeline::standard`] is the only list.
+//! *observe* is outermost, so nothing goes unseen. *admit* comes before all that depends on the tool: a message
+//! about a schema would tell that a hidden tool exists. *deadline* comes before all that takes time: checking
+//! arguments and replies counts as running does. *conform* stands next to the source, so that no stage works
+//! on a reply that breaks its promise. Later stages (splice, suggest, compact, cache, retry, breaker) have
+//! their places between *validate* and *conform*, a retry with a limit for each attempt; [`Pipeline::standard`]
+//! is the only list.
 
 mod admit;
 mod conform;
@@ -60,9 +62,9 @@ impl Pipeline {
             stages: vec![
                 Arc::new(observe::Observe),
                 Arc::new(admit::Admit),
+                Arc::new(deadline::Deadline),
                 Arc::new(validate::Validate),
                 Arc::new(conform::Conform),
-                Arc::new(deadline::Deadline),
             ],
         }
     }

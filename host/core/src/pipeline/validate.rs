@@ -1,5 +1,7 @@
 //! Checks arguments against the tool's schema before any gate runs, and says what would be right.
 //! A client that sends the arguments as a JSON string gets them parsed.
+//!
+//! What is soon done is done here. What is not (see [`crate::checks`]) begins anew on a thread for checks.
 
 use std::sync::Arc;
 
@@ -9,40 +11,76 @@ use serde_json::{Map, Value};
 use super::{Next, Stage};
 use crate::{
     call::Call,
-    json,
+    checks, json,
     outcome::{Fault, Outcome},
-    schema::{Schema, kind_of},
+    schema::{Effort, Refusal, Schema, kind_of, too_long},
 };
 
 /// A longer schema costs the client more tokens than it helps; tools/list has it.
 const MAX_SHOWN_SCHEMA: usize = 4096;
+
+/// A longer text is not parsed on a thread that serves requests.
+const SHORT_TEXT: usize = 32 << 10;
 
 pub(super) struct Validate;
 
 #[async_trait]
 impl Stage for Validate {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        let schema = Arc::clone(&call.entry()?.schema);
-        let refused = |why: String| refusal(&why, &schema);
-        if !call.arguments.is_object() {
-            call.arguments = object(&call.arguments).map_err(refused)?;
+        let entry = call.entry()?;
+        let (schema, source) = (Arc::clone(&entry.schema), entry.id.source.clone());
+        let mut arguments = std::mem::take(&mut call.arguments);
+        let short = !matches!(&arguments, Value::String(text) if text.len() > SHORT_TEXT);
+        let mut settled = None;
+        if short && schema.is_read() {
+            settled = match settle(&schema, &mut arguments, &mut Effort::short()) {
+                Err(Refusal::Stopped(_)) => None,
+                settled => Some(settled),
+            };
         }
-        if let Err(why) = schema.check(&call.arguments, "argument") {
-            call.arguments = without_nulls(&schema, &call.arguments).ok_or_else(|| refused(why))?;
-        }
+        let settled = match settled {
+            Some(settled) => settled,
+            None => {
+                let schema = Arc::clone(&schema);
+                let work = move |abandoned: &dyn Fn() -> bool| {
+                    let settled = settle(&schema, &mut arguments, &mut Effort::long(abandoned));
+                    (arguments, settled)
+                };
+                let (checked, settled) = checks::run(&source, work).await?;
+                arguments = checked;
+                settled
+            }
+        };
+        settled.map_err(|refusal| match refusal {
+            Refusal::Wrong(why) => refused(&why, &schema),
+            Refusal::Stopped(_) => Fault::invalid(format!("Invalid arguments: they {}.", too_long())),
+        })?;
+        call.arguments = arguments;
         next.run(call).await
     }
 }
 
-/// The arguments without their nulls, if that makes them match: many clients write null for what they
-/// do not set.
-fn without_nulls(schema: &Schema, arguments: &Value) -> Option<Value> {
-    let given = arguments.as_object()?;
-    let set: Map<String, Value> =
-        given.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect();
-    let fewer = set.len() < given.len();
-    let set = Value::Object(set);
-    (fewer && schema.check(&set, "argument").is_ok()).then_some(set)
+/// Makes arguments what the gate is given: an object that matches the schema. Where the check was stopped
+/// they still are what they were, or the same without nulls.
+fn settle(schema: &Schema, arguments: &mut Value, effort: &mut Effort<'_>) -> Result<(), Refusal> {
+    if !arguments.is_object() {
+        *arguments = object(arguments).map_err(Refusal::Wrong)?;
+    }
+    let refusal = match schema.check_within(arguments, "argument", effort) {
+        Err(Refusal::Wrong(why)) => Refusal::Wrong(why),
+        other => return other,
+    };
+    // Many clients write null for what they do not set.
+    let Some(members) = arguments.as_object_mut() else { return Err(refusal) };
+    let given = members.len();
+    members.retain(|_, value| !value.is_null());
+    if members.len() == given {
+        return Err(refusal);
+    }
+    match schema.check_within(arguments, "argument", effort) {
+        Err(Refusal::Wrong(_)) => Err(refusal),
+        other => other,
+    }
 }
 
 /// Arguments that are no object yet: none at all, or an object in a string.
@@ -60,9 +98,9 @@ fn object(value: &Value) -> Result<Value, String> {
     }
 }
 
-fn refusal(why: &str, schema: &Schema) -> Fault {
+fn refused(why: &str, schema: &Schema) -> Fault {
     let fault = Fault::invalid(format!("Invalid arguments: {why}"));
-    let shown = Value::Object((**schema.source()).clone()).to_string();
+    let shown = serde_json::to_string(&**schema.source()).unwrap_or_default();
     if shown.len() > MAX_SHOWN_SCHEMA {
         return fault.hint("The tool's schema is in tools/list.");
     }
@@ -89,11 +127,16 @@ mod tests {
         let source = json!({"type": "object", "required": ["query"], "properties": {
             "query": {"type": "string"}, "top_k": {"type": "integer"}, "any": {}}});
         let schema = Schema::new(Arc::new(source.as_object().cloned().expect("object")));
+        let settled = |mut arguments: Value| {
+            settle(&schema, &mut arguments, &mut Effort::awaited()).map(|()| arguments)
+        };
+        assert_eq!(settled(json!({"query": "x", "top_k": null})), Ok(json!({"query": "x"})));
+        assert_eq!(settled(json!({"query": "x", "any": null})), Ok(json!({"query": "x", "any": null})));
         assert_eq!(
-            without_nulls(&schema, &json!({"query": "x", "top_k": null})),
-            Some(json!({"query": "x"}))
+            settled(json!({"query": null})),
+            Err(Refusal::Wrong("'query' must be a string, got null.".into())),
+            "the first mistake is told"
         );
-        assert_eq!(without_nulls(&schema, &json!({"query": null})), None);
-        assert_eq!(without_nulls(&schema, &json!({"query": 5})), None);
+        assert!(settled(json!({"query": 5})).is_err());
     }
 }

@@ -1,8 +1,23 @@
-//! What a schema refuses, and in which words.
+//! What a schema refuses, and in which words; and which schemas are refused themselves.
 
 use serde_json::json;
 
 use super::*;
+
+fn of(source: Value) -> Schema {
+    let Value::Object(source) = source else { unreachable!("an object") };
+    Schema::new(Arc::new(source))
+}
+
+/// Why a schema is refused.
+fn refused(source: Value) -> String {
+    Schema::measure(of(source).source()).expect_err("refused")
+}
+
+fn accepted(source: Value) {
+    let read = Schema::measure(of(source.clone()).source());
+    assert!(read.is_ok(), "{source}: {read:?}");
+}
 
 fn schema() -> Schema {
     let value = json!({
@@ -51,13 +66,39 @@ fn a_megabyte_is_refused_in_a_line() {
 }
 
 #[test]
-fn a_check_that_would_take_for_ever_is_refused() {
+fn alternatives_are_told_by_what_would_fit() {
+    let schema = of(json!({"properties": {
+        "size": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]},
+        "way": {"oneOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^x"}]},
+        "not": {"not": {"type": "string"}}}}));
+    let wrong = |value: Value| schema.check(&value, "argument").expect_err("must be refused");
+    assert_eq!(wrong(json!({"size": "x"})), "'size' must be an integer or null, got a string.");
+    assert_eq!(wrong(json!({"size": 0})), "'size' must be at least 1, got 0.");
+    assert_eq!(wrong(json!({"way": "long"})), "'way' matches none of the forms that it may have.");
+    assert_eq!(wrong(json!({"way": "x"})), "'way' matches two of the forms that exclude each other.");
+    assert_eq!(wrong(json!({"not": "x"})), "'not' is one of the values that are ruled out.");
+}
+
+#[test]
+fn a_check_that_would_take_for_ever_is_stopped() {
     let all: Vec<Value> = (0..1_000).map(|n| json!({"minimum": -n})).collect();
-    let heavy = json!({"type": "object", "properties": {"x": {"items": {"allOf": all}}}});
-    let heavy = Schema::new(Arc::new(heavy.as_object().cloned().unwrap_or_default()));
+    let heavy = of(json!({"type": "object", "properties": {"x": {"items": {"allOf": all}}}}));
     assert_eq!(heavy.check(&json!({"x": [1, 2]}), "member"), Ok(()));
     let why = heavy.check(&json!({"x": vec![0; 100_000]}), "member").expect_err("too much");
-    assert!(why.contains("too many to check"), "{why}");
+    assert_eq!(
+        why,
+        "the members take more than 100 million steps to check against their schema; send less at once."
+    );
+    let value = json!({"x": vec![0; 1_000]});
+    assert_eq!(
+        heavy.check_within(&value, "member", &mut Effort::long(&|| true)),
+        Err(Stopped::Abandoned.into())
+    );
+    let doubling =
+        (0..40).fold(json!({}), |inner, _| json!({"anyOf": [inner], "unevaluatedProperties": true}));
+    let nested = of(json!({"type": "object", "allOf": [doubling]}));
+    let ended = nested.check_within(&json!({}), "member", &mut Effort::awaited());
+    assert_eq!(ended, Err(Stopped::Spent.into()), "each level asks the one below twice");
 }
 
 #[test]
@@ -67,32 +108,124 @@ fn defaults_fill_only_what_is_missing() {
 }
 
 #[test]
-fn a_broken_schema_says_so() {
-    let broken = Schema::new(Arc::new(json!({"type": 5}).as_object().cloned().unwrap_or_default()));
-    assert!(broken.check(&json!({}), "argument").expect_err("broken").contains("schema itself is broken"));
+fn a_broken_schema_says_so_and_where() {
+    let told = of(json!({"type": 5})).check(&json!({}), "argument").expect_err("broken");
+    assert_eq!(
+        told,
+        "the schema itself is broken: it has a number where a type of JSON Schema belongs (at 'type')."
+    );
+    for (broken, why) in [
+        (json!({"properties": 5}), "has a number where an object belongs (at 'properties')"),
+        (json!({"properties": {"a": {"type": "strin"}}}), "(at 'properties.a.type')"),
+        (json!({"anyOf": [true, 1]}), "has a number where a schema belongs (at 'anyOf.1')"),
+        (json!({"minLength": -1}), "has a number where a whole number from 0 belongs"),
+        (json!({"multipleOf": 0}), "multipleOf that is not above 0"),
+        (json!({"required": "a"}), "has a string where an array belongs"),
+        (json!({"description": 5}), "has a number where a string belongs"),
+        (json!({"$defs": {"unused": {"not": 7}}}), "(at '$defs.unused.not')"),
+        (json!({"pattern": "("}), "no regular expression"),
+        (json!({"items": [true], "prefixItems": [true]}), "both prefixItems and a list of items"),
+    ] {
+        let told = refused(broken);
+        assert!(told.contains(why), "{told}");
+    }
 }
 
 #[test]
-fn patterns_that_fill_the_memory_are_refused() {
-    let compiled = |schema: Value| {
-        let Value::Object(schema) = schema else { unreachable!("an object") };
-        Schema::new(Arc::new(schema)).compile().map_err(str::to_owned)
-    };
-    let with = |pattern: &str| json!({"type": "object", "properties": {"a": {"pattern": pattern}}});
-    assert_eq!(compiled(with("^[a-z]{1,64}$")), Ok(()));
-    assert!(compiled(with("\\p{L}{500}")).is_err(), "half a megabyte of states");
+fn what_can_be_read_in_two_ways_is_refused() {
+    let with =
+        |inner: Value| json!({"type": "object", "properties": {"x": inner}, "$defs": {"a": {}, "%61": {}}});
+    for (inner, why) in [
+        (json!({"$ref": "#/$defs/%61"}), "which is not spelled plainly"),
+        (json!({"$ref": "#/%24defs/a"}), "which is not spelled plainly"),
+        (json!({"$ref": "#a"}), "which is not a part of it"),
+        (json!({"$ref": "https://example.org/schema"}), "which is not a part of it"),
+        (json!({"$ref": "#/$defs"}), "which is not a schema of it"),
+        (json!({"$ref": "#/$defs/b"}), "which is not a schema of it"),
+        (json!({"$ref": "#/properties/x/const", "const": {}}), "which is not a schema of it"),
+        (json!({"$ref": "#"}), "refers to itself"),
+        (json!({"$ref": "#/properties/x"}), "refers to itself"),
+        (json!({"$ref": 5}), "$ref that is not a string"),
+        (json!({"$id": "https://example.org/inner", "$defs": {"a": {}}}), "uses $id within"),
+        (json!({"$schema": "http://json-schema.org/draft-04/schema#", "id": "x"}), "uses $schema within"),
+        (json!({"$anchor": "a"}), "uses $anchor"),
+        (json!({"$dynamicRef": "#a"}), "uses $dynamicRef"),
+        (json!({"$recursiveRef": "#"}), "uses $recursiveRef"),
+    ] {
+        let told = refused(with(inner));
+        assert!(told.contains(why), "{told}");
+    }
+    let old =
+        json!({"$schema": "http://json-schema.org/draft-04/schema#", "properties": {"x": {"id": "#y"}}});
+    assert!(refused(old).contains("uses id within"));
+    assert!(refused(json!({"$schema": "https://example.org/mine"})).contains("unknown dialect"));
+}
+
+#[test]
+fn what_generators_write_is_read() {
+    accepted(json!({"$schema": "http://json-schema.org/draft-07/schema#", "$id": "https://example.org/s",
+        "type": "object", "additionalProperties": false, "definitions": {"s": {"type": "string"}},
+        "properties": {"id": {"$ref": "#/definitions/s"}, "$ref": {"type": "string"}, "$id": true,
+            "$schema": {"$ref": "#/properties/id"}, "$anchor": {"enum": [{"$ref": "x"}]}, "pattern": {}}}));
+    let unicode = json!({"$ref": "#/$defs/Größe~1a~0b"});
+    accepted(json!({"properties": {"x": unicode}, "$defs": {"Größe/a~b": {"type": "integer"}}}));
+    let tuple = of(json!({"$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"pair": {"items": [{"type": "string"}, {"type": "integer"}], "additionalItems": false}},
+        "dependencies": {"a": ["b"], "c": {"required": ["d"]}}}));
+    assert_eq!(tuple.check(&json!({"pair": ["x", 1], "a": 1, "b": 2}), "argument"), Ok(()));
+    for wrong in [json!({"pair": [1]}), json!({"pair": ["x", 1, 2]}), json!({"a": 1}), json!({"c": 1})] {
+        assert!(tuple.check(&wrong, "argument").is_err(), "{wrong}");
+    }
+    let described = of(json!({"properties": {"x": {"$ref": "#/$defs/s", "description": "said here"}},
+        "$defs": {"s": {"type": "string"}}}));
+    assert!(described.check(&json!({"x": 1}), "argument").is_err());
+}
+
+#[test]
+fn what_a_schema_hides_is_weighed() {
+    let mut doubling = Map::new();
+    for level in 0..40 {
+        let next = json!({"$ref": format!("#/$defs/a{}", level + 1)});
+        doubling.insert(format!("a{level}"), json!({"allOf": [next, next]}));
+    }
+    doubling.insert("a40".into(), json!({"type": "string"}));
+    let schema = json!({"properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": doubling});
+    assert!(refused(schema).contains("too large"));
+
+    // Each definition is sixty levels deep and ends in the next one.
+    let mut hidden = Map::new();
+    for level in 0..73 {
+        let next = json!({"$ref": format!("#/$defs/a{}", level + 1)});
+        hidden.insert(format!("a{level}"), (0..60).fold(next, |inner, _| json!({"not": inner})));
+    }
+    hidden.insert("a73".into(), json!(true));
+    let mut schema = json!({"properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": hidden});
+    assert!(refused(schema.clone()).contains("nested more than 64 levels deep"));
+    schema["properties"] = json!({});
+    assert!(refused(schema).contains("nested more than 64 levels deep"), "also what nobody refers to");
+
+    // The first way to a definition is short, and the one that counts is long.
+    let long = (0..40).fold(json!({"$ref": "#/$defs/a"}), |inner, _| json!({"not": inner}));
+    let deep = (0..40).fold(json!(true), |inner, _| json!({"not": inner}));
+    let schema = json!({"properties": {"x": {"$ref": "#/$defs/a"}, "y": long}, "$defs": {"a": deep}});
+    assert!(refused(schema).contains("nested more than 64 levels deep"));
+
     let many: Map<String, Value> =
         (0..65).map(|n| (format!("m{n}"), json!({"pattern": format!("^{n}")}))).collect();
-    let why = compiled(json!({"type": "object", "properties": many})).expect_err("refused");
-    assert_eq!(why, "has 65 patterns, the most is 64");
+    assert!(refused(json!({"properties": many})).contains("has more than 64 patterns"));
+    let wide: Vec<Value> = vec![json!(true); 20_001];
+    assert!(refused(json!({"anyOf": wide})).contains("too large"));
 }
 
 #[test]
-fn reading_a_long_text_with_many_patterns_is_work() {
-    let Value::Object(schema) = json!({"type": "object", "properties": {"a": {"pattern": "x$"}}}) else {
-        unreachable!("an object")
-    };
-    let schema = Schema::new(Arc::new(schema));
-    let value = json!({"a": "y".repeat(1 << 20)});
-    assert!(schema.work(&value) > 1 << 18, "{}", schema.work(&value));
+fn a_pattern_that_takes_for_ever_is_stopped() {
+    let schema = of(json!({"type": "object", "properties": {"x": {"pattern": "[ab]*a[ab]{1900}c"}}}));
+    assert!(
+        schema
+            .check(&json!({"x": "abab"}), "argument")
+            .expect_err("no match")
+            .contains("must match the pattern")
+    );
+    let told = schema.check(&json!({"x": "ab".repeat(2 << 20)}), "argument").expect_err("stopped");
+    assert!(told.contains("take more than 100 million steps"), "{told}");
 }

@@ -1,0 +1,208 @@
+//! A schema as it was read: what is evaluated, and all that is. References are already followed.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde_json::{Number, Value};
+
+use super::pattern::Pattern;
+
+/// Where a schema stands among those that were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Id(pub(super) u32);
+
+/// A whole schema.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) nodes: Vec<Node>,
+    pub(super) root: Id,
+}
+
+impl Tree {
+    pub(super) fn node(&self, id: Id) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+}
+
+/// One schema within: all its keywords must hold.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    /// The cheap ones first, and those last that ask what the others have seen.
+    pub(super) keywords: Vec<Keyword>,
+    /// How many schemas it is with those below it, one for each way that leads to it.
+    pub(super) weight: u64,
+    /// How many levels of schemas are below it, and itself.
+    pub(super) height: u32,
+}
+
+impl Node {
+    /// The members that it names, if it says something about members.
+    pub(super) fn members(&self) -> Option<&Members> {
+        self.keywords.iter().find_map(|keyword| match keyword {
+            Keyword::Members(members) => Some(members),
+            _ => None,
+        })
+    }
+
+    /// The types that it allows, if it says so.
+    pub(super) fn types(&self) -> Option<Types> {
+        self.keywords.iter().find_map(|keyword| match keyword {
+            Keyword::Type(types) => Some(*types),
+            _ => None,
+        })
+    }
+
+    pub(super) fn is_never(&self) -> bool {
+        matches!(self.keywords[..], [Keyword::Never])
+    }
+}
+
+/// One thing that a schema demands.
+#[derive(Debug)]
+pub(super) enum Keyword {
+    /// The schema `false`.
+    Never,
+    Type(Types),
+    Const(Value),
+    Enum(Vec<Value>),
+    Minimum(Number),
+    Maximum(Number),
+    ExclusiveMinimum(Number),
+    ExclusiveMaximum(Number),
+    MultipleOf(Number),
+    MinLength(u64),
+    MaxLength(u64),
+    MinItems(u64),
+    MaxItems(u64),
+    MinProperties(u64),
+    MaxProperties(u64),
+    Required(Vec<String>),
+    DependentRequired(Vec<(String, Vec<String>)>),
+    Pattern(Arc<Pattern>),
+    UniqueItems,
+    Members(Members),
+    PropertyNames(Id),
+    Items(Items),
+    Contains(Contains),
+    DependentSchemas(Vec<(String, Id)>),
+    AllOf(Vec<Id>),
+    AnyOf(Vec<Id>),
+    OneOf(Vec<Id>),
+    Not(Id),
+    If(Box<If>),
+    UnevaluatedItems(Id),
+    UnevaluatedProperties(Id),
+}
+
+impl Keyword {
+    /// Its place in the order in which keywords are looked at.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::Never | Self::Type(_) => 0,
+            Self::Const(_) | Self::Enum(_) => 1,
+            Self::Minimum(_)
+            | Self::Maximum(_)
+            | Self::ExclusiveMinimum(_)
+            | Self::ExclusiveMaximum(_)
+            | Self::MultipleOf(_) => 2,
+            Self::MinLength(_)
+            | Self::MaxLength(_)
+            | Self::MinItems(_)
+            | Self::MaxItems(_)
+            | Self::MinProperties(_)
+            | Self::MaxProperties(_) => 3,
+            Self::Required(_) | Self::DependentRequired(_) => 4,
+            Self::Pattern(_) => 5,
+            Self::Members(_) | Self::PropertyNames(_) | Self::Items(_) | Self::Contains(_) => 6,
+            Self::UniqueItems => 7,
+            Self::DependentSchemas(_)
+            | Self::AllOf(_)
+            | Self::AnyOf(_)
+            | Self::OneOf(_)
+            | Self::Not(_)
+            | Self::If(_) => 8,
+            Self::UnevaluatedItems(_) | Self::UnevaluatedProperties(_) => 9,
+        }
+    }
+}
+
+/// `properties`, `patternProperties` and `additionalProperties`, which look at each other.
+#[derive(Debug, Default)]
+pub(super) struct Members {
+    pub(super) named: HashMap<String, Id>,
+    pub(super) matching: Vec<(Arc<Pattern>, Id)>,
+    pub(super) others: Option<Id>,
+}
+
+/// `prefixItems` and `items`.
+#[derive(Debug)]
+pub(super) struct Items {
+    pub(super) first: Vec<Id>,
+    pub(super) rest: Option<Id>,
+}
+
+/// `contains` with its bounds.
+#[derive(Debug)]
+pub(super) struct Contains {
+    pub(super) what: Id,
+    pub(super) least: u64,
+    pub(super) most: Option<u64>,
+}
+
+/// `if`, `then` and `else`.
+#[derive(Debug)]
+pub(super) struct If {
+    pub(super) condition: Id,
+    pub(super) then: Option<Id>,
+    pub(super) otherwise: Option<Id>,
+}
+
+/// A set of the types of JSON Schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Types(u8);
+
+/// In the order in which a message names them.
+const NAMES: [(&str, &str); 7] = [
+    ("string", "a string"),
+    ("integer", "an integer"),
+    ("number", "a number"),
+    ("boolean", "a boolean"),
+    ("array", "an array"),
+    ("object", "an object"),
+    ("null", "null"),
+];
+
+const INTEGER: u8 = 1 << 1;
+const NUMBER: u8 = 1 << 2;
+
+impl Types {
+    /// The type of this name, if there is one.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        NAMES.iter().position(|(known, _)| *known == name).map(|at| Self(1 << at))
+    }
+
+    pub(super) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether a value is of one of them.
+    pub(super) fn admit(self, value: &Value) -> bool {
+        let own = match value {
+            Value::String(_) => 1,
+            Value::Number(number) if self.0 & (INTEGER | NUMBER) == INTEGER => {
+                return super::number::is_integer(number);
+            }
+            Value::Number(_) => NUMBER,
+            Value::Bool(_) => 1 << 3,
+            Value::Array(_) => 1 << 4,
+            Value::Object(_) => 1 << 5,
+            Value::Null => 1 << 6,
+        };
+        self.0 & own != 0
+    }
+
+    /// As a message names them.
+    pub(super) fn in_words(self) -> String {
+        let named = NAMES.iter().enumerate().filter(|(at, _)| self.0 & (1 << at) != 0);
+        named.map(|(_, (_, words))| *words).collect::<Vec<_>>().join(" or ")
+    }
+}

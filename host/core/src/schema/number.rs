@@ -1,0 +1,118 @@
+//! Numbers as JSON Schema compares them: by their value, however they are written.
+
+use std::cmp::Ordering;
+
+use serde_json::Number;
+
+/// Two numbers by their value; 1 is 1.0. Exact, also where one is an integer that a float cannot hold.
+pub(super) fn compare(one: &Number, other: &Number) -> Ordering {
+    match (integer(one), integer(other)) {
+        (Some(one), Some(other)) => one.cmp(&other),
+        (Some(one), None) => to_float(one, float(other)),
+        (None, Some(other)) => to_float(other, float(one)).reverse(),
+        (None, None) => float(one).total_cmp(&float(other)),
+    }
+}
+
+/// Whether it has no fraction.
+pub(super) fn is_integer(number: &Number) -> bool {
+    integer(number).is_some() || float(number).fract() == 0.0
+}
+
+/// The number as it is written, if that is without fraction and exponent.
+fn integer(number: &Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+/// JSON has neither infinities nor NaN.
+pub(super) fn float(number: &Number) -> f64 {
+    // There is one zero.
+    number.as_f64().unwrap_or_default() + 0.0
+}
+
+/// An integer with a float. Where rounding makes them equal, the float is an integer, and that is compared.
+fn to_float(integer: i128, other: f64) -> Ordering {
+    (integer as f64).total_cmp(&other).then_with(|| integer.cmp(&(other as i128)))
+}
+
+/// Whether a number is a whole multiple of a step above zero, in decimal as people wrote both: 19.99 is one
+/// of 0.01, though no float is.
+pub(super) fn is_multiple(number: &Number, step: &Number) -> bool {
+    if let (Some(number), Some(step)) = (integer(number), integer(step)) {
+        return number.checked_rem(step) == Some(0);
+    }
+    let ((digits, exponent), (by, below)) = (decimal(number), decimal(step));
+    if digits == 0 {
+        return true;
+    }
+    match u32::try_from(exponent - below) {
+        // digits × 10^shift modulo by; both factors stay below 2^64.
+        Ok(shift) => (0..shift).fold(digits % by, |rest, _| rest * 10 % by) == 0,
+        Err(_) => {
+            let scale = u32::try_from(below - exponent).ok().and_then(|shift| 10_u128.checked_pow(shift));
+            scale.and_then(|scale| by.checked_mul(scale)).is_some_and(|by| digits % by == 0)
+        }
+    }
+}
+
+/// The shortest decimal that stands for a number, as digits × 10^exponent, without its sign.
+fn decimal(number: &Number) -> (u128, i32) {
+    if let Some(integer) = integer(number) {
+        return (integer.unsigned_abs(), 0);
+    }
+    let text = format!("{:e}", float(number).abs());
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}").parse().unwrap_or_default();
+    (digits, exponent.parse::<i32>().unwrap_or_default() - fraction.len() as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn number(text: &str) -> Number {
+        match serde_json::from_str(text) {
+            Ok(Value::Number(number)) => number,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn numbers_are_compared_by_value() {
+        for (one, other, expected) in [
+            ("1", "1.0", Ordering::Equal),
+            ("0", "-0.0", Ordering::Equal),
+            ("9007199254740993", "9007199254740992.0", Ordering::Greater),
+            ("18446744073709551615", "18446744073709551616.0", Ordering::Less),
+            ("1e300", "9223372036854775807", Ordering::Greater),
+            ("-1.5", "-1", Ordering::Less),
+        ] {
+            assert_eq!(compare(&number(one), &number(other)), expected, "{one} {other}");
+            assert_eq!(compare(&number(other), &number(one)), expected.reverse(), "{other} {one}");
+        }
+        assert!(is_integer(&number("1e3")) && !is_integer(&number("1.5")));
+    }
+
+    #[test]
+    fn multiples_are_decimal() {
+        for (of, step, expected) in [
+            ("19.99", "0.01", true),
+            ("0.0075", "0.0001", true),
+            ("0.00751", "0.0001", false),
+            ("1e308", "0.123456789", false),
+            ("1e308", "0.5", true),
+            ("12391239123", "1e-8", true),
+            ("-4", "2", true),
+            ("4.5", "1.5", true),
+            ("7", "2", false),
+            ("0", "1e300", true),
+            ("5", "1e300", false),
+            ("1e-300", "1", false),
+        ] {
+            assert_eq!(is_multiple(&number(of), &number(step)), expected, "{of} of {step}");
+        }
+    }
+}

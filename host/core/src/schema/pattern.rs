@@ -1,0 +1,239 @@
+//! Regular expressions of schemas, searched in steps that are counted.
+//!
+//! A gate writes the pattern and somebody else the text, so a search must end in time whatever both are. The
+//! pattern is compiled to an automaton of bounded size. Where its deterministic form is small, a byte of the
+//! text is one look into a table. Otherwise the states are followed side by side, which is linear in the text
+//! too, but a byte may cost as many steps as there are states: `[ab]*a[ab]{1900}c` has 1,900. Those are
+//! counted as they are taken, and the search can stop at any byte. It lacks look-around and back-references,
+//! which cannot be searched in such a way.
+
+use regex_automata::{
+    Input,
+    dfa::{Automaton, StartKind, dense},
+    nfa::thompson::{self, NFA, State, WhichCaptures},
+    util::{primitives::StateID, syntax},
+};
+
+use super::effort::{Effort, Stopped};
+
+/// The most bytes of an automaton.
+const MAX_BYTES: usize = 256 << 10;
+
+/// The most bytes of its deterministic form, and of what making that takes.
+const MAX_TABLE: usize = 32 << 10;
+
+/// A compiled pattern. It matches where any part of a text does, as JSON Schema has it.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    source: Box<str>,
+    states: NFA,
+    table: Option<dense::DFA<Vec<u32>>>,
+}
+
+impl Pattern {
+    /// Compiles an expression of ECMA-262. The error says what is wrong with it.
+    pub(super) fn new(source: &str) -> Result<Self, String> {
+        let wrong =
+            |why: &str| format!("has the pattern '{}', which {why}", crate::names::quoted(source, 80));
+        let translated = jsonschema_regex::to_rust_regex(source)
+            .map_err(|()| wrong("is no regular expression, or looks around or back"))?;
+        let config =
+            thompson::Config::new().nfa_size_limit(Some(MAX_BYTES)).which_captures(WhichCaptures::None);
+        let states = thompson::Compiler::new()
+            .configure(config)
+            .syntax(syntax::Config::new().nest_limit(64))
+            .build(&translated);
+        let states = states.map_err(|error| match error.size_limit() {
+            Some(_) => wrong(&format!("compiles to more than {MAX_BYTES} bytes")),
+            None => wrong("is no regular expression, or looks around or back"),
+        })?;
+        let config = dense::Config::new()
+            .start_kind(StartKind::Unanchored)
+            .dfa_size_limit(Some(MAX_TABLE))
+            .determinize_size_limit(Some(MAX_TABLE));
+        let table = dense::Builder::new().configure(config).build_from_nfa(&states).ok();
+        Ok(Self { source: source.into(), states, table })
+    }
+
+    /// As it was written.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// How many bytes it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.states.memory_usage() + self.table.as_ref().map_or(0, dense::DFA::memory_usage)
+    }
+
+    /// Whether a text matches.
+    pub(super) fn is_match(&self, text: &str, effort: &mut Effort<'_>) -> Result<bool, Stopped> {
+        if let Some(table) = &self.table {
+            effort.spend(1 + text.len() as u64 / 4)?;
+            // It gives up at bytes that the table has no way for, as Unicode word boundaries have it.
+            if let Ok(found) = table.try_search_fwd(&Input::new(text).earliest(true)) {
+                return Ok(found.is_some());
+            }
+        }
+        Search { states: &self.states, seen: vec![0; self.states.states().len()], turn: 0, effort }
+            .run(text.as_bytes())
+    }
+}
+
+/// Follows all states side by side.
+struct Search<'p, 'e, 'a> {
+    states: &'p NFA,
+    /// In which turn a state was last reached.
+    seen: Vec<usize>,
+    turn: usize,
+    effort: &'e mut Effort<'a>,
+}
+
+impl Search<'_, '_, '_> {
+    fn run(&mut self, text: &[u8]) -> Result<bool, Stopped> {
+        self.effort.spend(1 + self.seen.len() as u64 / 8)?;
+        let (mut now, mut next, mut open) = (Vec::new(), Vec::new(), Vec::new());
+        for at in 0..=text.len() {
+            if at == 0 {
+                self.turn += 1;
+                if self.reach(self.states.start_unanchored(), text, 0, &mut now, &mut open)? {
+                    return Ok(true);
+                }
+            }
+            let Some(byte) = text.get(at).copied() else { break };
+            self.turn += 1;
+            next.clear();
+            for id in now.drain(..) {
+                let to = match self.states.state(id) {
+                    State::ByteRange { trans } => trans.matches_byte(byte).then_some(trans.next),
+                    State::Sparse(many) => {
+                        self.effort.spend(many.transitions.len() as u64 / 8)?;
+                        many.matches_byte(byte)
+                    }
+                    State::Dense(many) => many.matches_byte(byte),
+                    _ => None,
+                };
+                self.effort.spend(1)?;
+                if let Some(to) = to
+                    && self.reach(to, text, at + 1, &mut next, &mut open)?
+                {
+                    return Ok(true);
+                }
+            }
+            std::mem::swap(&mut now, &mut next);
+            if now.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Adds a state, and all that can be reached from it without a byte, to those that wait for one.
+    /// Whether one of them is the end of a match.
+    fn reach(
+        &mut self,
+        from: StateID,
+        text: &[u8],
+        at: usize,
+        waiting: &mut Vec<StateID>,
+        open: &mut Vec<StateID>,
+    ) -> Result<bool, Stopped> {
+        open.clear();
+        open.push(from);
+        while let Some(id) = open.pop() {
+            self.effort.spend(1)?;
+            if std::mem::replace(&mut self.seen[id.as_usize()], self.turn) == self.turn {
+                continue;
+            }
+            match self.states.state(id) {
+                State::Match { .. } => return Ok(true),
+                State::Fail => {}
+                State::Look { look, next } => {
+                    if self.states.look_matcher().matches(*look, text, at) {
+                        open.push(*next);
+                    }
+                }
+                State::Union { alternates } => open.extend(alternates.iter().copied()),
+                State::BinaryUnion { alt1, alt2 } => open.extend([*alt1, *alt2]),
+                State::Capture { next, .. } => open.push(*next),
+                State::ByteRange { .. } | State::Sparse(_) | State::Dense(_) => waiting.push(id),
+            }
+        }
+        Ok(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn matches(pattern: &Pattern, text: &str) -> bool {
+        pattern.is_match(text, &mut Effort::awaited()).expect("a verdict")
+    }
+
+    #[test]
+    fn patterns_mean_what_they_mean_in_json_schema() {
+        for (pattern, text, expected) in [
+            ("b", "abc", true),
+            ("^b", "abc", false),
+            ("^a.c$", "abc", true),
+            ("^\\d{2}$", "١٢", false),
+            ("^\\w+$", "naïve", false),
+            ("^\\p{L}+$", "naïve", true),
+            ("\\bb\\b", "a b c", true),
+            ("\\bb\\b", "abc", false),
+            ("\\S", " \u{3000}\u{feff}", false),
+            ("^$", "", true),
+            ("", "anything", true),
+            ("^(?:a|b)*$", "abba", true),
+        ] {
+            let pattern = Pattern::new(pattern).expect("a pattern");
+            assert_eq!(matches(&pattern, text), expected, "{pattern:?} {text}");
+        }
+    }
+
+    #[test]
+    fn a_huge_automaton_is_followed_step_by_step_and_stops() {
+        let huge = Pattern::new("[ab]*a[ab]{1900}c").expect("within the limit");
+        assert!(huge.table.is_none());
+        let fits = format!("{}c", "a".repeat(1_901));
+        assert!(matches(&huge, &fits));
+        assert!(!matches(&huge, &fits[1..]));
+        let stopped = huge.is_match(&"ab".repeat(2 << 20), &mut Effort::awaited());
+        assert_eq!(stopped, Err(Stopped::Spent));
+        assert!(Pattern::new("^[a-z0-9-]{1,64}$").expect("a pattern").table.is_some());
+        assert!(Pattern::new("^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$").expect("a pattern").table.is_some());
+    }
+
+    #[test]
+    fn what_cannot_be_searched_in_linear_time_or_little_memory_is_refused() {
+        for (pattern, why) in [
+            ("(?=a)b", "looks around"),
+            ("(a)\\1", "looks around or back"),
+            ("(", "no regular expression"),
+            ("\\p{L}{500}", "more than 262144 bytes"),
+            ("((((a{200}){200}){200}){200})", "more than 262144 bytes"),
+        ] {
+            let told = Pattern::new(pattern).expect_err("refused");
+            assert!(told.contains(why), "{told}");
+        }
+    }
+
+    proptest! {
+        /// Both ways of searching say what the engine says that everybody uses.
+        #[test]
+        fn both_ways_agree_with_the_regex_crate(
+            pattern in "(\\^)?([a-c]|\\[ab\\]|\\.|\\(a\\|bc\\)|\\(b\\|\\)|é|\\\\b)([*+?]|\\{1,3\\})?(a|\\[\\^b\\])?(\\$)?",
+            text in "[abcé ]{0,12}",
+        ) {
+            let mut compiled = Pattern::new(&pattern).expect("a pattern");
+            let expected = regex::Regex::new(&jsonschema_regex::to_rust_regex(&pattern).expect("a pattern"))
+                .expect("a pattern")
+                .is_match(&text);
+            prop_assert_eq!(matches(&compiled, &text), expected);
+            compiled.table = None;
+            prop_assert_eq!(matches(&compiled, &text), expected);
+        }
+    }
+}

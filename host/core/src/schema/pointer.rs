@@ -1,0 +1,67 @@
+//! What a reference leads to: a schema below the root, by a JSON pointer in plain spelling.
+
+use serde_json::{Map, Value};
+
+/// What stands below a keyword.
+pub(super) enum Below {
+    /// A schema.
+    Schema,
+    /// A list of schemas.
+    List,
+    /// Schemas by names.
+    Map,
+    /// A schema or, in earlier drafts, a list of them.
+    Either,
+    /// Data, or nothing that is known.
+    Other,
+}
+
+/// What stands below a keyword of JSON Schema.
+pub(super) fn below(keyword: &str) -> Below {
+    match keyword {
+        "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "additionalProperties"
+        | "additionalItems"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => Below::Schema,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Below::List,
+        "properties" | "patternProperties" | "dependentSchemas" | "dependencies" | "$defs"
+        | "definitions" => Below::Map,
+        "items" => Below::Either,
+        _ => Below::Other,
+    }
+}
+
+/// The schema that a reference leads to. The error ends a sentence that names the reference.
+pub(super) fn schema<'a>(root: &'a Map<String, Value>, reference: &str) -> Result<&'a Value, &'static str> {
+    let path = reference.strip_prefix("#/").ok_or("which is not a part of it")?;
+    if path.contains('%') {
+        return Err("which is not spelled plainly; write the name without '%'");
+    }
+    const NO_SCHEMA: &str = "which is not a schema of it";
+    let mut steps = path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).peekable();
+    let mut object = root;
+    loop {
+        let keyword = steps.next().ok_or(NO_SCHEMA)?;
+        let found = object.get(&keyword).ok_or(NO_SCHEMA)?;
+        let found = match (below(&keyword), found) {
+            (Below::Schema | Below::Either, Value::Object(_) | Value::Bool(_)) => Some(found),
+            (Below::Map, Value::Object(map)) => steps.next().and_then(|name| map.get(&name)),
+            (Below::List | Below::Either, Value::Array(list)) => {
+                let digits = steps.next().filter(|step| step == "0" || !step.starts_with(['0', '+']));
+                digits.and_then(|digits| list.get(digits.parse::<usize>().ok()?))
+            }
+            _ => None,
+        };
+        let found = found.ok_or(NO_SCHEMA)?;
+        if steps.peek().is_none() {
+            return Ok(found);
+        }
+        object = found.as_object().ok_or(NO_SCHEMA)?;
+    }
+}

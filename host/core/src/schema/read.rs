@@ -1,0 +1,194 @@
+//! Reads a schema, once, into the form that is evaluated. Nothing else in this host reads it.
+//!
+//! A gate writes its schemas itself. Two readers of one schema, one to weigh it and one to check by it, can be
+//! told different things: by a reference in percent-encoding, by a dialect or a base within, by definitions
+//! that one of them skips. So there is one, and what it reads is counted while it is read: every part is read,
+//! also what nobody refers to, and a reference stands for what it leads to. What it cannot read in one way only
+//! it refuses, and what it does not know (annotations, `format`) never takes part in a check.
+//!
+//! It reads JSON Schema 2020-12, and the tuples and dependencies of earlier drafts, which generators still
+//! write. References lead from the root by a plain JSON pointer (`#/$defs/name`) to a schema, and in no circle.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use super::{
+    node::{Id, Keyword, Node, Tree},
+    pattern::Pattern,
+    pointer,
+};
+use crate::names::quoted;
+
+/// The most schemas that a schema may be made of, with every reference replaced by what it leads to.
+pub(super) const MAX_WEIGHT: u64 = 20_000;
+
+/// How deep schemas may be nested, references followed.
+pub(super) const MAX_HEIGHT: u32 = 64;
+
+/// How deep a way may lead while it is read; a reference is a step of its own.
+const MAX_DEPTH: u32 = 2 * MAX_HEIGHT;
+
+/// The most patterns a schema may have.
+const MAX_PATTERNS: usize = 64;
+
+/// The dialects that are read as 2020-12; where they differ from it is refused or means the same.
+const DIALECTS: [&str; 5] = [
+    "json-schema.org/draft/2020-12/schema",
+    "json-schema.org/draft/2019-09/schema",
+    "json-schema.org/draft-07/schema",
+    "json-schema.org/draft-06/schema",
+    "json-schema.org/draft-04/schema",
+];
+
+/// What reading a schema gave, and what it takes in memory.
+pub(super) struct Read {
+    pub(super) tree: Tree,
+    /// Bytes of its compiled patterns.
+    pub(super) pattern_bytes: usize,
+}
+
+/// Reads a schema. The error says, as the rest of a sentence about it, why it is refused and where.
+pub(super) fn read(root: &Map<String, Value>) -> Result<Read, String> {
+    let mut reader = Reader {
+        root,
+        nodes: Vec::new(),
+        known: HashMap::new(),
+        patterns: HashMap::new(),
+        path: Vec::new(),
+        dialect: root.get("$schema").and_then(Value::as_str),
+    };
+    match reader.object(root, 0) {
+        Ok(id) => Ok(Read {
+            tree: Tree { nodes: reader.nodes, root: id },
+            pattern_bytes: reader.patterns.values().map(|pattern| pattern.bytes()).sum(),
+        }),
+        Err(why) if reader.path.is_empty() => Err(why),
+        Err(why) => Err(format!("{why} (at '{}')", quoted(&reader.path.join("."), 100))),
+    }
+}
+
+pub(super) struct Reader<'a> {
+    root: &'a Map<String, Value>,
+    nodes: Vec<Node>,
+    /// What references lead to, by their text; none while it is being read.
+    known: HashMap<&'a str, Option<Id>>,
+    patterns: HashMap<&'a str, Arc<Pattern>>,
+    /// Names of the keywords and members on the way to what is being read.
+    pub(super) path: Vec<String>,
+    dialect: Option<&'a str>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads what stands where a schema belongs, `depth` levels down.
+    pub(super) fn schema(&mut self, value: &'a Value, depth: u32) -> Result<Id, String> {
+        match value {
+            Value::Bool(true) => self.add(vec![], &[]),
+            Value::Bool(false) => self.add(vec![Keyword::Never], &[]),
+            Value::Object(object) => self.object(object, depth),
+            other => Err(format!("has {} where a schema belongs", super::kind_of(other))),
+        }
+    }
+
+    fn object(&mut self, object: &'a Map<String, Value>, depth: u32) -> Result<Id, String> {
+        if depth >= MAX_DEPTH {
+            return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
+        }
+        self.identity(object, depth)?;
+        let target = match object.get("$ref") {
+            Some(Value::String(target)) => Some(self.follow(target, depth)?),
+            Some(_) => return Err("has a $ref that is not a string".into()),
+            None => None,
+        };
+        let mut below = Vec::new();
+        let mut keywords = self.keywords(object, depth, &mut below)?;
+        match target {
+            Some(target) if keywords.is_empty() => Ok(target),
+            Some(target) => {
+                below.push(target);
+                keywords.push(Keyword::AllOf(vec![target]));
+                self.add(keywords, &below)
+            }
+            None => self.add(keywords, &below),
+        }
+    }
+
+    /// Refuses what would give this place another base, dialect or name than the one it is read under.
+    fn identity(&self, object: &Map<String, Value>, depth: u32) -> Result<(), String> {
+        const ELSEWHERE: [&str; 6] =
+            ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$anchor", "$vocabulary"];
+        if let Some(keyword) = ELSEWHERE.iter().find(|keyword| object.contains_key(**keyword)) {
+            return Err(format!("uses {keyword}; refer to '#/$defs/name' instead"));
+        }
+        if depth > 0 {
+            if let Some(keyword) = ["$id", "$schema"].iter().find(|keyword| object.contains_key(**keyword)) {
+                return Err(format!("uses {keyword} within, which only its root may have"));
+            }
+            let rebases = self.dialect.is_some_and(|dialect| dialect.contains("draft-04"));
+            if rebases && object.get("id").is_some_and(Value::is_string) {
+                return Err("uses id within, which changes in draft-04 what references mean".into());
+            }
+        } else if let Some(given) = object.get("$schema") {
+            let named = given.as_str().unwrap_or_default().trim_end_matches('#');
+            let named = named.strip_prefix("https://").or_else(|| named.strip_prefix("http://"));
+            if !named.is_some_and(|named| DIALECTS.contains(&named)) {
+                let given = quoted(&given.to_string(), 80);
+                return Err(format!("is of the unknown dialect {given}; 2020-12 and draft-07 are known"));
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, target: &'a str, depth: u32) -> Result<Id, String> {
+        let shown = quoted(target, 80);
+        match self.known.get(target) {
+            Some(Some(id)) => return Ok(*id),
+            Some(None) => return Err(format!("refers to itself through '{shown}'")),
+            None => {}
+        }
+        if target == "#" {
+            return Err("refers to itself through '#'".into());
+        }
+        let found =
+            pointer::schema(self.root, target).map_err(|why| format!("refers to '{shown}', {why}"))?;
+        self.known.insert(target, None);
+        let steps = target.trim_start_matches("#/").split('/').map(str::to_owned).collect();
+        let path = std::mem::replace(&mut self.path, steps);
+        let id = self.schema(found, depth + 1)?;
+        self.path = path;
+        self.known.insert(target, Some(id));
+        Ok(id)
+    }
+
+    pub(super) fn pattern(&mut self, source: &'a str) -> Result<Arc<Pattern>, String> {
+        if let Some(known) = self.patterns.get(source) {
+            return Ok(Arc::clone(known));
+        }
+        if self.patterns.len() == MAX_PATTERNS {
+            return Err(format!("has more than {MAX_PATTERNS} patterns"));
+        }
+        let pattern = Arc::new(Pattern::new(source)?);
+        self.patterns.insert(source, Arc::clone(&pattern));
+        Ok(pattern)
+    }
+
+    fn add(&mut self, mut keywords: Vec<Keyword>, below: &[Id]) -> Result<Id, String> {
+        let (mut weight, mut height) = (1_u64, 0);
+        for id in below {
+            let node = &self.nodes[id.0 as usize];
+            weight = weight.saturating_add(node.weight);
+            height = height.max(node.height);
+        }
+        let all = u64::try_from(self.nodes.len()).unwrap_or(u64::MAX);
+        if weight.max(all) > MAX_WEIGHT {
+            return Err(format!("is too large: more than {MAX_WEIGHT} schemas, references followed"));
+        }
+        if height >= MAX_HEIGHT {
+            return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
+        }
+        keywords.sort_by_key(Keyword::rank);
+        let id = Id(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(Node { keywords, weight, height: height + 1 });
+        Ok(id)
+    }
+}
