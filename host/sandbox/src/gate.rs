@@ -22,15 +22,16 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use crate::{
-    abi::v0_1::{self, ToolCall},
+    abi::v0_1::ToolCall,
     capability::{CallFacts, Client},
     folders::{self, Folder},
     index::Stamp,
-    instance::{self, Ended, Ready, broken},
+    instance::{Ended, Ready, broken},
     limits::Limits,
     loader::{GateSettings, LoadError, Shared, pinned},
     version::Version,
     warm::Warm,
+    wasi::threads::FileThreads,
 };
 
 /// The longest a gate may take to describe itself.
@@ -76,6 +77,7 @@ pub struct Gate {
     /// turns that they hold themselves.
     turns: [Semaphore; MAX_DEPTH + 1],
     warm: Option<Warm>,
+    threads: Arc<FileThreads>,
 }
 
 impl Gate {
@@ -105,6 +107,7 @@ impl Gate {
         let name: Arc<str> = name.into();
         Ok(Self {
             id: SourceId::Gate(Arc::clone(&name)),
+            threads: shared.threads.of(&name),
             name,
             grants: Arc::new(info.grants.clone()),
             warm: reuse.then(|| Warm::new(Arc::clone(&shared.reserve), limits.concurrency)),
@@ -150,11 +153,10 @@ impl Gate {
     pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         let ready = self.ready().await?;
-        let _place = self.shared.place(0).await?;
+        let _place = self.shared.place(&self.name, 0).await;
         let facts = self.facts(Arc::clone(&params), None);
-        let manifest = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
-        let manifest = manifest.map_err(|ended| ended.fault)?;
-        v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))
+        let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
+        listing.map_err(|ended| ended.fault)
     }
 
     pub(crate) fn facts(&self, params: Arc<str>, call: Option<Client>) -> CallFacts {
@@ -165,6 +167,7 @@ impl Gate {
             params,
             http: Arc::clone(&self.http),
             limits: self.limits.clone(),
+            threads: Arc::clone(&self.threads),
             call,
         }
     }
@@ -184,7 +187,7 @@ impl Gate {
         }
         let (gate, limits) = (Arc::clone(&self.name), self.limits.clone());
         let given = self.info.folders.clone();
-        let work = tokio::task::spawn_blocking(move || folders::prepare(&gate, &given, &limits));
+        let work = self.threads.run(move || Ok(folders::prepare(&gate, &given, &limits)));
         let failed =
             |_| Fault::internal(format!("Gate '{}': its folders could not be looked at.", self.name));
         work.await.map_err(failed)?
@@ -228,7 +231,7 @@ impl Source for Gate {
         let SourceCall { call, tool, params } = call;
         let _turn = self.turn(call.within.len()).await?;
         let ready = self.ready().await?;
-        let _place = self.shared.place(call.within.len()).await?;
+        let _place = self.shared.place(&self.name, call.within.len()).await;
         let facts = self.facts(params.into(), Some(Client::of(call, &self.id, tool, &self.grants)));
         let request = ToolCall {
             id: call.id.to_string(),
@@ -246,6 +249,6 @@ impl Source for Gate {
         let (folders, deadline) = (&self.info.folders, call.deadline.into_std());
         let reply = ready.call(facts, folders, deadline, &request, self.warm.as_ref()).await;
         self.version.observe(matches!(reply, Err(Ended { trapped: true, .. })));
-        instance::reply(&self.name, reply.map_err(|ended| ended.fault)?)
+        reply.map_err(|ended| ended.fault)
     }
 }

@@ -24,6 +24,7 @@ mod state;
 mod ticker;
 mod version;
 mod warm;
+mod wasi;
 mod weigh;
 
 use std::sync::Arc;
