@@ -31,7 +31,7 @@ use crate::{
     version::Version,
     warm,
     wasi::threads::AllThreads,
-    weigh,
+    weigh::Weight,
 };
 
 /// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
@@ -175,9 +175,8 @@ impl Shared {
         let bad = |why: String| LoadError::new(file, why);
         let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
         check_header(&wasm).map_err(|why| bad(why.into()))?;
-        let functions = weigh::functions(&wasm);
-        if functions > weigh::MAX_FUNCTIONS {
-            return Err(bad(format!("has {functions} functions, the most is {}", weigh::MAX_FUNCTIONS)));
+        if let Some(why) = Weight::of(&wasm).too_heavy() {
+            return Err(bad(why));
         }
         let digest = hex(&Sha256::digest(&wasm));
         admit(&digest).map_err(bad)?;
