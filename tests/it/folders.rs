@@ -143,3 +143,69 @@ fn a_folder_that_makes_no_sense_is_refused_with_its_place() {
         assert!(ran.stderr().contains(expected), "{folders}: {}", ran.stderr());
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_neither_file_nor_folder_is_not_opened() {
+    let presets = "[gates.keeper]\ngrants = [\"kv\"]\nlimits = { time = \"5 s\" }\n\
+                   [gates.keeper.folders]\n\"/data\" = { path = \"data\" }\n[presets.p]\ngates.keeper = {}\n";
+    let place = Place::with(presets, &["keeper"]);
+    place.write("data/a.txt", "a file");
+    let made = std::process::Command::new("mkfifo").arg(place.path("data/pipe")).status();
+    assert!(made.expect("mkfifo").success());
+    let _socket = std::os::unix::net::UnixListener::bind(place.path("data/socket")).expect("a socket");
+    std::os::unix::fs::symlink("pipe", place.path("data/link")).expect("linked");
+    let mut client = Client::start(&place, "p");
+    assert_eq!(client.text("read_file", json!({"path": "/data/a.txt"})), "a file");
+    for path in ["/data/pipe", "/data/link", "/data/socket"] {
+        // Not one of them waits for its deadline, so none has lost a thread.
+        for _ in 0..20 {
+            let text = client.fails("read_file", json!({"path": path}));
+            assert!(text.contains("PermissionDenied"), "{path}: {text}");
+        }
+    }
+    assert_eq!(client.text("list_folder", json!({"name": "/data"})), "a.txt link pipe socket");
+    assert_eq!(client.text("keep", json!({"key": "a", "value": "1"})), "kept");
+    client.log_with("it is neither a file nor a folder");
+}
+
+#[test]
+fn paths_too_long_for_the_system_do_not_brick_their_gate() {
+    let place = place("\"/own\" = { private = true }");
+    let mut client = Client::start(&place, "p");
+    // As long as a path may be in the gate's eyes; the host's own path to it is longer.
+    let mut path = "/own".to_owned();
+    for length in [250; 16].into_iter().chain([60]) {
+        path = format!("{path}/{}", "d".repeat(length));
+        assert_eq!(client.text("make_folder", json!({"name": path})), "made");
+    }
+    let file = format!("{path}/f");
+    client.text("write_file", json!({"path": file, "text": "deep"}));
+    assert_eq!(client.text("read_file", json!({"path": file})), "deep");
+    assert_eq!(client.text("list_folder", json!({"name": "/own"})), "d".repeat(250));
+}
+
+#[test]
+fn folders_lie_in_each_other_only_so_deep() {
+    let place = place("\"/own\" = { private = true }");
+    let mut client = Client::start(&place, "p");
+    let nest = |client: &mut Client, root: &str, levels: usize| {
+        let mut path = format!("/own/{root}");
+        assert_eq!(client.text("make_folder", json!({"name": path})), "made");
+        for _ in 1..levels {
+            path.push_str("/d");
+            assert_eq!(client.text("make_folder", json!({"name": path})), "made");
+        }
+        path
+    };
+    let deepest = nest(&mut client, "a", 64);
+    let refused = client.fails("make_folder", json!({"name": format!("{deepest}/d")}));
+    assert!(refused.contains("NAMETOOLONG") || refused.contains("InvalidFilename"), "{refused}");
+    client.log_with("folders lie at most 64 deep in each other");
+    // Nor do two that are not too deep make one that is.
+    let other = nest(&mut client, "b", 40);
+    client.fails("move_file", json!({"original": "/own/a", "link": format!("{other}/a")}));
+    assert_eq!(client.text("move_file", json!({"original": "/own/b", "link": "/own/c"})), "moved");
+    client.text("write_file", json!({"path": format!("{deepest}/f"), "text": "works on"}));
+    assert_eq!(client.text("list_folder", json!({"name": "/own"})), "a c");
+}

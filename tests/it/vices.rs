@@ -1,6 +1,8 @@
 //! A gate is the adversary: whatever it does ends its own call, and nothing else.
 
 mod bombs;
+mod hoards;
+mod shares;
 
 use std::{
     fs,

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use crate::budget::{ByteBudget, Held};
+
 /// The most values a document may hold; a reply of 16 MiB of rows has a tenth of them.
 pub const MAX_VALUES: usize = 500_000;
 
@@ -25,6 +27,78 @@ pub fn parse(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))
 }
 
+/// Bytes of memory that a value in an array takes at most: the vector around it doubles when it is full.
+const ITEM: usize = 2 * size_of::<Value>();
+
+/// What a member of an object takes beyond its value: name, hash, and its place in the index.
+const MEMBER: usize = 96;
+
+/// What the first value of an array takes: vectors begin with room for four.
+const ARRAY: usize = 4 * size_of::<Value>();
+
+/// What the first member of an object takes: index and entries begin with room for four.
+const OBJECT: usize = 4 * (size_of::<Value>() + 32) + 64;
+
+/// Values of a text, and an upper bound of the memory that they take; read from its punctuation.
+fn weight(text: &[u8]) -> (usize, usize) {
+    let (mut values, mut bytes) = (1, text.len());
+    let mut rest = text;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        match byte {
+            b',' => (values, bytes) = (values + 1, bytes + ITEM),
+            b':' => bytes += MEMBER,
+            b'[' => (values, bytes) = (values + 1, bytes + ARRAY),
+            b'{' => (values, bytes) = (values + 1, bytes + OBJECT),
+            b'"' => rest = after_string(after),
+            _ => {}
+        }
+    }
+    (values, bytes)
+}
+
+/// What follows the string that these bytes begin in.
+fn after_string(mut inside: &[u8]) -> &[u8] {
+    while let Some(at) = memchr::memchr2(b'"', b'\\', inside) {
+        let skip = if inside[at] == b'"' { 1 } else { 2 };
+        let rest = inside.get(at + skip..).unwrap_or_default();
+        if skip == 1 {
+            return rest;
+        }
+        inside = rest;
+    }
+    &[]
+}
+
+/// Reads the documents of one message, all of which count together: a flood in sixteen parts is one flood.
+pub struct Reader {
+    values_left: usize,
+    held: Held,
+}
+
+impl Reader {
+    /// A message may hold [`MAX_VALUES`] values, and what the budget has left.
+    pub fn new(budget: &ByteBudget) -> Self {
+        Self { values_left: MAX_VALUES, held: budget.hold() }
+    }
+
+    /// Parses a document; the error says what is wrong with it.
+    pub fn parse(&mut self, text: &str) -> Result<Value, String> {
+        let (values, bytes) = weight(text.as_bytes());
+        let Some(left) = self.values_left.checked_sub(values) else {
+            return Err(format!("has more than {MAX_VALUES} values, with what comes before it"));
+        };
+        if !self.held.take(bytes) {
+            return Err(format!(
+                "takes {} MiB as JSON, and the host holds no more for one call",
+                bytes >> 20
+            ));
+        }
+        self.values_left = left;
+        serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +109,27 @@ mod tests {
         assert_eq!(parse(&flood), Err(format!("has more than {MAX_VALUES} values")));
         assert!(parse(&format!("[{}0]", "0,".repeat(1000))).is_ok());
         assert!(parse(&"[".repeat(100_000)).is_err(), "depth is bounded by the parser");
+    }
+
+    #[test]
+    fn documents_of_one_message_count_together() {
+        let budget = ByteBudget::new(1 << 30);
+        let mut reader = Reader::new(&budget);
+        let third = format!("[{}0]", "0,".repeat(MAX_VALUES / 3));
+        assert!(reader.parse(&third).is_ok() && reader.parse(&third).is_ok());
+        let why = reader.parse(&third).expect_err("too many");
+        assert!(why.starts_with("has more than 500000 values"), "{why}");
+        assert!(Reader::new(&budget).parse(&third).is_ok(), "another message");
+    }
+
+    #[test]
+    fn a_message_takes_no_more_than_its_budget() {
+        let budget = ByteBudget::new(1 << 20);
+        let objects = format!("[{}0]", "{\"a\":0},".repeat(4_000));
+        assert!(objects.len() < 50_000);
+        let why = Reader::new(&budget).parse(&objects).expect_err("too large");
+        assert!(why.contains("MiB as JSON"), "{why}");
+        let prose = format!("\"{}\"", "{\\\"a\\\": [0, 1]}, ".repeat(20_000));
+        assert!(Reader::new(&budget).parse(&prose).is_ok(), "what stands in a string is one value");
     }
 }

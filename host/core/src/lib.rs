@@ -3,12 +3,14 @@
 //! This crate knows no engine, no wire format, no sandbox and no clock. What it needs from outside
 //! stands in [`ports`] as traits; what may call a tool goes through [`pipeline`].
 
+pub mod budget;
 pub mod call;
 pub mod capability;
 pub mod catalog;
 pub mod checks;
 mod clean;
 pub mod effect;
+pub mod fair;
 pub mod http;
 pub mod json;
 pub mod log_limit;

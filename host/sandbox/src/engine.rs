@@ -12,6 +12,7 @@ use crate::{
     limits::{MAX_MEMORY, MAX_TABLE_ELEMENTS},
     state::State,
     ticker::Ticker,
+    wasi,
 };
 
 /// Instances that may serve a call at the same time, over all gates.
@@ -64,6 +65,7 @@ fn config() -> Config {
         .max_memories_per_component(MAX_MEMORIES)
         .max_tables_per_component(MAX_TABLES)
         .table_elements(MAX_TABLE_ELEMENTS)
+        // What the host keeps of an instance, its core instances included: the first is the sum of the second.
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
         // What stays mapped between calls; the kernel then tells which pages were touched, and only
@@ -86,8 +88,7 @@ fn config() -> Config {
 
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    wasi::add_to_linker(&mut linker)?;
     v0_1::Gate::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
     Ok(linker)
 }

@@ -10,10 +10,13 @@ use std::{
 use gatehouse_core::outcome::Fault;
 use serde::Serialize;
 
-use crate::limits::{Limits, shown_bytes};
+use crate::{
+    limits::{Limits, shown_bytes},
+    wasi::tree,
+};
 
 /// The most files and folders that private folders may hold; each call counts them.
-const MAX_ENTRIES: usize = 10_000;
+pub(crate) const MAX_ENTRIES: usize = 10_000;
 
 /// One folder that a gate sees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,20 +32,24 @@ pub struct Folder {
 /// Makes private folders that are not there yet, and checks that all can be used and that the private ones
 /// hold no more than they may. Blocking.
 pub(crate) fn prepare(gate: &str, folders: &[Folder], limits: &Limits) -> Result<(), Fault> {
-    let mut held = Held::default();
+    let (mut bytes, mut entries) = (0_u64, 0);
     for folder in folders {
         let ready = match folder.private {
-            true => make(&folder.host).and_then(|()| held.count(&folder.host)),
-            false => fs::read_dir(&folder.host).map(drop),
+            true => make(&folder.host).and_then(|()| tree::count(&folder.host, MAX_ENTRIES - entries)),
+            false => fs::read_dir(&folder.host).map(|_| tree::Tree::default()),
         };
-        ready.map_err(|error| missing(gate, folder, &error))?;
+        let tree = ready.map_err(|error| missing(gate, folder, &error))?;
+        (bytes, entries) = (bytes.saturating_add(tree.bytes), entries + tree.entries);
+        if entries > MAX_ENTRIES {
+            break;
+        }
     }
-    if held.bytes <= limits.folder && held.entries <= MAX_ENTRIES {
+    if bytes <= limits.folder && entries <= MAX_ENTRIES {
         return Ok(());
     }
-    let (kept, most) = match held.entries > MAX_ENTRIES {
+    let (kept, most) = match entries > MAX_ENTRIES {
         true => (format!("more than {MAX_ENTRIES} files"), format!("{MAX_ENTRIES} files")),
-        false => (shown_bytes(held.bytes), shown_bytes(limits.folder)),
+        false => (shown_bytes(bytes), shown_bytes(limits.folder)),
     };
     let place = folders.iter().find(|folder| folder.private).map(|folder| folder.host.display().to_string());
     Err(Fault::exhausted(format!("Gate '{gate}' keeps {kept} in its private folders; its quota is {most}."))
@@ -66,39 +73,6 @@ fn make(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
-}
-
-/// What private folders hold.
-#[derive(Default)]
-struct Held {
-    /// Of files, as they show it: a hole counts as if it were filled.
-    bytes: u64,
-    entries: usize,
-}
-
-impl Held {
-    /// Adds a folder with all below it, as far as it takes to know that there is too much. Links are not
-    /// followed.
-    fn count(&mut self, root: &Path) -> io::Result<()> {
-        let mut open = vec![root.to_path_buf()];
-        while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(folder)? {
-                let entry = entry?;
-                self.entries += 1;
-                if self.entries > MAX_ENTRIES {
-                    return Ok(());
-                }
-                // Another call may be removing it at this moment.
-                let Ok(meta) = entry.metadata() else { continue };
-                if meta.is_dir() {
-                    open.push(entry.path());
-                } else {
-                    self.bytes = self.bytes.saturating_add(meta.len());
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

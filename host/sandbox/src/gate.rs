@@ -23,15 +23,16 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use crate::{
-    abi::v0_1::{self, ToolCall},
+    abi::v0_1::ToolCall,
     capability::{CallFacts, Client},
     folders::{self, Folder},
     index::Stamp,
-    instance::{self, Ended, Ready, broken},
+    instance::{Ended, Ready, broken},
     limits::Limits,
     loader::{GateSettings, LoadError, Shared, pinned},
     version::Version,
     warm::Warm,
+    wasi::threads::FileThreads,
 };
 
 /// The longest a gate may take to describe itself.
@@ -77,6 +78,7 @@ pub struct Gate {
     /// turns that they hold themselves.
     turns: [Semaphore; MAX_DEPTH + 1],
     warm: Option<Warm>,
+    threads: Arc<FileThreads>,
 }
 
 impl Gate {
@@ -106,6 +108,7 @@ impl Gate {
         let name: Arc<str> = name.into();
         Ok(Self {
             id: SourceId::Gate(Arc::clone(&name)),
+            threads: shared.threads.of(&name),
             name,
             grants: Arc::new(info.grants.clone()),
             warm: reuse.then(|| Warm::new(Arc::clone(&shared.reserve), limits.concurrency)),
@@ -151,11 +154,10 @@ impl Gate {
     pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         let ready = self.ready().await?;
-        let _place = self.shared.place(0).await?;
+        let _place = self.shared.place(&self.name, 0).await;
         let facts = self.facts(Arc::clone(&params), None);
-        let manifest = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
-        let manifest = manifest.map_err(|ended| ended.fault)?;
-        v0_1::listing(manifest).map_err(|why| broken(&self.name, &why))
+        let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
+        listing.map_err(|ended| ended.fault)
     }
 
     pub(crate) fn facts(&self, params: Arc<str>, call: Option<Client>) -> CallFacts {
@@ -166,6 +168,7 @@ impl Gate {
             params,
             http: Arc::clone(&self.http),
             limits: self.limits.clone(),
+            threads: Arc::clone(&self.threads),
             call,
         }
     }
@@ -185,7 +188,7 @@ impl Gate {
         }
         let (gate, limits) = (Arc::clone(&self.name), self.limits.clone());
         let given = self.info.folders.clone();
-        let work = tokio::task::spawn_blocking(move || folders::prepare(&gate, &given, &limits));
+        let work = self.threads.run(move || Ok(folders::prepare(&gate, &given, &limits)));
         let failed =
             |_| Fault::internal(format!("Gate '{}': its folders could not be looked at.", self.name));
         work.await.map_err(failed)?
@@ -234,7 +237,7 @@ impl Source for Gate {
         let SourceCall { call, tool, params } = call;
         let _turn = self.turn(call.within.len()).await?;
         let ready = self.ready().await?;
-        let _place = self.shared.place(call.within.len()).await?;
+        let _place = self.shared.place(&self.name, call.within.len()).await;
         let facts = self.facts(params.into(), Some(Client::of(call, &self.id, tool, &self.grants)));
         let request = ToolCall {
             id: call.id.to_string(),
@@ -252,6 +255,6 @@ impl Source for Gate {
         let (folders, deadline) = (&self.info.folders, call.deadline.into_std());
         let reply = ready.call(facts, folders, deadline, &request, self.warm.as_ref()).await;
         self.version.traps.observe(matches!(reply, Err(Ended { trapped: true, .. })));
-        instance::reply(&self.name, reply.map_err(|ended| ended.fault)?)
+        reply.map_err(|ended| ended.fault)
     }
 }

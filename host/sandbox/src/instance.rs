@@ -6,21 +6,25 @@
 use std::{sync::Arc, time::Instant};
 
 use gatehouse_core::{
+    Reply,
+    budget::ByteBudget,
     names::quoted,
     outcome::{Fault, FaultKind},
+    source::Listing,
 };
 use wasmtime::{Store, Trap, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
 use crate::{
-    abi::v0_1::{self, GatePre, Manifest, Reply, ToolCall},
+    abi::v0_1::{self, GatePre, ToolCall},
     capability::CallFacts,
     engine::Runtime,
     folders::Folder,
     gate::DESCRIBE_TIME,
-    limits::shown_bytes,
+    limits::{HOST_MEMORY, shown_bytes},
     state::{MAX_HANDLES, State},
     warm::Warm,
+    wasi::Overdrawn,
 };
 
 /// A component, ready to be instantiated.
@@ -67,14 +71,16 @@ impl Ready {
         facts: CallFacts,
         deadline: Instant,
         params: &str,
-    ) -> Result<Manifest, Ended> {
+    ) -> Result<Listing, Ended> {
         let _running = self.runtime.ticker.running();
         let gate = Arc::clone(&facts.gate);
         let work = async {
             let mut instance = self.instance(facts, &[], deadline).await?;
             let Instance { store, exports, .. } = &mut instance;
             let answer = exports.gatehouse_gate_tools().call_describe(&mut *store, &params.to_owned()).await;
-            answer.map_err(|error| explain(store.data(), &error))?.map_err(Into::into)
+            let manifest = answer.map_err(|error| explain(store.data(), &error))??;
+            let listing = v0_1::listing(manifest, &store.data().budget);
+            listing.map_err(|why| broken(&gate, &why).into())
         };
         // A guest that sleeps looks at no clock of ours.
         tokio::time::timeout_at(deadline.into(), work)
@@ -92,6 +98,7 @@ impl Ready {
         warm: Option<&Warm>,
     ) -> Result<Reply, Ended> {
         let _running = self.runtime.ticker.running();
+        let gate = Arc::clone(&facts.gate);
         let back = warm.map(|warm| (warm, facts.without_call()));
         let mut instance = match warm.and_then(Warm::take) {
             Some(mut instance) => {
@@ -104,10 +111,11 @@ impl Ready {
         let Instance { store, exports, .. } = &mut instance;
         let answer = exports.gatehouse_gate_tools().call_call(&mut *store, call).await;
         let answer = answer.map_err(|error| explain(store.data(), &error))?;
+        let budget = store.data().budget.clone();
         if let Some((warm, facts)) = back {
             warm.give_back(instance, facts);
         }
-        answer.map_err(Into::into)
+        Ok(reply(&gate, answer?, &budget)?)
     }
 
     pub(crate) async fn instance(
@@ -174,6 +182,11 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> Ended {
             Some(_) => too_slow(gate, limits.time).hint(raise("time")),
             None => slow_to_describe(gate),
         }
+    } else if error.is::<Overdrawn>() {
+        let most = shown_bytes(HOST_MEMORY as u64);
+        Fault::exhausted(format!("Gate '{gate}' made the host hold more than {most} for it.")).hint(
+            "Send requests or drop them, drop answers, streams and folder listings, and do less at once.",
+        )
     } else if state.caps.memory_refused {
         let most = shown_bytes(limits.memory as u64);
         Fault::exhausted(format!("Gate '{gate}' ran out of memory: its limit is {most}.{said}"))
@@ -217,6 +230,6 @@ pub(crate) fn broken(gate: &str, why: &str) -> Fault {
 }
 
 /// A reply in core's types.
-pub(crate) fn reply(gate: &str, reply: Reply) -> Result<gatehouse_core::Reply, Fault> {
-    v0_1::reply(reply).map_err(|why| broken(gate, &why))
+pub(crate) fn reply(gate: &str, reply: v0_1::Reply, budget: &ByteBudget) -> Result<Reply, Fault> {
+    v0_1::reply(reply, budget).map_err(|why| broken(gate, &why))
 }

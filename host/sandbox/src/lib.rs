@@ -27,6 +27,7 @@ mod ticker;
 mod traps;
 mod version;
 mod warm;
+mod wasi;
 mod weigh;
 
 use std::sync::Arc;

@@ -16,6 +16,9 @@ pub(crate) const MAX_MEMORY: usize = 256 * MIB;
 /// The largest table the pool is laid out for.
 pub(crate) const MAX_TABLE_ELEMENTS: usize = 100_000;
 
+/// Bytes of its own memory that the host holds for one call, whatever for: as much as a gate has itself.
+pub(crate) const HOST_MEMORY: usize = 64 * MIB;
+
 /// The longest a call may be allowed to take.
 pub(crate) const MAX_TIME: Duration = Duration::from_secs(300);
 

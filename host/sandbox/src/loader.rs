@@ -12,13 +12,13 @@ use std::{
 
 use gatehouse_core::{
     capability::{Ask, Capability, Grants},
+    fair::{FairTurn, FairTurns},
     http::Rules,
     names::quoted,
     nesting::MAX_DEPTH,
-    outcome::Fault,
 };
 use sha2::{Digest, Sha256};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use wasmtime::{Engine, component::Component};
 
 use crate::{
@@ -34,7 +34,9 @@ use crate::{
     machine_code::MachineCode,
     traps::Counts,
     version::Version,
-    warm, weigh,
+    warm,
+    wasi::threads::AllThreads,
+    weigh::Weight,
 };
 
 /// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
@@ -84,10 +86,12 @@ pub(crate) struct Shared {
     runtime: OnceLock<Arc<Runtime>>,
     /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
     compiling: Mutex<()>,
-    /// By the depth of the call.
-    places: [Semaphore; MAX_DEPTH + 1],
+    /// Places in the pool, shared by gates; by the depth of the call.
+    places: [FairTurns; MAX_DEPTH + 1],
     /// Places of instances that wait for a call.
     pub(crate) reserve: Arc<Semaphore>,
+    /// For the files of each gate.
+    pub(crate) threads: AllThreads,
 }
 
 /// Loads gates and runs them.
@@ -110,8 +114,9 @@ impl Sandbox {
             compiling: Mutex::new(()),
             // Each instance holds one place, and the pool has room for all that it may be made of. Nested
             // calls have places of their own: those that wait for them hold on to theirs.
-            places: std::array::from_fn(|depth| Semaphore::new(PLACES[depth])),
+            places: std::array::from_fn(|depth| FairTurns::new(PLACES[depth])),
             reserve: warm::reserve(),
+            threads: AllThreads::default(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -182,9 +187,8 @@ impl Shared {
         let bad = |why: String| LoadError::new(file, why);
         let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
         check_header(&wasm).map_err(|why| bad(why.into()))?;
-        let functions = weigh::functions(&wasm);
-        if functions > weigh::MAX_FUNCTIONS {
-            return Err(bad(format!("has {functions} functions, the most is {}", weigh::MAX_FUNCTIONS)));
+        if let Some(why) = Weight::of(&wasm).too_heavy() {
+            return Err(bad(why));
         }
         let digest = hex(&Sha256::digest(&wasm));
         admit(&digest).map_err(bad)?;
@@ -217,12 +221,9 @@ impl Shared {
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
     }
 
-    /// A place in the pool for a call of this depth; waits when all are taken.
-    pub(crate) async fn place(&self, depth: usize) -> Result<SemaphorePermit<'_>, Fault> {
-        self.places[depth.min(MAX_DEPTH)]
-            .acquire()
-            .await
-            .map_err(|_| Fault::unavailable("The sandbox is closing."))
+    /// A place in the pool for a call of this gate at this depth; waits when its share is taken.
+    pub(crate) async fn place(&self, gate: &Arc<str>, depth: usize) -> FairTurn {
+        self.places[depth.min(MAX_DEPTH)].take(gate).await
     }
 }
 

@@ -64,7 +64,7 @@ impl Gate {
         let slow =
             || Fault::new(FaultKind::TimedOut, format!("'{tool}' took longer than {:?}.", limits.time));
         let end = match tokio::time::timeout_at(deadline.into(), call).await {
-            Ok(Ok(Ok(reply))) => match instance::reply(name, reply) {
+            Ok(Ok(Ok(reply))) => match instance::reply(name, reply, &store.data().budget) {
                 Ok(reply) => End::Replied(reply),
                 Err(fault) => End::Ended(fault),
             },

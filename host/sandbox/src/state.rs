@@ -1,18 +1,25 @@
 //! Everything one running gate can reach. Reading this struct is knowing the sandbox.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
-use gatehouse_core::outcome::Fault;
+use gatehouse_core::{budget::ByteBudget, outcome::Fault};
 use wasmtime::ResourceLimiter;
-use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
-use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+use wasmtime_wasi::{
+    FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, filesystem::WasiFilesystemCtxView,
+};
+use wasmtime_wasi_http::WasiHttpCtx;
 
 use crate::{
     capability::{CallFacts, Capabilities, http::Outgoing},
     capture::Capture,
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES},
     folders::{self, Folder},
-    limits::Limits,
+    limits::{HOST_MEMORY, Limits},
+    wasi::{
+        Ledger,
+        files::{FileGuard, Files},
+        http,
+    },
 };
 
 /// The most random bytes a guest may ask for at once.
@@ -27,6 +34,8 @@ pub(crate) struct State {
     pub(crate) capabilities: Capabilities,
     /// Memory and tables.
     pub(crate) caps: Caps,
+    /// What the host holds for the guest, of whatever kind.
+    pub(crate) budget: ByteBudget,
     /// When the call that runs has to be over.
     pub(crate) deadline: Instant,
     /// Clocks, randomness, captured output, and the folders that presets.toml shows to the gate; no other
@@ -36,6 +45,9 @@ pub(crate) struct State {
     /// Requests by `wasi:http`: through the capability `http`.
     outgoing: Outgoing,
     table: ResourceTable,
+    /// What the objects in the table take of the budget.
+    ledger: Ledger,
+    file_guard: FileGuard,
     /// What the guest wrote to standard error and output.
     output: Capture,
 }
@@ -57,7 +69,14 @@ impl State {
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
         let caps = Caps::new(&facts.limits);
-        let capabilities = Capabilities::new(facts);
+        let budget = ByteBudget::new(HOST_MEMORY);
+        let file_guard = FileGuard {
+            gate: Arc::clone(&facts.gate),
+            threads: Arc::clone(&facts.threads),
+            roots: folders.iter().filter(|folder| folder.private).map(|folder| folder.host.clone()).collect(),
+            told: false,
+        };
+        let capabilities = Capabilities::new(facts, &budget);
         Ok(Self {
             outgoing: capabilities.http.outgoing(),
             capabilities,
@@ -66,19 +85,34 @@ impl State {
             wasi: wasi.build(),
             wasi_http: WasiHttpCtx::new(),
             table,
+            ledger: Ledger::new(budget.clone()),
+            file_guard,
+            budget,
             output,
         })
     }
 
     /// Forgets the former call and takes up this one. What the guest has in its memory stays, and so do its
-    /// share of memory and the handles that it holds.
+    /// share of memory, the handles that it holds, and what they take of the budget.
     pub(crate) fn begin(&mut self, facts: CallFacts, deadline: Instant) {
-        self.capabilities = Capabilities::new(facts);
+        self.capabilities = Capabilities::new(facts, &self.budget);
         self.outgoing = self.capabilities.http.outgoing();
         self.caps.memory_refused = false;
         self.caps.elements_refused = false;
         self.deadline = deadline;
         self.output.clear();
+    }
+
+    /// `wasi:filesystem`, guarded.
+    pub(crate) fn files(&mut self) -> Files<'_> {
+        let inner = WasiFilesystemCtxView { ctx: self.wasi.filesystem(), table: &mut self.table };
+        Files { inner, guard: &mut self.file_guard, ledger: &mut self.ledger }
+    }
+
+    /// `wasi:http`, guarded.
+    pub(crate) fn guarded_http(&mut self) -> http::Http<'_> {
+        let (ctx, table) = (&mut self.wasi_http, &mut self.table);
+        http::Http { ctx, table, outgoing: &mut self.outgoing, ledger: &mut self.ledger }
     }
 
     /// The last lines the guest wrote, for the message of a trap.
@@ -95,12 +129,6 @@ impl State {
 impl WasiView for State {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
-    }
-}
-
-impl WasiHttpView for State {
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { hooks: &mut self.outgoing, table: &mut self.table, ctx: &mut self.wasi_http }
     }
 }
 

@@ -1,53 +1,172 @@
-//! How much work a component is for the compiler, read from its sections before it is compiled.
+//! How much work a component is for the compiler, read from its code before it is compiled.
 //!
-//! The compiler's time grows with the number of functions far more than with bytes: five megabytes hold
-//! seven hundred thousand small functions, and those take minutes.
+//! The compiler's time grows with the number of functions far more than with bytes: five megabytes hold seven
+//! hundred thousand small functions, and those take minutes. Within a function it grows with the variables that
+//! live across its branches: a quarter of a megabyte of small loops over a hundred variables takes as long.
+
+use wasmparser::{
+    BinaryReaderError, BlockType, CompositeInnerType, FunctionBody, Operator, Parser, Payload,
+    TypeSectionReader,
+};
 
 /// The most functions of a component, over all its modules. An interpreter has some ten thousand.
-pub(crate) const MAX_FUNCTIONS: u64 = 100_000;
+const MAX_FUNCTIONS: u64 = 100_000;
 
-/// Magic, version and layer.
-const HEADER: usize = 8;
+/// What a loop weighs: the compiler makes a place to stop at of each, where everything that lives is kept. Deep in
+/// others it weighs more: twice as much with [`DEEP`] around it, and so on.
+const LOOP: u64 = 1_000;
 
-/// Counts the functions of a component (Component Model binary format; section 3 of a core module begins
-/// with the number of its functions). What is malformed counts as far as it goes: the compiler refuses it.
-pub(crate) fn functions(component: &[u8]) -> u64 {
-    let mut count: u64 = 0;
-    // Each with whether it is a component, which may hold modules (section 1) and components (section 4).
-    let mut open = vec![(component, true)];
-    while let Some((bytes, composite)) = open.pop() {
-        let mut rest = bytes.get(HEADER..).unwrap_or_default();
-        while let Some((id, content, after)) = section(rest) {
-            match (composite, id) {
-                (true, 1) => open.push((content, false)),
-                (true, 4) => open.push((content, true)),
-                (false, 3) => count = count.saturating_add(number(content).map_or(0, |(n, _)| u64::from(n))),
+/// Loops in each other that make one weigh once more. Written code has hardly ten.
+const DEEP: u64 = 16;
+
+/// The most that one function may weigh: branches times variables, its loops, and its bytes. The heaviest of
+/// Python's interpreter and of a JavaScript one have a fifth of it.
+const MAX_FUNCTION: u64 = 2_000_000;
+
+/// The most that all functions may weigh together; Python's interpreter has some 22 million.
+const MAX_ALL: u64 = 100_000_000;
+
+/// What the compiler has to do.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weight {
+    /// Functions of all modules.
+    functions: u64,
+    /// Of the heaviest function.
+    heaviest: u64,
+    /// Of all functions together.
+    all: u64,
+}
+
+/// The code of a module, as far as it has been read.
+#[derive(Default)]
+struct Code {
+    /// Parameters and results of each of its types.
+    types: Vec<(u64, u64)>,
+    /// The type of each of its functions.
+    functions: Vec<u32>,
+    /// How many of them have been weighed.
+    weighed: usize,
+}
+
+impl Weight {
+    /// Reads a component. What is malformed counts as far as it goes: the compiler refuses it.
+    pub(crate) fn of(component: &[u8]) -> Self {
+        let mut weight = Self::default();
+        // What breaks off here does so there.
+        let _ = weight.read(component);
+        weight
+    }
+
+    fn read(&mut self, component: &[u8]) -> Result<(), BinaryReaderError> {
+        // Components nest, and modules lie in them.
+        let mut open = vec![Code::default()];
+        for payload in Parser::new(0).parse_all(component) {
+            let payload = payload?;
+            if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
+                open.push(Code::default());
+                continue;
+            }
+            let Some(module) = open.last_mut() else { return Ok(()) };
+            match payload {
+                Payload::End(_) => drop(open.pop()),
+                Payload::TypeSection(section) => module.types = types(section)?,
+                Payload::FunctionSection(section) => {
+                    self.functions = self.functions.saturating_add(section.count().into());
+                    if self.functions > MAX_FUNCTIONS {
+                        return Ok(());
+                    }
+                    module.functions = section.into_iter().collect::<Result<_, _>>()?;
+                }
+                Payload::CodeSectionEntry(body) => {
+                    let weight = module.weigh(&body)?;
+                    self.heaviest = self.heaviest.max(weight);
+                    self.all = self.all.saturating_add(weight);
+                }
                 _ => {}
             }
-            rest = after;
         }
+        Ok(())
     }
-    count
+
+    /// Why the compiler should not even begin, as the end of a sentence about the file.
+    pub(crate) fn too_heavy(&self) -> Option<String> {
+        let Self { functions, heaviest, all } = self;
+        if *functions > MAX_FUNCTIONS {
+            return Some(format!("has {functions} functions, the most is {MAX_FUNCTIONS}"));
+        }
+        let (what, weight, most) = match (*heaviest > MAX_FUNCTION, *all > MAX_ALL) {
+            (true, _) => ("a function that weighs", heaviest, MAX_FUNCTION),
+            (_, true) => ("functions that weigh", all, MAX_ALL),
+            _ => return None,
+        };
+        Some(format!(
+            "has {what} {weight} (branches times variables), the most is {most}: compiling takes \
+             minutes then; split large functions, or optimise for size"
+        ))
+    }
 }
 
-/// The first section: its id, its content, and what follows it.
-fn section(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (id, rest) = bytes.split_first()?;
-    let (size, rest) = number(rest)?;
-    let (content, after) = rest.split_at_checked(size as usize)?;
-    Some((*id, content, after))
+/// Parameters and results of each type of a module; of what is no function, none.
+fn types(section: TypeSectionReader<'_>) -> Result<Vec<(u64, u64)>, BinaryReaderError> {
+    let mut types = Vec::new();
+    for group in section {
+        types.extend(group?.into_types().map(|each| match each.composite_type.inner {
+            CompositeInnerType::Func(function) => {
+                (function.params().len() as u64, function.results().len() as u64)
+            }
+            _ => (0, 0),
+        }));
+    }
+    Ok(types)
 }
 
-/// An unsigned LEB128 number of at most 32 bits, and what follows it.
-fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
-    let mut number: u32 = 0;
-    for (at, byte) in bytes.iter().enumerate().take(5) {
-        number |= u32::from(byte & 0x7f).checked_shl(7 * at as u32)?;
-        if byte & 0x80 == 0 {
-            return Some((number, &bytes[at + 1..]));
-        }
+impl Code {
+    fn arity(&self, index: u32) -> (u64, u64) {
+        self.types.get(index as usize).copied().unwrap_or_default()
     }
-    None
+
+    /// The next function: its bytes, its loops, and the places where its control flow parts or meets, times what
+    /// has to be carried over them. The compiler makes that many values at worst.
+    fn weigh(&mut self, body: &FunctionBody<'_>) -> Result<u64, BinaryReaderError> {
+        let of_it = self.functions.get(self.weighed).map_or((0, 0), |index| self.arity(*index));
+        self.weighed += 1;
+        let mut variables = of_it.0;
+        for group in body.get_locals_reader()? {
+            variables = variables.saturating_add(group?.0.into());
+        }
+        let (mut branches, mut loops, mut widest) = (0_u64, 0_u64, of_it.1);
+        // Whether each construct that is open is a loop, and how many are.
+        let (mut open, mut around) = (Vec::new(), 0_u64);
+        let mut operators = body.get_operators_reader()?;
+        while !operators.eof() {
+            let operator = operators.read()?;
+            match operator {
+                Operator::Loop { .. } => {
+                    loops = loops.saturating_add(LOOP * (1 + around / DEEP));
+                    around += 1;
+                    open.push(true);
+                }
+                Operator::Block { .. } | Operator::If { .. } | Operator::TryTable { .. } => open.push(false),
+                Operator::End => around -= u64::from(open.pop().unwrap_or(false)),
+                _ => {}
+            }
+            match operator {
+                Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => {
+                    branches += 1;
+                    if let BlockType::FuncType(index) = blockty {
+                        let (parameters, results) = self.arity(index);
+                        widest = widest.max(parameters).max(results);
+                    }
+                }
+                Operator::BrTable { targets } => branches += 1 + u64::from(targets.len()),
+                Operator::Br { .. } | Operator::BrIf { .. } | Operator::Else => branches += 1,
+                _ => {}
+            }
+        }
+        let carried = branches.saturating_mul(variables.saturating_add(widest));
+        let bytes = body.range().len() as u64;
+        Ok(carried.saturating_add(loops).saturating_add(bytes))
+    }
 }
 
 #[cfg(test)]
@@ -63,14 +182,40 @@ mod tests {
         bytes
     }
 
+    const MODULE: [u8; 8] = *b"\0asm\x01\0\0\0";
+    const COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";
+
     #[test]
     fn functions_are_counted_wherever_they_are() {
-        let (module, component) = (*b"\0asm\x01\0\0\0", *b"\0asm\x0d\0\x01\0");
-        let two = with(module, &[(1, &[0]), (3, &[2, 0, 0])]);
-        let many = with(module, &[(3, &[0xe8, 0x07, 0])]);
-        let inner = with(component, &[(1, &two), (3, &[9])]);
-        let outer = with(component, &[(1, &many), (4, &inner), (1, &two)]);
-        assert_eq!(functions(&outer), 1_000 + 2 + 2);
+        let two = with(MODULE, &[(1, &[0]), (3, &[2, 0, 0]), (10, &[2, 2, 0, 0x0b, 2, 0, 0x0b])]);
+        let inner = with(COMPONENT, &[(1, &two)]);
+        let outer = with(COMPONENT, &[(1, &two), (4, &inner), (1, &two)]);
+        assert_eq!(Weight::of(&outer), Weight { functions: 6, heaviest: 2, all: 12 });
+    }
+
+    #[test]
+    fn a_function_weighs_its_branches_times_its_variables() {
+        // A type of two parameters and one result; a function of it with 300 variables, and in it
+        // `loop` `block` `br_table 0 0 0` `end` `end` `i32.const 0`.
+        let types = [1, 0x60, 2, 0x7f, 0x7f, 1, 0x7f];
+        let body = [
+            1, 0xac, 0x02, 0x7f, 0x03, 0x40, 0x02, 0x40, 0x41, 0, 0x0e, 2, 0, 0, 0, 0x0b, 0x0b, 0x41, 0, 0x0b,
+        ];
+        let code = [&[1, body.len() as u8][..], &body].concat();
+        let module = with(MODULE, &[(1, &types), (3, &[1, 0]), (10, &code)]);
+        let weight = Weight::of(&with(COMPONENT, &[(1, &module), (1, &module)]));
+        let one = (1 + 1 + 3) * (2 + 300 + 1) + LOOP + body.len() as u64;
+        assert_eq!(weight, Weight { functions: 2, heaviest: one, all: 2 * one });
+        assert_eq!(weight.too_heavy(), None);
+    }
+
+    #[test]
+    fn what_is_too_heavy_says_of_what() {
+        let told =
+            |functions, heaviest, all| Weight { functions, heaviest, all }.too_heavy().unwrap_or_default();
+        assert!(told(MAX_FUNCTIONS + 1, 0, 0).starts_with("has 100001 functions, the most is 100000"));
+        assert!(told(1, MAX_FUNCTION + 1, 0).starts_with("has a function that weighs 2000001 (branches"));
+        assert!(told(1, 1, MAX_ALL + 1).starts_with("has functions that weigh 100000001 (branches"));
     }
 
     #[test]
@@ -78,7 +223,7 @@ mod tests {
         for bad in
             [&b""[..], b"\0asm", b"\0asm\x0d\0\x01\0\x01", b"\0asm\x0d\0\x01\0\x01\xff\xff\xff\xff\xff\xff"]
         {
-            assert_eq!(functions(bad), 0);
+            assert_eq!(Weight::of(bad), Weight::default());
         }
     }
 }

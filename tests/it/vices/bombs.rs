@@ -151,6 +151,28 @@ fn more_functions_than_any_gate_has_are_refused_unread() {
 }
 
 #[test]
+fn a_function_that_takes_the_compiler_minutes_is_refused() {
+    // loop  local.get 0  local.get 1  i32.add  local.set 0  local.get 2  br_if 0  end
+    let one = [0x03, 0x40, 0x20, 0x00, 0x20, 0x01, 0x6a, 0x21, 0x00, 0x20, 0x02, 0x0d, 0x00, 0x0b];
+    let large = |loops: usize| {
+        // Ten variables.
+        let code = [&[1, 10, 0x7f][..], &one.repeat(loops), &[0x0b]].concat();
+        let bodies = [&[1][..], &leb(code.len()), &code].concat();
+        module(&[(1, TYPES.to_vec()), (3, vec![1, 0]), (10, bodies)])
+    };
+    let started = Instant::now();
+    let told = refusal(&large(20_000));
+    assert!(told.contains("has a function that weighs") && told.contains("the most is 2000000"), "{told}");
+    let mut client = Client::start(&place(&large(900), ""), "bad");
+    assert_eq!(client.text("echo", json!({"text": "hello"})), "hello");
+    // The figure is for the reader of the log.
+    eprintln!(
+        "one function was refused and another, just light enough, served after {:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
 fn many_functions_are_compiled_while_others_are_served() {
     let [declared, bodies] = functions(20_000, &[0x41, 0x00, 0x1a, 0x0b]);
     let bomb = module(&[(1, TYPES.to_vec()), declared, bodies]);

@@ -66,7 +66,7 @@ pub struct Permit<'a> {
     pub headers: Vec<(&'a str, &'a Secret)>,
     /// The host as presets.toml would name it, for messages.
     pub host: String,
-    gate: &'a str,
+    gate: &'a Arc<str>,
 }
 
 impl Rules {
@@ -156,13 +156,13 @@ impl Rules {
         url.set_fragment(None);
         let any = rule.private || rule.key.names_its_address();
         let reach = if any { Reach::Any } else { Reach::Public };
-        Ok(Permit { url, reach, headers, host, gate })
+        Ok(Permit { url, reach, headers, host, gate: &self.gate })
     }
 }
 
 impl Permit<'_> {
     /// Whose request it is.
-    pub fn gate(&self) -> &str {
+    pub fn gate(&self) -> &Arc<str> {
         self.gate
     }
 

@@ -1,18 +1,16 @@
 //! Sending a gate's requests to the network. The rules come along with every request; a client that
 //! implements [`Http`] has no others.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::fmt;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use crate::{http::Rules, outcome::Fault};
+use crate::{
+    budget::{ByteBudget, Held},
+    http::Rules,
+    outcome::Fault,
+};
 
 /// The most bytes of a request's body.
 pub const MAX_REQUEST_BODY: usize = 4 << 20;
@@ -50,8 +48,8 @@ pub struct HttpRequest {
     pub redirects: Redirects,
     /// When it has to be over.
     pub deadline: Instant,
-    /// Where the body of the answer is to fit in.
-    pub room: Room,
+    /// What the body of the answer is to fit in.
+    pub room: ByteBudget,
 }
 
 /// What came back, without the secrets of the rules.
@@ -64,7 +62,7 @@ pub struct HttpResponse {
     pub headers: Vec<(String, Vec<u8>)>,
     /// The body, whole.
     pub body: Vec<u8>,
-    /// The room that the body takes up, for as long as somebody keeps it.
+    /// What the body takes of the budget, for as long as somebody keeps it.
     pub held: Held,
 }
 
@@ -82,48 +80,6 @@ impl fmt::Debug for HttpResponse {
     }
 }
 
-/// Bytes that the answers of one call may take up at the same time.
-#[derive(Debug, Clone)]
-pub struct Room(Arc<AtomicUsize>);
-
-/// A part of the room, given back when it is dropped.
-#[derive(Debug)]
-pub struct Held {
-    room: Room,
-    bytes: usize,
-}
-
-impl Room {
-    /// Room for so many bytes.
-    pub fn new(bytes: usize) -> Self {
-        Self(Arc::new(AtomicUsize::new(bytes)))
-    }
-
-    /// Begins to take room, with nothing.
-    pub fn hold(&self) -> Held {
-        Held { room: self.clone(), bytes: 0 }
-    }
-}
-
-impl Held {
-    /// Takes so many bytes more, or none where there is too little room.
-    #[must_use]
-    pub fn take(&mut self, bytes: usize) -> bool {
-        let less = |left: usize| left.checked_sub(bytes);
-        let taken = self.room.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
-        if taken {
-            self.bytes += bytes;
-        }
-        taken
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.room.0.fetch_add(self.bytes, Ordering::Relaxed);
-    }
-}
-
 /// The way to the network.
 #[async_trait]
 pub trait Http: Send + Sync {
@@ -131,18 +87,4 @@ pub trait Http: Send + Sync {
     /// a rule forbids it, `unavailable` where the server cannot be reached, `timed-out` where it is too
     /// slow, `exhausted` where the answer is too large.
     async fn fetch(&self, rules: &Rules, request: HttpRequest) -> Result<HttpResponse, Fault>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn room_is_given_back_with_what_took_it() {
-        let room = Room::new(10);
-        let (mut one, mut other) = (room.hold(), room.hold());
-        assert!(one.take(6) && !other.take(6) && other.take(4));
-        drop(one);
-        assert!(other.take(6) && !other.take(1));
-    }
 }

@@ -8,7 +8,7 @@ mod models;
 
 use std::sync::Arc;
 
-use gatehouse_core::{effect, json, outcome, source::Listing, tool::ToolSpec};
+use gatehouse_core::{budget::ByteBudget, effect, json::Reader, outcome, source::Listing, tool::ToolSpec};
 use serde_json::{Map, Value};
 
 #[allow(missing_docs, reason = "generated; the prose stands in the WIT files")]
@@ -62,9 +62,10 @@ impl From<types::Fault> for outcome::Fault {
 }
 
 /// A manifest as core knows it. The error says which JSON text does not parse.
-pub(crate) fn listing(manifest: Manifest) -> Result<Listing, String> {
-    let params_schema = Arc::new(object(&manifest.params_schema, "params-schema")?);
-    let tools = manifest.tools.into_iter().map(tool).collect::<Result<_, _>>()?;
+pub(crate) fn listing(manifest: Manifest, budget: &ByteBudget) -> Result<Listing, String> {
+    let mut reader = Reader::new(budget);
+    let params_schema = Arc::new(object(&mut reader, &manifest.params_schema, "params-schema")?);
+    let tools = manifest.tools.into_iter().map(|each| tool(&mut reader, each)).collect::<Result<_, _>>()?;
     Ok(Listing {
         name: manifest.name,
         version: manifest.version,
@@ -75,13 +76,13 @@ pub(crate) fn listing(manifest: Manifest) -> Result<Listing, String> {
     })
 }
 
-fn tool(tool: types::Tool) -> Result<Arc<ToolSpec>, String> {
+fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String> {
     let named = |what: &str| format!("{what} of tool '{}'", gatehouse_core::names::quoted(&tool.name, 64));
-    let input_schema = Arc::new(object(&tool.input_schema, &named("input-schema"))?);
+    let input_schema = Arc::new(object(reader, &tool.input_schema, &named("input-schema"))?);
     let output_schema = tool
         .output_schema
         .as_ref()
-        .map(|text| object(text, &named("output-schema")).map(Arc::new))
+        .map(|text| object(reader, text, &named("output-schema")).map(Arc::new))
         .transpose()?;
     let intent = match tool.intent {
         types::Intent::Query => effect::Intent::Query,
@@ -110,15 +111,23 @@ fn tool(tool: types::Tool) -> Result<Arc<ToolSpec>, String> {
 }
 
 /// A reply as core knows it. The error says which JSON text does not parse.
-pub(crate) fn reply(reply: Reply) -> Result<outcome::Reply, String> {
+pub(crate) fn reply(reply: Reply, budget: &ByteBudget) -> Result<outcome::Reply, String> {
+    let mut reader = Reader::new(budget);
     Ok(outcome::Reply {
-        content: reply.content.into_iter().map(content).collect::<Result<_, _>>()?,
-        structured: reply.structured.map(|text| object(&text, "structured reply")).transpose()?,
+        content: reply
+            .content
+            .into_iter()
+            .map(|block| content(&mut reader, block))
+            .collect::<Result<_, _>>()?,
+        structured: reply
+            .structured
+            .map(|text| object(&mut reader, &text, "structured reply"))
+            .transpose()?,
         is_error: reply.is_error,
     })
 }
 
-fn content(content: types::Content) -> Result<outcome::Content, String> {
+fn content(reader: &mut Reader, content: types::Content) -> Result<outcome::Content, String> {
     let media = |media: types::Media| outcome::Media { data: media.data, mime_type: media.mime_type };
     Ok(match content {
         types::Content::Text(text) => outcome::Content::Text(text),
@@ -140,12 +149,12 @@ fn content(content: types::Content) -> Result<outcome::Content, String> {
                 types::ResourceBody::Blob(data) => outcome::ResourceBody::Blob(data),
             },
         }),
-        types::Content::Other(text) => outcome::Content::Other(object(&text, "content block")?),
+        types::Content::Other(text) => outcome::Content::Other(object(reader, &text, "content block")?),
     })
 }
 
-fn object(text: &str, what: &str) -> Result<Map<String, Value>, String> {
-    match json::parse(text) {
+fn object(reader: &mut Reader, text: &str, what: &str) -> Result<Map<String, Value>, String> {
+    match reader.parse(text) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err(format!("{what} is not a JSON object")),
         Err(why) => Err(format!("{what} {why}")),

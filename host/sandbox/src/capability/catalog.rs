@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use gatehouse_core::{
+    budget::ByteBudget,
     capability::{Access, Capability, Grants},
     json,
     nesting::Nesting,
@@ -25,15 +26,17 @@ pub(crate) struct Tools {
     grants: Arc<Grants>,
     /// None while a gate describes itself.
     nesting: Option<Nesting>,
+    budget: ByteBudget,
 }
 
 impl Tools {
     /// Takes what is meant for it out of the facts.
-    pub(super) fn new(facts: &mut CallFacts) -> Self {
+    pub(super) fn new(facts: &mut CallFacts, budget: &ByteBudget) -> Self {
         Self {
             gate: Arc::clone(&facts.gate),
             grants: Arc::clone(&facts.grants),
             nesting: facts.call.as_mut().and_then(|client| client.nesting.take()),
+            budget: budget.clone(),
         }
     }
 
@@ -56,8 +59,12 @@ impl Host for State {
     }
 
     async fn call(&mut self, tool: String, arguments: String) -> Result<Reply, Fault> {
-        let nesting = self.capabilities.catalog.granted()?;
-        let arguments = json::parse(&arguments)
+        let tools = &self.capabilities.catalog;
+        let nesting = tools.granted()?;
+        // They are held until the call is over.
+        let mut reader = json::Reader::new(&tools.budget);
+        let arguments = reader
+            .parse(&arguments)
             .map_err(|why| outcome::Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
         Ok(nesting.call(&tool, arguments).await?.into())
     }

@@ -13,11 +13,12 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
+    budget::ByteBudget,
     http::Rules,
     outcome,
     ports::{
         self,
-        http::{HttpRequest, HttpResponse, Redirects, Room},
+        http::{HttpRequest, HttpResponse, Redirects},
     },
 };
 use tokio::time::Instant;
@@ -31,7 +32,7 @@ use crate::{
     limits::MAX_TIME,
     state::State,
 };
-pub(crate) use wasi::Outgoing;
+pub(crate) use wasi::{CHUNK, Outgoing};
 
 /// How long one request may take where the gate does not say.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
@@ -42,7 +43,8 @@ const MAX_MANY: usize = 16;
 /// How many of them run at the same time.
 const AT_ONCE: usize = 8;
 
-/// Bytes of answers that one call may hold at the same time; as much as may be copied at once.
+/// Bytes of answers that one call may hold at the same time; as much as may be copied at once. They are a part
+/// of what the host holds for the call.
 const ROOM: usize = 16 << 20;
 
 /// The capability of one call.
@@ -57,7 +59,7 @@ pub(crate) struct Door {
     open: Option<Open>,
     limit: u32,
     left: AtomicU32,
-    room: Room,
+    room: ByteBudget,
 }
 
 struct Open {
@@ -78,14 +80,14 @@ struct Asked {
 }
 
 impl Http {
-    pub(super) fn new(facts: &CallFacts) -> Self {
+    pub(super) fn new(facts: &CallFacts, budget: &ByteBudget) -> Self {
         let open = facts
             .call
             .as_ref()
             .map(|client| Open { port: Arc::clone(&facts.ports.http), deadline: client.deadline });
         let limit = facts.limits.http_requests;
         let rules = Arc::clone(&facts.http);
-        let door = Door { rules, open, limit, left: AtomicU32::new(limit), room: Room::new(ROOM) };
+        let door = Door { rules, open, limit, left: AtomicU32::new(limit), room: budget.part(ROOM) };
         Self { door: Arc::new(door) }
     }
 
@@ -100,6 +102,14 @@ impl Door {
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
         let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
         self.open.as_ref().map_or(own, |open| own.min(open.deadline))
+    }
+
+    /// Faults where no request of this gate can be sent, so that nothing is collected for one that never is.
+    fn admit(&self, url: &str) -> Result<(), outcome::Fault> {
+        if self.open.is_none() {
+            return Err(outcome::Fault::denied("A gate that describes itself has no access to HTTP."));
+        }
+        self.rules.check(url).map(drop)
     }
 
     /// Counts a request against the call's budget, and sends it.
@@ -169,7 +179,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_gate_that_describes_itself_has_no_network() {
-        let (rules, room) = (Arc::new(Rules::none("weather")), Room::new(ROOM));
+        let (rules, room) = (Arc::new(Rules::none("weather")), ByteBudget::new(ROOM));
         let door = Door { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
         let url = "https://api.weather.gov/".to_owned();
         let request =

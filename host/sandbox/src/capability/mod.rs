@@ -12,6 +12,7 @@ mod text;
 use std::sync::Arc;
 
 use gatehouse_core::{
+    budget::ByteBudget,
     call::{Call, ProgressSink},
     capability::{Capability, Grants},
     catalog::Catalog,
@@ -22,7 +23,7 @@ use gatehouse_core::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Ports, limits::Limits};
+use crate::{Ports, limits::Limits, wasi::threads::FileThreads};
 
 /// What the host knows about the call an instance works for.
 pub(crate) struct CallFacts {
@@ -32,6 +33,8 @@ pub(crate) struct CallFacts {
     pub(crate) params: Arc<str>,
     pub(crate) http: Arc<Rules>,
     pub(crate) limits: Limits,
+    /// Where the blocking work of its files goes.
+    pub(crate) threads: Arc<FileThreads>,
     /// None while a gate describes itself: then it has neither client nor catalog nor engines.
     pub(crate) call: Option<Client>,
 }
@@ -46,6 +49,7 @@ impl CallFacts {
             params: "{}".into(),
             http: Arc::clone(&self.http),
             limits: self.limits.clone(),
+            threads: Arc::clone(&self.threads),
             call: None,
         }
     }
@@ -86,15 +90,16 @@ pub(crate) struct Capabilities {
 }
 
 impl Capabilities {
-    pub(crate) fn new(facts: CallFacts) -> Self {
+    /// What they have the host hold, they take from this budget.
+    pub(crate) fn new(facts: CallFacts, budget: &ByteBudget) -> Self {
         let mut facts = facts;
         Self {
-            catalog: catalog::Tools::new(&mut facts),
+            catalog: catalog::Tools::new(&mut facts, budget),
             knowledge: knowledge::Knowledge::new(&facts),
             kv: kv::Kv::new(&facts),
             models: models::Models::new(&facts),
             text: text::Text::new(&facts),
-            http: http::Http::new(&facts),
+            http: http::Http::new(&facts, budget),
             context: context::Context::new(facts),
         }
     }

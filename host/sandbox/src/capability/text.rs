@@ -1,10 +1,9 @@
 //! `text`: the compressors that work without a language model. Always granted; CPU-bound, so the work
 //! runs beside the runtime and not on it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use gatehouse_core::{outcome, ports};
-use tokio::sync::Semaphore;
+use gatehouse_core::{fair::FairTurns, outcome, ports};
 
 use super::CallFacts;
 use crate::{
@@ -18,16 +17,18 @@ use crate::{
 /// The most bytes of text that are worked on; more than any document a model is shown.
 const MAX_TEXT: usize = 4 << 20;
 
-/// Work that goes on at the same time, over all gates. What a call began ends after the call did.
-static TURNS: Semaphore = Semaphore::const_new(2);
+/// Work that goes on at the same time, over all gates: two texts of one gate, and the third of whoever comes
+/// then. What a call began ends after the call did.
+static TURNS: LazyLock<FairTurns> = LazyLock::new(|| FairTurns::new(3));
 
 pub(crate) struct Text {
+    gate: Arc<str>,
     port: Arc<dyn ports::Text>,
 }
 
 impl Text {
     pub(super) fn new(facts: &CallFacts) -> Self {
-        Self { port: Arc::clone(&facts.ports.text) }
+        Self { gate: Arc::clone(&facts.gate), port: Arc::clone(&facts.ports.text) }
     }
 
     /// Runs `work` when it is its turn; `who` is named in faults, `bytes` is the longest text it is given.
@@ -41,8 +42,7 @@ impl Text {
             return Err(outcome::Fault::exhausted(format!("The text {who} takes at most {MAX_TEXT} bytes.")));
         }
         let port = Arc::clone(&self.port);
-        let closed = |_| outcome::Fault::unavailable(format!("The text {who} is closing."));
-        let turn = TURNS.acquire().await.map_err(closed)?;
+        let turn = TURNS.take(&self.gate).await;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             work(&*port)

@@ -119,8 +119,9 @@ fn method(text: &str) -> Result<Method, Fault> {
 #[cfg(test)]
 mod tests {
     use gatehouse_core::{
+        budget::ByteBudget,
         http::{Key, Rule, Rules, Secret, rules::Header},
-        ports::http::{Redirects, Room},
+        ports::http::Redirects,
     };
 
     use super::*;
@@ -133,7 +134,7 @@ mod tests {
             body: Some(b"body".to_vec()),
             redirects: Redirects::Follow,
             deadline: tokio::time::Instant::now(),
-            room: Room::new(0),
+            room: ByteBudget::new(0),
         })
     }
 

@@ -4,9 +4,10 @@ use std::error::Error;
 
 use gatehouse_core::{
     Fault,
+    budget::Held,
     http::{Permit, Rules, header},
     names::quoted,
-    ports::http::{Held, HttpResponse, MAX_RESPONSE_BODY, MAX_RESPONSE_HEADERS},
+    ports::http::{HttpResponse, MAX_RESPONSE_BODY, MAX_RESPONSE_HEADERS},
 };
 use reqwest::Response;
 

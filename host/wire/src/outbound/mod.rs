@@ -81,11 +81,11 @@ impl Outbound {
 
     /// Sends one hop, and gives what came back with the turn that its body needs.
     async fn send(&self, permit: &Permit<'_>, hop: &Hop) -> Result<(reqwest::Response, Turn), Fault> {
-        let turn = self.turns.take(permit.gate(), &permit.url).await?;
+        let turn = self.turns.take(permit.gate(), &permit.url).await;
         let request = hop.request(permit)?;
         let client = self.clients.of(permit)?;
         let sent = Instant::now();
-        let answered = client.execute(request).await;
+        let answered = resolver::in_the_name_of(permit.gate(), client.execute(request)).await;
         let ms = sent.elapsed().as_millis() as u64;
         let (method, host) = (hop.method(), permit.host.as_str());
         match answered {

@@ -6,12 +6,14 @@ use std::{
     io,
     net::{SocketAddr, ToSocketAddrs},
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
-use gatehouse_core::http::{Reach, address::is_public};
+use gatehouse_core::{
+    fair::FairTurns,
+    http::{Reach, address::is_public},
+};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use tokio::sync::Semaphore;
 
 /// What a lookup comes to.
 pub(super) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
@@ -19,15 +21,28 @@ pub(super) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>>
 /// Asks for the addresses of a name.
 pub(super) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
 
-/// Lookups at the same time. One that nobody waits for any more still holds its thread until the system's
-/// own time is up, and threads are for others too.
-static LOOKUPS: Semaphore = Semaphore::const_new(32);
+/// Lookups at the same time, shared by gates. One that nobody waits for any more still holds its thread until
+/// the system's own time is up, and threads are for others too.
+const LOOKUPS: usize = 32;
+
+tokio::task_local! {
+    /// The gate whose request is sent: the client's interface to a resolver tells it nothing but the name.
+    static GATE: Arc<str>;
+}
+
+/// Sends a request in a gate's name.
+pub(super) async fn in_the_name_of<F: Future>(gate: &Arc<str>, request: F) -> F::Output {
+    GATE.scope(Arc::clone(gate), request).await
+}
 
 /// The lookup of the system: its hosts file and its name servers.
 pub(super) fn system() -> Lookup {
+    static TURNS: LazyLock<FairTurns> = LazyLock::new(|| FairTurns::new(LOOKUPS));
     Arc::new(|name| {
+        // Where the client goes on with a connection on its own, nobody waits for it; they share one share.
+        let gate = GATE.try_with(Arc::clone).unwrap_or_default();
         Box::pin(async move {
-            let turn = LOOKUPS.acquire().await.map_err(io::Error::other)?;
+            let turn = TURNS.take(&gate).await;
             let lookup = move || {
                 let _turn = turn;
                 (name.as_str(), 0).to_socket_addrs().map(Iterator::collect)

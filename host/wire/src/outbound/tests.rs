@@ -12,8 +12,9 @@ use std::{
 
 use gatehouse_core::{
     FaultKind,
+    budget::ByteBudget,
     http::{Key, Reach, Rule, Rules},
-    ports::http::{Http, HttpRequest, HttpResponse, Redirects, Room},
+    ports::http::{Http, HttpRequest, HttpResponse, Redirects},
 };
 use reqwest::dns::Resolve;
 use tokio::{
@@ -69,7 +70,7 @@ async fn fetch(outbound: &Outbound, port: u16, private: bool) -> Result<HttpResp
         body: None,
         redirects: Redirects::Follow,
         deadline: Instant::now() + Duration::from_secs(30),
-        room: Room::new(1 << 20),
+        room: ByteBudget::new(1 << 20),
     };
     outbound.fetch(&rules(port, private), request).await.map_err(|fault| fault.kind)
 }

@@ -1,18 +1,16 @@
-//! How many requests run at the same time: of one gate, so that it leaves room for the others; to one host, so
-//! that gates do not storm it; and in all, so that answers on their way do not fill the memory. Further ones
-//! wait until their time is up.
+//! How many requests run at the same time: to one host, so that gates do not storm it, and in all, so that
+//! answers on their way do not fill the memory. Gates share both fairly; further requests wait until their
+//! time is up.
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use gatehouse_core::Fault;
+use gatehouse_core::fair::{FairTurn, FairTurns};
 use reqwest::Url;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Requests of one gate at the same time. Fewer than there are lookups of names, and a fraction of all, so
-/// that one gate with slow hosts stands in nobody's way.
+/// Requests of one gate at the same time.
 const PER_GATE: usize = 24;
 
 /// Requests to one host at the same time, over all gates; as many connections.
@@ -21,52 +19,40 @@ const PER_HOST: usize = 16;
 /// Requests at the same time.
 const IN_ALL: usize = 128;
 
-/// Names that are remembered before those that nobody waits for are forgotten.
+/// Hosts that are remembered before those that nobody waits for are forgotten.
 const REMEMBERED: usize = 256;
 
 pub(super) struct Turns {
-    all: Arc<Semaphore>,
-    gates: Shares,
-    hosts: Shares,
+    all: FairTurns,
+    /// By origin.
+    hosts: Mutex<HashMap<String, FairTurns>>,
 }
 
 /// A turn, over when it is dropped.
 pub(super) struct Turn {
-    _gate: OwnedSemaphorePermit,
-    _host: OwnedSemaphorePermit,
-    _all: OwnedSemaphorePermit,
-}
-
-/// As many turns for each name.
-struct Shares {
-    each: usize,
-    names: Mutex<HashMap<String, Arc<Semaphore>>>,
+    _host: FairTurn,
+    _all: FairTurn,
 }
 
 impl Turns {
     pub(super) fn new() -> Self {
-        let shares = |each| Shares { each, names: Mutex::default() };
-        Self { all: Arc::new(Semaphore::new(IN_ALL)), gates: shares(PER_GATE), hosts: shares(PER_HOST) }
+        Self { all: FairTurns::with_most(IN_ALL, PER_GATE), hosts: Mutex::default() }
     }
 
     /// Waits for a turn of this gate with the host of this URL.
-    pub(super) async fn take(&self, gate: &str, url: &Url) -> Result<Turn, Fault> {
-        let closed = |_| Fault::unavailable("The HTTP client is closing.");
+    pub(super) async fn take(&self, gate: &Arc<str>, url: &Url) -> Turn {
         // From the narrowest to the widest: who waits must not keep others from what they need.
-        let gate = self.gates.of(gate.to_owned()).acquire_owned().await.map_err(closed)?;
-        let host = self.hosts.of(url.origin().ascii_serialization()).acquire_owned().await.map_err(closed)?;
-        let all = Arc::clone(&self.all).acquire_owned().await.map_err(closed)?;
-        Ok(Turn { _gate: gate, _host: host, _all: all })
+        let host = self.host(url.origin().ascii_serialization()).take(gate).await;
+        let all = self.all.take(gate).await;
+        Turn { _host: host, _all: all }
     }
-}
 
-impl Shares {
-    fn of(&self, name: String) -> Arc<Semaphore> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        if names.len() >= REMEMBERED {
-            names.retain(|_, turns| Arc::strong_count(turns) > 1 || turns.available_permits() < self.each);
+    fn host(&self, origin: String) -> FairTurns {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if hosts.len() >= REMEMBERED {
+            hosts.retain(|_, turns| !turns.idle());
         }
-        Arc::clone(names.entry(name).or_insert_with(|| Arc::new(Semaphore::new(self.each))))
+        hosts.entry(origin).or_insert_with(|| FairTurns::new(PER_HOST)).clone()
     }
 }
 
@@ -78,19 +64,35 @@ mod tests {
 
     use super::*;
 
+    fn url(n: usize) -> Url {
+        Url::parse(&format!("https://host-{n}.example/")).expect("a URL")
+    }
+
     #[tokio::test]
     async fn a_gate_that_waits_for_slow_hosts_stands_in_nobodys_way() {
         let turns = Turns::new();
-        let url = |n: usize| Url::parse(&format!("https://host-{n}.example/")).expect("a URL");
+        let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
         let mut held = Vec::new();
         for n in 0..PER_GATE {
-            held.push(turns.take("greedy", &url(n)).await.expect("a turn"));
+            held.push(turns.take(&greedy, &url(n)).await);
         }
         let one = url(1_000);
-        let mut more = Box::pin(turns.take("greedy", &one));
+        let mut more = Box::pin(turns.take(&greedy, &one));
         assert!(poll!(&mut more).is_pending(), "its share is taken");
-        assert!(matches!(poll!(Box::pin(turns.take("other", &one))), Poll::Ready(Ok(_))));
+        assert!(matches!(poll!(Box::pin(turns.take(&other, &one))), Poll::Ready(_)));
         held.pop();
-        assert!(matches!(poll!(&mut more), Poll::Ready(Ok(_))), "a turn that is over is free");
+        assert!(matches!(poll!(&mut more), Poll::Ready(_)), "a turn that is over is free");
+    }
+
+    #[tokio::test]
+    async fn a_host_that_one_gate_storms_answers_another() {
+        let turns = Turns::new();
+        let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
+        let mut held = Vec::new();
+        while let Poll::Ready(turn) = poll!(Box::pin(turns.take(&greedy, &url(0)))) {
+            held.push(turn);
+        }
+        assert_eq!(held.len(), PER_HOST / 2);
+        assert!(matches!(poll!(Box::pin(turns.take(&other, &url(0)))), Poll::Ready(_)));
     }
 }

@@ -5,8 +5,10 @@ use std::{future::Future, sync::Arc};
 
 use bytes::Bytes;
 use gatehouse_core::{
-    FaultKind, outcome,
-    ports::http::{Held, HttpResponse, MAX_REQUEST_BODY, Redirects},
+    FaultKind,
+    budget::Held,
+    outcome,
+    ports::http::{HttpResponse, MAX_REQUEST_BODY, Redirects},
 };
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Instant, timeout_at};
@@ -17,14 +19,24 @@ use super::{Asked, Door};
 /// What becomes of the connection afterwards; here nothing does.
 type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
 
+/// The most bytes that a body takes at once. It keeps as much for the guest until the request is sent.
+pub(crate) const CHUNK: usize = 16 << 10;
+
 /// The door as `wasi:http` sees it.
 pub(crate) struct Outgoing {
     door: Arc<Door>,
+    /// What the request that is sent next takes of the budget.
+    carried: Option<Held>,
 }
 
 impl Outgoing {
     pub(super) fn new(door: Arc<Door>) -> Self {
-        Self { door }
+        Self { door, carried: None }
+    }
+
+    /// The next request takes so much of the budget until it is over.
+    pub(crate) fn carry(&mut self, held: Option<Held>) {
+        self.carried = held;
     }
 }
 
@@ -35,12 +47,17 @@ impl WasiHttpHooks for Outgoing {
         options: Option<RequestOptions>,
         _: Rest,
     ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, Rest), Error>> + Send> {
-        let door = Arc::clone(&self.door);
+        let (door, carried) = (Arc::clone(&self.door), self.carried.take());
         Box::new(async move {
+            let _carried = carried;
             let sent = send(&door, request, options).await;
             let response = sent.and_then(answer).map_err(|fault| error(&door, fault))?;
             Ok((response, Box::new(async { Ok(()) }) as Rest))
         })
+    }
+
+    fn p2_outgoing_body_chunk_size(&mut self) -> usize {
+        CHUNK
     }
 }
 
@@ -53,6 +70,7 @@ async fn send(
     // The answer comes all at once, so its first byte is there when the last one is.
     let time = options.and_then(|options| options.first_byte_timeout);
     let (parts, body) = request.into_parts();
+    door.admit(&parts.uri.to_string())?;
     let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
     let headers = headers.collect();
     let mut held = door.room.hold();

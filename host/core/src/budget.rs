@@ -1,0 +1,121 @@
+//! Bytes of the host's memory that a guest may make the host hold. One budget counts every kind of it, because
+//! a guest that is stopped at one kind takes the next.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// Bytes that may be held at the same time, shared by all clones.
+#[derive(Debug, Clone)]
+pub struct ByteBudget(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    left: AtomicUsize,
+    /// The budget that this one is a part of.
+    whole: Option<ByteBudget>,
+}
+
+/// A share of a budget, given back when it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    budget: ByteBudget,
+    bytes: usize,
+}
+
+impl ByteBudget {
+    /// A budget of so many bytes.
+    pub fn new(bytes: usize) -> Self {
+        Self(Arc::new(Inner { left: AtomicUsize::new(bytes), whole: None }))
+    }
+
+    /// A part of this budget that has a cap of its own: what it takes, both take.
+    pub fn part(&self, bytes: usize) -> Self {
+        Self(Arc::new(Inner { left: AtomicUsize::new(bytes), whole: Some(self.clone()) }))
+    }
+
+    /// Begins to hold, with nothing.
+    pub fn hold(&self) -> Held {
+        Held { budget: self.clone(), bytes: 0 }
+    }
+
+    fn take(&self, bytes: usize) -> bool {
+        let less = |left: usize| left.checked_sub(bytes);
+        if self.0.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
+            return false;
+        }
+        let taken = self.0.whole.as_ref().is_none_or(|whole| whole.take(bytes));
+        if !taken {
+            self.0.left.fetch_add(bytes, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.0.left.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(whole) = &self.0.whole {
+            whole.give_back(bytes);
+        }
+    }
+}
+
+impl Held {
+    /// Takes so many bytes more, or none where too few are left.
+    #[must_use]
+    pub fn take(&mut self, bytes: usize) -> bool {
+        let taken = self.budget.take(bytes);
+        if taken {
+            self.bytes += bytes;
+        }
+        taken
+    }
+
+    /// Holds so many bytes from now on, or as many as before where too few are left.
+    #[must_use]
+    pub fn resize(&mut self, bytes: usize) -> bool {
+        if bytes > self.bytes {
+            return self.take(bytes - self.bytes);
+        }
+        self.budget.give_back(self.bytes - bytes);
+        self.bytes = bytes;
+        true
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_given_back_with_what_took_them() {
+        let budget = ByteBudget::new(10);
+        let (mut one, mut other) = (budget.hold(), budget.hold());
+        assert!(one.take(6) && !other.take(6) && other.take(4));
+        drop(one);
+        assert!(other.take(6) && !other.take(1));
+        assert!(other.resize(3) && !other.resize(11) && other.bytes() == 3);
+    }
+
+    #[test]
+    fn a_part_takes_from_the_whole() {
+        let whole = ByteBudget::new(10);
+        let part = whole.part(6);
+        let (mut of_part, mut of_whole) = (part.hold(), whole.hold());
+        assert!(!of_part.take(7) && of_part.take(5) && of_whole.take(4));
+        assert!(!of_part.take(1) || !of_part.take(1), "the whole has one left, the part too");
+        drop((of_part, of_whole));
+        assert!(part.hold().take(6) && whole.hold().take(10));
+    }
+}

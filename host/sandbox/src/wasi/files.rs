@@ -1,0 +1,298 @@
+//! `wasi:filesystem`, with a guard for what folders may hold and what a guest may make of them: nothing is opened
+//! but files and folders, folders do not lie in each other without end, what the host keeps is on the budget,
+//! and whatever blocks does so on the gate's own threads.
+
+use std::{path::PathBuf, sync::Arc};
+
+use wasmtime::component::{HasData, Resource};
+use wasmtime_wasi::{
+    filesystem::{Descriptor, WasiFilesystemCtxView},
+    p2::{
+        DynInputStream, DynOutputStream, FsError, FsResult,
+        bindings::filesystem::types::{self, DescriptorType, ErrorCode},
+    },
+};
+
+use super::{
+    Ledger, Overdrawn,
+    stream::OnThreads,
+    threads::{FileThreads, within},
+    tree,
+};
+
+/// `wasi:filesystem` with its guard.
+pub(crate) struct Files<'a> {
+    pub(crate) inner: WasiFilesystemCtxView<'a>,
+    pub(crate) guard: &'a mut FileGuard,
+    pub(crate) ledger: &'a mut Ledger,
+}
+
+/// Marks [`Files`] for the linker.
+pub(crate) struct HasFiles;
+
+impl HasData for HasFiles {
+    type Data<'a> = Files<'a>;
+}
+
+/// What the guard knows about the gate.
+pub(crate) struct FileGuard {
+    pub(crate) gate: Arc<str>,
+    pub(crate) threads: Arc<FileThreads>,
+    /// Where its private folders are.
+    pub(crate) roots: Vec<PathBuf>,
+    /// Whether the operator has been told of a refusal; once is enough.
+    pub(crate) told: bool,
+}
+
+impl FileGuard {
+    fn refuse(&mut self, path: &str, why: &str) {
+        if !self.told {
+            self.told = true;
+            let path = gatehouse_core::names::quoted(path, 200);
+            tracing::warn!(target: "gate", gate = &*self.gate, path, "refused in a folder of the gate: {why}");
+        }
+    }
+
+    /// Runs blocking work on the gate's threads.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+    ) -> FsResult<T> {
+        self.threads.run(work).await.map_err(FsError::from)
+    }
+}
+
+type Fd = Resource<Descriptor>;
+type Listing = Resource<types::DirectoryEntryStream>;
+type Result<T> = wasmtime::Result<T>;
+
+fn overdrawn(error: Overdrawn) -> FsError {
+    FsError::trap(wasmtime::Error::new(error))
+}
+
+fn again<T: 'static>(resource: &Resource<T>) -> Resource<T> {
+    Resource::new_borrow(resource.rep())
+}
+
+/// Functions that are handed on as they are, on the gate's threads.
+macro_rules! on_threads {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
+        $(async fn $name(&mut self, $($argument: $type),*) -> $out {
+            let threads = self.guard.threads.handle()?.clone();
+            within(&threads, types::HostDescriptor::$name(&mut self.inner, $($argument),*)).await
+        })*
+    };
+}
+
+impl Files<'_> {
+    /// An open folder's handle, for work of our own.
+    fn folder(&self, fd: &Fd) -> FsResult<Arc<std::fs::File>> {
+        match self.inner.table.get(fd)? {
+            Descriptor::Dir(dir) => Ok(Arc::clone(&dir.dir)),
+            Descriptor::File(_) => Err(ErrorCode::NotDirectory.into()),
+        }
+    }
+
+    /// Opens the folder that the last part of a path stands in, with that part.
+    async fn parent(&mut self, fd: &Fd, path: &str) -> FsResult<(Option<Fd>, String)> {
+        let path = path.trim_end_matches('/');
+        let Some((parent, name)) = path.rsplit_once('/') else { return Ok((None, path.to_owned())) };
+        let (follow, folder) = (types::PathFlags::SYMLINK_FOLLOW, types::OpenFlags::DIRECTORY);
+        let read = types::DescriptorFlags::READ;
+        // An absolute path is refused as it was, by what opens it.
+        let parent = if parent.is_empty() { "/" } else { parent };
+        let opened =
+            types::HostDescriptor::open_at(self, again(fd), follow, parent.to_owned(), folder, read).await?;
+        Ok((Some(opened), name.to_owned()))
+    }
+
+    /// Refuses what would lie too deep: `below` levels of folders in a folder of this one.
+    async fn shallow(&mut self, fd: &Fd, below: usize, path: &str) -> FsResult<()> {
+        let (folder, roots) = (self.folder(fd)?, self.guard.roots.clone());
+        let depth = self.guard.run(move || tree::depth(&folder, &roots)).await?;
+        if depth + 1 + below > tree::MAX_DEPTH {
+            let most = tree::MAX_DEPTH;
+            self.guard.refuse(path, &format!("folders lie at most {most} deep in each other"));
+            return Err(ErrorCode::NameTooLong.into());
+        }
+        Ok(())
+    }
+
+    /// Levels of folders in what a path names, itself included; 0 where it is no folder.
+    async fn height(&mut self, fd: &Fd, path: &str) -> FsResult<usize> {
+        let as_it_is = types::PathFlags::empty();
+        let stat = self.stat_at(again(fd), as_it_is, path.to_owned()).await?;
+        if stat.type_ != DescriptorType::Directory {
+            return Ok(0);
+        }
+        let (open, read) = (types::OpenFlags::DIRECTORY, types::DescriptorFlags::READ);
+        let opened = self.open_at(again(fd), as_it_is, path.to_owned(), open, read).await?;
+        let folder = self.folder(&opened)?;
+        self.close(Some(opened))?;
+        let tree = self.guard.run(move || tree::count_in(&folder, crate::folders::MAX_ENTRIES)).await?;
+        Ok(1 + tree.depth)
+    }
+
+    fn close(&mut self, fd: Option<Fd>) -> FsResult<()> {
+        if let Some(fd) = fd {
+            self.inner.table.delete(fd)?;
+        }
+        Ok(())
+    }
+
+    /// A stream for writing, on the gate's threads.
+    fn writer(&mut self, stream: Resource<DynOutputStream>) -> FsResult<Resource<DynOutputStream>> {
+        let (stream, threads) = (self.inner.table.delete(stream)?, self.guard.threads.handle()?);
+        let stream: DynOutputStream =
+            Box::new(OnThreads::new(stream, threads, self.ledger.hold()).map_err(overdrawn)?);
+        Ok(self.inner.table.push(stream)?)
+    }
+}
+
+use types::HostDescriptor as _;
+
+impl types::Host for Files<'_> {
+    fn convert_error_code(&mut self, error: FsError) -> Result<ErrorCode> {
+        types::Host::convert_error_code(&mut self.inner, error)
+    }
+
+    fn filesystem_error_code(&mut self, error: Resource<wasmtime::Error>) -> Result<Option<ErrorCode>> {
+        types::Host::filesystem_error_code(&mut self.inner, error)
+    }
+}
+
+impl types::HostDescriptor for Files<'_> {
+    on_threads! {
+        advise(fd: Fd, offset: u64, length: u64, advice: types::Advice) -> FsResult<()>;
+        sync_data(fd: Fd) -> FsResult<()>;
+        get_flags(fd: Fd) -> FsResult<types::DescriptorFlags>;
+        get_type(fd: Fd) -> FsResult<DescriptorType>;
+        set_size(fd: Fd, size: u64) -> FsResult<()>;
+        set_times(fd: Fd, read: types::NewTimestamp, written: types::NewTimestamp) -> FsResult<()>;
+        read(fd: Fd, length: u64, offset: u64) -> FsResult<(Vec<u8>, bool)>;
+        write(fd: Fd, bytes: Vec<u8>, offset: u64) -> FsResult<u64>;
+        sync(fd: Fd) -> FsResult<()>;
+        stat(fd: Fd) -> FsResult<types::DescriptorStat>;
+        stat_at(fd: Fd, flags: types::PathFlags, path: String) -> FsResult<types::DescriptorStat>;
+        set_times_at(fd: Fd, flags: types::PathFlags, path: String, read: types::NewTimestamp, written: types::NewTimestamp) -> FsResult<()>;
+        link_at(fd: Fd, flags: types::PathFlags, path: String, to: Fd, to_path: String) -> FsResult<()>;
+        readlink_at(fd: Fd, path: String) -> FsResult<String>;
+        remove_directory_at(fd: Fd, path: String) -> FsResult<()>;
+        symlink_at(fd: Fd, target: String, path: String) -> FsResult<()>;
+        unlink_file_at(fd: Fd, path: String) -> FsResult<()>;
+        is_same_object(one: Fd, other: Fd) -> Result<bool>;
+        metadata_hash(fd: Fd) -> FsResult<types::MetadataHashValue>;
+        metadata_hash_at(fd: Fd, flags: types::PathFlags, path: String) -> FsResult<types::MetadataHashValue>;
+    }
+
+    async fn open_at(
+        &mut self,
+        fd: Fd,
+        path_flags: types::PathFlags,
+        path: String,
+        how: types::OpenFlags,
+        flags: types::DescriptorFlags,
+    ) -> FsResult<Fd> {
+        // To open a pipe waits for somebody at its other end, and to open a device does whatever the device
+        // does. Looked at first, because afterwards is too late; the gate itself can make neither.
+        let stat = self.stat_at(again(&fd), path_flags, path.clone()).await;
+        let kind = stat.map_or(DescriptorType::RegularFile, |stat| stat.type_);
+        if !matches!(
+            kind,
+            DescriptorType::RegularFile | DescriptorType::Directory | DescriptorType::SymbolicLink
+        ) {
+            self.guard.refuse(&path, "it is neither a file nor a folder");
+            return Err(ErrorCode::NotPermitted.into());
+        }
+        let threads = self.guard.threads.handle()?.clone();
+        within(&threads, types::HostDescriptor::open_at(&mut self.inner, fd, path_flags, path, how, flags))
+            .await
+    }
+
+    async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
+        let (parent, name) = self.parent(&fd, &path).await?;
+        let within_it = again(parent.as_ref().unwrap_or(&fd));
+        let allowed = self.shallow(&within_it, 0, &path).await;
+        let threads = self.guard.threads.handle()?.clone();
+        let made = match allowed {
+            Ok(()) => {
+                let make = types::HostDescriptor::create_directory_at(&mut self.inner, within_it, name);
+                within(&threads, make).await
+            }
+            Err(refused) => Err(refused),
+        };
+        self.close(parent)?;
+        made
+    }
+
+    async fn rename_at(&mut self, fd: Fd, path: String, to: Fd, to_path: String) -> FsResult<()> {
+        let height = self.height(&fd, &path).await?;
+        let mut target = (None, to_path.clone());
+        if height > 0 {
+            target = self.parent(&to, &to_path).await?;
+        }
+        let (parent, name) = target;
+        let within_it = again(parent.as_ref().unwrap_or(&to));
+        let allowed = match height {
+            0 => Ok(()),
+            folders => self.shallow(&within_it, folders - 1, &to_path).await,
+        };
+        let threads = self.guard.threads.handle()?.clone();
+        let moved = match allowed {
+            Ok(()) => {
+                let rename = types::HostDescriptor::rename_at(&mut self.inner, fd, path, within_it, name);
+                within(&threads, rename).await
+            }
+            Err(refused) => Err(refused),
+        };
+        self.close(parent)?;
+        moved
+    }
+
+    async fn read_directory(&mut self, fd: Fd) -> FsResult<Listing> {
+        // The whole listing is read at once, and kept until the guest drops it.
+        let (folder, most) = (self.folder(&fd)?, crate::limits::HOST_MEMORY);
+        let bytes = self.guard.run(move || tree::listing(&folder, most)).await?;
+        let mut held = self.ledger.hold();
+        if !held.take(bytes) {
+            return Err(overdrawn(Overdrawn));
+        }
+        let threads = self.guard.threads.handle()?.clone();
+        let listing = within(&threads, types::HostDescriptor::read_directory(&mut self.inner, fd)).await?;
+        self.ledger.hand_over(Some(held), listing.rep());
+        Ok(listing)
+    }
+
+    fn read_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynInputStream>> {
+        let stream = types::HostDescriptor::read_via_stream(&mut self.inner, fd, offset)?;
+        let (stream, threads) = (self.inner.table.delete(stream)?, self.guard.threads.handle()?);
+        let stream: DynInputStream =
+            Box::new(OnThreads::new(stream, threads, self.ledger.hold()).map_err(overdrawn)?);
+        Ok(self.inner.table.push(stream)?)
+    }
+
+    fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
+        let stream = types::HostDescriptor::write_via_stream(&mut self.inner, fd, offset)?;
+        self.writer(stream)
+    }
+
+    fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
+        let stream = types::HostDescriptor::append_via_stream(&mut self.inner, fd)?;
+        self.writer(stream)
+    }
+
+    fn drop(&mut self, fd: Fd) -> Result<()> {
+        types::HostDescriptor::drop(&mut self.inner, fd)
+    }
+}
+
+impl types::HostDirectoryEntryStream for Files<'_> {
+    async fn read_directory_entry(&mut self, listing: Listing) -> FsResult<Option<types::DirectoryEntry>> {
+        types::HostDirectoryEntryStream::read_directory_entry(&mut self.inner, listing).await
+    }
+
+    fn drop(&mut self, listing: Listing) -> Result<()> {
+        self.ledger.release(listing.rep());
+        types::HostDirectoryEntryStream::drop(&mut self.inner, listing)
+    }
+}

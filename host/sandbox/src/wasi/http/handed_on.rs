@@ -1,0 +1,83 @@
+//! The parts of `wasi:http` that keep nothing worth counting, and those that a gate never gets.
+
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable};
+use wasmtime_wasi_http::{
+    FieldMap,
+    p2::{HttpResult, bindings::http::types},
+};
+
+use super::{Http, Refusable, Result, as_they_are};
+
+type End = std::result::Result<Option<Resource<types::Trailers>>, types::ErrorCode>;
+type Response = std::result::Result<Resource<types::OutgoingResponse>, types::ErrorCode>;
+
+impl types::HostOutgoingBody for Http<'_> {
+    as_they_are! { HostOutgoingBody:
+        write(body: Resource<types::OutgoingBody>) -> Refusable<Resource<DynOutputStream>>;
+        drop(body: Resource<types::OutgoingBody>) -> Result<()>;
+    }
+
+    fn finish(
+        &mut self,
+        body: Resource<types::OutgoingBody>,
+        trailers: Option<Resource<types::Trailers>>,
+    ) -> HttpResult<()> {
+        if let Some(trailers) = &trailers {
+            self.ledger.release(trailers.rep());
+        }
+        types::HostOutgoingBody::finish(&mut self.inner(), body, trailers)
+    }
+}
+
+impl types::HostIncomingBody for Http<'_> {
+    as_they_are! { HostIncomingBody:
+        stream(body: Resource<types::IncomingBody>) -> Refusable<Resource<DynInputStream>>;
+        finish(body: Resource<types::IncomingBody>) -> Result<Resource<types::FutureTrailers>>;
+        drop(body: Resource<types::IncomingBody>) -> Result<()>;
+    }
+}
+
+impl types::HostFutureTrailers for Http<'_> {
+    as_they_are! { HostFutureTrailers:
+        subscribe(trailers: Resource<types::FutureTrailers>) -> Result<Resource<DynPollable>>;
+        get(trailers: Resource<types::FutureTrailers>) -> Result<Option<std::result::Result<End, ()>>>;
+        drop(trailers: Resource<types::FutureTrailers>) -> Result<()>;
+    }
+}
+
+impl types::HostRequestOptions for Http<'_> {
+    as_they_are! { HostRequestOptions:
+        new() -> Result<Resource<types::RequestOptions>>;
+        connect_timeout(options: Resource<types::RequestOptions>) -> Result<Option<u64>>;
+        set_connect_timeout(options: Resource<types::RequestOptions>, time: Option<u64>) -> Refusable;
+        first_byte_timeout(options: Resource<types::RequestOptions>) -> Result<Option<u64>>;
+        set_first_byte_timeout(options: Resource<types::RequestOptions>, time: Option<u64>) -> Refusable;
+        between_bytes_timeout(options: Resource<types::RequestOptions>) -> Result<Option<u64>>;
+        set_between_bytes_timeout(options: Resource<types::RequestOptions>, time: Option<u64>) -> Refusable;
+        drop(options: Resource<types::RequestOptions>) -> Result<()>;
+    }
+}
+
+// Nobody sends a gate requests, so these never exist.
+
+impl types::HostIncomingRequest for Http<'_> {
+    as_they_are! { HostIncomingRequest:
+        method(request: Resource<types::IncomingRequest>) -> Result<types::Method>;
+        path_with_query(request: Resource<types::IncomingRequest>) -> Result<Option<String>>;
+        scheme(request: Resource<types::IncomingRequest>) -> Result<Option<types::Scheme>>;
+        authority(request: Resource<types::IncomingRequest>) -> Result<Option<String>>;
+        headers(request: Resource<types::IncomingRequest>) -> Result<Resource<FieldMap>>;
+        consume(request: Resource<types::IncomingRequest>) -> Refusable<Resource<types::IncomingBody>>;
+        drop(request: Resource<types::IncomingRequest>) -> Result<()>;
+    }
+}
+
+impl types::HostResponseOutparam for Http<'_> {
+    as_they_are! { HostResponseOutparam:
+        set(to: Resource<types::ResponseOutparam>, response: Response) -> Result<()>;
+        send_informational(to: Resource<types::ResponseOutparam>, status: u16, headers: Resource<FieldMap>)
+            -> HttpResult<()>;
+        drop(to: Resource<types::ResponseOutparam>) -> Result<()>;
+    }
+}

@@ -1,0 +1,293 @@
+//! `wasi:http`, with every byte that a guest has the host keep on the budget: headers, bodies that are written
+//! and not sent, requests that nobody sends. Whether a request may be sent is for the capability `http` to say.
+
+mod handed_on;
+
+use gatehouse_core::budget::Held;
+use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime_wasi::p2::DynPollable;
+use wasmtime_wasi_http::{
+    FieldMap, WasiHttpCtx, WasiHttpCtxView,
+    p2::{
+        HeaderError, HeaderResult, HttpError, HttpResult,
+        bindings::http::{outgoing_handler, types},
+    },
+};
+
+use super::{Ledger, Overdrawn};
+use crate::capability::http::{CHUNK, Outgoing};
+
+/// What a body keeps of what the guest wrote: a portion on its way, and one behind it.
+const BODY: usize = 2 * CHUNK;
+
+/// The longest method and authority (host and port) that are taken; real ones are shorter.
+const MAX_METHOD: usize = 32;
+const MAX_AUTHORITY: usize = 1 << 10;
+
+/// What an object takes that holds nothing yet.
+const EMPTY: usize = 256;
+
+/// What a header takes beyond its letters: its entries in the map, which doubles when it is full.
+const HEADER: usize = 256;
+
+/// `wasi:http` with its guard.
+pub(crate) struct Http<'a> {
+    pub(crate) ctx: &'a mut WasiHttpCtx,
+    pub(crate) table: &'a mut ResourceTable,
+    pub(crate) outgoing: &'a mut Outgoing,
+    pub(crate) ledger: &'a mut Ledger,
+}
+
+/// Marks [`Http`] for the linker.
+pub(crate) struct HasHttp;
+
+impl HasData for HasHttp {
+    type Data<'a> = Http<'a>;
+}
+
+/// What headers take.
+pub(crate) fn size(headers: &http::HeaderMap) -> usize {
+    EMPTY + headers.iter().map(|(name, value)| HEADER + name.as_str().len() + value.len()).sum::<usize>()
+}
+
+/// Functions that are handed on as they are.
+macro_rules! as_they_are {
+    ($trait:ident: $($name:ident($($argument:ident: $type:ty),*) -> $out:ty;)*) => {
+        $(fn $name(&mut self, $($argument: $type),*) -> $out {
+            types::$trait::$name(&mut self.inner(), $($argument),*)
+        })*
+    };
+}
+
+use as_they_are;
+
+type Result<T> = wasmtime::Result<T>;
+/// A function that may refuse, without saying why.
+type Refusable<T = ()> = wasmtime::Result<std::result::Result<T, ()>>;
+type Answer = std::result::Result<Resource<types::IncomingResponse>, types::ErrorCode>;
+
+impl Http<'_> {
+    fn inner(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut *self.outgoing, table: &mut *self.table, ctx: &mut *self.ctx }
+    }
+
+    /// Takes note of what these headers take now.
+    fn weigh(&mut self, fields: u32) -> std::result::Result<(), Overdrawn> {
+        let fields_of = Resource::<FieldMap>::new_borrow(fields);
+        let bytes = self.table.get(&fields_of).map_or(EMPTY, |fields| size(fields));
+        self.ledger.charge(fields, bytes)
+    }
+
+    fn weighed(&mut self, fields: Resource<FieldMap>) -> Result<Resource<FieldMap>> {
+        self.weigh(fields.rep())?;
+        Ok(fields)
+    }
+}
+
+impl outgoing_handler::Host for Http<'_> {
+    fn handle(
+        &mut self,
+        request: Resource<types::OutgoingRequest>,
+        options: Option<Resource<types::RequestOptions>>,
+    ) -> HttpResult<Resource<types::FutureIncomingResponse>> {
+        // What the request takes, its sending takes until it is over.
+        let held: Option<Held> = self.ledger.release(request.rep());
+        self.outgoing.carry(held);
+        outgoing_handler::Host::handle(&mut self.inner(), request, options)
+    }
+}
+
+impl types::Host for Http<'_> {
+    as_they_are! { Host:
+        convert_error_code(error: HttpError) -> Result<types::ErrorCode>;
+        convert_header_error(error: HeaderError) -> Result<types::HeaderError>;
+        http_error_code(error: Resource<types::IoError>) -> Result<Option<types::ErrorCode>>;
+    }
+}
+
+impl types::HostFields for Http<'_> {
+    as_they_are! { HostFields:
+        get(fields: Resource<FieldMap>, name: String) -> Result<Vec<Vec<u8>>>;
+        has(fields: Resource<FieldMap>, name: String) -> Result<bool>;
+        entries(fields: Resource<FieldMap>) -> Result<Vec<(String, Vec<u8>)>>;
+    }
+
+    fn new(&mut self) -> Result<Resource<FieldMap>> {
+        let fields = types::HostFields::new(&mut self.inner())?;
+        self.weighed(fields)
+    }
+
+    fn from_list(&mut self, entries: Vec<(String, Vec<u8>)>) -> HeaderResult<Resource<FieldMap>> {
+        let fields = types::HostFields::from_list(&mut self.inner(), entries)?;
+        self.weighed(fields).map_err(HeaderError::trap)
+    }
+
+    fn set(&mut self, fields: Resource<FieldMap>, name: String, values: Vec<Vec<u8>>) -> HeaderResult<()> {
+        let at = fields.rep();
+        types::HostFields::set(&mut self.inner(), fields, name, values)?;
+        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
+    }
+
+    fn append(&mut self, fields: Resource<FieldMap>, name: String, value: Vec<u8>) -> HeaderResult<()> {
+        let at = fields.rep();
+        types::HostFields::append(&mut self.inner(), fields, name, value)?;
+        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
+    }
+
+    fn delete(&mut self, fields: Resource<FieldMap>, name: String) -> HeaderResult<()> {
+        let at = fields.rep();
+        types::HostFields::delete(&mut self.inner(), fields, name)?;
+        self.weigh(at).map_err(|error| HeaderError::trap(wasmtime::Error::new(error)))
+    }
+
+    fn clone(&mut self, fields: Resource<FieldMap>) -> Result<Resource<FieldMap>> {
+        let copy = types::HostFields::clone(&mut self.inner(), fields)?;
+        self.weighed(copy)
+    }
+
+    fn drop(&mut self, fields: Resource<FieldMap>) -> Result<()> {
+        self.ledger.release(fields.rep());
+        types::HostFields::drop(&mut self.inner(), fields)
+    }
+}
+
+impl types::HostOutgoingRequest for Http<'_> {
+    as_they_are! { HostOutgoingRequest:
+        method(request: Resource<types::OutgoingRequest>) -> Result<types::Method>;
+        path_with_query(request: Resource<types::OutgoingRequest>) -> Result<Option<String>>;
+        scheme(request: Resource<types::OutgoingRequest>) -> Result<Option<types::Scheme>>;
+        set_scheme(request: Resource<types::OutgoingRequest>, scheme: Option<types::Scheme>) -> Refusable;
+        authority(request: Resource<types::OutgoingRequest>) -> Result<Option<String>>;
+    }
+
+    fn new(&mut self, headers: Resource<FieldMap>) -> Result<Resource<types::OutgoingRequest>> {
+        let held = self.ledger.release(headers.rep());
+        let request = types::HostOutgoingRequest::new(&mut self.inner(), headers)?;
+        self.ledger.hand_over(held, request.rep());
+        self.ledger.add(request.rep(), EMPTY)?;
+        Ok(request)
+    }
+
+    fn body(
+        &mut self,
+        request: Resource<types::OutgoingRequest>,
+    ) -> Refusable<Resource<types::OutgoingBody>> {
+        // What is written and not sent stays with the request, whatever becomes of the body.
+        let at = request.rep();
+        let body = types::HostOutgoingRequest::body(&mut self.inner(), request)?;
+        if body.is_ok() {
+            self.ledger.add(at, BODY)?;
+        }
+        Ok(body)
+    }
+
+    fn set_method(&mut self, request: Resource<types::OutgoingRequest>, method: types::Method) -> Refusable {
+        if matches!(&method, types::Method::Other(name) if name.len() > MAX_METHOD) {
+            return Ok(Err(()));
+        }
+        types::HostOutgoingRequest::set_method(&mut self.inner(), request, method)
+    }
+
+    fn set_path_with_query(
+        &mut self,
+        request: Resource<types::OutgoingRequest>,
+        path: Option<String>,
+    ) -> Refusable {
+        self.ledger.add(request.rep(), path.as_ref().map_or(0, String::len))?;
+        types::HostOutgoingRequest::set_path_with_query(&mut self.inner(), request, path)
+    }
+
+    fn set_authority(
+        &mut self,
+        request: Resource<types::OutgoingRequest>,
+        authority: Option<String>,
+    ) -> Refusable {
+        if authority.as_ref().is_some_and(|authority| authority.len() > MAX_AUTHORITY) {
+            return Ok(Err(()));
+        }
+        types::HostOutgoingRequest::set_authority(&mut self.inner(), request, authority)
+    }
+
+    fn headers(&mut self, request: Resource<types::OutgoingRequest>) -> Result<Resource<FieldMap>> {
+        let headers = types::HostOutgoingRequest::headers(&mut self.inner(), request)?;
+        self.weighed(headers)
+    }
+
+    fn drop(&mut self, request: Resource<types::OutgoingRequest>) -> Result<()> {
+        self.ledger.release(request.rep());
+        types::HostOutgoingRequest::drop(&mut self.inner(), request)
+    }
+}
+
+impl types::HostOutgoingResponse for Http<'_> {
+    as_they_are! { HostOutgoingResponse:
+        status_code(response: Resource<types::OutgoingResponse>) -> Result<u16>;
+        set_status_code(response: Resource<types::OutgoingResponse>, status: u16) -> Refusable;
+    }
+
+    fn new(&mut self, headers: Resource<FieldMap>) -> Result<Resource<types::OutgoingResponse>> {
+        let held = self.ledger.release(headers.rep());
+        let response = types::HostOutgoingResponse::new(&mut self.inner(), headers)?;
+        self.ledger.hand_over(held, response.rep());
+        self.ledger.add(response.rep(), EMPTY)?;
+        Ok(response)
+    }
+
+    fn body(
+        &mut self,
+        response: Resource<types::OutgoingResponse>,
+    ) -> Refusable<Resource<types::OutgoingBody>> {
+        let at = response.rep();
+        let body = types::HostOutgoingResponse::body(&mut self.inner(), response)?;
+        if body.is_ok() {
+            self.ledger.add(at, BODY)?;
+        }
+        Ok(body)
+    }
+
+    fn headers(&mut self, response: Resource<types::OutgoingResponse>) -> Result<Resource<FieldMap>> {
+        let headers = types::HostOutgoingResponse::headers(&mut self.inner(), response)?;
+        self.weighed(headers)
+    }
+
+    fn drop(&mut self, response: Resource<types::OutgoingResponse>) -> Result<()> {
+        self.ledger.release(response.rep());
+        types::HostOutgoingResponse::drop(&mut self.inner(), response)
+    }
+}
+
+impl types::HostIncomingResponse for Http<'_> {
+    as_they_are! { HostIncomingResponse:
+        status(response: Resource<types::IncomingResponse>) -> Result<u16>;
+        consume(response: Resource<types::IncomingResponse>) -> Refusable<Resource<types::IncomingBody>>;
+    }
+
+    fn headers(&mut self, response: Resource<types::IncomingResponse>) -> Result<Resource<FieldMap>> {
+        let headers = types::HostIncomingResponse::headers(&mut self.inner(), response)?;
+        self.weighed(headers)
+    }
+
+    fn drop(&mut self, response: Resource<types::IncomingResponse>) -> Result<()> {
+        self.ledger.release(response.rep());
+        types::HostIncomingResponse::drop(&mut self.inner(), response)
+    }
+}
+
+impl types::HostFutureIncomingResponse for Http<'_> {
+    as_they_are! { HostFutureIncomingResponse:
+        drop(answer: Resource<types::FutureIncomingResponse>) -> Result<()>;
+        subscribe(answer: Resource<types::FutureIncomingResponse>) -> Result<Resource<DynPollable>>;
+    }
+
+    fn get(
+        &mut self,
+        answer: Resource<types::FutureIncomingResponse>,
+    ) -> Result<Option<std::result::Result<Answer, ()>>> {
+        let got = types::HostFutureIncomingResponse::get(&mut self.inner(), answer)?;
+        if let Some(Ok(Ok(response))) = &got {
+            let bytes = size(&self.table.get(response)?.headers);
+            self.ledger.charge(response.rep(), bytes)?;
+        }
+        Ok(got)
+    }
+}

@@ -1,0 +1,51 @@
+//! What the objects that a guest has the host keep take of its budget, by their place in the resource table.
+
+use std::collections::HashMap;
+
+use gatehouse_core::budget::{ByteBudget, Held};
+
+/// The guest made the host hold more than it may.
+#[derive(Debug, thiserror::Error)]
+#[error("the host holds as much for this gate as it may")]
+pub(crate) struct Overdrawn;
+
+/// Bytes by the table's index of the object. An object that is not in it takes next to nothing.
+pub(crate) struct Ledger {
+    budget: ByteBudget,
+    held: HashMap<u32, Held>,
+}
+
+impl Ledger {
+    pub(crate) fn new(budget: ByteBudget) -> Self {
+        Self { budget, held: HashMap::new() }
+    }
+
+    /// Begins to hold for an object that keeps what it takes by itself, or is still to be made.
+    pub(super) fn hold(&self) -> Held {
+        self.budget.hold()
+    }
+
+    /// The object takes so many bytes from now on.
+    pub(super) fn charge(&mut self, object: u32, bytes: usize) -> Result<(), Overdrawn> {
+        let held = self.held.entry(object).or_insert_with(|| self.budget.hold());
+        if held.resize(bytes) { Ok(()) } else { Err(Overdrawn) }
+    }
+
+    /// The object takes so many bytes more.
+    pub(super) fn add(&mut self, object: u32, bytes: usize) -> Result<(), Overdrawn> {
+        let held = self.held.entry(object).or_insert_with(|| self.budget.hold());
+        if held.take(bytes) { Ok(()) } else { Err(Overdrawn) }
+    }
+
+    /// The object is gone, or about to be; what it took goes back with the answer.
+    pub(super) fn release(&mut self, object: u32) -> Option<Held> {
+        self.held.remove(&object)
+    }
+
+    /// One object became another.
+    pub(super) fn hand_over(&mut self, from: Option<Held>, to: u32) {
+        if let Some(held) = from {
+            self.held.insert(to, held);
+        }
+    }
+}

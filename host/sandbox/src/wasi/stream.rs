@@ -1,0 +1,80 @@
+//! Streams of files, on the threads of the gate. What a stream keeps for the guest is one portion.
+
+use bytes::Bytes;
+use gatehouse_core::budget::Held;
+use tokio::runtime::Handle;
+use wasmtime_wasi::p2::{
+    DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
+};
+
+use super::{Overdrawn, threads::within};
+
+/// The most bytes that a stream takes at once; wasmtime says so and does not look.
+const PORTION: usize = 64 << 10;
+
+/// A stream whose blocking work goes to these threads.
+pub(super) struct OnThreads<S> {
+    stream: S,
+    threads: Handle,
+    /// What it keeps for the guest, at most.
+    _held: Held,
+}
+
+impl<S> OnThreads<S> {
+    pub(super) fn new(stream: S, threads: &Handle, mut held: Held) -> Result<Self, Overdrawn> {
+        if !held.take(PORTION) {
+            return Err(Overdrawn);
+        }
+        Ok(Self { stream, threads: threads.clone(), _held: held })
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl<S: Pollable> Pollable for OnThreads<S> {
+    async fn ready(&mut self) {
+        within(&self.threads, self.stream.ready()).await;
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl InputStream for OnThreads<DynInputStream> {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        let _there = self.threads.enter();
+        self.stream.read(size)
+    }
+
+    async fn blocking_read(&mut self, size: usize) -> StreamResult<Bytes> {
+        within(&self.threads, self.stream.blocking_read(size)).await
+    }
+
+    async fn cancel(&mut self) {
+        within(&self.threads, self.stream.cancel()).await;
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl OutputStream for OnThreads<DynOutputStream> {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        if bytes.len() > PORTION {
+            return Err(StreamError::trap("more bytes than `check-write` allows"));
+        }
+        let _there = self.threads.enter();
+        self.stream.write(bytes)
+    }
+
+    async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
+        within(&self.threads, self.stream.blocking_write_and_flush(bytes)).await
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        self.stream.flush()
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(self.stream.check_write()?.min(PORTION))
+    }
+
+    async fn cancel(&mut self) {
+        within(&self.threads, self.stream.cancel()).await;
+    }
+}

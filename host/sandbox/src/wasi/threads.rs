@@ -1,0 +1,106 @@
+//! Threads for a gate's files. A read from a dead network drive, or from whatever else a folder turns out to
+//! hold, blocks its thread for as long as the system likes, past every deadline. So each gate has a few threads
+//! of its own: it can lose those, and nobody else's.
+
+use std::{
+    future::poll_fn,
+    io,
+    pin::pin,
+    sync::{Arc, OnceLock},
+};
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// Threads of one gate. They come when there is work and go when there is none.
+const THREADS: usize = 8;
+
+/// The threads of one gate, whatever version of it runs.
+#[derive(Default)]
+pub(crate) struct FileThreads {
+    /// It runs nothing but blocking work: its own thread is never started.
+    runtime: OnceLock<Runtime>,
+}
+
+impl FileThreads {
+    /// Where the gate's blocking work goes.
+    pub(crate) fn handle(&self) -> io::Result<&Handle> {
+        if let Some(runtime) = self.runtime.get() {
+            return Ok(runtime.handle());
+        }
+        let runtime =
+            Builder::new_current_thread().max_blocking_threads(THREADS).thread_name("gate-files").build()?;
+        if let Err(second) = self.runtime.set(runtime) {
+            second.shutdown_background();
+        }
+        let gone = || io::Error::other("the threads for files are gone");
+        self.runtime.get().map(Runtime::handle).ok_or_else(gone)
+    }
+
+    /// Runs blocking work on them.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
+        self.handle()?.spawn_blocking(work).await.map_err(io::Error::other)?
+    }
+}
+
+impl Drop for FileThreads {
+    fn drop(&mut self) {
+        // Not to be waited for: what hangs on them may never end.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Polls a future so that the blocking work it starts goes there, and everything else where it went before.
+pub(super) async fn within<F: Future>(threads: &Handle, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let _there = threads.enter();
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
+/// The threads of all gates, by name.
+#[derive(Default)]
+pub(crate) struct AllThreads(std::sync::Mutex<std::collections::HashMap<String, Arc<FileThreads>>>);
+
+impl AllThreads {
+    /// Those of this gate.
+    pub(crate) fn of(&self, gate: &str) -> Arc<FileThreads> {
+        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Arc::clone(all.entry(gate.to_owned()).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_blocks_takes_the_gates_own_threads() {
+        let threads = FileThreads::default();
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let receiver = Arc::new(std::sync::Mutex::new(receiver));
+        let handle = threads.handle().expect("a runtime").clone();
+        let stuck: Vec<_> = (0..2 * THREADS)
+            .map(|_| {
+                let receiver = Arc::clone(&receiver);
+                handle.spawn_blocking(move || receiver.lock().map(|receiver| receiver.recv()).is_ok())
+            })
+            .collect();
+        let other = FileThreads::default();
+        assert_eq!(other.run(|| Ok(1)).await.expect("runs"), 1);
+        let elsewhere = within(other.handle().expect("a runtime"), async {
+            tokio::task::spawn_blocking(|| std::thread::current().name().map(str::to_owned)).await
+        });
+        assert_eq!(elsewhere.await.expect("runs").as_deref(), Some("gate-files"));
+        drop(sender);
+        for task in stuck {
+            assert!(task.await.expect("ends"));
+        }
+    }
+}

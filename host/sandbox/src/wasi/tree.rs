@@ -1,0 +1,193 @@
+//! Folder trees that a guest may have made: counted without recursion and without paths, for either can be made
+//! too long for the system.
+
+use std::{
+    ffi::CString,
+    fs::File,
+    io,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    path::Path,
+};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, open, openat, statat};
+
+/// How deep folders of a gate may lie in each other.
+pub(crate) const MAX_DEPTH: usize = 64;
+
+/// Folders are opened for reading, and never through a link.
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+
+/// What a folder holds with all below it.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tree {
+    /// Of files, as they show it: a hole counts as if it were filled.
+    pub(crate) bytes: u64,
+    /// Files, folders, and whatever else there is.
+    pub(crate) entries: usize,
+    /// Levels of folders below it.
+    pub(crate) depth: usize,
+}
+
+/// Which folder it is, whatever it is called.
+type Identity = (u64, u64);
+
+#[allow(clippy::useless_conversion, reason = "the types of both differ between systems")]
+fn identity(stat: &Stat) -> Identity {
+    (u64::try_from(stat.st_dev).unwrap_or_default(), u64::try_from(stat.st_ino).unwrap_or_default())
+}
+
+/// The folder at this path, counted as far as it takes to know that it has more than `most` entries. Links are
+/// not followed. Blocking.
+pub(crate) fn count(path: &Path, most: usize) -> io::Result<Tree> {
+    // The folder itself may be a link: presets.toml names it.
+    let root = open(path, FOLDER.difference(OFlags::NOFOLLOW), Mode::empty())?;
+    count_open(root, most)
+}
+
+/// The same of an open folder.
+pub(crate) fn count_in(folder: &File, most: usize) -> io::Result<Tree> {
+    count_open(openat(folder, c".", FOLDER, Mode::empty())?, most)
+}
+
+fn count_open(root: OwnedFd, most: usize) -> io::Result<Tree> {
+    let mut tree = Tree::default();
+    // Where it goes on is known by its name in the folder above, and the way back is `..`: only one folder is
+    // open at a time, however deep it lies.
+    let mut levels = vec![(identity(&fstat(&root)?), look(root.as_fd(), &mut tree, most)?)];
+    let mut here = root;
+    while tree.entries <= most {
+        let depth = levels.len();
+        let Some((_, below)) = levels.last_mut() else { break };
+        if let Some(name) = below.pop() {
+            let Some(folder) = gone_or(openat(&here, &name, FOLDER, Mode::empty()))? else { continue };
+            let of_it = identity(&fstat(&folder)?);
+            let names = look(folder.as_fd(), &mut tree, most)?;
+            tree.depth = tree.depth.max(depth);
+            levels.push((of_it, names));
+            here = folder;
+            continue;
+        }
+        levels.pop();
+        let Some((above, _)) = levels.last() else { break };
+        here = openat(&here, c"..", FOLDER, Mode::empty())?;
+        if identity(&fstat(&here)?) != *above {
+            return Err(io::Error::other("folders were moved while they were counted"));
+        }
+    }
+    Ok(tree)
+}
+
+/// Adds what stands in a folder, and says which folders do.
+fn look(folder: BorrowedFd<'_>, tree: &mut Tree, most: usize) -> io::Result<Vec<CString>> {
+    let mut folders = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if [c".", c".."].contains(&name) {
+            continue;
+        }
+        tree.entries += 1;
+        if tree.entries > most {
+            break;
+        }
+        let Some(stat) = gone_or(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW))? else { continue };
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+            folders.push(name.to_owned());
+        } else {
+            tree.bytes = tree.bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or(0));
+        }
+    }
+    Ok(folders)
+}
+
+/// None where another call has removed or replaced it at this moment.
+fn gone_or<T>(found: Result<T, rustix::io::Errno>) -> io::Result<Option<T>> {
+    use rustix::io::Errno;
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Levels between a folder and the first of these that it lies in: 0 if it is one of them, and more than
+/// [`MAX_DEPTH`] if none is near. Blocking.
+pub(crate) fn depth(folder: &File, roots: &[std::path::PathBuf]) -> io::Result<usize> {
+    let roots: Vec<Identity> =
+        roots.iter().filter_map(|root| rustix::fs::stat(root).ok()).map(|stat| identity(&stat)).collect();
+    let mut here = openat(folder, c".", FOLDER, Mode::empty())?;
+    for depth in 0..=MAX_DEPTH {
+        if roots.contains(&identity(&fstat(&here)?)) {
+            return Ok(depth);
+        }
+        here = openat(&here, c"..", FOLDER, Mode::empty())?;
+    }
+    Ok(MAX_DEPTH + 1)
+}
+
+/// Bytes that a listing of the folder takes, or more than `most` if it takes more. Blocking.
+pub(crate) fn listing(folder: &File, most: usize) -> io::Result<usize> {
+    /// What an entry takes beyond its name.
+    const ENTRY: usize = 96;
+    let mut bytes = 0;
+    for entry in Dir::read_from(folder)? {
+        bytes += ENTRY + entry?.file_name().count_bytes();
+        if bytes > most {
+            break;
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ffi::CStr, fs};
+
+    use super::*;
+
+    /// Folders in each other.
+    fn nest(at: &Path, name: &CStr, depth: usize) {
+        let mut here = open(at, FOLDER, Mode::empty()).expect("a folder");
+        for _ in 0..depth {
+            rustix::fs::mkdirat(&here, name, Mode::RWXU).expect("made");
+            here = openat(&here, name, FOLDER, Mode::empty()).expect("opened");
+        }
+    }
+
+    #[test]
+    fn a_tree_deeper_than_any_path_is_counted() {
+        let place = tempfile::tempdir().expect("a folder");
+        fs::write(place.path().join("file"), [0; 100]).expect("written");
+        let name = CString::new("d".repeat(200)).expect("a name");
+        nest(place.path(), &name, 100);
+        fs::create_dir(place.path().join("other")).expect("made");
+        let tree = count(place.path(), 10_000).expect("counted");
+        assert_eq!(tree, Tree { bytes: 100, entries: 102, depth: 100 });
+        let some = count(place.path(), 50).expect("counted as far as needed");
+        assert!(some.entries > 50 && some.depth <= 51);
+    }
+
+    #[test]
+    fn depth_is_told_from_below() {
+        let place = tempfile::tempdir().expect("a folder");
+        nest(place.path(), c"d", 70);
+        let roots = [place.path().to_path_buf()];
+        let at = |depth: usize| {
+            let path = (0..depth).fold(place.path().to_path_buf(), |path, _| path.join("d"));
+            super::depth(&File::open(path).expect("a folder"), &roots).expect("told")
+        };
+        assert_eq!((at(0), at(3), at(64), at(70)), (0, 3, 64, MAX_DEPTH + 1));
+    }
+
+    #[test]
+    fn a_listing_is_weighed_as_far_as_needed() {
+        let place = tempfile::tempdir().expect("a folder");
+        for n in 0..50 {
+            fs::write(place.path().join(format!("file-{n:02}")), "").expect("written");
+        }
+        let folder = File::open(place.path()).expect("a folder");
+        let whole = listing(&folder, usize::MAX).expect("weighed");
+        assert!((50 * 100..52 * 110).contains(&whole), "{whole}");
+        assert!(listing(&folder, 1_000).expect("weighed") < 1_300);
+    }
+}
