@@ -3,9 +3,12 @@
 
 mod choice;
 mod components;
+mod knowledge;
+mod models;
 mod names;
 mod parameters;
 mod strictness;
+mod trust;
 
 use crate::support::{Client, Place, place::SHIPPED};
 

@@ -5,6 +5,7 @@
 mod support;
 
 mod arguments;
+mod backup;
 mod clients;
 mod command_line;
 mod configuration;

@@ -19,7 +19,11 @@ pub use engine::{EmbeddingHealth, Health};
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, Times};
-pub use sqlite::kv::SqliteKv;
+pub use sqlite::{
+    claim::Claim,
+    copy::{Kept, check, copy},
+    kv::SqliteKv,
+};
 #[cfg(feature = "weaviate-neo4j")]
 pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};
 pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots, write_atomic};

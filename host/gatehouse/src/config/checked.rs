@@ -19,7 +19,11 @@ use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, component::Located, error::Text, folders, http, limits, locate,
+    ConfigError, Env, KnowledgeConfig,
+    component::Located,
+    error::Text,
+    folders, http, limits,
+    locate::{self, Choice},
     models, raw,
 };
 
@@ -31,6 +35,8 @@ const DEFAULT_PRESET: &str = "full";
 pub(crate) struct Config {
     /// The file; none for the built-in copy.
     pub(crate) file: Option<PathBuf>,
+    /// How it was chosen.
+    pub(crate) choice: Choice,
     /// What the file says; none for the built-in copy.
     pub(crate) text: Option<String>,
     /// Folders with gates, absolute.
@@ -63,11 +69,6 @@ pub(crate) struct GateConfig {
 }
 
 impl Config {
-    /// Finds, reads and checks the configuration. `gates` and `named` are what the command line says.
-    pub(crate) fn load(named: Option<&Path>, gates: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
-        Self::of(&locate::read(named)?, gates, None, env)
-    }
-
     /// Checks a text that was read; `gates` is what the command line says,
     /// and `state` the data folder that is in use already.
     pub(crate) fn of(
@@ -107,6 +108,7 @@ impl Config {
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
         let config = Self {
             file: text.file.clone(),
+            choice: Choice::default(),
             text: text.file.as_ref().map(|_| text.content.clone()),
             gate_folders: below(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
             default_preset: raw

@@ -41,7 +41,7 @@ pub(crate) struct Host {
     pub(crate) default_preset: Option<Spanned<String>>,
 }
 
-/// Models. Keys stand in the environment and never here.
+/// Models. Keys stand in the environment and never here; here is at most the name of a variable.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Models {
@@ -69,6 +69,9 @@ pub(crate) struct Models {
 pub(crate) struct ModelProvider {
     /// Where its API is, http or https. The environment (OPENAI_BASE_URL and so on) wins.
     pub(crate) base_url: Option<String>,
+    /// The variable that holds its key, as "${NAME}". Where base_url stands here, no key is sent without this.
+    #[schemars(with = "Option<String>")]
+    pub(crate) api_key: Option<Spanned<String>>,
     /// openai alone: which API is spoken. Default: responses at OpenAI itself, chat elsewhere.
     #[schemars(with = "Option<ModelApi>")]
     pub(crate) api: Option<Spanned<ModelApi>>,
@@ -230,6 +233,6 @@ pub(crate) struct Preset {
     pub(crate) gates: IndexMap<Spanned<String>, Map<String, Value>>,
     /// Globs over tool names that are taken away.
     pub(crate) deny: Vec<String>,
-    /// Further names for tools: new name = "tool".
+    /// Further names for tools: new name = "tool", or "gate.tool" where several gates have a tool of that name.
     pub(crate) aliases: BTreeMap<String, String>,
 }
