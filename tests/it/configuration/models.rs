@@ -44,6 +44,12 @@ fn advice_for_the_web_never_names_what_cannot_search_it() {
         &["ollama/llama3.2 cannot search the web", "OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY."],
     );
     says(&log, &["gate research asks language models: No model searches the web."]);
+    let quiet =
+        Place::with("[gates.idea]\ngrants = [\"models\"]\n[presets.full]\ngates.idea = {}\n", &["idea"]);
+    let mut command = quiet.command(&["status", "--json"]);
+    let output = command.env("OLLAMA_HOST", "127.0.0.1:9").output().expect("run gatehouse");
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["lacks"], json!([]), "a gate that orders pages wants no web");
     let (told, _) = advice("[models]\nllm = \"ollama\"\n", &[]);
     says(&told, &["choose openai, gemini or anthropic as llm in [models]"]);
     assert!(!told.contains("OLLAMA_HOST"), "{told}");

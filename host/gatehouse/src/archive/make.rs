@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::File,
     io::{self, Read, Seek as _, Write},
     path::Path,
     time::{SystemTime, UNIX_EPOCH},
@@ -158,14 +158,4 @@ impl<W: Write> Write for Digested<W> {
 
 pub(super) fn hex(digest: Sha256) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// What a failing file system is told by, where the cause is behind another one.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(about) if about.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
 }

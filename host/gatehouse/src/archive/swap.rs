@@ -13,7 +13,7 @@ use std::{
 
 use gatehouse_stores::{Claim, Kept, write_atomic};
 
-use super::{Manifest, cannot, make::remove, names, unpack::unpack};
+use super::{Manifest, cannot, names, unpack::unpack};
 use crate::{compose::said, presence};
 
 /// Where it happens, below the data folder.
@@ -144,4 +144,14 @@ fn sync(folder: &Path) -> io::Result<()> {
         File::open(&folder)?.sync_all()?;
     }
     Ok(())
+}
+
+/// Removes a file or a folder with all in it, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(about) if about.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }

@@ -39,7 +39,7 @@ impl Check {
 
 pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let checks = match place.compose(env) {
-        Ok(composition) => examine(&composition).await?,
+        Ok(composition) => examine(&composition, env).await?,
         Err(error) => vec![Check::new("configuration", Err(error.to_string()))],
     };
     let broken = checks.iter().filter(|check| check.result.is_err()).count();
@@ -75,7 +75,7 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
     }
 }
 
-async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
+async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Failure> {
     let config = &composition.config;
     let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
     let mut checks =
@@ -94,7 +94,7 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
         checks.push(Check::new(format!("preset {name}"), result));
     }
     checks.extend(composition.lacks().await.into_iter().map(|lack| Check::warning("gates", lack)));
-    checks.extend(keyless(config));
+    checks.extend(keyless(config, env));
     let health = composition.knowledge.health().await;
     let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
     if let Some(why) = failing {
@@ -110,8 +110,10 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
 }
 
 /// Providers that get no key, though the environment has one.
-fn keyless(config: &Config) -> Vec<Check> {
-    let kept = ProviderName::ALL.into_iter().filter(|name| config.models.settings(*name).keyless);
+fn keyless(config: &Config, env: &Env) -> Vec<Check> {
+    let kept = ProviderName::ALL
+        .into_iter()
+        .filter(|name| config.models.settings(*name).keyless && env.is_set(name.variable()));
     let told = kept.map(|name| {
         let (block, variable) = (name.id(), name.variable());
         let why = format!(

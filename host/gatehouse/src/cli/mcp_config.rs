@@ -57,6 +57,11 @@ fn local(arguments: &Arguments, config: &Config, place: &Place, env: &Env) -> Re
     let mut line = vec!["serve".to_owned(), "--preset".into(), arguments.preset.clone()];
     // The client starts its host in a folder and an environment of its own.
     let file = config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
+    if config.choice.by_trust {
+        out::note(format!(
+            "{file} is named in it, so the client will serve what it says then, also after changes"
+        ));
+    }
     line.extend(["--config".into(), file]);
     if place.gates.is_some() {
         line.extend(config.gate_folders.iter().flat_map(|dir| ["--gates".into(), dir.display().to_string()]));

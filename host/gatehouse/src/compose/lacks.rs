@@ -1,7 +1,11 @@
 //! What gates ask for, are granted, and do not find here: said at the start, by `status` and by `doctor`, and not
 //! only by the first call that fails.
 
-use gatehouse_core::capability::{Access, Capability};
+use gatehouse_core::{
+    Source,
+    capability::{Access, Capability},
+};
+use serde_json::Map;
 
 use super::Composition;
 
@@ -9,16 +13,37 @@ impl Composition {
     /// A line for each thing that loaded gates lack.
     pub(crate) async fn lacks(&self) -> Vec<String> {
         let mut lacks = Vec::new();
-        let models = self.granted(Capability::Models).await;
-        if !models.is_empty() {
-            let why = self.missing.answers.as_ref().or(self.missing.web_search.as_ref());
-            lacks.extend(why.map(|why| format!("{} language models: {why}", asking(&models))));
+        let mut models = self.granted(Capability::Models).await;
+        let why = match (&self.missing.answers, &self.missing.web_search) {
+            (Some(why), _) => Some(why),
+            (None, Some(why)) => {
+                models = self.reaching_out(models).await;
+                Some(why)
+            }
+            (None, None) => None,
+        };
+        if let (Some(why), false) = (why, models.is_empty()) {
+            lacks.push(format!("{} language models: {why}", asking(&models)));
         }
         let knowledge = self.granted(Capability::Knowledge).await;
         if let (false, Err(fault)) = (knowledge.is_empty(), self.knowledge.there()) {
             lacks.push(format!("{} the knowledge graph: {}", asking(&knowledge), fault.message));
         }
         lacks
+    }
+
+    /// Those with a tool that says that it reaches the open world.
+    async fn reaching_out(&self, gates: Vec<String>) -> Vec<String> {
+        let loaded = self.gates.loaded().await;
+        let mut reaching = Vec::new();
+        for name in gates {
+            let Some(gate) = loaded.get(&name) else { continue };
+            let listing = gate.list(&Map::new()).await;
+            if listing.is_ok_and(|listing| listing.tools.iter().any(|tool| tool.open_world)) {
+                reaching.push(name);
+            }
+        }
+        reaching
     }
 
     /// Loaded gates that ask for a capability and may use it, sorted.

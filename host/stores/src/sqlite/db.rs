@@ -115,10 +115,6 @@ impl Database {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
         kept: impl FnOnce(bool) + Send + 'static,
     ) -> Result<T, Fault> {
-        let shared = Arc::clone(&self.shared);
-        let open = tokio::task::spawn_blocking(move || shared.opened().map_err(|error| shared.fault(error)))
-            .await
-            .map_err(|_| self.ended())??;
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
             let result = catch_unwind(AssertUnwindSafe(|| in_transaction(connection, work, kept)));
@@ -128,9 +124,13 @@ impl Database {
                 let _ = answer.send(result);
             }
         });
-        open.writer.send(job).map_err(|()| self.ended())?;
-        // Whoever closes the database meanwhile waits for the writer, and this task must not.
-        drop(open);
+        let shared = Arc::clone(&self.shared);
+        let send = move || {
+            let sent = shared.with_open(|open| open.writer.send(job));
+            sent.map_err(|error| shared.fault(error))
+        };
+        let sent = tokio::task::spawn_blocking(send).await.map_err(|_| self.ended())??;
+        sent.map_err(|()| self.ended())?;
         answered.await.map_err(|_| self.ended())?.map_err(|error| self.shared.fault(error))
     }
 
@@ -179,18 +179,22 @@ impl Shared {
 
     /// The open database; opens it where that has not happened or did not succeed.
     fn opened(&self) -> Result<Arc<Open>, StoreError> {
-        let mut open = lock(&self.open);
-        match &*open {
-            Slot::Open(open) => return Ok(Arc::clone(open)),
-            Slot::Closed => return Err(StoreError::Closed),
-            Slot::Unopened => {}
+        self.with_open(Arc::clone)
+    }
+
+    /// The same for something short. The database is not closed meanwhile.
+    fn with_open<T>(&self, work: impl FnOnce(&Arc<Open>) -> T) -> Result<T, StoreError> {
+        let mut slot = lock(&self.open);
+        if let Slot::Unopened = *slot {
+            make_folder(&self.path).map_err(StoreError::Folder)?;
+            let claim = Claim::shared(&self.path)?;
+            let writer = Writer::start(&self.path, self.steps)?;
+            *slot = Slot::Open(Arc::new(Open { idle: Mutex::default(), writer, _claim: claim }));
         }
-        make_folder(&self.path).map_err(StoreError::Folder)?;
-        let claim = Claim::shared(&self.path)?;
-        let writer = Writer::start(&self.path, self.steps)?;
-        let fresh = Arc::new(Open { idle: Mutex::default(), writer, _claim: claim });
-        *open = Slot::Open(Arc::clone(&fresh));
-        Ok(fresh)
+        match &*slot {
+            Slot::Open(open) => Ok(work(open)),
+            Slot::Unopened | Slot::Closed => Err(StoreError::Closed),
+        }
     }
 }
 
