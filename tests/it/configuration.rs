@@ -4,9 +4,12 @@
 mod choice;
 mod components;
 mod gate_names;
+mod knowledge;
+mod models;
 mod names;
 mod parameters;
 mod strictness;
+mod trust;
 
 use crate::support::{Client, Place, place::SHIPPED};
 

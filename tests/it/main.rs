@@ -7,6 +7,7 @@ mod support;
 mod arguments;
 mod client_matrix;
 mod cache;
+mod backup;
 mod clients;
 mod command_line;
 mod configuration;

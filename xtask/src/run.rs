@@ -58,10 +58,14 @@ fn serve(binary: &std::path::Path, workspace: &Workspace, address: &str) -> Comm
     command
 }
 
-/// Keeps the data of a tried-out checkout inside it, away from the user's own, unless the user says where.
+/// Keeps the data of a tried-out checkout inside it, away from the user's own, unless the user says where; and names
+/// the checkout's configuration, which would not be used for lying in the working folder.
 fn at_home<'a>(command: &'a mut Command, workspace: &Workspace) -> &'a mut Command {
     if std::env::var_os("GATEHOUSE_STATE").is_none() {
         command.env("GATEHOUSE_STATE", workspace.root.join("target/state"));
+    }
+    if std::env::var_os("GATEHOUSE_CONFIG").is_none() {
+        command.env("GATEHOUSE_CONFIG", workspace.root.join("presets.toml"));
     }
     command
 }

@@ -11,7 +11,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    names,
+    alias, names,
     outcome::{Fault, FaultKind},
     preset::Exposure,
     schema::{Schema, with_defaults},
@@ -65,7 +65,7 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogError {
     /// Two tools would have one name.
-    #[error("Tool name collision: '{name}' in both '{first}' and '{second}' gates")]
+    #[error("Tool name collision: '{name}' in both '{first}' and '{second}' gates.{mend}")]
     Collision {
         /// The name.
         name: String,
@@ -73,6 +73,8 @@ pub enum CatalogError {
         first: String,
         /// Who has it too.
         second: String,
+        /// ` To keep both, …`: what to write into presets.toml.
+        mend: String,
     },
     /// A tool's name is not one that clients accept.
     #[error("{source_id}: tool name {why}")]
@@ -132,7 +134,7 @@ impl Catalog {
                 });
             }
         }
-        add_aliases(exposure, &mut entries)?;
+        alias::add(exposure, &mut entries)?;
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
@@ -140,6 +142,7 @@ impl Catalog {
                 name: pair[0].name.to_string(),
                 first: pair[0].id.source.name().into(),
                 second: pair[1].id.source.name().into(),
+                mend: alias::mend(exposure, &entries, &pair[0].name),
             });
         }
         let by_name = entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect();
@@ -188,36 +191,4 @@ impl Catalog {
         own.or_else(|| self.entries.iter().find(|entry| &*entry.spec.name == declared))
             .map(|e| e.name.as_str())
     }
-}
-
-fn add_aliases(exposure: &Exposure, entries: &mut Vec<Entry>) -> Result<(), CatalogError> {
-    let declared = entries.len();
-    for (alias, target) in &exposure.aliases {
-        let bad = |why: String| CatalogError::BadAlias {
-            preset: exposure.preset.clone(),
-            alias: alias.clone(),
-            why,
-        };
-        let name = ExposedName::new(alias).map_err(bad)?;
-        if let Some(taken) = entries[..declared].iter().find(|entry| entry.name == name) {
-            return Err(bad(format!("is already the name of a tool of {}", taken.id.source)));
-        }
-        let Some(entry) = entries[..declared].iter().find(|entry| entry.name.as_str() == target) else {
-            let near =
-                names::did_you_mean(target, entries[..declared].iter().map(|entry| entry.name.as_str()));
-            return Err(bad(format!("stands for '{target}', which no gate of the preset has.{near}")));
-        };
-        let entry = Entry {
-            name,
-            id: entry.id.clone(),
-            spec: Arc::clone(&entry.spec),
-            source: Arc::clone(&entry.source),
-            params: Arc::clone(&entry.params),
-            schema: Arc::clone(&entry.schema),
-            output: entry.output.clone(),
-            rank: entries.len(),
-        };
-        entries.push(entry);
-    }
-    Ok(())
 }

@@ -3,6 +3,7 @@
 //! This crate knows no engine, no wire format, no sandbox and no clock. What it needs from outside
 //! stands in [`ports`] as traits; what may call a tool goes through [`pipeline`].
 
+mod alias;
 pub mod budget;
 pub mod call;
 pub mod capability;

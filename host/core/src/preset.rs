@@ -18,7 +18,7 @@ pub struct Preset {
     pub gates: Vec<(String, Map<String, Value>)>,
     /// Globs over exposed tool names that are taken away.
     pub deny: Vec<String>,
-    /// Further names for tools: alias to exposed name.
+    /// Further names for tools: alias to a tool's own name, or to `gate.tool`.
     pub aliases: BTreeMap<String, String>,
     /// Whether clients get output schemas and structured replies; where it says nothing, as what it extends.
     pub structured: Option<bool>,
@@ -69,6 +69,8 @@ pub enum PresetError {
 pub struct Exposure {
     /// Name of the preset.
     pub preset: String,
+    /// Whether a preset declares it; else it is made of gates that were named one by one.
+    pub declared: bool,
     /// What it is for.
     pub description: Option<String>,
     /// Gates in order, with their merged parameters.
@@ -91,6 +93,7 @@ impl Exposure {
         let mut merged = Preset::default();
         merge(presets, name, &mut Vec::new(), &mut merged)?;
         let mut exposure = Self::of_gates(name, merged.gates);
+        exposure.declared = true;
         exposure.description.clone_from(&preset.description);
         exposure.aliases = merged.aliases;
         exposure.structured = merged.structured.unwrap_or_default();
@@ -103,6 +106,7 @@ impl Exposure {
     pub fn of_gates(preset: &str, gates: Vec<(String, Map<String, Value>)>) -> Self {
         Self {
             preset: preset.into(),
+            declared: false,
             description: None,
             gates,
             aliases: BTreeMap::new(),

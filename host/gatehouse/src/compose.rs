@@ -8,9 +8,9 @@ use std::{
 };
 
 use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock, tool::SourceId};
-use gatehouse_models::{Extractor, Models, Tokens};
+use gatehouse_models::{Extractor, Missing, Models, Tokens};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
-use gatehouse_stores::{SqliteKv, WikiKnowledge, WikiRoots};
+use gatehouse_stores::SqliteKv;
 use gatehouse_wire::{outbound::Outbound, serve::View};
 
 use crate::config::{Config, ConfigError, Env};
@@ -18,9 +18,12 @@ use crate::config::{Config, ConfigError, Env};
 mod gates;
 mod graph;
 mod instructions;
+mod lacks;
+mod late;
 
 pub(crate) use gates::Gates;
-pub(crate) use graph::{knowledge, knowledge_on};
+pub(crate) use graph::{knowledge, knowledge_on, still_there};
+pub(crate) use late::Graph;
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -44,11 +47,29 @@ pub(crate) struct Composition {
     /// What was configured.
     pub(crate) config: Arc<Config>,
     /// The knowledge graph as gates see it.
-    pub(crate) knowledge: Arc<WikiKnowledge>,
+    pub(crate) knowledge: Arc<Graph>,
     /// The models as gates see them.
     pub(crate) models: sandbox::Models,
+    /// What no model does.
+    pub(crate) missing: Missing,
+    /// Everything that keeps something.
+    pub(crate) stores: Stores,
     /// The gates.
     pub(crate) gates: Gates,
+}
+
+/// What keeps things for gates, and has to be closed at the end.
+#[derive(Clone)]
+pub(crate) struct Stores {
+    knowledge: Arc<Graph>,
+    kv: Arc<SqliteKv>,
+}
+
+impl Stores {
+    /// Closes all for good; each database is one whole file then.
+    pub(crate) async fn close(&self) {
+        tokio::join!(self.knowledge.close(), self.kv.close());
+    }
 }
 
 /// The presets of a composition, ready to be served.
@@ -77,24 +98,23 @@ pub(crate) fn models(config: &Config) -> Result<Models, ConfigError> {
 
 impl Composition {
     pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
-        let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
-        let models = models(&config)?;
-        let index_file = env.kg_index_path();
-        let knowledge = knowledge(&config, env, index_file.as_deref(), roots, &models.embedder)?;
-        let knowledge = Arc::new(knowledge);
-        let Models { llm, embedder } = models;
+        let config = Arc::new(config);
+        let Models { llm, embedder, missing } = models(&config)?;
+        let knowledge = Arc::new(graph::of_host(&config, env, &embedder));
+        let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
+        let stores = Stores { knowledge: Arc::clone(&knowledge), kv: Arc::clone(&kv) };
         let models = sandbox::Models { llm, embedder, tokens: Arc::new(Tokens) };
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
-            kv: Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock))),
+            kv,
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::new()),
             models: models.clone(),
         };
         let sandbox = Sandbox::new(&config.cache, config.cache_size, ports);
-        let config = Arc::new(config);
-        Ok(Self { knowledge, models, gates: Gates::new(Arc::clone(&config), sandbox), config })
+        let gates = Gates::new(Arc::clone(&config), sandbox);
+        Ok(Self { knowledge, models, missing, stores, gates, config })
     }
 
     /// The same house under another configuration. Gates whose settings are the same stay loaded, but for
@@ -106,7 +126,14 @@ impl Composition {
         withdrawn: BTreeSet<String>,
     ) -> Self {
         let gates = self.gates.next(Arc::clone(&config), reread, withdrawn).await;
-        Self { knowledge: Arc::clone(&self.knowledge), models: self.models.clone(), gates, config }
+        Self {
+            knowledge: Arc::clone(&self.knowledge),
+            models: self.models.clone(),
+            missing: self.missing.clone(),
+            stores: self.stores.clone(),
+            gates,
+            config,
+        }
     }
 
     /// What is to be served: the chosen exposure, which must work, and with `all` every preset by name,

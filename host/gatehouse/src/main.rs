@@ -1,6 +1,7 @@
 //! Gatehouse: the binary. Reads the command line and the configuration, puts the crates together, and
 //! gives exit codes their meaning: 0 done, 1 the thing asked failed, 2 wrong usage or configuration.
 
+mod archive;
 mod check;
 mod cli;
 mod compose;

@@ -19,7 +19,7 @@ use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     compose::{Composition, Views},
-    config::{Config, Env},
+    config::{Config, Env, trust},
     watch::Watch,
 };
 use change::Change;
@@ -42,6 +42,8 @@ pub(crate) struct Origin {
     pub(crate) env: Env,
     /// Whether presets are served by name.
     pub(crate) all: bool,
+    /// Whether the configuration is in force because its content is trusted: another content is not.
+    pub(crate) by_trust: bool,
 }
 
 /// Keeps a house up to date.
@@ -129,7 +131,7 @@ impl Keeper {
     /// Every folder in which something could change that is served.
     fn folders(&self) -> BTreeSet<PathBuf> {
         let configs = [Some(&self.current.config), self.wanted.as_ref()];
-        let mut folders = BTreeSet::new();
+        let mut folders: BTreeSet<_> = trust::folder().filter(|_| self.origin.by_trust).into_iter().collect();
         for config in configs.into_iter().flatten() {
             let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
@@ -171,6 +173,15 @@ impl Keeper {
         };
         if self.text.as_ref() == Some(&text) {
             return;
+        }
+        if self.origin.by_trust && !trust::holds(&file, &text) {
+            // Looked at again until it is trusted, or as it was.
+            (self.text, self.wanted) = (None, None);
+            let file = file.display();
+            let why = format!(
+                "{file}: it has changed since it was trusted; to put the change in force, run `gatehouse trust {file}`"
+            );
+            return self.report.configuration_refused(&why);
         }
         self.text = Some(text.clone());
         // What was refused may fit the new configuration.

@@ -132,6 +132,10 @@ pub enum LlmChoice {
 pub struct Settings {
     /// The key.
     pub key: Option<Secret>,
+    /// The variable that was named to hold the key; the provider's own where none was.
+    pub key_variable: Option<String>,
+    /// Whether no key is sent because the configuration says where the provider is and names no variable.
+    pub keyless: bool,
     /// Where it is, an absolute http or https URL; its own address where none is given. Set, it also says
     /// that a provider that needs no key there (Ollama, a server that speaks OpenAI's API) is set up.
     pub base_url: Option<String>,
@@ -148,6 +152,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             key: None,
+            key_variable: None,
+            keyless: false,
             base_url: None,
             api_version: None,
             concurrency: 4,

@@ -12,12 +12,14 @@ pub mod embed;
 pub mod extract;
 mod llm;
 mod models;
+mod not_set_up;
 mod pieces;
 mod provider;
+mod remedy;
 pub mod tokens;
 
 pub use config::ModelsConfig;
 pub use embed::LocalEmbedder;
 pub use extract::Extractor;
-pub use models::Models;
+pub use models::{Missing, Models};
 pub use tokens::Tokens;

@@ -8,7 +8,7 @@ use gatehouse_core::{
     Fault,
     http::Secret,
     ports::{
-        embed::{EmbedFor, Embedder, Vector},
+        embed::Embedder,
         llm::{Completion, Hear, Llm, Prompt},
     },
 };
@@ -17,7 +17,7 @@ use crate::{
     config::{BadSetting, EmbeddingChoice, LlmChoice, ModelsConfig, OpenAiApi, ProviderName},
     embed::{LocalEmbedder, gemini::GeminiEmbedder, ollama::OllamaEmbedder, openai::OpenAiEmbedder},
     llm::{
-        NoLlm, anthropic,
+        NOBODY, NoLlm, OFF, anthropic,
         anthropic::Anthropic,
         gemini,
         gemini::Gemini,
@@ -25,7 +25,9 @@ use crate::{
         ollama::Ollama,
         openai::{self, OpenAi},
     },
+    not_set_up::NotSetUp,
     provider::{Client, Provider},
+    remedy,
 };
 
 /// The models of this host. Nothing is connected to before somebody asks.
@@ -34,6 +36,17 @@ pub struct Models {
     pub llm: Arc<dyn Llm>,
     /// Makes vectors.
     pub embedder: Arc<dyn Embedder>,
+    /// What is not there.
+    pub missing: Missing,
+}
+
+/// What no model does, each with what would change that; for people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Why nobody answers.
+    pub answers: Option<String>,
+    /// Why nobody searches the web.
+    pub web_search: Option<String>,
 }
 
 impl Models {
@@ -47,7 +60,9 @@ impl Models {
     /// provider that has none.
     pub fn new(config: &ModelsConfig) -> Result<Self, BadSetting> {
         let make = Make { config, client: Arc::default() };
-        Ok(Self { llm: make.llm()?, embedder: make.embedder()? })
+        let llm = make.llm()?;
+        let missing = make.missing(&*llm)?;
+        Ok(Self { llm, embedder: make.embedder()?, missing })
     }
 }
 
@@ -67,7 +82,7 @@ impl Make<'_> {
         let model = model_name(*name, model.as_deref().unwrap_or(default))?;
         let provider = self.provider(*name)?;
         if !self.config.is_set_up(*name) {
-            return Ok(Arc::new(NotSetUp { name: *name, model: provider.model(&model) }));
+            return Ok(Arc::new(self.not_set_up(*name, provider.model(&model))));
         }
         Ok(match name {
             ProviderName::OpenAi => Arc::new(OpenAiEmbedder::new(provider, model)),
@@ -87,22 +102,59 @@ impl Make<'_> {
             }
         }
         let plain = match &self.config.llm {
-            LlmChoice::Off => return Ok(Arc::new(NoLlm { off: true })),
+            LlmChoice::Off => {
+                let hint = "Set llm to \"auto\" or to a provider in [models].".to_owned();
+                return Ok(Arc::new(NoLlm { why: OFF, web_hint: hint.clone(), hint }));
+            }
             LlmChoice::Auto => made.first().map(|(_, llm)| Arc::clone(llm)),
             LlmChoice::Provider(name, model) if self.config.is_set_up(*name) => {
                 Some(self.one(*name, model.as_deref())?)
             }
             LlmChoice::Provider(name, model) => {
                 model_name(*name, model.as_deref().unwrap_or(name.default_model()))?;
-                return Ok(Arc::new(NotSetUp { name: *name, model: String::new() }));
+                return Ok(Arc::new(self.not_set_up(*name, String::new())));
             }
         };
-        let Some(plain) = plain else { return Ok(Arc::new(NoLlm { off: false })) };
+        let Some(plain) = plain else {
+            let (hint, web_hint) = (remedy::any(self.config), self.web_remedy()?);
+            return Ok(Arc::new(NoLlm { why: NOBODY, hint, web_hint }));
+        };
         if plain.web_model().is_some() {
             return Ok(plain);
         }
         let web = made.into_iter().map(|(_, llm)| llm).find(|llm| llm.web_model().is_some());
-        Ok(Arc::new(Composed { plain, web }))
+        Ok(Arc::new(Composed { plain, web, web_hint: self.web_remedy()? }))
+    }
+
+    /// What no model does.
+    fn missing(&self, llm: &dyn Llm) -> Result<Missing, BadSetting> {
+        let mut missing = Missing::default();
+        if llm.model().is_none() {
+            missing.answers = Some(match &self.config.llm {
+                LlmChoice::Off => OFF.to_owned(),
+                LlmChoice::Auto => format!("{NOBODY} {}", remedy::any(self.config)),
+                LlmChoice::Provider(name, _) => self.not_set_up(*name, String::new()).said(),
+            });
+        } else if llm.web_model().is_none() {
+            missing.web_search = Some(format!("No model searches the web. {}", self.web_remedy()?));
+        }
+        Ok(missing)
+    }
+
+    fn web_remedy(&self) -> Result<String, BadSetting> {
+        Ok(remedy::web(self.config, !self.speaks_responses(&self.provider(ProviderName::OpenAi)?)))
+    }
+
+    fn speaks_responses(&self, openai: &Provider) -> bool {
+        match self.config.openai_api {
+            OpenAiApi::Auto => openai.is_at(openai::HOST),
+            OpenAiApi::Responses => true,
+            OpenAiApi::Chat => false,
+        }
+    }
+
+    fn not_set_up(&self, name: ProviderName, model: String) -> NotSetUp {
+        NotSetUp::new(name, model, remedy::key(name, self.config.settings(name)))
     }
 
     fn one(&self, name: ProviderName, model: Option<&str>) -> Result<Arc<dyn Llm>, BadSetting> {
@@ -110,11 +162,7 @@ impl Make<'_> {
         let model = model_name(name, model.unwrap_or(name.default_model()))?;
         Ok(match name {
             ProviderName::OpenAi => {
-                let responses = match self.config.openai_api {
-                    OpenAiApi::Auto => provider.is_at(openai::HOST),
-                    OpenAiApi::Responses => true,
-                    OpenAiApi::Chat => false,
-                };
+                let responses = self.speaks_responses(&provider);
                 Arc::new(OpenAi::new(provider, model, responses))
             }
             ProviderName::Gemini => {
@@ -169,6 +217,8 @@ fn bad(provider: ProviderName, message: String) -> BadSetting {
 struct Composed {
     plain: Arc<dyn Llm>,
     web: Option<Arc<dyn Llm>>,
+    /// What would bring one that searches.
+    web_hint: String,
 }
 
 #[async_trait]
@@ -184,50 +234,10 @@ impl Llm for Composed {
     async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         match &self.web {
             Some(web) if prompt.web_search => web.complete(prompt, hear).await,
-            None if prompt.web_search => Err(no_web(self.plain.model().unwrap_or("The model"))),
+            None if prompt.web_search => {
+                Err(no_web(self.plain.model().unwrap_or("The model"), &self.web_hint))
+            }
             _ => self.plain.complete(prompt, hear).await,
         }
-    }
-}
-
-/// A provider that was named and has no key.
-struct NotSetUp {
-    name: ProviderName,
-    model: String,
-}
-
-impl NotSetUp {
-    fn fault(&self) -> Fault {
-        let variable = self.name.variable();
-        let mut fault = Fault::unavailable(format!("{} is chosen in [models] and is not set up.", self.name))
-            .hint(format!("Set {variable}, or choose another provider in [models]."));
-        fault.retryable = false;
-        fault
-    }
-}
-
-#[async_trait]
-impl Embedder for NotSetUp {
-    fn model(&self) -> &str {
-        &self.model
-    }
-
-    async fn embed(&self, _texts: &[String], _purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
-        Err(self.fault())
-    }
-}
-
-#[async_trait]
-impl Llm for NotSetUp {
-    fn model(&self) -> Option<&str> {
-        None
-    }
-
-    fn web_model(&self) -> Option<&str> {
-        None
-    }
-
-    async fn complete(&self, _prompt: Prompt, _hear: Hear<'_>) -> Result<Completion, Fault> {
-        Err(self.fault())
     }
 }

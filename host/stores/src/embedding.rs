@@ -170,11 +170,18 @@ impl Embedding {
     }
 }
 
-impl Drop for Embedding {
-    fn drop(&mut self) {
+impl Embedding {
+    /// Ends the task; what it has not done yet, whoever opens the store next makes up for.
+    pub(crate) fn stop(&self) {
         if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
             task.abort();
         }
+    }
+}
+
+impl Drop for Embedding {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

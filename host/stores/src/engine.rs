@@ -219,6 +219,9 @@ pub(crate) trait Engine: Send + Sync {
     /// Counts.
     async fn stats(&self) -> Result<Statistics, Fault>;
 
+    /// Ends the use of it, for hosts that stop.
+    async fn close(&self) {}
+
     /// Whether it can be reached, without changing anything there.
     async fn health(&self) -> Result<Health, Fault>;
 }

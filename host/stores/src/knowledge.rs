@@ -123,6 +123,11 @@ impl WikiKnowledge {
         self.engine.settle(limit).await
     }
 
+    /// Ends the use of the graph for good, for hosts and commands that stop; a database in a file is then whole in it.
+    pub async fn close(&self) {
+        self.engine.close().await;
+    }
+
     fn now(&self) -> String {
         stamp(self.clock.now_ms())
     }

@@ -21,7 +21,11 @@ pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, Times};
 pub use private::make_private;
-pub use sqlite::kv::SqliteKv;
+pub use sqlite::{
+    claim::Claim,
+    copy::{Kept, check, copy},
+    kv::SqliteKv,
+};
 #[cfg(feature = "weaviate-neo4j")]
 pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};
 pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots, write_atomic};

@@ -101,6 +101,29 @@ fn the_configuration_keeps_the_folder_of_gates() {
 }
 
 #[test]
+fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
+    let place = Place::with("[presets.full]\ngates.idea = {}\n", &["idea"]);
+    // The shipped presets, because nobody trusts the file that lies here.
+    let output = place.nameless(&["mcp-config", "full", "--gates", "gates"]).output().expect("run gatehouse");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("The built-in presets are used instead."));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let entry = &told["mcpServers"]["gatehouse"];
+    let arguments: Vec<&str> =
+        entry["args"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert_eq!(arguments[..5], ["serve", "--preset", "full", "--config", "built-in"]);
+    // A client that starts it in a repository whose file was trusted serves what was pasted all the same.
+    for gate in ["kg", "code", "research"] {
+        place.add_gate(gate);
+    }
+    assert!(place.nameless(&["trust"]).status().expect("run gatehouse").success());
+    let mut command = place.nameless(&arguments);
+    command.env_remove("GATEHOUSE_CONFIG");
+    let mut client = Client::spawn(command);
+    client.initialize("2025-11-25");
+    assert_eq!(client.tools().len(), 10, "{}", client.log());
+}
+
+#[test]
 fn wrong_names_and_addresses_are_refused() {
     let place = Place::shipped();
     let said = run(&place, 2, &["mcp-config", "ful"]).stderr();

@@ -64,6 +64,54 @@ fn a_collision_ends_the_start_and_names_both_gates() {
 }
 
 #[test]
+fn what_a_collision_says_to_write_keeps_both_tools() {
+    let presets = "[gates.kg]\ngrants = [\"knowledge\"]\n[presets.full]\ngates.kg = {}\ngates.custom = {}\n";
+    let place = Place::with(presets, &["kg"]);
+    fs::copy(place.path("gates/kg.wasm"), place.path("gates/custom.wasm")).expect("copy");
+    let line = refused(&place, &[], &[]);
+    let (_, mend) = line.split_once("add under [presets.full]: ").expect("what to add");
+    let (deny, rest) = mend.split_once(" and ").expect("two lines");
+    let (aliases, _) = rest.split_once("; or leave one of the gates out.").expect("the other way");
+    assert_eq!(deny, "deny = [\"get_page_structure\"]");
+    assert_eq!(
+        aliases,
+        "aliases = { \"kg_get_page_structure\" = \"kg.get_page_structure\", \
+         \"custom_get_page_structure\" = \"custom.get_page_structure\" }"
+    );
+    let others = deny.replace(']', ", \"kg_edit\", \"kg_index\", \"search_knowledge\", \"get_wiki_page\"]");
+    place.write("presets.toml", format!("{presets}{others}\n{aliases}\n"));
+    let mut client = served(&place, &[], &[]);
+    assert_eq!(client.tools(), ["custom_get_page_structure", "kg_get_page_structure"]);
+    let line = refused(&place, &[], &[("MCP_ENABLED_GATES", "custom,kg")]);
+    says(&line, &["add in a preset that names these gates: deny = [\"get_page_structure\"]"]);
+}
+
+#[test]
+fn an_alias_stands_for_the_tool_of_the_gate_that_it_names() {
+    // Two gates of one file, told apart by what they are granted.
+    let gates = "[gates.reader]\ncomponent = \"gates/kg.wasm\"\ngrants = [\"knowledge:read\"]\n\
+                 [gates.stranger]\ncomponent = \"gates/kg.wasm\"\n[presets.full]\n\
+                 gates.stranger = {}\ngates.reader = {}\ndeny = [\"kg_*\", \"get_*\", \"search_*\"]\n";
+    let aliases = "aliases = { ask = \"reader.search_knowledge\", other = \"stranger.search_knowledge\" }\n";
+    let (place, mut client) = serves(&format!("{gates}{aliases}"));
+    assert_eq!(client.tools(), ["ask", "other"]);
+    client.text("ask", json!({"query": "retries"}));
+    says(&client.fails("other", json!({"query": "retries"})), &["Gate 'stranger' has no grant"]);
+
+    place.write("presets.toml", format!("{gates}aliases = {{ ask = \"search_knowledge\" }}\n"));
+    says(
+        &refused(&place, &[], &[]),
+        &["preset 'full': alias 'ask' stands for 'search_knowledge', which 2 gates of the preset have; \
+             write \"stranger.search_knowledge\" or \"reader.search_knowledge\""],
+    );
+    place.write("presets.toml", format!("{gates}aliases = {{ ask = \"raeder.search_knowledge\" }}\n"));
+    says(
+        &refused(&place, &[], &[]),
+        &["no gate of the preset has", "Did you mean 'reader.search_knowledge'?"],
+    );
+}
+
+#[test]
 fn tools_that_are_denied_do_not_collide() {
     let presets = "[presets.full]\ngates.idea = {}\ngates.custom = {}\ngates.kg = {}\ndeny = [\"wiki_*\"]\n";
     let place = Place::with(presets, &["idea", "kg"]);

@@ -1,5 +1,4 @@
-//! The file itself: strict keys and values, each mistake with its line and column; and what the
-//! environment points to.
+//! The file itself: strict keys and values, each mistake with its line and column.
 
 use super::{refused, refuses, says, served};
 use crate::support::Place;
@@ -106,34 +105,6 @@ fn the_users_file_is_found_in_the_configuration_home() {
     let home = place.path("xdg").display().to_string();
     let environment = [("XDG_CONFIG_HOME", home.as_str())];
     assert_eq!(served(&place, &["--gates", "gates"], &environment).tools(), ["wiki_idea_search"]);
-}
-
-#[test]
-fn an_index_file_that_is_not_there_or_not_one_is_named() {
-    let place = Place::shipped();
-    let missing = place.path("nope.index").display().to_string();
-    let line = refused(&place, &[], &[("KG_INDEX_PATH", &missing)]);
-    says(&line, &["KG_INDEX_PATH: ", &missing, "does not exist", "`gatehouse kg index DIR --save-to FILE`"]);
-    let cases = [
-        ("nonsense", "is not JSON"),
-        ("{}", "has version 'none', supported is '1.0'"),
-        ("{\"version\": \"9.9\"}", "has version '9.9', supported is '1.0'"),
-        ("{\"version\": \"1.0\"}", "is not an index file"),
-    ];
-    for (content, expected) in cases {
-        let file = place.write("wiki.index", content).display().to_string();
-        says(&refused(&place, &[], &[("KG_INDEX_PATH", &file)]), &["KG_INDEX_PATH: ", &file, expected]);
-    }
-}
-
-#[test]
-fn an_index_file_for_an_engine_that_is_not_here_is_refused() {
-    let place = Place::shipped();
-    let index = "{\"version\": \"1.0\", \"created_at\": \"2026-01-01T00:00:00Z\", \"data_source\": \"wiki\",
-                  \"search_backend\": \"papyrus\"}";
-    let file = place.write("wiki.index", index).display().to_string();
-    let line = refused(&place, &[], &[("KG_INDEX_PATH", &file)]);
-    says(&line, &["KG_INDEX_PATH: ", "'papyrus'"]);
 }
 
 #[test]

@@ -24,6 +24,11 @@ pub(super) const ALL: [Wire; 3] = [Wire::OpenAi, Wire::Gemini, Wire::Anthropic];
 impl Wire {
     /// The part of presets.toml that makes a host ask this provider.
     pub(super) fn configuration(self, address: SocketAddr) -> String {
+        // A server that the file names gets the key that the file names.
+        format!("{}api_key = \"${{{}}}\"\n", self.blocks(address), self.variable())
+    }
+
+    fn blocks(self, address: SocketAddr) -> String {
         match self {
             // Only OpenAI's own address is known to have the API that can search.
             Self::OpenAi => format!(

@@ -107,8 +107,19 @@ impl Place {
         target
     }
 
-    /// A command of the binary in this place. Nothing of the caller's environment gets in.
+    /// A command of the binary in this place, whose presets.toml is named. Nothing of the caller's environment
+    /// gets in.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.nameless(arguments);
+        let presets = self.path("presets.toml");
+        if presets.symlink_metadata().is_ok() {
+            command.env("GATEHOUSE_CONFIG", presets);
+        }
+        command
+    }
+
+    /// The same, but nobody names the presets.toml that lies in the working folder.
+    pub(crate) fn nameless(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command
             .args(arguments)

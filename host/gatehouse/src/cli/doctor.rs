@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use gatehouse_models::config::ProviderName;
 use serde_json::{Value, json};
 
 use super::{Failure, Place};
@@ -38,7 +39,7 @@ impl Check {
 
 pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let checks = match place.compose(env) {
-        Ok(composition) => examine(&composition).await?,
+        Ok(composition) => examine(&composition, env).await?,
         Err(error) => vec![Check::new("configuration", Err(error.to_string()))],
     };
     let broken = checks.iter().filter(|check| check.result.is_err()).count();
@@ -74,11 +75,14 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
     }
 }
 
-async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
+async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Failure> {
     let config = &composition.config;
     let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
     let mut checks =
         vec![Check::new("configuration", Ok(file)), Check::new("data folder", writable(&config.state))];
+    if let Some(passed_over) = &config.choice.passed_over {
+        checks.push(Check::warning("configuration", passed_over.to_string()));
+    }
     for name in composition.gate_names() {
         let result = composition.gate(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));
         checks.push(Check::new(format!("gate {name}"), result));
@@ -90,6 +94,8 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
         checks.push(Check::new(format!("preset {name}"), result));
     }
+    checks.extend(composition.lacks().await.into_iter().map(|lack| Check::warning("gates", lack)));
+    checks.extend(keyless(config, env));
     let health = composition.knowledge.health().await;
     let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
     if let Some(why) = failing {
@@ -102,6 +108,21 @@ async fn examine(composition: &Composition) -> Result<Vec<Check>, Failure> {
         health.map(|health| format!("{}: {} pages in {}", health.engine, health.pages, health.address));
     checks.push(Check::new("knowledge", result.map_err(|fault| crate::compose::said(&fault))));
     Ok(checks)
+}
+
+/// Providers that get no key, though the environment has one.
+fn keyless(config: &Config, env: &Env) -> Vec<Check> {
+    let kept = ProviderName::ALL
+        .into_iter()
+        .filter(|name| config.models.settings(*name).keyless && env.is_set(name.variable()));
+    let told = kept.map(|name| {
+        let (block, variable) = (name.id(), name.variable());
+        let why = format!(
+            "no key is sent there, because base_url stands in the file and api_key does not; if {variable} is meant for it, write api_key = \"${{{variable}}}\""
+        );
+        Check::warning(format!("[models.{block}]"), why)
+    });
+    told.collect()
 }
 
 /// Headers for which a variable is not set: requests to that host fail until it is.

@@ -53,7 +53,13 @@ async fn explain(
         ));
     }
     let offers = composition.offers(exposure).await.map_err(Failure::Failed)?;
-    let gate_of = |name: &str| offers.iter().find(|o| o.listing.tools.iter().any(|tool| *tool.name == *name));
+    let gate_of = |name: &str| {
+        offers.iter().find(|offer| {
+            let gate = offer.source.id().name();
+            let own = name.strip_prefix(gate).and_then(|rest| rest.strip_prefix('.'));
+            offer.listing.tools.iter().any(|tool| *tool.name == *name || Some(&*tool.name) == own)
+        })
+    };
     let target = exposure.aliases.get(tool).map_or(tool, String::as_str);
     if let (Some(offer), Some(glob)) = (gate_of(target), exposure.denied_by(tool)) {
         return Ok((

@@ -112,15 +112,37 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
     // A folder that is named needs no index file, and is how a missing one is made.
     let open = |named: bool| {
         let index_file = env.kg_index_path().filter(|path| !named || path.exists());
+        if !named {
+            compose::still_there(index_file.as_deref())?;
+        }
         compose::knowledge(&config, env, index_file.as_deref(), WikiRoots::Any, &embedder)
     };
     match command {
-        Command::Index(arguments) => index(&open(arguments.dir.is_some())?, arguments).await,
-        Command::Search(arguments) => search(&open(false)?, arguments).await,
-        Command::Get { page, json } => get(&open(false)?, &page, json).await,
-        Command::Edit(arguments) => edit(&open(false)?, arguments).await,
+        Command::Index(arguments) => {
+            let named = arguments.dir.is_some();
+            on(open(named)?, async |knowledge| index(knowledge, arguments).await).await
+        }
+        Command::Search(arguments) => {
+            on(open(false)?, async |knowledge| search(knowledge, arguments).await).await
+        }
+        Command::Get { page, json } => {
+            on(open(false)?, async |knowledge| get(knowledge, &page, json).await).await
+        }
+        Command::Edit(arguments) => {
+            on(open(false)?, async |knowledge| edit(knowledge, arguments).await).await
+        }
         Command::Copy(arguments) => copy::run(arguments, &config, env, &embedder).await,
     }
+}
+
+/// Works on a graph, and closes it whatever comes of that.
+async fn on(
+    knowledge: WikiKnowledge,
+    work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let done = work(&knowledge).await;
+    knowledge.close().await;
+    done
 }
 
 /// Shows how far long work is; hidden by itself where standard error is not a terminal.

@@ -2,6 +2,7 @@
 
 mod allowed_tools;
 mod cache;
+mod backup;
 mod completions;
 mod doctor;
 mod explain;
@@ -9,17 +10,26 @@ mod gates;
 mod kg;
 mod mcp_config;
 mod presets;
+mod restore;
 mod schema;
 mod serve;
 mod status;
+mod trust;
 
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
 use clap::{Args, Parser, Subcommand, error::ErrorKind};
 
 use crate::{
-    compose::Composition,
-    config::{Config, ConfigError, Env},
+    archive,
+    compose::{Composition, Stores},
+    config::{
+        Config, ConfigError, Env,
+        locate::{self, Found},
+    },
     out,
     telemetry::{self, Format},
 };
@@ -40,12 +50,16 @@ pub(crate) struct Cli {
 /// Where configuration and gates are.
 #[derive(Args)]
 pub(crate) struct Place {
-    /// The configuration [default: ./presets.toml, else the one in the XDG config home, else built in]
+    /// The configuration; built-in is the shipped one [default: GATEHOUSE_CONFIG, else a trusted ./presets.toml,
+    /// else the one in the XDG config home, else built-in]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The folder with gates, instead of those that the configuration names
     #[arg(long, global = true, value_name = "DIR")]
     gates: Option<PathBuf>,
+    /// What was opened by this command, to be closed at its end.
+    #[arg(skip)]
+    stores: Mutex<Vec<Stores>>,
 }
 
 #[derive(Subcommand)]
@@ -74,6 +88,12 @@ enum Command {
     Cache(cache::Command),
     /// Look for what could keep Gatehouse from working
     Doctor(doctor::Arguments),
+    /// Trust a presets.toml of a working folder, as it is now
+    Trust(trust::Arguments),
+    /// Copy the data folder into one file, while hosts run
+    Backup(backup::Arguments),
+    /// Put the data folder of a backup in the place of this one
+    Restore(restore::Arguments),
     /// Print the JSON Schema of presets.toml
     Schema,
     /// Print a completion script for a shell
@@ -118,11 +138,40 @@ impl From<gatehouse_core::Fault> for Failure {
 
 impl Place {
     pub(crate) fn config(&self, env: &Env) -> Result<Config, ConfigError> {
-        Config::load(self.config.as_deref(), self.gates.as_deref(), env)
+        let found = self.found(env)?;
+        let mut config = Config::of(&found.text, self.gates.as_deref(), None, env)?;
+        config.choice = found.choice;
+        // What a restore that was killed left over is finished before anybody looks.
+        archive::finish(&config.state)
+            .map_err(|why| ConfigError { place: config.state.display().to_string(), message: why })?;
+        Ok(config)
+    }
+
+    /// The text of the configuration; says on standard error which file was passed over.
+    pub(crate) fn found(&self, env: &Env) -> Result<Found, ConfigError> {
+        let found = locate::read(self.config.as_deref(), env)?;
+        if let Some(passed_over) = &found.choice.passed_over {
+            out::complain(passed_over.to_string());
+        }
+        Ok(found)
     }
 
     pub(crate) fn compose(&self, env: &Env) -> Result<Composition, ConfigError> {
-        Composition::new(self.config(env)?, env)
+        let composition = Composition::new(self.config(env)?, env)?;
+        self.stores().push(composition.stores.clone());
+        Ok(composition)
+    }
+
+    fn stores(&self) -> std::sync::MutexGuard<'_, Vec<Stores>> {
+        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes what was opened, so that each database is one whole file.
+    async fn close(&self) {
+        let open = std::mem::take(&mut *self.stores());
+        for stores in open {
+            stores.close().await;
+        }
     }
 }
 
@@ -152,7 +201,7 @@ impl Cli {
 /// Runs the command.
 pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
     let place = &cli.place;
-    match cli.command {
+    let done = match cli.command {
         Command::Serve(arguments) => serve::run(arguments, place, env).await,
         Command::Gates(command) => gates::run(command, place, env).await,
         Command::Presets(command) => presets::run(command, place, env).await,
@@ -163,9 +212,14 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::Status(arguments) => status::run(&arguments, place, env).await,
         Command::Cache(command) => cache::run(&command, place, env),
         Command::Doctor(arguments) => doctor::run(&arguments, place, env).await,
+        Command::Trust(arguments) => trust::run(&arguments, env),
+        Command::Backup(arguments) => backup::run(&arguments, place, env),
+        Command::Restore(arguments) => restore::run(&arguments, place, env),
         Command::Schema => schema::run(),
         Command::Completions(arguments) => completions::run(&arguments),
-    }
+    };
+    place.close().await;
+    done
 }
 
 /// The exposure of a preset that was named on the command line.

@@ -37,6 +37,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
         preset: arguments.preset,
         env: env.clone(),
         all: arguments.http.is_some(),
+        by_trust: composition.config.choice.by_trust,
     };
     match arguments.http {
         None => {
@@ -68,6 +69,9 @@ async fn open(
     let failing = views.failing();
     for (preset, why) in &failing {
         tracing::warn!(%preset, "cannot be served: {why}");
+    }
+    for lack in composition.lacks().await {
+        tracing::warn!("{lack}");
     }
     let house = Arc::new(House::new(Pipeline::standard(), views.default, views.presets));
     let report = Report::default();

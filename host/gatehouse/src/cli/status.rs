@@ -44,9 +44,11 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
     let models = &composition.models;
     let models = json!({"llm": models.llm.model(), "web_search": models.llm.web_model(),
         "embedding": models.embedder.model()});
+    let passed_over = config.choice.passed_over.as_ref().map(|file| file.file.clone());
     let told = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "config": config.file,
+        "config_passed_over": passed_over,
         "state": config.state,
         "cache": cache::told(config),
         "gate_folders": config.gate_folders,
@@ -55,6 +57,7 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
         "presets": presets,
         "knowledge": knowledge,
         "models": models,
+        "lacks": composition.lacks().await,
         "hosts": presence::running(&config.state),
     });
     if arguments.json {
@@ -113,6 +116,9 @@ fn print(told: &Value) {
     let serves = |key: &str| models[key].as_str().unwrap_or("nobody").to_owned();
     let [llm, web, embedding] = ["llm", "web_search", "embedding"].map(serves);
     out::line(format!("models     answers: {llm}; searches the web: {web}; makes vectors: {embedding}"));
+    for lack in told["lacks"].as_array().into_iter().flatten() {
+        out::line(format!("           {}", text(lack)));
+    }
     for (name, preset) in told["presets"].as_object().into_iter().flatten() {
         let mark = if told["default_preset"] == *name { " (default)" } else { "" };
         match preset["error"].as_str() {

@@ -9,7 +9,7 @@ use gatehouse_core::ports::Embedder;
 use gatehouse_stores::{IndexFile, KnowledgeConfig, WikiKnowledge, WikiRoots};
 use serde_json::Value;
 
-use super::{SystemClock, said};
+use super::{SystemClock, late::Graph, said};
 use crate::config::{Config, ConfigError, Env, KnowledgeEngine};
 
 /// What an engine is told: what an index file says, if there is one, and what holds without one.
@@ -65,6 +65,35 @@ pub(crate) fn knowledge(
     let database = reference("database").map(PathBuf::from);
     let (address, neo4j) = (reference("address"), reference("neo4j_uri"));
     on(engine, Told { root: Some(file.wiki()), database, address, neo4j, ..told }, config, env)
+}
+
+/// The knowledge graph of a host, which is made when a call first needs it.
+pub(super) fn of_host(config: &Arc<Config>, env: &Env, embedder: &Arc<dyn Embedder>) -> Graph {
+    let (config, env, embedder) = (Arc::clone(config), env.clone(), Arc::clone(embedder));
+    Graph::new(Box::new(move || {
+        let index_file = env.kg_index_path();
+        still_there(index_file.as_deref())?;
+        let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
+        knowledge(&config, &env, index_file.as_deref(), roots, &embedder)
+    }))
+}
+
+/// Refuses an index file whose database is gone: an empty new one in its place would look like an empty wiki.
+pub(crate) fn still_there(index_file: Option<&Path>) -> Result<(), ConfigError> {
+    let Some(path) = index_file else { return Ok(()) };
+    let bad = |message: String| ConfigError { place: "KG_INDEX_PATH".into(), message };
+    let file = IndexFile::read(path).map_err(|fault| bad(said(&fault)))?;
+    let database = file.backend_refs.get("database").and_then(Value::as_str);
+    match database.filter(|database| !Path::new(database).exists()) {
+        Some(database) => Err(bad(format!(
+            "the index file '{}' names the database '{database}', which does not exist (any more). Put it back, or index \
+             again: `gatehouse kg index {} --save-to {}`",
+            path.display(),
+            file.data_source,
+            path.display()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The knowledge graph on an engine that is named, whatever the configuration says.

@@ -19,8 +19,12 @@ use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, cache, check_gate_name, component::Located, error::Text, folders,
-    http, http_server, limits, locate, models, raw,
+    ConfigError, Env, KnowledgeConfig, cache, check_gate_name,
+    component::Located,
+    error::Text,
+    folders, http, http_server, limits,
+    locate::{self, Choice},
+    models, raw,
 };
 
 /// The preset that is served where nobody names one.
@@ -31,6 +35,8 @@ const DEFAULT_PRESET: &str = "full";
 pub(crate) struct Config {
     /// The file; none for the built-in copy.
     pub(crate) file: Option<PathBuf>,
+    /// How it was chosen.
+    pub(crate) choice: Choice,
     /// What the file says; none for the built-in copy.
     pub(crate) text: Option<String>,
     /// Folders with gates, absolute.
@@ -69,11 +75,6 @@ pub(crate) struct GateConfig {
 }
 
 impl Config {
-    /// Finds, reads and checks the configuration. `gates` and `named` are what the command line says.
-    pub(crate) fn load(named: Option<&Path>, gates: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
-        Self::of(&locate::read(named)?, gates, None, env)
-    }
-
     /// Checks a text that was read; `gates` is what the command line says,
     /// and `state` the data folder that is in use already.
     pub(crate) fn of(
@@ -115,6 +116,7 @@ impl Config {
         let default = raw.host.default_preset.as_ref();
         let config = Self {
             file: text.file.clone(),
+            choice: Choice::default(),
             text: text.file.as_ref().map(|_| text.content.clone()),
             gate_folders: below(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
             cache: locate::cache_home(),

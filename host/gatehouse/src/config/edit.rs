@@ -38,11 +38,11 @@ impl Change<'_> {
         self.content != self.text.content
     }
 
-    /// Replaces the file as a whole; what a link to it leads to, not the link.
-    pub(crate) fn write(self) -> Result<(), ConfigError> {
+    /// Replaces the file as a whole; what a link to it leads to, not the link. Gives what it says now.
+    pub(crate) fn write(self) -> Result<String, ConfigError> {
         let Self { text, content } = &self;
         if !self.is_one() {
-            return Ok(());
+            return Ok(self.content);
         }
         let file =
             text.file.as_ref().ok_or_else(|| text.error("is part of the program and cannot be changed"))?;
@@ -50,7 +50,8 @@ impl Change<'_> {
         if fs::read(file).map_err(failed)? != text.content.as_bytes() {
             return Err(text.error("has changed meanwhile and was left alone; run the command again"));
         }
-        write_atomic(file, content.as_bytes()).map_err(failed)
+        write_atomic(file, content.as_bytes()).map_err(failed)?;
+        Ok(self.content)
     }
 }
 

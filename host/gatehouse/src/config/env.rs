@@ -1,7 +1,10 @@
 //! Every environment variable this program reads, in one list; beside them those that presets.toml names
 //! for the headers of gates' requests. Nothing else reads the environment.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use gatehouse_core::http::Secret;
 use gatehouse_models::config::ProviderName;
@@ -24,6 +27,7 @@ const NEO4J_PASSWORD: &str = "NEO4J_PASSWORD";
 const NEO4J_DATABASE: &str = "NEO4J_DATABASE";
 const WEAVIATE_URL: &str = "WEAVIATE_URL";
 const WEAVIATE_API_KEY: &str = "WEAVIATE_API_KEY";
+const CONFIG: &str = "GATEHOUSE_CONFIG";
 const STATE: &str = "GATEHOUSE_STATE";
 const TOKEN: &str = "GATEHOUSE_TOKEN";
 const LOG: &str = "GATEHOUSE_LOG";
@@ -38,7 +42,7 @@ const REGISTRY_USER: &str = "GATEHOUSE_REGISTRY_USER";
 const REGISTRY_PASSWORD: &str = "GATEHOUSE_REGISTRY_PASSWORD";
 
 /// All of them, for `gatehouse doctor` and the docs.
-pub(crate) const VARIABLES: [Variable; 22] = [
+pub(crate) const VARIABLES: [Variable; 23] = [
     Variable { name: PRESET, meaning: "the preset to serve, unless --preset says" },
     Variable {
         name: ENABLED_GATES,
@@ -58,6 +62,10 @@ pub(crate) const VARIABLES: [Variable; 22] = [
     Variable { name: NEO4J_DATABASE, meaning: "the database there, if not the account's own" },
     Variable { name: WEAVIATE_URL, meaning: "where Weaviate is, for the same engine" },
     Variable { name: WEAVIATE_API_KEY, meaning: "its key, where it wants one" },
+    Variable {
+        name: CONFIG,
+        meaning: "the configuration, unless --config says; built-in is the shipped one",
+    },
     Variable { name: STATE, meaning: "the data folder" },
     Variable { name: TOKEN, meaning: "bearer token for HTTP; required beyond loopback" },
     Variable { name: LOG, meaning: "log filter for standard error, for example debug or gate=info" },
@@ -136,6 +144,11 @@ impl Env {
         (url, self.0.get(WEAVIATE_API_KEY).map(|key| Secret::new(key.as_str())))
     }
 
+    /// The configuration that is named.
+    pub(crate) fn config(&self) -> Option<&Path> {
+        self.0.get(CONFIG).map(Path::new)
+    }
+
     pub(crate) fn state(&self) -> Option<PathBuf> {
         self.0.get(STATE).map(PathBuf::from)
     }
@@ -158,8 +171,12 @@ impl Env {
             ProviderName::Anthropic => ANTHROPIC_API_KEY,
             ProviderName::Ollama => return None,
         };
-        // A key that was read from a file ends in a line break.
-        let key = self.0.get(name)?.trim();
+        Self::key(self.0.get(name)?)
+    }
+
+    /// A key out of a variable: one that was read from a file ends in a line break.
+    pub(crate) fn key(value: &str) -> Option<Secret> {
+        let key = value.trim();
         (!key.is_empty()).then(|| Secret::new(key))
     }
 

@@ -1,39 +1,141 @@
-//! Where the configuration and the data are.
+//! Where the configuration and the data are. A file that merely lies in the working folder is somebody else's
+//! until the operator names or trusts it: an agent is started inside whatever was cloned.
 
 use std::{
-    fs,
+    fmt, fs,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
 use etcetera::BaseStrategy;
 
-use super::{ConfigError, Env, error::Text};
+use super::{ConfigError, Env, error::Text, trust::Trusted};
 
 /// The shipped presets, for hosts that have no file of their own.
-const BUILT_IN: &str = include_str!("../../../../presets.toml");
+const SHIPPED: &str = include_str!("../../../../presets.toml");
 
-/// `--config FILE`, else ./presets.toml, else the one in the XDG configuration home, else the built-in
-/// copy. A file that is named must be there; one that is found must be readable.
-pub(crate) fn read(named: Option<&Path>) -> Result<Text, ConfigError> {
-    let found = named.map(Path::to_path_buf).or_else(|| {
-        let user = base().map(|dirs| dirs.config_dir().join("gatehouse/presets.toml"));
-        [Some(PathBuf::from("presets.toml")), user].into_iter().flatten().find(|path| path.exists())
-    });
-    let Some(path) = found else {
-        return Ok(Text { file: None, content: BUILT_IN.into() });
+/// How the shipped presets are named where a file could be.
+pub(crate) const BUILT_IN: &str = "built-in";
+
+/// The file that is looked for in the working folder.
+const LOCAL: &str = "presets.toml";
+
+/// No configuration is longer.
+const MAX_FILE: u64 = 4 << 20;
+
+/// A configuration text, and why it is this one.
+pub(crate) struct Found {
+    pub(crate) text: Text,
+    pub(crate) choice: Choice,
+}
+
+/// How the configuration was chosen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Choice {
+    /// Whether it was chosen because its content is trusted: another content is not.
+    pub(crate) by_trust: bool,
+    /// The file of the working folder, where that is not used.
+    pub(crate) passed_over: Option<PassedOver>,
+}
+
+/// A file of the working folder that is not used.
+#[derive(Debug, Clone)]
+pub(crate) struct PassedOver {
+    pub(crate) file: PathBuf,
+    why: String,
+    instead: String,
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, why, instead } = self;
+        let file = file.display();
+        write!(f, "{file} is not used: {why}. {instead} used instead. ")?;
+        write!(f, "To use it, read it and run `gatehouse trust {file}`, or name it with --config.")
+    }
+}
+
+/// The file that `--config` or GATEHOUSE_CONFIG names, else a trusted ./presets.toml, else the one in the XDG
+/// configuration home, else the built-in copy. A file that is named must be there; one that is found must be
+/// readable.
+pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError> {
+    if let Some(path) = named {
+        return Ok(Found { text: at(path, "")?, choice: Choice::default() });
+    }
+    if let Some(path) = env.config() {
+        return Ok(Found { text: at(path, "; GATEHOUSE_CONFIG names it")?, choice: Choice::default() });
+    }
+    let own =
+        base().map(|dirs| dirs.config_dir().join("gatehouse/presets.toml")).filter(|path| path.exists());
+    let local =
+        fs::canonicalize(LOCAL).ok().filter(|file| own.as_ref().map(|own| same(own, file)) != Some(true));
+    let mut untrusted = None;
+    if let Some(file) = local {
+        match trusted(&file) {
+            Ok(content) => {
+                let choice = Choice { by_trust: true, passed_over: None };
+                return Ok(Found { text: Text { file: Some(file), content }, choice });
+            }
+            Err(why) => untrusted = Some((file, why)),
+        }
+    }
+    let text = at(own.as_deref().unwrap_or(Path::new(BUILT_IN)), "")?;
+    let instead = match &text.file {
+        Some(file) => format!("{} is", file.display()),
+        None => "The built-in presets are".to_owned(),
     };
-    let failed = |cause: std::io::Error| ConfigError {
+    let passed_over = untrusted.map(|(file, why)| PassedOver { file, why, instead });
+    Ok(Found { text, choice: Choice { by_trust: false, passed_over } })
+}
+
+/// The text of a file that is named, or the built-in copy by its name.
+fn at(path: &Path, who: &str) -> Result<Text, ConfigError> {
+    if path == Path::new(BUILT_IN) {
+        return Ok(Text { file: None, content: SHIPPED.into() });
+    }
+    let failed = |cause: io::Error| ConfigError {
         place: path.display().to_string(),
-        message: format!("cannot be read: {cause}"),
+        message: format!("cannot be read: {cause}{who}"),
     };
-    let content = fs::read_to_string(&path).map_err(failed)?;
+    let content = fs::read_to_string(path).map_err(failed)?;
     let file = path.canonicalize().map_err(failed)?;
     Ok(Text { file: Some(file), content })
 }
 
+/// What a file says, if just that is trusted; else why it is not used. What is checked is what is used: the
+/// file is read once.
+fn trusted(file: &Path) -> Result<String, String> {
+    let content = bounded(file).map_err(|error| format!("it cannot be read: {error}"))?;
+    match Trusted::read().map_err(|error| error.to_string())?.says(file, &content) {
+        Some(true) => String::from_utf8(content).map_err(|_| "it is not text".to_owned()),
+        Some(false) => Err("it has changed since it was trusted".to_owned()),
+        None => Err("nobody has trusted it".to_owned()),
+    }
+}
+
+/// The bytes of a regular file of a sensible size: a stranger's could be a pipe, or endless.
+pub(crate) fn bounded(file: &Path) -> io::Result<Vec<u8>> {
+    let about = fs::metadata(file)?;
+    if !about.is_file() || about.len() > MAX_FILE {
+        return Err(io::Error::other("it is not a file of at most 4 MiB"));
+    }
+    let mut content = Vec::new();
+    fs::File::open(file)?.take(MAX_FILE).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    a.canonicalize().is_ok_and(|a| a == b)
+}
+
 /// The data folder where nothing else is said.
 pub(crate) fn data_home() -> PathBuf {
-    base().map_or_else(|| PathBuf::from(".gatehouse"), |dirs| dirs.data_dir().join("gatehouse"))
+    user_data().unwrap_or_else(|| PathBuf::from(".gatehouse"))
+}
+
+/// The user's own data folder, whatever a configuration or the environment says of another one.
+pub(super) fn user_data() -> Option<PathBuf> {
+    base().map(|dirs| dirs.data_dir().join("gatehouse"))
 }
 
 /// The folder of what can be made again: gatehouse in the XDG cache home. Hosts with other data folders share
@@ -50,7 +152,7 @@ pub(crate) fn home() -> Option<PathBuf> {
 /// The data folder where the configuration is broken: what the file says of it, if it says so in TOML.
 pub(crate) fn data_folder(named: Option<&Path>, env: &Env) -> PathBuf {
     let from_file = || {
-        let text = read(named).ok()?;
+        let text = read(named, env).ok()?.text;
         let table: toml::Table = text.content.parse().ok()?;
         Some(text.file?.parent()?.join(table.get("host")?.get("state")?.as_str()?))
     };

@@ -16,6 +16,7 @@ pub(crate) mod locate;
 mod models;
 pub(crate) mod raw;
 pub(crate) mod schema;
+pub(crate) mod trust;
 
 pub(crate) use checked::{Config, GateConfig};
 pub(crate) use env::Env;

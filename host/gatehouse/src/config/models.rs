@@ -79,9 +79,30 @@ fn named(
     Ok(Some((name, model.map(str::to_owned))))
 }
 
+/// The name in `${NAME}`; a key itself does not stand in the file.
+fn variable(written: &str) -> Result<&str, String> {
+    let name = written.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    let fits = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    name.filter(fits).ok_or_else(|| {
+        "api_key names the variable that holds the key, for example \"${OPENAI_API_KEY}\"; the key itself stays out of this file".into()
+    })
+}
+
 fn settings(text: &Text, name: ProviderName, raw: ModelProvider, env: &Env) -> Result<Settings, ConfigError> {
-    let mut settings = Settings { key: env.model_key(name), ..Settings::default() };
-    settings.base_url = env.model_address(name).map(str::to_owned).or(raw.base_url);
+    let mut settings = Settings::default();
+    let address = env.model_address(name).map(str::to_owned);
+    let from_file = address.is_none() && raw.base_url.is_some();
+    match raw.api_key {
+        Some(written) => {
+            let variable = variable(written.get_ref()).map_err(|why| text.error_at(written.span(), why))?;
+            settings.key = env.secret(variable).and_then(|secret| Env::key(secret.reveal()));
+            settings.key_variable = Some(variable.to_owned());
+        }
+        // Whoever wrote the file would choose the server that gets the operator's key.
+        None if from_file => settings.keyless = name != ProviderName::Ollama,
+        None => settings.key = env.model_key(name),
+    }
+    settings.base_url = address.or(raw.base_url);
     if let Some(api) = raw.api.filter(|_| name != ProviderName::OpenAi) {
         return Err(text.error_at(api.span(), format!("{name} has one API only; api is for openai")));
     }
@@ -153,6 +174,26 @@ mod tests {
     }
 
     #[test]
+    fn an_address_of_the_file_gets_the_key_that_its_block_names_and_no_other() {
+        let env = Env::of([("OPENAI_API_KEY", "sk-0123456789"), ("GATEHOUSE_TOKEN", "token-0123456789")]);
+        let key = |content: &str, env: &Env| {
+            let config = models(content, env).expect("valid");
+            (config.openai.key.map(|key| key.reveal().to_owned()), config.openai.keyless)
+        };
+        let address = "[models.openai]\nbase_url = \"https://file.example/v1\"\n";
+        assert_eq!(key("", &env), (Some("sk-0123456789".into()), false));
+        assert_eq!(key(address, &env), (None, true));
+        let named = |name: &str| format!("{address}api_key = \"${{{name}}}\"\n");
+        assert_eq!(key(&named("OPENAI_API_KEY"), &env), (Some("sk-0123456789".into()), false));
+        assert_eq!(key(&named("GATEHOUSE_TOKEN"), &env), (Some("token-0123456789".into()), false));
+        assert_eq!(key(&named("GATEHOUSE_TEST_UNSET"), &env), (None, false));
+        // Where the environment says where the provider is, it says who gets the key.
+        let both =
+            Env::of([("OPENAI_API_KEY", "sk-0123456789"), ("OPENAI_BASE_URL", "https://env.example/v1")]);
+        assert_eq!(key(address, &both), (Some("sk-0123456789".into()), false));
+    }
+
+    #[test]
     fn every_mistake_has_its_place() {
         let error = |content: &str| models(content, &Env::default()).expect_err("refused");
         let llm = error("[models]\nllm = \"openia\"");
@@ -165,6 +206,10 @@ mod tests {
         assert!(error("[models.ollama]\napi_version = \"v1\"").contains(":2:15: Ollama has no version"));
         assert!(error("[models.openai]\nconcurrency = 0").contains(":2:15: concurrency is from 1 to 64"));
         assert!(error("[models.openai]\ntimeout = \"11 min\"").contains(":2:11: timeout is at most"));
-        assert!(error("[models.openai]\napi_key = \"x\"").contains("unknown key 'api_key'"));
+        let literal = error("[models.openai]\napi_key = \"sk-live-0123456789\"");
+        assert!(
+            literal.contains(":2:11: api_key names the variable") && !literal.contains("sk-live"),
+            "{literal}"
+        );
     }
 }

@@ -83,7 +83,7 @@ pub(crate) struct HttpServer {
     pub(crate) idle_timeout: Option<Spanned<String>>,
 }
 
-/// Models. Keys stand in the environment and never here.
+/// Models. Keys stand in the environment and never here; here is at most the name of a variable.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Models {
@@ -111,6 +111,9 @@ pub(crate) struct Models {
 pub(crate) struct ModelProvider {
     /// Where its API is, http or https. The environment (OPENAI_BASE_URL and so on) wins.
     pub(crate) base_url: Option<String>,
+    /// The variable that holds its key, as "${NAME}". Where base_url stands here, no key is sent without this.
+    #[schemars(with = "Option<String>")]
+    pub(crate) api_key: Option<Spanned<String>>,
     /// openai alone: which API is spoken. Default: responses at OpenAI itself, chat elsewhere.
     #[schemars(with = "Option<ModelApi>")]
     pub(crate) api: Option<Spanned<ModelApi>>,
@@ -272,7 +275,7 @@ pub(crate) struct Preset {
     pub(crate) gates: IndexMap<Spanned<String>, Map<String, Value>>,
     /// Globs over tool names that are taken away.
     pub(crate) deny: Vec<String>,
-    /// Further names for tools: new name = "tool".
+    /// Further names for tools: new name = "tool", or "gate.tool" where several gates have a tool of that name.
     pub(crate) aliases: BTreeMap<String, String>,
     /// Whether clients get output schemas, and replies as data beside their text; false by default.
     pub(crate) structured: Option<bool>,

@@ -18,7 +18,7 @@ use gatehouse_core::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(crate) use none::{NoLlm, no_web};
+pub(crate) use none::{NOBODY, NoLlm, OFF, no_web};
 pub(crate) use partial::{Flow, Partial};
 
 use crate::provider::{Broken, Events, Failure, Framing, Provider};

@@ -8,9 +8,19 @@ use gatehouse_core::{
 
 /// No language model at all.
 pub(crate) struct NoLlm {
-    /// The operator wanted it so.
-    pub(crate) off: bool,
+    /// Why nobody answers.
+    pub(crate) why: &'static str,
+    /// What would change that.
+    pub(crate) hint: String,
+    /// What would bring one that searches the web.
+    pub(crate) web_hint: String,
 }
+
+/// Why nobody answers, where nobody was set up.
+pub(crate) const NOBODY: &str = "No language model is configured.";
+
+/// Why nobody answers, where the operator wanted it so.
+pub(crate) const OFF: &str = "Language models are switched off (llm = \"off\" in [models]).";
 
 #[async_trait]
 impl Llm for NoLlm {
@@ -22,23 +32,17 @@ impl Llm for NoLlm {
         None
     }
 
-    async fn complete(&self, _prompt: Prompt, _hear: Hear<'_>) -> Result<Completion, Fault> {
-        let mut fault = if self.off {
-            Fault::unavailable("Language models are switched off (llm = \"off\" in [models]).")
-                .hint("Set llm to \"auto\" or to a provider in [models].")
-        } else {
-            Fault::unavailable("No language model is configured.")
-                .hint("Set one of OPENAI_API_KEY, GEMINI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST.")
-        };
+    async fn complete(&self, prompt: Prompt, _hear: Hear<'_>) -> Result<Completion, Fault> {
+        let hint = if prompt.web_search { &self.web_hint } else { &self.hint };
+        let mut fault = Fault::unavailable(self.why).hint(hint.clone());
         fault.retryable = false;
         Err(fault)
     }
 }
 
-/// Why a model that cannot search the web does not answer a question that wants it.
-pub(crate) fn no_web(model: &str) -> Fault {
-    let mut fault = Fault::unavailable(format!("{model} cannot search the web."))
-        .hint("Set one of OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY.");
+/// Why a model that cannot search the web does not answer a question that wants it, and what would help.
+pub(crate) fn no_web(model: &str, hint: &str) -> Fault {
+    let mut fault = Fault::unavailable(format!("{model} cannot search the web.")).hint(hint);
     fault.retryable = false;
     fault
 }

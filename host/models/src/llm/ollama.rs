@@ -54,7 +54,7 @@ impl Llm for Ollama {
 
     async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         if prompt.web_search {
-            return Err(no_web(&self.name));
+            return Err(no_web(&self.name, "Choose openai, gemini or anthropic as llm in [models]."));
         }
         let question = Question {
             provider: &self.provider,

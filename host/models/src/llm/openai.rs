@@ -44,7 +44,7 @@ impl Llm for OpenAi {
 
     async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
         if prompt.web_search && !self.responses {
-            return Err(no_web(&self.name));
+            return Err(no_web(&self.name, "Set api = \"responses\" under [models.openai] in presets.toml."));
         }
         let (path, body) = match self.responses {
             true => ("responses", responses::body(&self.model, &prompt)),

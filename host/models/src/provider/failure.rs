@@ -119,13 +119,12 @@ impl Failure {
         let subject = provider.subject();
         let colon = if said.is_empty() { String::new() } else { format!(": {}", provider.quote(said)) };
         let colon = colon.trim_end_matches('.');
-        let variable = provider.name().variable();
         // Gemini says 400 to a wrong key.
         let key = matches!(status, 401 | 403) || body.to_string().contains("API_KEY_INVALID");
         if key || is("authentication_error") || is("permission_error") || is("invalid_api_key") {
             return Self::never(
                 Fault::denied(format!("{subject} refuses the key{colon}."))
-                    .hint(format!("Check {variable}, and what the key may do.")),
+                    .hint(provider.key_hint().to_owned()),
             );
         }
         if is("insufficient_quota") || is("billing_error") || status == 402 {

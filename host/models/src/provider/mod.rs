@@ -29,7 +29,10 @@ pub(crate) use client::Client;
 pub(crate) use failure::{Again, Failure};
 pub(crate) use lines::{Broken, Events, Framing};
 
-use crate::config::{BadSetting, ProviderName, Retry, Settings};
+use crate::{
+    config::{BadSetting, ProviderName, Retry, Settings},
+    remedy,
+};
 
 /// The most bytes of an answer that is read whole: vectors of a batch.
 const MAX_BODY: usize = 16 << 20;
@@ -40,6 +43,8 @@ pub(crate) struct Provider {
     /// Without a slash at the end.
     base: String,
     headers: HeaderMap,
+    /// What to do where it refuses the key.
+    key_hint: String,
     redactor: Redactor,
     slots: Semaphore,
     timeout: Duration,
@@ -77,6 +82,10 @@ impl Provider {
             name,
             base,
             headers,
+            key_hint: match settings.keyless {
+                true => format!("No key was sent. Set {}.", remedy::key(name, settings)),
+                false => format!("Check {}, and what the key may do.", remedy::key(name, settings)),
+            },
             redactor: Redactor::new(settings.key.as_ref()),
             slots: Semaphore::new(settings.concurrency),
             timeout: settings.timeout,
@@ -97,6 +106,11 @@ impl Provider {
 
     pub(crate) fn name(&self) -> ProviderName {
         self.name
+    }
+
+    /// What to do where it refuses the key.
+    pub(crate) fn key_hint(&self) -> &str {
+        &self.key_hint
     }
 
     /// `provider/model`.

@@ -13,9 +13,14 @@ use std::{
 
 use gatehouse_core::outcome::Fault;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::timeout,
+};
 
 use super::{
+    claim::Claim,
+    copy::leave_one_file,
     error::StoreError,
     functions,
     migrations::{self, Steps},
@@ -29,6 +34,13 @@ const CACHE: i64 = 8 * 1024 * 1024;
 
 /// How many reads run at the same time.
 const READERS: usize = 4;
+
+/// How long reads that run may take to end when the database is closed.
+const LAST_READS: Duration = Duration::from_secs(1);
+
+/// How long the last writes, and bringing everything into the one file, may take when it is closed. What is
+/// left undone stays in the file beside it, and nothing is lost.
+const LAST_WRITES: Duration = Duration::from_secs(10);
 
 /// Work for the writer.
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -44,12 +56,23 @@ struct Shared {
     subject: &'static str,
     path: PathBuf,
     steps: Steps,
-    open: Mutex<Option<Arc<Open>>>,
+    open: Mutex<Slot>,
 }
 
+enum Slot {
+    /// Not opened, or not with success.
+    Unopened,
+    Open(Arc<Open>),
+    /// Closed for good.
+    Closed,
+}
+
+/// The order matters: connections that cannot write go before the one that can, which then is the last and leaves
+/// one whole file; that nobody may replace the file holds to the end.
 struct Open {
-    writer: Writer,
     idle: Mutex<Vec<Connection>>,
+    writer: Writer,
+    _claim: Claim,
 }
 
 /// The thread that owns the connection that writes; it ends when this is dropped.
@@ -61,7 +84,7 @@ struct Writer {
 impl Database {
     /// A database that will be opened, and brought up to date by these steps, when it is needed.
     pub(super) fn new(subject: &'static str, path: PathBuf, steps: Steps) -> Self {
-        let shared = Arc::new(Shared { subject, path, steps, open: Mutex::new(None) });
+        let shared = Arc::new(Shared { subject, path, steps, open: Mutex::new(Slot::Unopened) });
         Self { shared, permits: Arc::new(Semaphore::new(READERS)) }
     }
 
@@ -92,10 +115,6 @@ impl Database {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
         kept: impl FnOnce(bool) + Send + 'static,
     ) -> Result<T, Fault> {
-        let shared = Arc::clone(&self.shared);
-        let open = tokio::task::spawn_blocking(move || shared.opened().map_err(|error| shared.fault(error)))
-            .await
-            .map_err(|_| self.ended())??;
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
             let result = catch_unwind(AssertUnwindSafe(|| in_transaction(connection, work, kept)));
@@ -105,7 +124,13 @@ impl Database {
                 let _ = answer.send(result);
             }
         });
-        open.writer.send(job).map_err(|()| self.ended())?;
+        let shared = Arc::clone(&self.shared);
+        let send = move || {
+            let sent = shared.with_open(|open| open.writer.send(job));
+            sent.map_err(|error| shared.fault(error))
+        };
+        let sent = tokio::task::spawn_blocking(send).await.map_err(|_| self.ended())??;
+        sent.map_err(|()| self.ended())?;
         answered.await.map_err(|_| self.ended())?.map_err(|error| self.shared.fault(error))
     }
 
@@ -116,6 +141,15 @@ impl Database {
     ) -> Result<T, Fault> {
         let done = tokio::task::spawn_blocking(work).await.map_err(|_| self.ended())?;
         done.map_err(|error| self.shared.fault(error))
+    }
+
+    /// Closes the database for good: reads that run end, what was accepted is written, and everything is in the one
+    /// file, not in the `-wal` beside it, as far as other processes let go of it.
+    pub(super) async fn close(&self) {
+        let open = std::mem::replace(&mut *lock(&self.shared.open), Slot::Closed);
+        let Slot::Open(open) = open else { return };
+        let _ = timeout(LAST_READS, self.permits.acquire_many(READERS as u32)).await;
+        let _ = timeout(LAST_WRITES, tokio::task::spawn_blocking(move || drop(open))).await;
     }
 
     fn ended(&self) -> Fault {
@@ -145,13 +179,22 @@ impl Shared {
 
     /// The open database; opens it where that has not happened or did not succeed.
     fn opened(&self) -> Result<Arc<Open>, StoreError> {
-        let mut open = lock(&self.open);
-        if let Some(open) = &*open {
-            return Ok(Arc::clone(open));
+        self.with_open(Arc::clone)
+    }
+
+    /// The same for something short. The database is not closed meanwhile.
+    fn with_open<T>(&self, work: impl FnOnce(&Arc<Open>) -> T) -> Result<T, StoreError> {
+        let mut slot = lock(&self.open);
+        if let Slot::Unopened = *slot {
+            make(&self.path).map_err(StoreError::Folder)?;
+            let claim = Claim::shared(&self.path)?;
+            let writer = Writer::start(&self.path, self.steps)?;
+            *slot = Slot::Open(Arc::new(Open { idle: Mutex::default(), writer, _claim: claim }));
         }
-        let fresh = Arc::new(Open { writer: Writer::start(&self.path, self.steps)?, idle: Mutex::default() });
-        *open = Some(Arc::clone(&fresh));
-        Ok(fresh)
+        match &*slot {
+            Slot::Open(open) => Ok(work(open)),
+            Slot::Unopened | Slot::Closed => Err(StoreError::Closed),
+        }
     }
 }
 
@@ -182,7 +225,10 @@ impl Writer {
         let (jobs, queue) = mpsc::channel::<Job>();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())
-            .spawn(move || queue.into_iter().for_each(|job| job(&mut connection)))
+            .spawn(move || {
+                queue.into_iter().for_each(|job| job(&mut connection));
+                leave_one_file(&connection);
+            })
             .map_err(StoreError::Writer)?;
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
@@ -205,7 +251,6 @@ impl Drop for Writer {
 }
 
 fn open_writer(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
-    make(path).map_err(StoreError::Folder)?;
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     migrations::check(&connection, steps)?;

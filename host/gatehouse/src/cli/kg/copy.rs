@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use clap::Args;
-use gatehouse_core::ports::Embedder;
+use gatehouse_core::{
+    Fault,
+    ports::{Embedder, knowledge::IndexReport},
+};
+use gatehouse_stores::WikiKnowledge;
 use serde_json::json;
 
 use super::{Failure, UNSETTLED, bar, settled};
@@ -47,8 +51,19 @@ pub(super) async fn run(
     };
     let copied = from.copy_to(&to, arguments.replace, &step).await;
     bar.finish_and_clear();
+    let told = tell(&arguments, (&from, &to), copied).await;
+    from.close().await;
+    to.close().await;
+    told
+}
+
+async fn tell(
+    arguments: &Copy,
+    (from, to): (&WikiKnowledge, &WikiKnowledge),
+    copied: Result<IndexReport, Fault>,
+) -> Result<(), Failure> {
     let report = copied?;
-    let settled = settled(&to).await;
+    let settled = settled(to).await;
     if !settled {
         out::note(UNSETTLED);
     }

@@ -95,3 +95,48 @@ fn many_openings_at_once_succeed() {
         thread.join().unwrap().unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_closed_database_is_one_whole_file_and_stays_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("knowledge.db");
+    let db = Arc::new(database(path.clone()));
+    db.write(insert(1), |_| ()).await.unwrap();
+    assert_eq!(count(&db).await, Ok(1));
+    let writes = (2..50).map(|page| {
+        let db = Arc::clone(&db);
+        tokio::spawn(async move { db.write(insert(page), |_| ()).await })
+    });
+    let writes: Vec<_> = writes.collect();
+    tokio::task::yield_now().await;
+    db.close().await;
+    let mut kept = 1;
+    for write in writes {
+        match write.await.unwrap() {
+            Ok(()) => kept += 1,
+            Err(fault) => assert!(fault.message.contains("the host is stopping"), "{}", fault.message),
+        }
+    }
+    assert!(count(&db).await.unwrap_err().message.contains("the host is stopping"));
+    let copied = dir.path().join("copied.db");
+    std::fs::copy(&path, &copied).unwrap();
+    assert_eq!(count(&database(copied)).await, Ok(kept), "what was acknowledged is in the one file");
+}
+
+#[tokio::test]
+async fn a_database_is_replaced_by_nobody_while_it_is_used_and_used_by_nobody_while_it_is_replaced() {
+    use super::super::copy::Kept;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("knowledge.db");
+    let db = database(path.clone());
+    db.write(insert(1), |_| ()).await.unwrap();
+    let fault = Claim::alone(Kept::Knowledge, &path).map(|_| ()).unwrap_err();
+    assert!(fault.message.ends_with("knowledge.db: it is in use"), "{}", fault.message);
+    db.close().await;
+    let alone = Claim::alone(Kept::Knowledge, &path).unwrap();
+    let other = database(path.clone());
+    let fault = count(&other).await.unwrap_err();
+    assert!(fault.message.contains("`gatehouse restore` is replacing it"), "{}", fault.message);
+    drop(alone);
+    assert_eq!(count(&other).await, Ok(1), "the next call tries again");
+}

@@ -151,6 +151,13 @@ impl Engine for SqliteEngine {
         }
     }
 
+    async fn close(&self) {
+        if let Some(embedding) = &self.embedding {
+            embedding.stop();
+        }
+        self.db.close().await;
+    }
+
     async fn health(&self) -> Result<Health, Fault> {
         let address = self.db.path().to_owned();
         let embedding = self.embedding.as_ref();

@@ -1,0 +1,94 @@
+//! Further names for tools: what an alias of a preset stands for, and how to part two tools of one name.
+
+use std::sync::Arc;
+
+use crate::{
+    catalog::{CatalogError, Entry},
+    names,
+    preset::Exposure,
+    tool::ExposedName,
+};
+
+/// Adds the aliases of an exposure. Each stands for one declared tool: by its own name, where only one gate
+/// has it, or as `gate.tool`.
+pub(crate) fn add(exposure: &Exposure, entries: &mut Vec<Entry>) -> Result<(), CatalogError> {
+    let declared = entries.len();
+    for (alias, target) in &exposure.aliases {
+        let bad = |why: String| CatalogError::BadAlias {
+            preset: exposure.preset.clone(),
+            alias: alias.clone(),
+            why,
+        };
+        let name = ExposedName::new(alias).map_err(bad)?;
+        if let Some(taken) = entries[..declared].iter().find(|entry| entry.name == name) {
+            return Err(bad(format!("is already the name of a tool of {}", taken.id.source)));
+        }
+        let entry = meant(&entries[..declared], target).map_err(bad)?;
+        let entry = Entry {
+            name,
+            id: entry.id.clone(),
+            spec: Arc::clone(&entry.spec),
+            source: Arc::clone(&entry.source),
+            params: Arc::clone(&entry.params),
+            schema: Arc::clone(&entry.schema),
+            output: entry.output.clone(),
+            rank: entries.len(),
+        };
+        entries.push(entry);
+    }
+    Ok(())
+}
+
+/// The one tool that `target` names.
+fn meant<'a>(entries: &'a [Entry], target: &str) -> Result<&'a Entry, String> {
+    let fits = |entry: &&Entry| entry.name.as_str() == target || qualified(entry) == target;
+    let found: Vec<&Entry> = entries.iter().filter(fits).collect();
+    match found.as_slice() {
+        [entry] => Ok(entry),
+        [] => {
+            let whole: Vec<String> = entries.iter().map(qualified).collect();
+            let own = entries.iter().map(|entry| entry.name.as_str());
+            let near = names::did_you_mean(target, own.chain(whole.iter().map(String::as_str)));
+            let shown = names::quoted(target, 2 * crate::tool::MAX_NAME);
+            Err(format!("stands for '{shown}', which no gate of the preset has.{near}"))
+        }
+        several => {
+            let each: Vec<String> = several.iter().map(|entry| format!("\"{}\"", qualified(entry))).collect();
+            Err(format!(
+                "stands for '{target}', which {} gates of the preset have; write {}",
+                several.len(),
+                each.join(" or ")
+            ))
+        }
+    }
+}
+
+/// `gate.tool`, which only one tool of a preset is called.
+fn qualified(entry: &Entry) -> String {
+    format!("{}.{}", entry.id.source.name(), entry.name)
+}
+
+/// What to write where several tools are called `name`: ` To keep both, …`. The aliases are names that
+/// nobody has yet.
+pub(crate) fn mend(exposure: &Exposure, entries: &[Entry], name: &ExposedName) -> String {
+    let sharing: Vec<&Entry> = entries.iter().filter(|entry| entry.name == *name).collect();
+    let free = |new: &str| ExposedName::new(new).is_ok() && !entries.iter().any(|e| e.name.as_str() == new);
+    let aliases: Vec<String> = sharing
+        .iter()
+        .enumerate()
+        .map(|(place, entry)| {
+            let wish = format!("{}_{name}", entry.id.source.name());
+            let short = format!("tool_{}", place + 1);
+            let alias = if free(&wish) { wish } else { short };
+            format!("\"{alias}\" = \"{}\"", qualified(entry))
+        })
+        .collect();
+    let place = match exposure.declared {
+        true => format!("under [presets.{}]", exposure.preset),
+        false => "in a preset that names these gates".to_owned(),
+    };
+    format!(
+        " To keep both, add {place}: deny = [\"{name}\"] and aliases = {{ {} }}; or leave one of the gates out.",
+        aliases.join(", ")
+    )
+}

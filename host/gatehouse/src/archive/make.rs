@@ -1,0 +1,161 @@
+//! Makes an archive. It has its name only when it is complete; whatever fails before leaves nothing behind.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read, Seek as _, Write},
+    path::Path,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use gatehouse_stores::{Claim, Kept};
+use sha2::{Digest as _, Sha256};
+use tar::{Builder, EntryType, Header};
+
+use super::{FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot, tree};
+use crate::compose::said;
+
+/// What was made.
+pub(crate) struct Made {
+    pub(crate) manifest: Manifest,
+    /// Bytes of the archive.
+    pub(crate) bytes: u64,
+}
+
+/// An archive that is being written.
+pub(super) struct Writer {
+    tar: Builder<File>,
+    pub(super) files: BTreeMap<String, Kind>,
+    pub(super) left_out: Vec<String>,
+    /// Holds one file at a time: its size stands before it, and files change while they are read.
+    scratch: File,
+}
+
+/// Makes an archive of a data folder. Blocking.
+pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Made, String> {
+    if !force && target.symlink_metadata().is_ok() {
+        return Err(format!("{} is there already; name another file, or add --force", target.display()));
+    }
+    if !Kept::ALL.iter().any(|kept| state.join(kept.file()).exists())
+        && !FOLDERS.iter().any(|folder| state.join(folder).exists())
+    {
+        return Err(format!("there is nothing to keep in {}", state.display()));
+    }
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let failed = |error: io::Error| cannot("written", target, error) + "; nothing was left there";
+    // A restore stays out until this is done.
+    let _claims = Kept::ALL
+        .map(|kept| Claim::with_others(kept, &state.join(kept.file())))
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|fault| said(&fault))?;
+    let copies = tempfile::Builder::new().prefix(".gatehouse-").tempdir_in(folder).map_err(failed)?;
+    let databases = gatehouse_stores::copy(state, copies.path()).map_err(|fault| {
+        format!(
+            "{}: the databases cannot be copied: {}; nothing was left there",
+            target.display(),
+            said(&fault)
+        )
+    })?;
+    // Its mode is 0600: it holds what gates keep.
+    let archive = tempfile::Builder::new().prefix(".gatehouse-").tempfile_in(folder).map_err(failed)?;
+    let scratch = tempfile::tempfile_in(folder).map_err(failed)?;
+    let tar = Builder::new(archive.as_file().try_clone().map_err(failed)?);
+    let mut writer = Writer { tar, files: BTreeMap::new(), left_out: Vec::new(), scratch };
+    for (kept, _) in &databases {
+        let path = copies.path().join(kept.file());
+        let file = File::open(&path).map_err(failed)?;
+        writer.file(kept.file(), 0o600, file).map_err(failed)?;
+    }
+    for folder in FOLDERS {
+        tree::add(&mut writer, &state.join(folder), folder).map_err(failed)?;
+    }
+    let databases = databases.into_iter().map(|(kept, schema)| (kept.file().to_owned(), schema)).collect();
+    let manifest = writer.end(databases).map_err(failed)?;
+    archive.as_file().sync_all().map_err(failed)?;
+    let bytes = archive.as_file().metadata().map_err(failed)?.len();
+    let named = if force { archive.persist(target) } else { archive.persist_noclobber(target) };
+    named.map_err(|error| failed(error.error))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    Ok(Made { manifest, bytes })
+}
+
+impl Writer {
+    /// Adds a file as it is when it is read, with its digest.
+    pub(super) fn file(&mut self, path: &str, mode: u32, mut file: impl Read) -> io::Result<()> {
+        self.scratch.set_len(0)?;
+        self.scratch.rewind()?;
+        let mut digested = Digested { inner: &mut self.scratch, digest: Sha256::new() };
+        let size = io::copy(&mut file, &mut digested)?;
+        let digest = hex(digested.digest);
+        self.scratch.rewind()?;
+        let mut header = header(EntryType::Regular, mode);
+        header.set_size(size);
+        self.tar.append_data(&mut header, path, (&self.scratch).take(size))?;
+        self.files.insert(path.to_owned(), Kind::File(size, digest));
+        Ok(())
+    }
+
+    pub(super) fn folder(&mut self, path: &str, mode: u32) -> io::Result<()> {
+        self.tar.append_data(&mut header(EntryType::Directory, mode), format!("{path}/"), io::empty())
+    }
+
+    pub(super) fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
+        self.tar.append_link(&mut header(EntryType::Symlink, 0o777), path, target)?;
+        self.files.insert(path.to_owned(), Kind::Link(target.to_owned()));
+        Ok(())
+    }
+
+    pub(super) fn leave_out(&mut self, path: &str, why: impl std::fmt::Display) {
+        self.left_out.push(format!("{path}: {why}"));
+    }
+
+    fn end(mut self, databases: BTreeMap<String, i64>) -> io::Result<Manifest> {
+        let manifest = Manifest {
+            format: FORMAT,
+            gatehouse: env!("CARGO_PKG_VERSION").into(),
+            created_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64),
+            files: self.files,
+            databases,
+            left_out: self.left_out,
+        };
+        let text = serde_json::to_vec(&manifest)?;
+        let mut header = header(EntryType::Regular, 0o600);
+        header.set_size(text.len() as u64);
+        self.tar.append_data(&mut header, MANIFEST, text.as_slice())?;
+        self.tar.into_inner()?.flush()?;
+        Ok(manifest)
+    }
+}
+
+/// Owners and times of this machine mean nothing on another one.
+fn header(kind: EntryType, mode: u32) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_mtime(0);
+    header.set_size(0);
+    header
+}
+
+/// A writer that takes the digest of what passes.
+pub(super) struct Digested<W> {
+    pub(super) inner: W,
+    pub(super) digest: Sha256,
+}
+
+impl<W: Write> Write for Digested<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+pub(super) fn hex(digest: Sha256) -> String {
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,113 @@
+//! Walks folders that gates write to while they are walked. No link is followed, not even one that took the place
+//! of a folder a moment ago, and nothing but regular files is opened; what cannot be kept is told and left out,
+//! so that no gate keeps the others from being backed up.
+
+use std::{
+    ffi::CStr,
+    fs::File,
+    io::{self, Read},
+    os::fd::{AsFd, OwnedFd},
+    path::Path,
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat, statat},
+    io::Errno,
+};
+
+use super::make::Writer;
+
+/// Folders within each other that are kept; each is open while what is in it is read.
+const MAX_DEPTH: usize = 64;
+
+/// Adds a folder of the data folder, if it is there, as `name`.
+pub(super) fn add(writer: &mut Writer, folder: &Path, name: &str) -> io::Result<()> {
+    match open(CWD, folder, OFlags::DIRECTORY) {
+        Ok(folder) => below(writer, &folder, name, MAX_DEPTH),
+        Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn below(writer: &mut Writer, folder: &OwnedFd, name: &str, depth: usize) -> io::Result<()> {
+    writer.folder(name, fstat(folder)?.st_mode & 0o777)?;
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            entries.push(entry.file_name().to_owned());
+        }
+    }
+    entries.sort();
+    for entry in entries {
+        let Ok(shown) = entry.to_str() else {
+            writer.leave_out(&format!("{name}/{}", entry.to_string_lossy()), "its name is not UTF-8");
+            continue;
+        };
+        let path = format!("{name}/{shown}");
+        match one(writer, folder, &entry, &path, depth) {
+            Ok(()) => {}
+            // Gone since the folder was read.
+            Err(Failed::Source(Errno::NOENT)) => {}
+            Err(Failed::Source(error)) => writer.leave_out(&path, error),
+            Err(Failed::Target(error)) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Whose failure it was: one of the file that is copied, or one of the archive.
+enum Failed {
+    Source(Errno),
+    Target(io::Error),
+}
+
+impl From<Errno> for Failed {
+    fn from(error: Errno) -> Self {
+        Self::Source(error)
+    }
+}
+
+fn one(writer: &mut Writer, folder: &OwnedFd, entry: &CStr, path: &str, depth: usize) -> Result<(), Failed> {
+    let about = statat(folder, entry, AtFlags::SYMLINK_NOFOLLOW)?;
+    match FileType::from_raw_mode(about.st_mode) {
+        FileType::Directory if depth == 0 => {
+            writer.leave_out(path, format!("more than {MAX_DEPTH} folders lie in each other"));
+            Ok(())
+        }
+        FileType::Directory => {
+            let inner = open(folder, entry, OFlags::DIRECTORY)?;
+            below(writer, &inner, path, depth - 1).map_err(Failed::Target)
+        }
+        FileType::RegularFile => {
+            // Should it be a pipe by now, opening it does not wait.
+            let file = open(folder, entry, OFlags::NONBLOCK)?;
+            let about = fstat(&file)?;
+            if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+                writer.leave_out(path, "it is no regular file");
+                return Ok(());
+            }
+            // One that grows while it is read is kept as long as it was.
+            let content = File::from(file).take(u64::try_from(about.st_size).unwrap_or(0));
+            writer.file(path, about.st_mode & 0o777, content).map_err(Failed::Target)
+        }
+        FileType::Symlink => {
+            let target = readlinkat(folder, entry, Vec::new())?;
+            match target.to_str() {
+                Ok(target) => writer.link(path, target).map_err(Failed::Target),
+                Err(_) => {
+                    writer.leave_out(path, "it leads to a name that is not UTF-8");
+                    Ok(())
+                }
+            }
+        }
+        _ => {
+            writer.leave_out(path, "it is no regular file");
+            Ok(())
+        }
+    }
+}
+
+fn open(folder: impl AsFd, name: impl rustix::path::Arg, flags: OFlags) -> Result<OwnedFd, Errno> {
+    openat(folder, name, flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}

@@ -1,0 +1,190 @@
+//! Unpacks an archive into an empty folder and checks all of it. Nothing of it is believed: a path leads nowhere
+//! but below that folder, and what the manifest does not say with this digest is refused.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink},
+    path::{Component, Path},
+};
+
+use gatehouse_stores::{Kept, check};
+use sha2::{Digest as _, Sha256};
+use tar::{Archive, EntryType};
+
+use super::{
+    FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot,
+    make::{Digested, hex},
+};
+use crate::compose::said;
+
+/// The longest manifest: some ten thousand files of each of some hundred gates.
+const MAX_MANIFEST: u64 = 256 << 20;
+
+/// The longest path.
+const MAX_PATH: usize = 16 << 10;
+
+/// Unpacks and checks; what is in `folder` afterwards is what the manifest says. Blocking.
+pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<Manifest, String> {
+    let file = File::open(archive).map_err(|error| cannot("read", archive, error))?;
+    let wrong = |why: String| format!("{} is not a backup that can be restored: {why}", archive.display());
+    let mut unpacked = Unpacked { folder, found: BTreeMap::new(), manifest: None };
+    let mut tar = Archive::new(io::BufReader::new(file));
+    let entries = tar.entries().map_err(|error| wrong(error.to_string()))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| wrong(error.to_string()))?;
+        if unpacked.manifest.is_some() {
+            return Err(wrong("something follows its manifest".to_owned()));
+        }
+        unpacked.take(entry).map_err(|failed| match failed {
+            Failed::Archive(why) => wrong(why),
+            Failed::Disk(error) => cannot("written", folder, error),
+        })?;
+    }
+    let manifest =
+        unpacked.manifest.ok_or_else(|| wrong("it has no manifest, so its end is missing".into()))?;
+    let differs = manifest.files.iter().find(|(path, kind)| unpacked.found.get(*path) != Some(*kind));
+    if let Some((path, _)) = differs {
+        return Err(wrong(format!("'{path}' is missing in it, or is not what the manifest says")));
+    }
+    if unpacked.found.len() != manifest.files.len() {
+        return Err(wrong("it holds files that its manifest does not name".to_owned()));
+    }
+    for kept in Kept::ALL {
+        let path = folder.join(kept.file());
+        if path.exists() {
+            check(kept, &path).map_err(|fault| wrong(said(&fault)))?;
+        }
+    }
+    // Last, so that nothing was written through one.
+    for (path, kind) in &manifest.files {
+        if let Kind::Link(target) = kind {
+            symlink(target, folder.join(path)).map_err(|error| cannot("written", folder, error))?;
+        }
+    }
+    Ok(manifest)
+}
+
+struct Unpacked<'a> {
+    folder: &'a Path,
+    found: BTreeMap<String, Kind>,
+    manifest: Option<Manifest>,
+}
+
+enum Failed {
+    Archive(String),
+    Disk(io::Error),
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Self::Disk(error)
+    }
+}
+
+impl Unpacked<'_> {
+    fn take(&mut self, mut entry: tar::Entry<'_, impl Read>) -> Result<(), Failed> {
+        let bad = |why: String| Failed::Archive(why);
+        let bytes = entry.path_bytes().into_owned();
+        let path = String::from_utf8(bytes).map_err(|_| bad("a path in it is not UTF-8".into()))?;
+        let path = path.trim_end_matches('/').to_owned();
+        let kind = entry.header().entry_type();
+        if path == MANIFEST && kind == EntryType::Regular {
+            self.manifest = Some(manifest(&mut entry).map_err(bad)?);
+            return Ok(());
+        }
+        if !allowed(&path) {
+            return Err(bad(format!(
+                "'{}' does not belong there",
+                gatehouse_core::names::quoted(&path, 100)
+            )));
+        }
+        let target = self.folder.join(&path);
+        if let Some(parent) = target.parent() {
+            folder(parent)?;
+        }
+        let found = match kind {
+            EntryType::Directory => return Ok(folder(&target)?),
+            EntryType::Regular => {
+                let mode = entry.header().mode().unwrap_or(0o600) & 0o777;
+                let file =
+                    OpenOptions::new().write(true).create_new(true).mode(mode | 0o600).open(&target)?;
+                let mut digested = Digested { inner: file, digest: Sha256::new() };
+                let size = copy(&mut entry, &mut digested)?;
+                digested.inner.sync_all()?;
+                Kind::File(size, hex(digested.digest))
+            }
+            EntryType::Symlink => {
+                let to = entry.link_name_bytes().and_then(|to| String::from_utf8(to.into_owned()).ok());
+                Kind::Link(to.ok_or_else(|| bad(format!("'{path}' leads nowhere")))?)
+            }
+            _ => return Err(bad(format!("'{path}' is neither a file nor a folder"))),
+        };
+        match self.found.insert(path.clone(), found) {
+            None => Ok(()),
+            Some(_) => Err(bad(format!("'{path}' comes twice"))),
+        }
+    }
+}
+
+/// As `io::copy`, but tells an archive that ends early from a disk that is full.
+fn copy(entry: &mut impl Read, file: &mut impl io::Write) -> Result<u64, Failed> {
+    let (mut buffer, mut size) = (vec![0; 64 << 10], 0);
+    loop {
+        let read = entry.read(&mut buffer).map_err(|error| Failed::Archive(error.to_string()))?;
+        if read == 0 {
+            return Ok(size);
+        }
+        file.write_all(&buffer[..read])?;
+        size += read as u64;
+    }
+}
+
+fn manifest(entry: &mut impl Read) -> Result<Manifest, String> {
+    let value: serde_json::Value = serde_json::from_reader(io::BufReader::new(entry.take(MAX_MANIFEST)))
+        .map_err(|error| format!("its manifest is damaged: {error}"))?;
+    match value["format"].as_u64() {
+        Some(format) if format == u64::from(FORMAT) => {}
+        Some(format) => {
+            let by = value["gatehouse"].as_str().unwrap_or("unknown");
+            return Err(format!(
+                "it has layout {format}, of gatehouse {by}, and this one knows {FORMAT}; update gatehouse"
+            ));
+        }
+        None => return Err("its manifest names no layout".into()),
+    }
+    serde_json::from_value(value).map_err(|error| format!("its manifest is damaged: {error}"))
+}
+
+/// A database, or something below one of the folders; plain names only.
+fn allowed(path: &str) -> bool {
+    let plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let mut parts = Path::new(path).components();
+    let whole = path.len() <= MAX_PATH && !path.is_empty() && parts.clone().all(plain);
+    let top = parts.next().and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
+    let alone = parts.next().is_none();
+    let database = Kept::ALL.iter().any(|kept| kept.file() == top);
+    whole && ((alone && database) || FOLDERS.contains(&top))
+}
+
+fn folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_data_folder_keeps_is_taken() {
+        for good in ["knowledge.db", "kv.db", "gates", "gates/a/notes/x", "components/ab.wasm"] {
+            assert!(allowed(good), "{good}");
+        }
+        for bad in
+            ["", "/etc/passwd", "gates/../x", "../x", "cache/x", "kv.db/x", "trust/trusted.json", "x.db"]
+        {
+            assert!(!allowed(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `gatehouse restore`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{Failure, Place};
+use crate::{archive, config::Env, out};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The file that `gatehouse backup` made
+    file: PathBuf,
+    /// Replace what the data folder holds
+    #[arg(long)]
+    force: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let state = place.config(env)?.state;
+    let manifest =
+        tokio::task::block_in_place(|| archive::put_back(&arguments.file, &state, arguments.force));
+    let manifest = manifest.map_err(Failure::Failed)?;
+    if arguments.json {
+        out::json(&json!({
+            "state": state,
+            "files": manifest.files.len(),
+            "databases": manifest.databases,
+            "gatehouse": manifest.gatehouse,
+            "created_at": manifest.created_at,
+        }));
+        return Ok(());
+    }
+    out::line(format!(
+        "{}: {} files of a backup that gatehouse {} made",
+        state.display(),
+        manifest.files.len(),
+        manifest.gatehouse
+    ));
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! `gatehouse trust`: a presets.toml that lies in a working folder is used there from now on, as it is now.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use gatehouse_models::config::ProviderName;
+use serde_json::{Value, json};
+
+use super::Failure;
+use crate::{
+    config::{
+        Config, Env, Text, locate,
+        trust::{self, Trusted},
+    },
+    out,
+};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The file
+    #[arg(default_value = "presets.toml")]
+    file: PathBuf,
+    /// List what is trusted
+    #[arg(long, conflicts_with = "remove")]
+    list: bool,
+    /// Trust the file no more; a running host keeps what it has until it ends
+    #[arg(long)]
+    remove: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure> {
+    if arguments.list {
+        return list(arguments.json);
+    }
+    if arguments.remove {
+        return remove(arguments);
+    }
+    let cannot = |error: std::io::Error| {
+        Failure::Failed(format!("{}: cannot be read: {error}", arguments.file.display()))
+    };
+    let file = arguments.file.canonicalize().map_err(cannot)?;
+    let bytes = locate::bounded(&file).map_err(cannot)?;
+    let content = String::from_utf8(bytes)
+        .map_err(|_| Failure::Failed(format!("{}: cannot be read: it is not text", file.display())))?;
+    let text = Text { file: Some(file), content };
+    // A file that could not be used anyway is not trusted.
+    let config = Config::parse(&text, env)?;
+    let file = text.file.as_deref().unwrap_or(Path::new(""));
+    trust::add(file, text.content.as_bytes())?;
+    let told = told(file, &text.content, &config);
+    if arguments.json {
+        out::json(&told);
+        return Ok(());
+    }
+    out::line(format!("trusted {}", file.display()));
+    for (key, values) in told["allows"].as_object().into_iter().flatten() {
+        let values: Vec<&str> = values.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if !values.is_empty() {
+            out::line(format!("{key:<11}{}", values.join("; ")));
+        }
+    }
+    out::line(
+        "A changed file has to be trusted again. Gates in its folders may change without; sha256 pins them.",
+    );
+    Ok(())
+}
+
+/// What the file makes possible, for a last look.
+fn told(file: &Path, content: &str, config: &Config) -> Value {
+    let shown = |path: &PathBuf| path.display().to_string();
+    let (mut grants, mut hosts, mut folders) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, gate) in &config.gates {
+        let entries = gate.settings.grants.entries();
+        if !entries.is_empty() {
+            grants.push(format!("{name}: {}", entries.join(", ")));
+        }
+        hosts.extend(gate.settings.http.iter().map(|rules| format!("{name}: {}", rules.hosts().join(", "))));
+        let seen = gate.settings.folders.iter().filter(|folder| !folder.private);
+        folders.extend(seen.map(|folder| format!("{name}: {}", shown(&folder.host))));
+    }
+    let providers = ProviderName::ALL.into_iter().filter_map(|name| {
+        let address = config.models.settings(name).base_url.as_ref()?;
+        Some(format!("{}: {address}", name.id()))
+    });
+    json!({
+        "file": file,
+        "sha256": trust::digest(content.as_bytes()),
+        "allows": {
+            "gates": config.gate_folders.iter().map(shown).collect::<Vec<_>>(),
+            "grants": grants,
+            "hosts": hosts,
+            "folders": folders,
+            "wikis": config.knowledge.wiki_roots.iter().map(shown).collect::<Vec<_>>(),
+            "models": providers.collect::<Vec<_>>(),
+            "variables": variables(content),
+        }
+    })
+}
+
+/// The variables that the file names, whose values it may send somewhere.
+fn variables(content: &str) -> BTreeSet<String> {
+    fn collect(value: &toml::Value, into: &mut BTreeSet<String>) {
+        match value {
+            toml::Value::String(text) => {
+                let named = text.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
+                into.extend(named.map(|(name, _)| name.to_owned()));
+            }
+            toml::Value::Array(values) => values.iter().for_each(|value| collect(value, into)),
+            toml::Value::Table(table) => table.values().for_each(|value| collect(value, into)),
+            _ => {}
+        }
+    }
+    let mut names = BTreeSet::new();
+    if let Ok(table) = content.parse::<toml::Table>() {
+        collect(&toml::Value::Table(table), &mut names);
+    }
+    names
+}
+
+fn list(json: bool) -> Result<(), Failure> {
+    let trusted = Trusted::read()?;
+    let state = |file: &str| match locate::bounded(Path::new(file)) {
+        Ok(content) if trusted.says(Path::new(file), &content) == Some(true) => "trusted",
+        Ok(_) => "changed since",
+        Err(_) => "not there",
+    };
+    if json {
+        let told: Vec<Value> = trusted
+            .files
+            .iter()
+            .map(|(file, sha256)| json!({"file": file, "sha256": sha256, "state": state(file)}))
+            .collect();
+        out::json(&told);
+        return Ok(());
+    }
+    for file in trusted.files.keys() {
+        out::line(format!("{:<14} {file}", state(file)));
+    }
+    if trusted.files.is_empty() {
+        out::line("nothing is trusted");
+    }
+    Ok(())
+}
+
+/// Works for files that are gone, too.
+fn remove(arguments: &Arguments) -> Result<(), Failure> {
+    let absolute = || std::path::absolute(&arguments.file).unwrap_or_else(|_| arguments.file.clone());
+    let file = arguments.file.canonicalize().unwrap_or_else(|_| absolute());
+    if !trust::remove(&file)? {
+        return Err(Failure::Failed(format!("{} was not trusted", file.display())));
+    }
+    if arguments.json {
+        out::json(&json!({"file": file, "state": "removed"}));
+    } else {
+        out::line(format!("{} is not trusted any more", file.display()));
+    }
+    Ok(())
+}

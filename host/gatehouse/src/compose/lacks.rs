@@ -1,0 +1,65 @@
+//! What gates ask for, are granted, and do not find here: said at the start, by `status` and by `doctor`, and not
+//! only by the first call that fails.
+
+use gatehouse_core::{
+    Source,
+    capability::{Access, Capability},
+};
+use serde_json::Map;
+
+use super::Composition;
+
+impl Composition {
+    /// A line for each thing that loaded gates lack.
+    pub(crate) async fn lacks(&self) -> Vec<String> {
+        let mut lacks = Vec::new();
+        let mut models = self.granted(Capability::Models).await;
+        let why = match (&self.missing.answers, &self.missing.web_search) {
+            (Some(why), _) => Some(why),
+            (None, Some(why)) => {
+                models = self.reaching_out(models).await;
+                Some(why)
+            }
+            (None, None) => None,
+        };
+        if let (Some(why), false) = (why, models.is_empty()) {
+            lacks.push(format!("{} language models: {why}", asking(&models)));
+        }
+        let knowledge = self.granted(Capability::Knowledge).await;
+        if let (false, Err(fault)) = (knowledge.is_empty(), self.knowledge.there()) {
+            lacks.push(format!("{} the knowledge graph: {}", asking(&knowledge), fault.message));
+        }
+        lacks
+    }
+
+    /// Those with a tool that says that it reaches the open world.
+    async fn reaching_out(&self, gates: Vec<String>) -> Vec<String> {
+        let loaded = self.gates.loaded().await;
+        let mut reaching = Vec::new();
+        for name in gates {
+            let Some(gate) = loaded.get(&name) else { continue };
+            let listing = gate.list(&Map::new()).await;
+            if listing.is_ok_and(|listing| listing.tools.iter().any(|tool| tool.open_world)) {
+                reaching.push(name);
+            }
+        }
+        reaching
+    }
+
+    /// Loaded gates that ask for a capability and may use it, sorted.
+    async fn granted(&self, capability: Capability) -> Vec<String> {
+        let uses = |info: &gatehouse_sandbox::GateInfo| {
+            info.ask.capabilities.contains(&capability)
+                && info.grants.require(&info.name, capability, Access::Read).is_ok()
+        };
+        let loaded = self.gates.loaded().await;
+        loaded.into_iter().filter(|(_, gate)| uses(gate.info())).map(|(name, _)| name).collect()
+    }
+}
+
+fn asking(gates: &[String]) -> String {
+    match gates {
+        [gate] => format!("gate {gate} asks"),
+        _ => format!("gates {} ask", gates.join(", ")),
+    }
+}

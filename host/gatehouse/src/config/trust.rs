@@ -1,0 +1,122 @@
+//! Which configurations of working folders the operator trusts: each by its path and the digest of what it said
+//! then. The list lies with the user's own data, where no configuration and no variable of ours moves it.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind, Write as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{ConfigError, locate};
+
+/// The list. Anything else in its file is refused: nothing is trusted by mistake.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Trusted {
+    /// SHA-256 of the content, by absolute path without links.
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+impl Trusted {
+    /// The list as it is; empty where nothing was trusted yet.
+    pub(crate) fn read() -> Result<Self, ConfigError> {
+        Self::read_from(&file()?)
+    }
+
+    fn read_from(file: &Path) -> Result<Self, ConfigError> {
+        let bad = |why: String| ConfigError {
+            place: file.display().to_string(),
+            message: format!("the list of trusted files {why}; mend it or take it away"),
+        };
+        match fs::read(file) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| bad(format!("is damaged: {error}"))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(bad(format!("cannot be read: {error}"))),
+        }
+    }
+
+    /// Whether this file is trusted with this content; none where it is not trusted at all.
+    pub(crate) fn says(&self, path: &Path, content: &[u8]) -> Option<bool> {
+        self.files.get(path.to_str()?).map(|trusted| *trusted == digest(content))
+    }
+}
+
+/// Whether this file is trusted with this content.
+pub(crate) fn holds(path: &Path, content: &str) -> bool {
+    Trusted::read().is_ok_and(|list| list.says(path, content.as_bytes()) == Some(true))
+}
+
+/// Trusts a file, canonical, with this content.
+pub(crate) fn add(path: &Path, content: &[u8]) -> Result<(), ConfigError> {
+    let name = path.to_str().ok_or_else(|| ConfigError {
+        place: path.display().to_string(),
+        message: "its path is not UTF-8 and cannot be listed; name the file with --config instead".into(),
+    })?;
+    change(|list| drop(list.files.insert(name.to_owned(), digest(content))))
+}
+
+/// Trusts a file no more; false where it was not trusted.
+pub(crate) fn remove(path: &Path) -> Result<bool, ConfigError> {
+    let mut was = false;
+    change(|list| was = path.to_str().is_some_and(|name| list.files.remove(name).is_some()))?;
+    Ok(was)
+}
+
+/// The folder of the list, which changes when something is trusted.
+pub(crate) fn folder() -> Option<PathBuf> {
+    Some(locate::user_data()?.join("trust"))
+}
+
+/// SHA-256, hexadecimal.
+pub(crate) fn digest(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn file() -> Result<PathBuf, ConfigError> {
+    let folder = folder().ok_or_else(|| ConfigError {
+        place: "HOME".into(),
+        message: "there is no home folder, so nothing can be trusted; name the file with --config".into(),
+    })?;
+    Ok(folder.join("trusted.json"))
+}
+
+/// Two commands at once both have their way.
+fn change(edit: impl FnOnce(&mut Trusted)) -> Result<(), ConfigError> {
+    let file = file()?;
+    let failed = |error: io::Error| ConfigError {
+        place: file.display().to_string(),
+        message: format!("cannot be written: {error}"),
+    };
+    let _lock = locked(&file).map_err(failed)?;
+    let mut list = Trusted::read_from(&file)?;
+    edit(&mut list);
+    let text = serde_json::to_vec_pretty(&list).map_err(|error| failed(error.into()))?;
+    let write = || {
+        // Its mode is 0600.
+        let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new("/")))?;
+        new.write_all(&text)?;
+        new.as_file().sync_all()?;
+        new.persist(&file)?;
+        Ok(())
+    };
+    write().map_err(failed)
+}
+
+fn locked(file: &Path) -> io::Result<File> {
+    let mut folder = fs::DirBuilder::new();
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    folder.recursive(true).create(file.parent().unwrap_or(Path::new("/")))?;
+    let lock = options.open(file.with_extension("lock"))?;
+    lock.lock()?;
+    Ok(lock)
+}

@@ -1,0 +1,83 @@
+//! What would help where no model answers, or none that searches the web: told by what is set up already, so
+//! that following the advice changes something.
+
+use crate::config::{ModelsConfig, ProviderName, Settings};
+
+/// Where keys are written, for people.
+const BLOCK: &str = "presets.toml";
+
+/// What a provider's key needs, to follow `Set `, or to stand alone: a variable, or the line that names one.
+pub(crate) fn key(name: ProviderName, settings: &Settings) -> String {
+    match (&settings.key_variable, settings.keyless) {
+        (Some(variable), _) => variable.clone(),
+        (None, true) => {
+            format!("api_key = \"${{{}}}\" under [models.{}] in {BLOCK}", name.variable(), name.id())
+        }
+        (None, false) => name.variable().to_owned(),
+    }
+}
+
+/// What makes some model answer.
+pub(crate) fn any(config: &ModelsConfig) -> String {
+    let ways: Vec<String> = ProviderName::ALL.iter().map(|name| key(*name, config.settings(*name))).collect();
+    format!("Set one of {}.", listed(&ways))
+}
+
+/// What makes some model search the web. Ollama never does. `chat` says that OpenAI, or a server that speaks
+/// its API, is asked by Chat Completions.
+pub(crate) fn web(config: &ModelsConfig, chat: bool) -> String {
+    let mut ways = Vec::new();
+    for name in [ProviderName::OpenAi, ProviderName::Gemini, ProviderName::Anthropic] {
+        match (name, config.is_set_up(name)) {
+            (_, false) => ways.push(key(name, config.settings(name))),
+            (ProviderName::OpenAi, true) if chat => {
+                let server = config.openai.base_url.as_ref().map(|_| " if the server there has that API");
+                let server = server.unwrap_or_default();
+                ways.push(format!("api = \"responses\" under [models.openai] in {BLOCK}{server}"));
+            }
+            (_, true) => {}
+        }
+    }
+    match ways.as_slice() {
+        [] => format!("Choose openai, gemini or anthropic as llm in [models] in {BLOCK}."),
+        [way] => format!("Set {way}."),
+        _ => format!("Set one of {}.", listed(&ways)),
+    }
+}
+
+fn listed(ways: &[String]) -> String {
+    match ways {
+        [] => String::new(),
+        [way] => way.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_openai(base_url: Option<&str>, keyless: bool) -> ModelsConfig {
+        let openai = Settings { base_url: base_url.map(str::to_owned), keyless, ..Settings::default() };
+        ModelsConfig { openai, ..ModelsConfig::default() }
+    }
+
+    #[test]
+    fn the_advice_fits_what_is_set_up() {
+        let none = with_openai(None, false);
+        assert_eq!(
+            any(&none),
+            "Set one of OPENAI_API_KEY, GEMINI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST."
+        );
+        assert_eq!(web(&none, false), "Set one of OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY.");
+        let own = with_openai(Some("http://box/v1"), false);
+        assert_eq!(
+            web(&own, true),
+            "Set one of api = \"responses\" under [models.openai] in presets.toml if the server there has that API, \
+             GEMINI_API_KEY or ANTHROPIC_API_KEY."
+        );
+        let gemini = Settings { keyless: true, ..Settings::default() };
+        let kept = ModelsConfig { gemini, ..ModelsConfig::default() };
+        assert!(web(&kept, false).contains("api_key = \"${GEMINI_API_KEY}\" under [models.gemini]"));
+    }
+}

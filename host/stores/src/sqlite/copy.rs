@@ -1,0 +1,122 @@
+//! A database as one whole file: what its user leaves behind, and copies that are made while hosts use it and are
+//! checked before anybody relies on them.
+
+use std::{path::Path, time::Duration};
+
+use gatehouse_core::outcome::Fault;
+use rusqlite::{Connection, backup::Backup};
+
+use super::{
+    claim::Claim,
+    db::open_reader,
+    error::StoreError,
+    migrations::{self, Steps},
+};
+
+/// How long bringing everything into the one file waits for other processes.
+const LAST_BUSY: Duration = Duration::from_millis(500);
+
+/// Pages that are copied at once.
+const PAGES: i32 = 4096;
+
+/// The databases of a data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// The knowledge graph.
+    Knowledge,
+    /// What gates keep under keys.
+    Kv,
+}
+
+impl Kept {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Knowledge, Self::Kv];
+
+    /// The file's name in a data folder.
+    pub const fn file(self) -> &'static str {
+        match self {
+            Self::Knowledge => "knowledge.db",
+            Self::Kv => "kv.db",
+        }
+    }
+
+    pub(super) const fn subject(self) -> &'static str {
+        match self {
+            Self::Knowledge => "knowledge engine 'sqlite'",
+            Self::Kv => "the store of the gates (kv)",
+        }
+    }
+
+    const fn steps(self) -> Steps {
+        match self {
+            Self::Knowledge => migrations::KNOWLEDGE,
+            Self::Kv => migrations::KV,
+        }
+    }
+}
+
+/// Copies databases of one folder into another, each as it was at the same moment, and checks the copies. Hosts
+/// may read and write meanwhile. Gives those that there were, with the version of their schema. Blocking.
+///
+/// # Errors
+/// `unavailable`, naming the file: it cannot be read or written, is newer than this binary, or is damaged.
+pub fn copy(from: &Path, to: &Path) -> Result<Vec<(Kept, i64)>, Fault> {
+    let there = Kept::ALL.into_iter().filter(|kept| from.join(kept.file()).exists());
+    let mut open = Vec::new();
+    for kept in there {
+        let path = from.join(kept.file());
+        let source = begin(kept, &path).map_err(|error| error.into_fault(kept.subject(), &path))?;
+        open.push((kept, source));
+    }
+    let mut copied = Vec::new();
+    for (kept, (source, _claim)) in open {
+        let path = to.join(kept.file());
+        copy_one(&source, &path).map_err(|error| error.into_fault(kept.subject(), &path))?;
+        copied.push((kept, check(kept, &path)?));
+    }
+    Ok(copied)
+}
+
+/// A connection that sees the database as it is now until it is dropped.
+fn begin(kept: Kept, path: &Path) -> Result<(Connection, Claim), StoreError> {
+    let claim = Claim::shared(path)?;
+    let source = open_reader(path, kept.steps())?;
+    source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")?;
+    Ok((source, claim))
+}
+
+fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
+    let mut target = Connection::open(to)?;
+    Backup::new(source, &mut target)?.run_to_completion(PAGES, Duration::ZERO, None)?;
+    // One file, and nothing beside it.
+    let _mode: String = target.pragma_update_and_check(None, "journal_mode", "delete", |row| row.get(0))?;
+    target.close().map_err(|(_, error)| error)?;
+    Ok(())
+}
+
+/// The version of a database's schema, if the file is intact and this binary knows that version. Blocking.
+///
+/// # Errors
+/// `unavailable`, naming the file and what is wrong with it.
+pub fn check(kept: Kept, path: &Path) -> Result<i64, Fault> {
+    let checked = || {
+        let db = open_reader(path, kept.steps())?;
+        let said: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        if said != "ok" {
+            return Err(StoreError::NotIntact(said));
+        }
+        migrations::version(&db)
+    };
+    checked().map_err(|error| error.into_fault(kept.subject(), path))
+}
+
+/// Moves everything from the `-wal` file into the database: people copy the one file and mean all of it.
+pub(super) fn leave_one_file(connection: &Connection) {
+    let _ = connection.busy_timeout(LAST_BUSY);
+    let moved = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    match moved {
+        Ok(0) => {}
+        Ok(_) => tracing::debug!("another process reads the database; it leaves the one file later"),
+        Err(error) => tracing::warn!("the database was closed, but not into one file: {error}"),
+    }
+}

@@ -1,0 +1,200 @@
+//! The data folder as one file: a clean stop leaves whole databases, `backup` copies while hosts run, `restore`
+//! puts everything back or nothing.
+
+mod adversary;
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::json;
+
+use crate::support::{Client, Place, place::Ran};
+
+const PRESETS: &str = "[gates.keeper]\ngrants = [\"kv\"]\n[gates.keeper.folders]\n\"/own\" = { private = true }\n\
+                       [presets.p]\ngates.keeper = {}\n";
+
+fn run(place: &Place, code: i32, arguments: &[&str]) -> Ran {
+    let ran = place.run(arguments);
+    assert_eq!(ran.code(), code, "{arguments:?}: {}{}", ran.stdout(), ran.stderr());
+    ran
+}
+
+/// How many bytes of a database are not in its file.
+fn beside(place: &Place, database: &str) -> u64 {
+    fs::metadata(place.path(&format!("state/{database}-wal"))).map_or(0, |about| about.len())
+}
+
+/// A place where a gate has kept something in each way, and a wiki was indexed.
+fn full() -> Place {
+    let place = Place::with(PRESETS, &["keeper"]);
+    let wiki = place.sample_wiki().display().to_string();
+    run(&place, 0, &["kg", "index", &wiki]);
+    let mut client = Client::start(&place, "p");
+    client.text("keep", json!({"key": "k", "value": "kept"}));
+    client.text("write_file", json!({"path": "/own/note", "text": "written"}));
+    client.close();
+    place.write("state/components/ab.wasm", "one installed part");
+    place
+}
+
+/// What `full` made is there.
+fn is_full(place: &Place) {
+    assert_eq!(run(place, 0, &["status", "--json"]).json()["knowledge"]["pages"], 28);
+    let found = run(place, 0, &["kg", "search", "when should a call be retried"]).stdout();
+    assert!(found.contains("Repeat_Only_What_May_Be_Repeated"), "{found}");
+    let mut client = Client::start(place, "p");
+    assert_eq!(client.text("recall", json!({"name": "k"})), "kept");
+    assert_eq!(client.text("read_file", json!({"path": "/own/note"})), "written");
+    assert_eq!(
+        fs::read_to_string(place.path("state/components/ab.wasm")).expect("a file"),
+        "one installed part"
+    );
+}
+
+fn empty() -> Place {
+    Place::with(PRESETS, &["keeper"])
+}
+
+#[test]
+fn a_clean_stop_leaves_each_database_whole_in_its_one_file() {
+    let place = full();
+    for database in ["knowledge.db", "kv.db"] {
+        assert_eq!(beside(&place, database), 0, "{database}");
+    }
+    // Who copies the files, and no other, has all of it.
+    let other = empty();
+    for name in ["knowledge.db", "kv.db", "gates/keeper/own/note", "components/ab.wasm"] {
+        other
+            .write(&format!("state/{name}"), fs::read(place.path(&format!("state/{name}"))).expect("a file"));
+    }
+    is_full(&other);
+}
+
+#[test]
+fn the_last_of_several_hosts_leaves_one_whole_file() {
+    let place = empty();
+    let (mut one, mut two) = (Client::start(&place, "p"), Client::start(&place, "p"));
+    one.text("keep", json!({"key": "a", "value": "1"}));
+    two.text("keep", json!({"key": "b", "value": "2"}));
+    assert_eq!(one.close(), Some(0));
+    two.text("keep", json!({"key": "c", "value": "3"}));
+    assert_eq!(two.close(), Some(0));
+    assert_eq!(beside(&place, "kv.db"), 0);
+    let other = empty();
+    other.write("state/kv.db", fs::read(place.path("state/kv.db")).expect("a file"));
+    assert_eq!(Client::start(&other, "p").text("kept", json!({"name": ""})), "a b c");
+}
+
+/// A process that ends with its test.
+struct Ends(Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_host_over_http_that_is_told_to_end_leaves_one_whole_file() {
+    let place = empty();
+    let mut command = place.command(&["serve", "--preset", "p", "--http", "127.0.0.1:0"]);
+    let mut host = Ends(command.stderr(Stdio::piped()).spawn().expect("start gatehouse"));
+    let mut lines = BufReader::new(host.0.stderr.take().expect("stderr")).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.contains("http://")).expect("an address");
+    let url = line[line.find("http://").expect("an address")..].trim().to_owned();
+    std::thread::spawn(move || lines.for_each(drop));
+    let about = "io.modelcontextprotocol";
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "keep", "arguments": {"key": "k", "value": "over http"},
+        "_meta": {format!("{about}/protocolVersion"): "2026-07-28",
+                  format!("{about}/clientInfo"): {"name": "test", "version": "1"},
+                  format!("{about}/clientCapabilities"): {}}}});
+    let mut answer = ureq::post(&url)
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "keep")
+        .send(message.to_string())
+        .expect("an answer");
+    let answer = answer.body_mut().read_to_string().expect("a body");
+    assert!(answer.contains("kept"), "{answer}");
+    let pid = host.0.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().expect("kill").success());
+    assert!(host.0.wait().expect("the host ends").success());
+    assert_eq!(beside(&place, "kv.db"), 0);
+    let other = empty();
+    other.write("state/kv.db", fs::read(place.path("state/kv.db")).expect("a file"));
+    assert_eq!(Client::start(&other, "p").text("recall", json!({"name": "k"})), "over http");
+}
+
+#[test]
+fn a_backup_of_a_running_host_is_restored_whole_elsewhere() {
+    let place = full();
+    let mut host = Client::start(&place, "p");
+    host.text("keep", json!({"key": "late", "value": "also"}));
+    let file = place.path("all.tar").display().to_string();
+    let told = run(&place, 0, &["backup", &file, "--json"]).json();
+    assert_eq!(told["left_out"], json!([]));
+    assert!(told["databases"]["knowledge.db"].is_u64() && told["databases"]["kv.db"].is_u64(), "{told}");
+    host.text("keep", json!({"key": "later", "value": "not in it"}));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(&file).expect("the file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "it holds what gates keep");
+    }
+
+    let other = empty();
+    run(&other, 0, &["restore", &file]);
+    is_full(&other);
+    assert_eq!(Client::start(&other, "p").text("kept", json!({"name": ""})), "k late");
+    assert!(!other.path("state/restore").exists());
+    // The host went on meanwhile.
+    assert_eq!(host.text("recall", json!({"name": "later"})), "not in it");
+}
+
+#[test]
+fn nothing_is_overwritten_unless_that_is_asked_for() {
+    let place = full();
+    let file = place.write("precious", "mine").display().to_string();
+    let said = run(&place, 1, &["backup", &file]).stderr();
+    assert!(said.contains("is there already; name another file, or add --force"), "{said}");
+    assert_eq!(fs::read_to_string(&file).expect("the file"), "mine");
+    run(&place, 0, &["backup", &file, "--force"]);
+    let said = run(&place, 1, &["restore", &file]).stderr();
+    assert!(said.contains("holds knowledge.db, kv.db, components, gates already"), "{said}");
+    let mut client = Client::start(&place, "p");
+    client.text("keep", json!({"key": "k", "value": "newer"}));
+    client.text("write_file", json!({"path": "/own/newer", "text": "x"}));
+    client.close();
+    run(&place, 0, &["restore", &file, "--force"]);
+    is_full(&place);
+    let names = Client::start(&place, "p").text("list_folder", json!({"name": "/own"}));
+    assert_eq!(names, "note", "what came after the backup is gone");
+    let nothing = run(&empty(), 1, &["backup", "x.tar"]).stderr();
+    assert!(nothing.contains("there is nothing to keep in "), "{nothing}");
+}
+
+#[test]
+fn a_restore_waits_for_nobody_and_is_refused_while_a_host_runs() {
+    let place = full();
+    let file = place.path("all.tar").display().to_string();
+    run(&place, 0, &["backup", &file]);
+    let mut host = Client::start(&place, "p");
+    host.text("recall", json!({"name": "k"}));
+    let said = run(&place, 1, &["restore", &file, "--force"]).stderr();
+    let pid = host.pid().to_string();
+    assert!(
+        said.contains("End them first") && said.contains(&pid) || said.contains("it is in use"),
+        "{said}"
+    );
+    assert_eq!(host.text("recall", json!({"name": "k"})), "kept");
+    host.close();
+    run(&place, 0, &["restore", &file, "--force"]);
+    is_full(&place);
+}

@@ -1,0 +1,99 @@
+//! A knowledge graph that cannot be set up is the matter of the calls that need it: whatever else is served goes
+//! on, and the start, `status` and `doctor` say what is wrong and what to do.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{says, served};
+use crate::support::{Client, Place};
+
+/// The gate kg and one that needs no graph.
+const TWO: &str = "[gates.kg]\ngrants = [\"knowledge\"]\n[presets.full]\ngates.kg = {}\ngates.echo = {}\n[presets.echo]\ngates.echo = {}\n";
+
+/// A call that needs the graph, which must fail; another gate's call works beside it.
+fn fails(client: &mut Client, expected: &[&str]) {
+    let text = client.fails("search_knowledge", json!({"query": "retries"}));
+    says(&text, expected);
+    assert_eq!(client.text("echo", json!({"text": "still here"})), "still here");
+}
+
+#[test]
+fn an_engine_that_is_not_set_up_fails_the_calls_that_need_it() {
+    let engine = "[knowledge]\nengine = \"weaviate-neo4j\"\n";
+    let place = Place::with(&format!("{engine}{TWO}"), &["kg", "echo"]);
+    let why = "NEO4J_PASSWORD: is not set, and the engine 'weaviate-neo4j' needs the password of Neo4j";
+    let mut client = served(&place, &[], &[]);
+    client.log_with(&format!("gate kg asks the knowledge graph: The knowledge graph is not set up: {why}"));
+    fails(&mut client, &[why]);
+    // Who does not need it hears nothing of it.
+    let mut echo = served(&place, &["--preset", "echo"], &[]);
+    assert_eq!(echo.text("echo", json!({"text": "a"})), "a");
+    assert!(!echo.log().contains("NEO4J_PASSWORD"), "{}", echo.log());
+    let doctor = place.run(&["doctor"]);
+    assert_eq!(doctor.code(), 1);
+    says(&doctor.stdout(), &[&format!("FAIL  knowledge: The knowledge graph is not set up: {why}")]);
+    says(
+        &place.run(&["status"]).stdout(),
+        &[&format!("knowledge  down: The knowledge graph is not set up: {why}")],
+    );
+
+    let place = Place::with(&format!("[knowledge]\nengine = \"postgres\"\n{TWO}"), &["kg", "echo"]);
+    fails(&mut served(&place, &[], &[]), &["DATABASE_URL: is not set"]);
+}
+
+#[test]
+fn an_index_file_that_is_not_there_or_not_one_is_named() {
+    let place = Place::with(TWO, &["kg", "echo"]);
+    let missing = place.path("nope.index").display().to_string();
+    let mut client = served(&place, &[], &[("KG_INDEX_PATH", &missing)]);
+    let said = ["KG_INDEX_PATH: ", &missing, "does not exist", "`gatehouse kg index DIR --save-to FILE`"];
+    says(&client.log_with("KG_INDEX_PATH"), &said);
+    fails(&mut client, &said);
+    let cases = [
+        ("nonsense", "is not JSON"),
+        ("{}", "has version 'none', supported is '1.0'"),
+        ("{\"version\": \"9.9\"}", "has version '9.9', supported is '1.0'"),
+        ("{\"version\": \"1.0\"}", "is not an index file"),
+        (
+            "{\"version\": \"1.0\", \"created_at\": \"2026-01-01T00:00:00Z\", \"data_source\": \"wiki\", \
+             \"search_backend\": \"papyrus\"}",
+            "'papyrus'",
+        ),
+    ];
+    for (content, expected) in cases {
+        let file = place.write("wiki.index", content).display().to_string();
+        let mut client = served(&place, &[], &[("KG_INDEX_PATH", &file)]);
+        fails(&mut client, &["KG_INDEX_PATH: ", &file, expected]);
+        let mut command = place.command(&["kg", "search", "x"]);
+        let output = command.env("KG_INDEX_PATH", &file).output().expect("run gatehouse");
+        assert_eq!(output.status.code(), Some(2), "a command that is about the graph ends");
+        says(&String::from_utf8_lossy(&output.stderr), &["KG_INDEX_PATH: ", expected]);
+    }
+}
+
+#[test]
+fn an_index_file_whose_database_vanished_says_so_until_it_is_back() {
+    let place = Place::with(TWO, &["kg", "echo"]);
+    let wiki = place.sample_wiki().display().to_string();
+    let index = place.path("wiki.index").display().to_string();
+    assert_eq!(place.run(&["kg", "index", &wiki, "--save-to", &index]).code(), 0);
+    let (database, aside) = (place.path("state/knowledge.db"), place.path("aside.db"));
+    fs::rename(&database, &aside).expect("take it away");
+    let environment = [("KG_INDEX_PATH", index.as_str())];
+    let mut client = served(&place, &[], &environment);
+    let shown = database.display().to_string();
+    let again = format!("`gatehouse kg index {wiki} --save-to {index}`");
+    fails(&mut client, &[&index, "names the database", &shown, "does not exist (any more)", &again]);
+    assert!(!database.exists(), "an empty one in its place would look like an empty wiki");
+    // The host looks again; nobody has to start it again.
+    fs::rename(&aside, &database).expect("put it back");
+    says(&client.text("search_knowledge", json!({"query": "retries"})), &["Retry"]);
+    drop(client);
+    // What the message names works, with the variable set.
+    fs::remove_file(&database).expect("take it away");
+    let mut command = place.command(&["kg", "index", &wiki, "--save-to", &index]);
+    assert!(command.env("KG_INDEX_PATH", &index).status().expect("run gatehouse").success());
+    let mut client = served(&place, &[], &environment);
+    says(&client.text("search_knowledge", json!({"query": "retries"})), &["Retry"]);
+}

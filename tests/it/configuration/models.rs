@@ -1,0 +1,81 @@
+//! Models that are not there: who asks for one is said at the start, and every piece of advice is one that works.
+//! A key goes to the server that the operator named, and to no other.
+
+use serde_json::json;
+
+use super::{says, served};
+use crate::support::{Place, server::Server};
+
+const RESEARCH: &str = "[gates.research]\ngrants = [\"models\"]\n[presets.full]\ngates.research = {}\n";
+
+fn place(models: &str) -> Place {
+    Place::with(&format!("{models}{RESEARCH}"), &["research"])
+}
+
+/// What the research of a host with these settings is told, and what the host said at its start.
+fn advice(models: &str, environment: &[(&str, &str)]) -> (String, String) {
+    let place = place(models);
+    let mut client = served(&place, &[], environment);
+    let told = client.fails("research_idea", json!({"query": "retries"}));
+    (told, client.log())
+}
+
+#[test]
+fn a_gate_that_asks_a_model_where_none_is_set_up_is_said_at_once() {
+    let place = place("");
+    let any = "gate research asks language models: No language model is configured. \
+               Set one of OPENAI_API_KEY, GEMINI_API_KEY, ANTHROPIC_API_KEY or OLLAMA_HOST.";
+    says(&served(&place, &[], &[]).log_with("language model"), &[any]);
+    says(&place.run(&["doctor"]).stdout(), &[&format!("warn  gates: {any}")]);
+    says(&place.run(&["status"]).stdout(), &[any]);
+    assert_eq!(place.run(&["status", "--json"]).json()["lacks"], json!([any]));
+    // A preset whose gates ask none hears nothing.
+    let quiet = Place::with("[presets.full]\ngates.echo = {}\n", &["echo"]);
+    assert_eq!(quiet.run(&["status", "--json"]).json()["lacks"], json!([]));
+}
+
+#[test]
+fn advice_for_the_web_never_names_what_cannot_search_it() {
+    let (told, _) = advice("", &[]);
+    says(&told, &["Set one of OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY."]);
+    let (told, log) = advice("", &[("OLLAMA_HOST", "127.0.0.1:9")]);
+    says(
+        &told,
+        &["ollama/llama3.2 cannot search the web", "OPENAI_API_KEY, GEMINI_API_KEY or ANTHROPIC_API_KEY."],
+    );
+    says(&log, &["gate research asks language models: No model searches the web."]);
+    let quiet =
+        Place::with("[gates.idea]\ngrants = [\"models\"]\n[presets.full]\ngates.idea = {}\n", &["idea"]);
+    let mut command = quiet.command(&["status", "--json"]);
+    let output = command.env("OLLAMA_HOST", "127.0.0.1:9").output().expect("run gatehouse");
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["lacks"], json!([]), "a gate that orders pages wants no web");
+    let (told, _) = advice("[models]\nllm = \"ollama\"\n", &[]);
+    says(&told, &["choose openai, gemini or anthropic as llm in [models]"]);
+    assert!(!told.contains("OLLAMA_HOST"), "{told}");
+    let (told, _) =
+        advice("", &[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"), ("OPENAI_API_KEY", "sk-0123456789")]);
+    says(&told, &["cannot search the web", "api = \"responses\" under [models.openai] in presets.toml"]);
+    assert!(!told.contains("OPENAI_API_KEY"), "that is set already: {told}");
+}
+
+#[test]
+fn no_key_goes_to_a_server_that_the_file_names_unless_its_block_names_the_variable() {
+    let server = Server::start();
+    let block = format!("[models.openai]\napi = \"responses\"\nbase_url = \"{}\"\n", server.url("/v1"));
+    let key = [("OPENAI_API_KEY", "sk-0123456789abcdef")];
+    let (_, log) = advice(&block, &key);
+    assert!(!server.seen().is_empty(), "it was asked: {log}");
+    for seen in server.seen() {
+        assert_eq!(seen.header("authorization"), None, "{seen:?}");
+    }
+    let doctor = place(&block);
+    let mut command = doctor.command(&["doctor"]);
+    let output = command.envs(key).output().expect("run gatehouse");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    says(&said, &["warn  [models.openai]: no key is sent there", "write api_key = \"${OPENAI_API_KEY}\""]);
+
+    advice(&format!("{block}api_key = \"${{OPENAI_API_KEY}}\"\n"), &key);
+    let last = server.seen().pop().expect("a request");
+    assert_eq!(last.header("authorization"), Some("Bearer sk-0123456789abcdef"));
+}
