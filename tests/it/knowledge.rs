@@ -5,6 +5,7 @@ mod indexing;
 mod reading;
 mod roots;
 mod searching;
+mod writing;
 
 use std::{fs, path::Path};
 
