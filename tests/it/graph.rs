@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Client, Place,
-    host::text_of,
     place::{SHIPPED, copy_folder},
-    repository,
+    repository, text_of,
 };
 
 /// Presets whose tools may touch the folder `wiki` of the place.

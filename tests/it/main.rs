@@ -5,9 +5,9 @@
 mod support;
 
 mod arguments;
-mod client_matrix;
-mod cache;
 mod backup;
+mod cache;
+mod client_matrix;
 mod clients;
 mod command_line;
 mod configuration;

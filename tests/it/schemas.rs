@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{Client, Place, host::text_of};
+use crate::support::{Client, Place, fault_of, text_of};
 
 /// A host whose preset `p` has a gate that declares these schemas and replies what its caller wants.
 fn place(input: Option<&Value>, output: Option<&Value>, limits: &str) -> Place {
@@ -138,7 +138,7 @@ fn a_long_check_ends_at_the_deadline_of_its_call() {
     let pattern = json!({"pattern": "[ab]*a[ab]{1900}c"});
     let text = json!("ab".repeat(100_000));
     for result in as_argument_and_reply(&pattern, &text, "time = \"100 ms\"") {
-        let error = &result["structuredContent"]["error"];
+        let error = fault_of(&result);
         assert_eq!(error["type"], "TIMEOUT", "{result}");
         assert_eq!(error["message"], "'lied' was stopped after 0.1 s.");
     }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::editable;
-use crate::support::{Client, host::text_of};
+use crate::support::{Client, text_of};
 
 #[test]
 fn an_edit_reaches_page_and_file_and_survives_a_restart() {

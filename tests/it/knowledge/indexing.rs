@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{editable, pages};
-use crate::support::{Client, Place, repository};
+use crate::support::{Client, Place, fault_of, repository};
 
 #[test]
 fn indexing_twice_changes_nothing() {
@@ -110,7 +110,7 @@ fn a_read_only_or_broken_store_says_so_and_leaves_other_tools_alone() {
         .write("state/knowledge.db", "this is no database, but it is long enough to be looked at".repeat(40));
     let mut client = Client::start(&place, "full");
     let result = client.call("search_knowledge", json!({"query": "x"}));
-    let error = &result["structuredContent"]["error"];
+    let error = fault_of(&result);
     assert_eq!(error["type"], "UNAVAILABLE", "{result}");
     let message = error["message"].as_str().expect("a message");
     assert!(message.contains("knowledge engine 'sqlite'") && message.contains("knowledge.db"), "{message}");

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 
 use super::{editable, pages};
-use crate::support::{Client, Place, host::text_of, place::copy_folder};
+use crate::support::{Client, Place, place::copy_folder, text_of};
 
 #[test]
 fn nothing_outside_the_allowed_folders_is_touched() {

@@ -197,14 +197,6 @@ impl Client {
         self.answer(id)
     }
 
-    /// Waits for the host to end, with standard input open.
-    pub(crate) fn ended(mut self) -> Option<i32> {
-        let stdin = self.stdin.take();
-        let code = self.child.wait().expect("wait for the host").code();
-        drop(stdin);
-        code
-    }
-
     /// Closes standard input and waits for the host to end by itself.
     pub(crate) fn close(mut self) -> Option<i32> {
         self.stdin.take();

@@ -1,8 +1,8 @@
 //! The command line: one file a command, one variant a command, one list.
 
 mod allowed_tools;
-mod cache;
 mod backup;
+mod cache;
 mod completions;
 mod doctor;
 mod explain;
