@@ -130,7 +130,7 @@ impl Author {
 }
 
 fn kind(result: &Value) -> &str {
-    fault_of(&result)["type"].as_str().unwrap_or_default()
+    fault_of(result)["type"].as_str().unwrap_or_default()
 }
 
 fn parameters_reach_what_is_listed(client: &mut Client) {

@@ -56,7 +56,8 @@ fn a_denial_says_the_same_whether_the_path_exists_or_not() {
     let mut client = Client::start(&place, "merger");
     client.call("kg_index", json!({"wiki_dir": "wiki"}));
     let absolute = |name: &str| place.path(name).display().to_string();
-    let asks: [(&str, fn(&str) -> Value); 3] = [
+    type Arguments = fn(&str) -> Value;
+    let asks: [(&str, Arguments); 3] = [
         ("kg_index", |path| json!({"wiki_dir": path})),
         ("kg_index", |path| json!({"wiki_dir": "wiki", "persist_path": format!("{path}/x.index")})),
         (

@@ -2,6 +2,7 @@
 //! folder; what gates may touch is `knowledge.wiki_roots`.
 
 mod copy;
+mod edit;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -10,12 +11,11 @@ use gatehouse_core::{
     Fault,
     ports::{
         Knowledge,
-        knowledge::{Changes, Filters, Fit, IndexOptions, Lookup, Page, PageType},
+        knowledge::{Filters, Fit, IndexOptions, Lookup, Page, PageType},
     },
 };
 use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
 
 use super::{Failure, Place};
 use crate::{compose, config::Env, out};
@@ -129,7 +129,7 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
             on(open(false)?, async |knowledge| get(knowledge, &page, json).await).await
         }
         Command::Edit(arguments) => {
-            on(open(false)?, async |knowledge| edit(knowledge, arguments).await).await
+            on(open(false)?, async |knowledge| edit::edit(knowledge, arguments).await).await
         }
         Command::Copy(arguments) => copy::run(arguments, &config, env, &embedder).await,
     }
@@ -255,7 +255,7 @@ async fn get(knowledge: &WikiKnowledge, name: &str, json: bool) -> Result<(), Fa
         Lookup::Found { page, namesakes } => {
             print(&page);
             if !namesakes.is_empty() {
-                out::note(&format!("Others with this title: {}.", namesakes.join(", ")));
+                out::note(format!("Others with this title: {}.", namesakes.join(", ")));
             }
         }
         Lookup::Missing(near) => {
@@ -276,27 +276,4 @@ fn print(page: &Page) {
         let arrow = if near.outgoing { "->" } else { "<-" };
         out::line(format!("{} {arrow} {}", near.edge, near.id));
     }
-}
-
-async fn edit(knowledge: &WikiKnowledge, arguments: Edit) -> Result<(), Failure> {
-    let changes = Changes {
-        overview: arguments.overview,
-        content: arguments.content,
-        domains: arguments.domains,
-        ..Changes::default()
-    };
-    if changes == Changes::default() {
-        return Err(Failure::Usage("nothing to change: give --overview, --content or --domains".into()));
-    }
-    let report = knowledge.patch(&arguments.page, changes, arguments.wiki_dir, !arguments.keep_date).await?;
-    if arguments.json {
-        out::json(&json!(report));
-        return Ok(());
-    }
-    let file = report.file.map(|file| format!(" and in {file}")).unwrap_or_default();
-    match report.changed.as_slice() {
-        [] => out::line(format!("{} is as it was", report.id)),
-        changed => out::line(format!("{}: changed {} in the store{file}", report.id, changed.join(", "))),
-    }
-    Ok(())
 }

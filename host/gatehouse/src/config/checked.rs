@@ -19,12 +19,8 @@ use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, cache, check_gate_name,
-    component::Located,
-    error::Text,
-    folders, http, http_server, limits,
-    locate::{self, Choice},
-    models, raw,
+    ConfigError, Env, KnowledgeConfig, cache, check_gate_name, component::Located, error::Text, folders,
+    http, http_server, limits, locate, locate::Choice, models, raw,
 };
 
 /// The preset that is served where nobody names one.

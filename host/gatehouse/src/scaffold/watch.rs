@@ -159,7 +159,7 @@ impl Project {
         let kind = path.extension().map(|kind| kind.to_string_lossy().to_ascii_lowercase());
         let known = kind.is_some_and(|kind| SOURCE_KINDS.contains(&kind.as_str()));
         let named = ["Makefile", "requirements.txt"].iter().any(|name| inside == Path::new(name));
-        self.may_hold(path) && (known || named || SOURCE_FOLDERS.iter().any(|folder| within(folder)))
+        self.may_hold(path) && (known || named || SOURCE_FOLDERS.iter().any(within))
     }
 }
 

@@ -7,18 +7,15 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 
-/// Why something is no message, and the id of the request that it may have been.
+/// The answer to what is no message: why it is none, to the request that it may have been.
 #[derive(Debug)]
-pub(super) struct NoMessage {
-    id: Value,
-    error: ErrorData,
-}
+pub(super) struct NoMessage(Value);
 
 impl NoMessage {
     fn new(id: Option<Value>, code: ErrorCode, why: impl Into<String>) -> Self {
         // Of the ids that JSON-RPC knows only those that tell one request from another.
         let id = id.filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
-        Self { id, error: ErrorData::new(code, why.into(), None) }
+        Self(json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, why.into(), None)}))
     }
 
     /// A message of JSON-RPC that is none of MCP's.
@@ -28,7 +25,7 @@ impl NoMessage {
 
     /// The answer.
     pub(super) fn answer(self) -> Value {
-        json!({"jsonrpc": "2.0", "id": self.id, "error": self.error})
+        self.0
     }
 }
 

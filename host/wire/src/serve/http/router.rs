@@ -102,7 +102,7 @@ impl Router {
         };
         match self.service(preset.as_deref()) {
             Ok(mcp) => self.answer(&mcp, parts, body, work).await,
-            Err(response) => response,
+            Err(response) => *response,
         }
     }
 
@@ -126,21 +126,21 @@ impl Router {
     }
 
     /// The service of the preset that the path names.
-    fn service(&self, preset: Option<&str>) -> Result<Arc<Mcp>, BoxResponse> {
+    fn service(&self, preset: Option<&str>) -> Result<Arc<Mcp>, Box<BoxResponse>> {
         let Some(preset) = preset else { return Ok(Arc::clone(self.services.default())) };
         let presets = self.house.presets();
         match presets.get(preset) {
             Some(Ok(served)) => Ok(self.services.preset(preset, served)),
             Some(Err(why)) => {
                 let why = format!("Preset '{preset}' cannot be served: {why}");
-                Err(refuse(StatusCode::SERVICE_UNAVAILABLE, &why))
+                Err(Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, &why)))
             }
             None => {
                 let known: Vec<&str> = presets.keys().map(String::as_str).collect();
                 let near = names::did_you_mean(preset, known.iter().copied());
                 let shown = names::quoted(preset, 64);
                 let why = format!("Unknown preset '{shown}'.{near} There are: {}.", known.join(", "));
-                Err(refuse(StatusCode::NOT_FOUND, &why))
+                Err(Box::new(refuse(StatusCode::NOT_FOUND, &why)))
             }
         }
     }

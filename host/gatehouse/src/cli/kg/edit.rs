@@ -1,0 +1,31 @@
+//! `gatehouse kg edit`
+
+use gatehouse_core::ports::{Knowledge, knowledge::Changes};
+use gatehouse_stores::WikiKnowledge;
+use serde_json::json;
+
+use super::{Edit, Failure};
+use crate::out;
+
+pub(super) async fn edit(knowledge: &WikiKnowledge, arguments: Edit) -> Result<(), Failure> {
+    let changes = Changes {
+        overview: arguments.overview,
+        content: arguments.content,
+        domains: arguments.domains,
+        ..Changes::default()
+    };
+    if changes == Changes::default() {
+        return Err(Failure::Usage("nothing to change: give --overview, --content or --domains".into()));
+    }
+    let report = knowledge.patch(&arguments.page, changes, arguments.wiki_dir, !arguments.keep_date).await?;
+    if arguments.json {
+        out::json(&json!(report));
+        return Ok(());
+    }
+    let file = report.file.map(|file| format!(" and in {file}")).unwrap_or_default();
+    match report.changed.as_slice() {
+        [] => out::line(format!("{} is as it was", report.id)),
+        changed => out::line(format!("{}: changed {} in the store{file}", report.id, changed.join(", "))),
+    }
+    Ok(())
+}
