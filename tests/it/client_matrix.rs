@@ -40,7 +40,12 @@ fn lists_calls_and_shows_a_fault(kind: &Kind) {
     let stdio = json!({
         "command": binary(),
         "args": ["serve", "--preset", "merger", "--config", place.path("presets.toml")],
-        "env": {"GATEHOUSE_STATE": place.path("state"), "PATH": env::var("PATH").expect("PATH")},
+        // An agent brings a home of its own, where no gate is compiled yet.
+        "env": {
+            "GATEHOUSE_STATE": place.path("state"),
+            "XDG_CACHE_HOME": place.path(".cache"),
+            "PATH": env::var("PATH").expect("PATH"),
+        },
     });
     let over_http = json!({"url": format!("{}/mcp", host.base)});
     let targets = match kind.program {

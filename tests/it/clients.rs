@@ -175,7 +175,13 @@ fn the_inspector_calls_every_tool_over_http() {
 #[test]
 fn the_inspector_calls_every_tool_over_stdio() {
     let place = indexed();
-    let environment = ["-e".to_owned(), format!("GATEHOUSE_STATE={}", place.path("state").display())];
+    // The inspector takes an option --config for its own.
+    let environment = [
+        "-e".to_owned(),
+        format!("GATEHOUSE_STATE={}", place.path("state").display()),
+        "-e".to_owned(),
+        format!("GATEHOUSE_CONFIG={}", place.path("presets.toml").display()),
+    ];
     let line = [binary().display().to_string(), "serve".to_owned()];
     inspect_every_tool(&place, &[&environment[..], &line[..]].concat());
 }

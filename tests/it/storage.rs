@@ -93,7 +93,7 @@ fn without_the_grant_nothing_is_opened() {
     }
     assert!(!place.path("state/kv.db").exists(), "a denied call must not make the store");
     let told = place.run(&["gates", "inspect", "keeper", "--json"]).json();
-    assert_eq!((&told["asks"], &told["not_granted"]), (&json!(["kv"]), &json!(["kv"])));
+    assert_eq!((&told["asks"], &told["not_granted"]), (&json!(["text", "kv"]), &json!(["kv"])));
 }
 
 #[test]

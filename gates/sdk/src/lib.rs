@@ -67,7 +67,7 @@
 //! // In a test:
 //! use gatehouse_sdk::{knowledge::SearchResult, testing};
 //! let host = testing::Fake::new()
-//!     .search(|_, _, limit| { assert_eq!(limit, 2); Ok(SearchResult { hits: vec![], unmatched_terms: vec![], note: None }) });
+//!     .search(|_, _, limit| { assert_eq!(limit, 2); Ok(SearchResult { hits: vec![], unmatched_terms: vec![], unknown_domains: vec![], note: None }) });
 //! let reply = host.run(|| testing::call(&gate(), "find_titles", r#"{"query":"x","top_k":2}"#, "{}")).unwrap();
 //! assert_eq!(reply.structured.as_deref(), Some(r#"{"titles":[]}"#));
 //! ```

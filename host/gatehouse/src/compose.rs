@@ -22,7 +22,7 @@ mod lacks;
 mod late;
 
 pub(crate) use gates::Gates;
-pub(crate) use graph::{knowledge, knowledge_on, still_there};
+pub(crate) use graph::{index_file_at, knowledge, knowledge_on, still_there};
 pub(crate) use late::Graph;
 
 /// The wall clock of this machine.

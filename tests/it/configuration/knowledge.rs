@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{says, served};
+use super::{refused, says, served};
 use crate::support::{Client, Place};
 
 /// The gate kg and one that needs no graph.
@@ -43,13 +43,11 @@ fn an_engine_that_is_not_set_up_fails_the_calls_that_need_it() {
 }
 
 #[test]
-fn an_index_file_that_is_not_there_or_not_one_is_named() {
+fn an_index_file_that_is_not_there_or_not_one_ends_the_start() {
     let place = Place::with(TWO, &["kg", "echo"]);
     let missing = place.path("nope.index").display().to_string();
-    let mut client = served(&place, &[], &[("KG_INDEX_PATH", &missing)]);
-    let said = ["KG_INDEX_PATH: ", &missing, "does not exist", "`gatehouse kg index DIR --save-to FILE`"];
-    says(&client.log_with("KG_INDEX_PATH"), &said);
-    fails(&mut client, &said);
+    let line = refused(&place, &[], &[("KG_INDEX_PATH", &missing)]);
+    says(&line, &["KG_INDEX_PATH: ", &missing, "does not exist", "`gatehouse kg index DIR --save-to FILE`"]);
     let cases = [
         ("nonsense", "is not JSON"),
         ("{}", "has version 'none', supported is '1.0'"),
@@ -63,11 +61,10 @@ fn an_index_file_that_is_not_there_or_not_one_is_named() {
     ];
     for (content, expected) in cases {
         let file = place.write("wiki.index", content).display().to_string();
-        let mut client = served(&place, &[], &[("KG_INDEX_PATH", &file)]);
-        fails(&mut client, &["KG_INDEX_PATH: ", &file, expected]);
+        says(&refused(&place, &[], &[("KG_INDEX_PATH", &file)]), &["KG_INDEX_PATH: ", expected]);
         let mut command = place.command(&["kg", "search", "x"]);
         let output = command.env("KG_INDEX_PATH", &file).output().expect("run gatehouse");
-        assert_eq!(output.status.code(), Some(2), "a command that is about the graph ends");
+        assert_eq!(output.status.code(), Some(2), "{content}");
         says(&String::from_utf8_lossy(&output.stderr), &["KG_INDEX_PATH: ", expected]);
     }
 }

@@ -14,7 +14,7 @@ fn an_unknown_key_has_its_line_and_column_and_the_nearest() {
         ("[gate.kg]\n", ":1:2: unknown key 'gate'. Did you mean 'gates'?"),
         ("[gates.kg]\nlimits = { tme = \"1 s\" }\n", ":2:12: unknown key 'tme'. Did you mean 'time'?"),
         ("[knowledge]\nwiki_root = []\n", ":2:1: unknown key 'wiki_root'. Did you mean 'wiki_roots'?"),
-        ("zzz = 1\n", ":1:1: unknown key 'zzz'. There are: host, models, knowledge, gates, presets."),
+        ("zzz = 1\n", ":1:1: unknown key 'zzz'. There are: host, http, models, knowledge, gates, presets."),
     ];
     for (presets, expected) in cases {
         says(&refuses(presets), &[&format!("presets.toml{expected}")]);

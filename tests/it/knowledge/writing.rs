@@ -76,7 +76,7 @@ fn namesakes_domains_and_edges_are_told() {
     let text = client.text("get_wiki_page", json!({"page_title": "Shared"}));
     assert!(text.contains("**Same title:** `Principle/A`, `Principle/B`"), "{text}");
     let text = client.text("search_knowledge", json!({"query": "shared", "domains": ["Cachng"]}));
-    assert!(text.contains("No page has the domain 'Cachng'; nearest: Caching"), "{text}");
+    assert!(text.contains("No page has the domain 'Cachng'; nearest: caching"), "{text}");
     let page = json!({"page_title": "D", "page_type": "Principle", "overview": "o", "content": "[[depends_on::Principle:A]]"});
     let text = client.text("kg_index", json!({ "page_data": page }));
     assert!(

@@ -21,7 +21,7 @@ struct Dev {
 
 impl Dev {
     fn start(author: &Author) -> Self {
-        let mut command = author.place.command(&["gates", "dev"]);
+        let mut command = author.place.nameless(&["gates", "dev"]);
         command.current_dir(author.path("")).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("start gatehouse");
         let (sender, lines) = channel();

@@ -8,7 +8,7 @@ use gatehouse_wire::serve::{self, House, HttpError, Token};
 
 use super::{Failure, Place};
 use crate::{
-    compose::Composition,
+    compose::{self, Composition},
     config::Env,
     out,
     presence::{self, About},
@@ -31,6 +31,10 @@ pub(super) struct Arguments {
 
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let composition = place.compose(env)?;
+    // Whoever names an index file means its wiki and no other; what the file names may be away for a while.
+    if let Some(path) = env.kg_index_path() {
+        compose::index_file_at(&path)?;
+    }
     let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
     let origin = Origin {
         gates: place.gates.clone(),

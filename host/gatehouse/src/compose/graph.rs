@@ -49,19 +49,8 @@ pub(crate) fn knowledge(
     let Some(path) = index_file else {
         return on(config.knowledge.engine, told, config, env);
     };
-    let bad = |message: String| ConfigError { place: "KG_INDEX_PATH".into(), message };
-    let file = IndexFile::read(path).map_err(|fault| bad(said(&fault)))?;
+    let (file, engine) = index_file_at(path)?;
     let reference = |name: &str| file.backend_refs.get(name).and_then(Value::as_str).map(str::to_owned);
-    let engine = match file.search_backend.as_str() {
-        "sqlite" => KnowledgeEngine::Sqlite,
-        "postgres" => KnowledgeEngine::Postgres,
-        "weaviate-neo4j" => KnowledgeEngine::WeaviateNeo4j,
-        other => {
-            let message =
-                format!("the index file wants the engine '{other}', which this build does not have");
-            return Err(bad(message));
-        }
-    };
     let database = reference("database").map(PathBuf::from);
     let (address, neo4j) = (reference("address"), reference("neo4j_uri"));
     on(engine, Told { root: Some(file.wiki()), database, address, neo4j, ..told }, config, env)
@@ -78,14 +67,33 @@ pub(super) fn of_host(config: &Arc<Config>, env: &Env, embedder: &Arc<dyn Embedd
     }))
 }
 
+/// The index file there, and the engine that it names.
+pub(crate) fn index_file_at(path: &Path) -> Result<(IndexFile, KnowledgeEngine), ConfigError> {
+    let file = IndexFile::read(path).map_err(|fault| bad_index(said(&fault)))?;
+    let engine = match file.search_backend.as_str() {
+        "sqlite" => KnowledgeEngine::Sqlite,
+        "postgres" => KnowledgeEngine::Postgres,
+        "weaviate-neo4j" => KnowledgeEngine::WeaviateNeo4j,
+        other => {
+            let message =
+                format!("the index file wants the engine '{other}', which this build does not have");
+            return Err(bad_index(message));
+        }
+    };
+    Ok((file, engine))
+}
+
+fn bad_index(message: String) -> ConfigError {
+    ConfigError { place: "KG_INDEX_PATH".into(), message }
+}
+
 /// Refuses an index file whose database is gone: an empty new one in its place would look like an empty wiki.
 pub(crate) fn still_there(index_file: Option<&Path>) -> Result<(), ConfigError> {
     let Some(path) = index_file else { return Ok(()) };
-    let bad = |message: String| ConfigError { place: "KG_INDEX_PATH".into(), message };
-    let file = IndexFile::read(path).map_err(|fault| bad(said(&fault)))?;
+    let (file, _) = index_file_at(path)?;
     let database = file.backend_refs.get("database").and_then(Value::as_str);
     match database.filter(|database| !Path::new(database).exists()) {
-        Some(database) => Err(bad(format!(
+        Some(database) => Err(bad_index(format!(
             "the index file '{}' names the database '{database}', which does not exist (any more). Put it back, or index \
              again: `gatehouse kg index {} --save-to {}`",
             path.display(),

@@ -176,10 +176,10 @@ mod tests {
                 ("elsewhere/there", "elsewhere/gone"),
                 ("elsewhere/link", "elsewhere/gone"),
                 ("elsewhere/file", "elsewhere/gone"),
-                ("elsewhere/there/in", "elsewhere/gone/in"),
+                ("elsewhere/there/deeper", "elsewhere/gone/deeper"),
                 ("wiki/../elsewhere/there", "wiki/../elsewhere/gone"),
                 ("wiki/link-to-there", "wiki/link-to-gone"),
-                ("wiki/link-to-there/in", "wiki/link-to-there/gone"),
+                ("wiki/link-to-there/deeper", "wiki/link-to-there/gone"),
             ] {
                 let (there, gone) = (told(there), told(gone));
                 assert_eq!(there.0, FaultKind::Denied, "{there:?}");
