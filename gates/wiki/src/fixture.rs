@@ -65,21 +65,22 @@ pub fn extract(text: &str, query: &str, budget: u32) -> ExtractResult {
     if tokens_in <= budget {
         return ExtractResult { text: text.into(), tokens_in, tokens_out: tokens_in, shortened: false };
     }
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let answers = |line: &str| query.split_whitespace().any(|word| line.contains(word));
     let mut order: Vec<usize> = (0..lines.len()).collect();
     order.sort_by_key(|i| !answers(lines[*i]));
-    let (mut kept, mut left) = (vec![false; lines.len()], budget.saturating_sub(1));
+    let mut kept = vec![false; lines.len()];
+    let shown = |kept: &[bool]| {
+        let mut shown: Vec<&str> =
+            lines.iter().zip(kept).map(|(line, kept)| if *kept { *line } else { "[…]" }).collect();
+        shown.dedup_by(|a, b| *a == "[…]" && *b == "[…]");
+        shown.join("\n")
+    };
     for i in order {
-        if count(lines[i]) <= left {
-            kept[i] = true;
-            left -= count(lines[i]);
-        }
+        kept[i] = true;
+        kept[i] = count(&shown(&kept)) <= budget;
     }
-    let shown = lines.iter().zip(kept).map(|(line, kept)| if kept { *line } else { "[…]" });
-    let mut shown: Vec<&str> = shown.collect();
-    shown.dedup_by(|a, b| *a == "[…]" && *b == "[…]");
-    let text = shown.join("\n");
+    let text = shown(&kept);
     ExtractResult { tokens_out: count(&text), text, tokens_in, shortened: true }
 }
 

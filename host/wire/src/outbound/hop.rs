@@ -154,7 +154,7 @@ mod tests {
         let request = hop("post", &own).and_then(|hop| hop.request(&permit)).expect("a request");
         assert_eq!(request.method(), Method::POST);
         let names: Vec<&str> = request.headers().keys().map(HeaderName::as_str).collect();
-        assert_eq!(names, ["x-kept", "accept-encoding", "authorization"]);
+        assert_eq!(names, ["accept-encoding", "x-kept", "authorization"]);
         let all: Vec<_> = request.headers().get_all("authorization").iter().collect();
         assert_eq!(all, ["Bearer rule"]);
         assert!(!format!("{request:?}").contains("Bearer rule"));
