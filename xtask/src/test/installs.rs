@@ -26,11 +26,16 @@ pub(super) fn clients(context: &mut Context) -> Result<Done> {
     let registry = || -> Result<Found> {
         Ok(vec![("GATEHOUSE_TEST_REGISTRY", tools::REGISTRY.programs()?.join("docker-registry"))])
     };
+    let suite = || -> Result<Found> {
+        let folder = tools::SCHEMA_SUITE.ensure()?.join("json/tests/draft2020-12");
+        Ok(vec![("GATEHOUSE_TEST_SCHEMA_SUITE", folder)])
+    };
     let model = || -> Result<Found> {
         Ok(vec![("GATEHOUSE_TEST_SMALL_LLM", tools::SMALL_LLM.programs()?.join("python"))])
     };
     let mut done = context.tell([
         ("the small language model is not here", model()),
+        ("the test suite of JSON Schema is not here", suite()),
         ("the Python client is not here", python()),
         ("the Node clients are not here", node()),
         ("Weaviate's client is not here", weaviate()),

@@ -1,5 +1,7 @@
 //! What a schema refuses, and in which words; and which schemas are refused themselves.
 
+mod suite;
+
 use serde_json::json;
 
 use super::*;
