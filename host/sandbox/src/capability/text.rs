@@ -1,4 +1,4 @@
-//! `text`: the compressors that work without a language model. Always granted; CPU-bound, so the work
+//! `text`: the compressors that work without a language model. Always granted; CPU-bound, so work on longer texts
 //! runs beside the runtime and not on it.
 
 use std::sync::{Arc, LazyLock};
@@ -17,7 +17,11 @@ use crate::{
 /// The most bytes of text that are worked on; more than any document a model is shown.
 const MAX_TEXT: usize = 4 << 20;
 
-/// Work that goes on at the same time, over all gates: two texts of one gate, and the third of whoever comes
+/// Text up to this size takes well under two milliseconds, which is how often a guest that computes lets others
+/// go on: less than it costs to wake another thread for it, several times a search.
+const SMALL: usize = 8 << 10;
+
+/// Longer work that goes on at the same time, over all gates: two texts of one gate, and the third of whoever comes
 /// then. What a call began ends after the call did.
 static TURNS: LazyLock<FairTurns> = LazyLock::new(|| FairTurns::new(3));
 
@@ -42,6 +46,9 @@ impl Text {
             return Err(outcome::Fault::exhausted(format!("The text {who} takes at most {MAX_TEXT} bytes.")));
         }
         let port = Arc::clone(&self.port);
+        if bytes <= SMALL {
+            return work(&*port);
+        }
         let turn = TURNS.take(&self.gate).await;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;

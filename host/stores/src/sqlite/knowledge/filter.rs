@@ -1,54 +1,81 @@
-//! What a search is narrowed to, as conditions of a statement.
+//! What a search is narrowed to. Which pages pass is asked once, because every statement of a search wants to know.
 
 use gatehouse_core::ports::knowledge::Filters;
 use rusqlite::{Connection, types::Value};
 
 use crate::{sqlite::error::StoreError, wiki::ids};
 
-/// Filters, as conditions on a page's number.
-pub(super) struct Narrowed {
-    tests: Vec<&'static str>,
-    /// The values of the conditions, in their order.
-    pub(super) values: Vec<Value>,
+/// The pages that pass the filters; none where there is no filter.
+pub(super) struct Narrowed(Option<Passing>);
+
+struct Passing {
+    /// Numbers of pages, in order.
+    pages: Vec<i64>,
+    /// The same as one value of a statement.
+    list: Value,
 }
 
 impl Narrowed {
-    pub(super) fn of(filters: &Filters) -> Self {
-        let mut narrowed = Self { tests: Vec::new(), values: Vec::new() };
-        // Lists travel as JSON: they have any length, and the statement stays the same.
-        if !filters.page_types.is_empty() {
-            narrowed.tests.push("SELECT number FROM page WHERE type IN (SELECT value FROM json_each(?))");
-            narrowed.values.push(list(filters.page_types.iter().map(|kind| kind.as_str().to_owned())));
-        }
-        if !filters.domains.is_empty() {
-            narrowed.tests.push("SELECT page FROM domain WHERE key IN (SELECT value FROM json_each(?))");
-            narrowed.values.push(list(filters.domains.iter().map(|domain| ids::domain_key(domain))));
-        }
-        narrowed
+    pub(super) fn of(db: &Connection, filters: &Filters) -> Result<Self, StoreError> {
+        let types = filters.page_types.iter().map(|kind| kind.as_str().to_owned());
+        let domains = filters.domains.iter().map(|domain| ids::domain_key(domain));
+        let of_types = passing(db, "SELECT number FROM page WHERE type", types)?;
+        let of_domains = passing(db, "SELECT page FROM domain WHERE key", domains)?;
+        let pages = match (of_types, of_domains) {
+            (None, None) => return Ok(Self(None)),
+            (Some(pages), None) | (None, Some(pages)) => pages,
+            (Some(mut pages), Some(others)) => {
+                pages.retain(|page| others.binary_search(page).is_ok());
+                pages
+            }
+        };
+        let list = list(pages.iter().copied());
+        Ok(Self(Some(Passing { pages, list })))
     }
 
-    /// Each condition with an AND before it; `column` holds a page's number.
+    /// A condition with an AND before it, where there is any; `column` holds a page's number.
     ///
     /// The plus keeps the column from driving the plan. Without it SQLite takes the pages that pass one by one and asks
     /// the full-text index about each, and each time that index goes through all pages that hold the words: the time
     /// grows with the square of the pages. With it the words are looked up once, and each page that holds them is looked
     /// up in the list of those that pass.
-    pub(super) fn conditions(&self, column: &str) -> String {
-        self.tests.iter().map(|test| format!(" AND +{column} IN ({test})")).collect()
+    pub(super) fn condition(&self, column: &str) -> String {
+        match self.0 {
+            Some(_) => format!(" AND +{column} IN (SELECT value FROM json_each(?))"),
+            None => String::new(),
+        }
+    }
+
+    /// The value of the condition.
+    pub(super) fn value(&self) -> Option<Value> {
+        self.0.as_ref().map(|passing| passing.list.clone())
     }
 
     /// The pages that pass; none where all do.
-    pub(super) fn pages(&self, db: &Connection) -> Result<Option<Vec<i64>>, StoreError> {
-        if self.tests.is_empty() {
-            return Ok(None);
-        }
-        let mut statement = db.prepare_cached(&self.tests.join(" INTERSECT "))?;
-        let pages = statement.query_map(rusqlite::params_from_iter(&self.values), |row| row.get(0))?;
-        Ok(Some(pages.collect::<Result<_, _>>()?))
+    pub(super) fn pages(&self) -> Option<&[i64]> {
+        self.0.as_ref().map(|passing| &*passing.pages)
     }
 }
 
+/// The pages with one of these values, in order and each once; none where no value is asked for.
+fn passing(
+    db: &Connection,
+    of: &str,
+    values: impl ExactSizeIterator<Item = String>,
+) -> Result<Option<Vec<i64>>, StoreError> {
+    if values.len() == 0 {
+        return Ok(None);
+    }
+    // Lists travel as JSON: they have any length, and the statement stays the same.
+    let mut statement = db.prepare_cached(&format!("{of} IN (SELECT value FROM json_each(?))"))?;
+    let pages = statement.query_map([list(values)], |row| row.get(0))?;
+    let mut pages: Vec<i64> = pages.collect::<Result<_, _>>()?;
+    pages.sort_unstable();
+    pages.dedup();
+    Ok(Some(pages))
+}
+
 /// A list as one value of a statement.
-fn list(items: impl Iterator<Item = String>) -> Value {
+fn list<T: Into<serde_json::Value>>(items: impl Iterator<Item = T>) -> Value {
     Value::from(serde_json::Value::from_iter(items).to_string())
 }

@@ -44,7 +44,7 @@ pub(super) fn search(
 ) -> Result<Outcome, StoreError> {
     let pool = limit.max(POOL);
     let total: i64 = db.query_row("SELECT count(*) FROM page", [], |row| row.get(0))?;
-    let narrowed = Narrowed::of(filters);
+    let narrowed = Narrowed::of(db, filters)?;
     let words = words::search(db, Query::of(text), &narrowed, total, limit)?;
     let held = match asked {
         Some(asked) => meaning.held(db, &asked.model, asked.vector.len())?,
@@ -55,7 +55,7 @@ pub(super) fn search(
         pages.entry(page).or_insert(Named::No);
     }
     if let (Some(asked), Some(held)) = (asked, &held) {
-        let near = held.nearest(&asked.vector, narrowed.pages(db)?.as_deref(), pool);
+        let near = held.nearest(&asked.vector, narrowed.pages(), pool);
         // What is too far by its bytes, give or take their error, is not looked at closely.
         let close = |cosine: f32| near_enough(cosine + 0.01, !words.scores.is_empty());
         for (page, _) in near.into_iter().filter(|(_, cosine)| close(*cosine)) {
@@ -90,12 +90,12 @@ pub(super) fn search(
 fn named(db: &Connection, text: &str, narrowed: &Narrowed) -> Result<BTreeMap<i64, Named>, StoreError> {
     let query = NameQuery::of(text);
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
-    let conditions = narrowed.conditions("page");
+    let conditions = narrowed.condition("page");
     let sql = format!(
         "SELECT key, page FROM page_name WHERE key >= ? AND key < ?{conditions} ORDER BY key LIMIT ?"
     );
     let mut values: Vec<rusqlite::types::Value> = vec![from.to_owned().into(), to.into()];
-    values.extend(narrowed.values.iter().cloned());
+    values.extend(narrowed.value());
     values.push((3 * POOL as i64 + 1).into());
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(rusqlite::params_from_iter(values), |row| {

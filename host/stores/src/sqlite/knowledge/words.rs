@@ -94,9 +94,9 @@ fn by_words(
     }
 }
 
-/// The statement that asks an index: the expression comes first, then the values of the filters.
+/// The statement that asks an index: the expression comes first, then the value of the filters.
 fn statement(index: &str, narrowed: &Narrowed) -> String {
-    let conditions = narrowed.conditions("rowid");
+    let conditions = narrowed.condition("rowid");
     format!("SELECT rowid, -bm25({index}, {WEIGHTS}) FROM {index} WHERE {index} MATCH ?{conditions}")
 }
 
@@ -108,7 +108,7 @@ fn answers(
     narrowed: &Narrowed,
 ) -> Result<HashMap<i64, f64>, StoreError> {
     let mut values = vec![Value::from(expression.to_owned())];
-    values.extend(narrowed.values.iter().cloned());
+    values.extend(narrowed.value());
     let mut statement = db.prepare_cached(&statement(index, narrowed))?;
     let rows =
         statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -124,10 +124,10 @@ mod tests {
 
     /// How SQLite goes through an index.
     fn plan(db: &Connection, index: &str, filters: &Filters) -> Vec<String> {
-        let narrowed = Narrowed::of(filters);
+        let narrowed = Narrowed::of(db, filters).unwrap();
         let sql = format!("EXPLAIN QUERY PLAN {}", statement(index, &narrowed));
         let mut values = vec![Value::from("word".to_owned())];
-        values.extend(narrowed.values);
+        values.extend(narrowed.value());
         let mut statement = db.prepare(&sql).unwrap();
         let lines =
             statement.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
