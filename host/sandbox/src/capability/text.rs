@@ -1,7 +1,10 @@
 //! `text`: the compressors that work without a language model. Always granted; CPU-bound, so work on longer texts
 //! runs beside the runtime and not on it.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{
+    Arc, LazyLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use gatehouse_core::{fair::FairTurns, outcome, ports};
 
@@ -25,6 +28,9 @@ const SMALL: usize = 8 << 10;
 /// then. What a call began ends after the call did.
 static TURNS: LazyLock<FairTurns> = LazyLock::new(|| FairTurns::new(3));
 
+/// Whether any work was done yet. The first unpacks a vocabulary, which takes some 50 ms.
+static WARM: AtomicBool = AtomicBool::new(false);
+
 pub(crate) struct Text {
     gate: Arc<str>,
     port: Arc<dyn ports::Text>,
@@ -46,13 +52,15 @@ impl Text {
             return Err(outcome::Fault::exhausted(format!("The text {who} takes at most {MAX_TEXT} bytes.")));
         }
         let port = Arc::clone(&self.port);
-        if bytes <= SMALL {
+        if bytes <= SMALL && WARM.load(Ordering::Relaxed) {
             return work(&*port);
         }
         let turn = TURNS.take(&self.gate).await;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            work(&*port)
+            let done = work(&*port);
+            WARM.store(true, Ordering::Relaxed);
+            done
         });
         work.await.unwrap_or_else(|_| Err(outcome::Fault::internal(format!("The text {who} failed."))))
     }
