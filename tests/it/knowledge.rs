@@ -1,4 +1,4 @@
-//! The knowledge graph through the whole house: index, edit, search, read, refuse, and survive.
+//! The knowledge graph through the whole host: index, edit, search, read, refuse, and survive.
 
 mod editing;
 mod indexing;

@@ -4,8 +4,8 @@
 mod configuration;
 mod healing;
 mod over_http;
+mod probation;
 mod soak;
-mod trial;
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ use crate::support::{Client, Place, fault_of, put, variant};
 
 const PRESETS: &str = "[presets.one]\ngates.echo = {}\n";
 
-fn house() -> (Place, Client) {
+fn running_host() -> (Place, Client) {
     let place = Place::with(PRESETS, &["echo"]);
     let mut client = Client::start(&place, "one");
     // A client that has no list yet is told of no change.
@@ -29,7 +29,7 @@ fn status(place: &Place) -> Value {
 
 #[test]
 fn a_replaced_gate_is_served_and_the_client_is_told() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     assert_eq!(client.tools(), ["big", "echo"]);
     place.replace_gate("echo", &place.gate_bytes("vices"));
     client.told(1);
@@ -58,7 +58,7 @@ fn a_call_ends_on_the_version_it_began_with() {
 
 #[test]
 fn clients_are_told_only_when_their_list_changes() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     let echo = place.gate_bytes("echo");
     assert_eq!(client.text("echo", json!({"text": "a"})), "a");
     // Another digest, the same tools: served, not told.
@@ -79,7 +79,7 @@ fn clients_are_told_only_when_their_list_changes() {
 
 #[test]
 fn a_broken_file_leaves_the_old_version_serving() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     assert_eq!(client.text("echo", json!({"text": "a"})), "a");
     let vices = place.gate_bytes("vices");
     let gate = place.path("gates/echo.wasm");
@@ -128,7 +128,7 @@ fn a_version_whose_tools_collide_is_refused() {
 
 #[test]
 fn a_removed_gate_takes_its_tools_along_and_brings_them_back() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     assert_eq!(client.tools(), ["big", "echo"]);
     let gate = place.path("gates/echo.wasm");
     fs::rename(&gate, place.path("gates/other.wasm")).expect("rename");
@@ -143,7 +143,7 @@ fn a_removed_gate_takes_its_tools_along_and_brings_them_back() {
 
 #[test]
 fn a_version_that_traps_three_times_makes_room_for_the_one_before() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     assert_eq!(client.text("echo", json!({"text": "a"})), "a");
     place.replace_gate("echo", &place.gate_bytes("vices"));
     client.told(1);
@@ -177,7 +177,7 @@ fn a_link_out_of_the_folder_is_refused() {
 
 #[test]
 fn status_says_who_was_told_and_has_listed_since() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     client.tools();
     place.replace_gate("echo", &place.gate_bytes("vices"));
     client.told(1);

@@ -1,4 +1,4 @@
-//! Research on the web, through the whole house: gate, host and provider, of which only the last is not real.
+//! Research on the web, through the whole host: gate, host and provider, of which only the last is not real.
 
 mod order;
 mod provider;

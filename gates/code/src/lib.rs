@@ -12,7 +12,7 @@
 //! eight seconds, the engine's order stands. Filters narrow what the engine finds, before any order.
 
 use gatehouse_sdk::{Gate, knowledge::PageType};
-use gatehouse_wiki::{Focus, FocusedParams, Lookout, View, focused_gate};
+use gatehouse_wiki::{Focus, FocusedParams, RelatedTool, View, focused_gate};
 
 static FOCUS: Focus = Focus {
     gate: "code",
@@ -26,10 +26,10 @@ static FOCUS: Focus = Focus {
         heading: "Code Search",
         subject: "implementation knowledge",
         page_types: &[PageType::Implementation, PageType::Environment],
-        lookouts: &[
-            Lookout { tool: "search_knowledge", what: "searches pages of every type" },
-            Lookout { tool: "wiki_idea_search", what: "knows principles and heuristics" },
-            Lookout { tool: "research_implementation", what: "searches the web for code" },
+        related: &[
+            RelatedTool { tool: "search_knowledge", what: "searches pages of every type" },
+            RelatedTool { tool: "wiki_idea_search", what: "knows principles and heuristics" },
+            RelatedTool { tool: "research_implementation", what: "searches the web for code" },
         ],
     },
 };

@@ -11,7 +11,7 @@
 //! eight seconds, the engine's order stands. Filters narrow what the engine finds, before any order.
 
 use gatehouse_sdk::{Gate, knowledge::PageType};
-use gatehouse_wiki::{Focus, FocusedParams, Lookout, View, focused_gate};
+use gatehouse_wiki::{Focus, FocusedParams, RelatedTool, View, focused_gate};
 
 static FOCUS: Focus = Focus {
     gate: "idea",
@@ -25,10 +25,10 @@ static FOCUS: Focus = Focus {
         heading: "Idea Search",
         subject: "conceptual knowledge",
         page_types: &[PageType::Principle, PageType::Heuristic],
-        lookouts: &[
-            Lookout { tool: "search_knowledge", what: "searches pages of every type" },
-            Lookout { tool: "wiki_code_search", what: "knows code and environments" },
-            Lookout { tool: "research_idea", what: "searches the web for ideas" },
+        related: &[
+            RelatedTool { tool: "search_knowledge", what: "searches pages of every type" },
+            RelatedTool { tool: "wiki_code_search", what: "knows code and environments" },
+            RelatedTool { tool: "research_idea", what: "searches the web for ideas" },
         ],
     },
 };

@@ -2,7 +2,7 @@
 //! gates that search, see `gatehouse_wiki`.
 
 use gatehouse_sdk::{Call, Count, Fault, Reply, Tool};
-use gatehouse_wiki::{Content, Found, Kind, Lookout, Query, View};
+use gatehouse_wiki::{Content, Found, Kind, Query, RelatedTool, View};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -18,9 +18,9 @@ static VIEW: View = View {
     heading: "Search Results for",
     subject: "pages",
     page_types: &[],
-    lookouts: &[
-        Lookout { tool: "research_idea", what: "searches the web for ideas" },
-        Lookout { tool: "research_implementation", what: "searches the web for code" },
+    related: &[
+        RelatedTool { tool: "research_idea", what: "searches the web for ideas" },
+        RelatedTool { tool: "research_implementation", what: "searches the web for code" },
     ],
 };
 

@@ -1,7 +1,7 @@
 //! `research_idea`: ideas from the web.
 
 use gatehouse_sdk::{Call, Fault, Intent, Reply, Tool};
-use gatehouse_wiki::Lookout;
+use gatehouse_wiki::RelatedTool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,11 +27,11 @@ pub(crate) static KIND: Kind = Kind {
         section("examples", "Examples", "who did it, and what came of it"),
         section("prerequisites", "Prerequisites", "what must be there first"),
     ],
-    lookouts: &[
-        Lookout { tool: "wiki_idea_search", what: "knows principles and heuristics of the wiki" },
-        Lookout { tool: "search_knowledge", what: "searches pages of every type in the wiki" },
-        Lookout { tool: "research_study", what: "studies one question on the web" },
-        Lookout { tool: "research_implementation", what: "searches the web for code" },
+    related: &[
+        RelatedTool { tool: "wiki_idea_search", what: "knows principles and heuristics of the wiki" },
+        RelatedTool { tool: "search_knowledge", what: "searches pages of every type in the wiki" },
+        RelatedTool { tool: "research_study", what: "studies one question on the web" },
+        RelatedTool { tool: "research_implementation", what: "searches the web for code" },
     ],
 };
 

@@ -1,7 +1,7 @@
 //! `research_implementation`: code from the web.
 
 use gatehouse_sdk::{Call, Fault, Intent, Reply, Tool};
-use gatehouse_wiki::Lookout;
+use gatehouse_wiki::RelatedTool;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,11 +33,11 @@ pub(crate) static KIND: Kind = Kind {
         section("pitfalls", "Pitfalls", "what goes wrong, and how to notice it"),
         section("performance", "Performance", "measured figures, with what they were measured on"),
     ],
-    lookouts: &[
-        Lookout { tool: "wiki_code_search", what: "knows code and environments of the wiki" },
-        Lookout { tool: "search_knowledge", what: "searches pages of every type in the wiki" },
-        Lookout { tool: "research_idea", what: "searches the web for ideas" },
-        Lookout { tool: "research_study", what: "studies one question on the web" },
+    related: &[
+        RelatedTool { tool: "wiki_code_search", what: "knows code and environments of the wiki" },
+        RelatedTool { tool: "search_knowledge", what: "searches pages of every type in the wiki" },
+        RelatedTool { tool: "research_idea", what: "searches the web for ideas" },
+        RelatedTool { tool: "research_study", what: "studies one question on the web" },
     ],
 };
 

@@ -1,20 +1,20 @@
 //! Replies as text.
 
 use gatehouse_sdk::context;
-use gatehouse_wiki::{Lookout, code, one_line};
+use gatehouse_wiki::{RelatedTool, code, one_line};
 
 use crate::{
     Depth,
     args::Asked,
     items::{Item, Section, Texts},
     run::{Kind, Run},
-    study::{LOOKOUTS, Reference, SECTIONS},
+    study::{RELATED, Reference, SECTIONS},
 };
 
 /// The reply of a tool that returns a list.
 pub(crate) fn list(kind: &Kind, asked: &Asked, items: &[Item], run: &Run) -> String {
     if items.is_empty() {
-        return nothing(kind.noun, kind.lookouts, asked, run);
+        return nothing(kind.noun, kind.related, asked, run);
     }
     let mut out = format!("# {}: \"{}\"\n\n", kind.heading, shown(&asked.query));
     out += &format!("Found **{}** {}:\n", items.len(), kind.noun);
@@ -30,7 +30,7 @@ pub(crate) fn list(kind: &Kind, asked: &Asked, items: &[Item], run: &Run) -> Str
 /// The reply of the study.
 pub(crate) fn study(asked: &Asked, texts: &Texts, references: &[Reference], run: &Run) -> String {
     if texts.is_empty() {
-        return nothing("study", &LOOKOUTS, asked, run);
+        return nothing("study", &RELATED, asked, run);
     }
     let mut out = format!("# Research Study: \"{}\"\n", shown(&asked.query));
     out += &notes(run);
@@ -80,7 +80,7 @@ fn account(run: &Run) -> String {
 }
 
 /// An answer that holds nothing is an answer; a failure never gets here.
-fn nothing(noun: &str, lookouts: &[Lookout], asked: &Asked, run: &Run) -> String {
+fn nothing(noun: &str, related: &[RelatedTool], asked: &Asked, run: &Run) -> String {
     let mut out = format!("No {noun} found for: \"{}\"\n", shown(&asked.query));
     if run.left_out > 0 {
         out += &format!("\nLeft out, because they name no page: {}.\n", run.left_out);
@@ -89,9 +89,9 @@ fn nothing(noun: &str, lookouts: &[Lookout], asked: &Asked, run: &Run) -> String
     if asked.depth == Depth::Light {
         out += "- depth `deep`\n";
     }
-    for lookout in lookouts {
-        if let Some(tool) = context::exposed_name(lookout.tool) {
-            out += &format!("- {} {}\n", code(&tool), lookout.what);
+    for related in related {
+        if let Some(tool) = context::exposed_name(related.tool) {
+            out += &format!("- {} {}\n", code(&tool), related.what);
         }
     }
     out

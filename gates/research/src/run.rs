@@ -5,7 +5,7 @@ use gatehouse_sdk::{
     context::{self, Level},
     models::Completion,
 };
-use gatehouse_wiki::{Lookout, one_line};
+use gatehouse_wiki::{RelatedTool, one_line};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(crate) struct Kind {
     pub(crate) what: &'static str,
     pub(crate) sections: &'static [Section],
     /// Who else may know, in the order to try.
-    pub(crate) lookouts: &'static [Lookout],
+    pub(crate) related: &'static [RelatedTool],
 }
 
 /// How an answer came about.

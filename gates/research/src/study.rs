@@ -4,7 +4,7 @@ use gatehouse_sdk::{
     Call, Fault, Intent, Reply, Tool,
     models::{Completion, WebSource},
 };
-use gatehouse_wiki::Lookout;
+use gatehouse_wiki::RelatedTool;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -34,11 +34,11 @@ pub(crate) static SECTIONS: [Section; 7] = [
     section("limitations", "Limitations", "what is not known, not true everywhere, or disputed"),
 ];
 
-pub(crate) static LOOKOUTS: [Lookout; 4] = [
-    Lookout { tool: "research_idea", what: "searches the web for ideas" },
-    Lookout { tool: "research_implementation", what: "searches the web for code" },
-    Lookout { tool: "search_knowledge", what: "searches the wiki" },
-    Lookout { tool: "wiki_idea_search", what: "knows principles and heuristics of the wiki" },
+pub(crate) static RELATED: [RelatedTool; 4] = [
+    RelatedTool { tool: "research_idea", what: "searches the web for ideas" },
+    RelatedTool { tool: "research_implementation", what: "searches the web for code" },
+    RelatedTool { tool: "search_knowledge", what: "searches the wiki" },
+    RelatedTool { tool: "wiki_idea_search", what: "knows principles and heuristics of the wiki" },
 ];
 
 const fn section(key: &'static str, heading: &'static str, about: &'static str) -> Section {

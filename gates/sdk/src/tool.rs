@@ -60,7 +60,7 @@ pub struct ToolBuilder<P, A> {
 }
 
 /// Starts a tool of a gate with parameters `P`, called with arguments `A`. Unless it says otherwise, a
-/// tool is a read-only query over what the house keeps.
+/// tool is a read-only query over what the host keeps.
 pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(name: &'static str) -> ToolBuilder<P, A> {
     let row = Row {
         name,
@@ -115,7 +115,7 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
         self
     }
 
-    /// It reaches beyond what the house keeps.
+    /// It reaches beyond what the host keeps.
     #[must_use]
     pub fn open_world(mut self) -> Self {
         self.row.open_world = true;

@@ -1,4 +1,4 @@
-//! One tool call on its way through the house.
+//! One tool call on its way through the host.
 
 use std::{
     fmt,

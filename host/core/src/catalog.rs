@@ -32,7 +32,7 @@ impl Generation {
 }
 
 /// A source, what it lists, and the parameters it listed it under.
-pub struct Offer {
+pub struct SourceListing {
     /// Who runs the tools.
     pub source: Arc<dyn Source>,
     /// What it offers.
@@ -110,7 +110,7 @@ pub struct Catalog {
 
 impl Catalog {
     /// Names every tool, takes away what the preset denies, adds its aliases and sorts by name.
-    pub fn build(exposure: &Exposure, offers: Vec<Offer>) -> Result<Self, CatalogError> {
+    pub fn build(exposure: &Exposure, offers: Vec<SourceListing>) -> Result<Self, CatalogError> {
         let mut entries = Vec::new();
         for offer in offers {
             let params = with_defaults(&offer.listing.params_schema, &offer.params);

@@ -7,11 +7,11 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use gatehouse_core::{Catalog, Exposure, catalog::Offer, ports::Clock, tool::SourceId};
+use gatehouse_core::{Catalog, Exposure, catalog::SourceListing, ports::Clock, tool::SourceId};
 use gatehouse_models::{Extractor, Missing, Models, Tokens};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
 use gatehouse_stores::SqliteKv;
-use gatehouse_wire::{outbound::Outbound, serve::View};
+use gatehouse_wire::{outbound::Outbound, serve::PresetView};
 
 use crate::config::{Config, ConfigError, Env};
 
@@ -73,17 +73,17 @@ impl Stores {
 }
 
 /// The presets of a composition, ready to be served.
-pub(crate) struct Views {
+pub(crate) struct PresetViews {
     /// The one for clients that name none.
-    pub(crate) default: View,
+    pub(crate) default: PresetView,
     /// Those that HTTP serves by name, or why they cannot be served.
-    pub(crate) presets: BTreeMap<String, Result<View, String>>,
+    pub(crate) presets: BTreeMap<String, Result<PresetView, String>>,
 }
 
-impl Views {
+impl PresetViews {
     /// Presets that cannot be served, with the reason.
     pub(crate) fn failing(&self) -> BTreeMap<String, String> {
-        let failing = |(name, view): (&String, &Result<View, String>)| {
+        let failing = |(name, view): (&String, &Result<PresetView, String>)| {
             Some((name.clone(), view.as_ref().err()?.clone()))
         };
         self.presets.iter().filter_map(failing).collect()
@@ -138,7 +138,7 @@ impl Composition {
 
     /// What is to be served: the chosen exposure, which must work, and with `all` every preset by name,
     /// which may say why it does not.
-    pub(crate) async fn views(&self, chosen: &Exposure, all: bool) -> Result<Views, String> {
+    pub(crate) async fn views(&self, chosen: &Exposure, all: bool) -> Result<PresetViews, String> {
         let default = self.view(chosen).await?;
         let mut presets = BTreeMap::new();
         for name in self.config.presets.keys().filter(|_| all) {
@@ -148,10 +148,10 @@ impl Composition {
             };
             presets.insert(name.clone(), view);
         }
-        Ok(Views { default, presets })
+        Ok(PresetViews { default, presets })
     }
 
-    async fn view(&self, exposure: &Exposure) -> Result<View, String> {
+    async fn view(&self, exposure: &Exposure) -> Result<PresetView, String> {
         let offers = self.offers(exposure).await?;
         let listings: Vec<_> =
             offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
@@ -164,7 +164,7 @@ impl Composition {
             .map(|(source, listing)| (source.name(), listing.summary.as_str()))
             .collect();
         let instructions = instructions::instructions(&gates, exposure.description.as_deref());
-        Ok(View { catalog, instructions })
+        Ok(PresetView { catalog, instructions })
     }
 
     /// Everything callable under one preset. The error names preset, gate and file.
@@ -187,7 +187,7 @@ impl Composition {
     }
 
     /// What the gates of a preset offer, before anything is named or denied.
-    pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<Offer>, String> {
+    pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<SourceListing>, String> {
         let preset = &exposure.preset;
         let mut offers = Vec::new();
         for (name, params) in exposure.gates.iter().filter(|(name, _)| !self.gates.is_withdrawn(name)) {

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatehouse_wire::serve::{ClientInfo, House};
+use gatehouse_wire::serve::{ClientInfo, ServedPresets};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -104,8 +104,8 @@ impl Drop for Files {
 }
 
 /// Keeps the file of this host up to date until the host ends.
-pub(crate) async fn announce(about: About, house: Arc<House>, mut health: watch::Receiver<Health>) {
-    let mut news = house.news();
+pub(crate) async fn announce(about: About, presets: Arc<ServedPresets>, mut health: watch::Receiver<Health>) {
+    let mut news = presets.news();
     let (folder, pid) = (about.folder.clone(), about.pid);
     let files = match tokio::task::spawn_blocking(move || Files::make(&folder, pid)).await {
         Ok(Ok(files)) => files,
@@ -121,7 +121,7 @@ pub(crate) async fn announce(about: About, house: Arc<House>, mut health: watch:
             health: health.borrow_and_update().clone(),
             clients: {
                 news.borrow_and_update();
-                house.clients()
+                presets.clients()
             },
         };
         let written = tokio::task::block_in_place(|| files.write(&card));

@@ -3,8 +3,8 @@
 //! What does not pass leaves everything as it was, and the reason is said once.
 
 mod change;
+mod probation;
 mod report;
-mod trial;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,17 +14,17 @@ use std::{
 };
 
 use gatehouse_sandbox::{Gate, Stamp};
-use gatehouse_wire::serve::House;
+use gatehouse_wire::serve::ServedPresets;
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
-    compose::{Composition, Views},
+    compose::{Composition, PresetViews},
     config::{Config, Env, trust},
     watch::Watch,
 };
 use change::Change;
+use probation::{Probation, ProbationEnd};
 pub(crate) use report::{Health, Report};
-use trial::{Trial, Verdict};
 
 /// Folders are looked at this often even where nothing tells of changes: mounted ones are silent.
 const RESCAN: Duration = Duration::from_secs(30);
@@ -46,10 +46,10 @@ pub(crate) struct Origin {
     pub(crate) by_trust: bool,
 }
 
-/// Keeps a house up to date.
-pub(crate) struct Keeper {
+/// Keeps what is served up to date with presets.toml and the files of gates.
+pub(crate) struct Reloader {
     origin: Origin,
-    house: Arc<House>,
+    presets: Arc<ServedPresets>,
     current: Composition,
     failing: BTreeSet<String>,
     /// presets.toml as it was read last, good or not.
@@ -65,23 +65,23 @@ pub(crate) struct Keeper {
     former: BTreeMap<String, Arc<Gate>>,
     /// Gates whose files are gone, and since when.
     missing: BTreeMap<String, Instant>,
-    trials: BTreeMap<String, Trial>,
-    verdicts: (mpsc::Sender<Verdict>, mpsc::Receiver<Verdict>),
+    probations: BTreeMap<String, Probation>,
+    ended: (mpsc::Sender<ProbationEnd>, mpsc::Receiver<ProbationEnd>),
     report: Report,
 }
 
-impl Keeper {
-    /// `current` is what the house was made of, with the views that could not be served.
+impl Reloader {
+    /// `current` is what is served at first, with the views that could not be served.
     pub(crate) fn new(
         origin: Origin,
-        house: Arc<House>,
+        presets: Arc<ServedPresets>,
         current: Composition,
         failing: BTreeMap<String, String>,
         report: Report,
     ) -> Self {
         Self {
             origin,
-            house,
+            presets,
             text: current.config.text.clone(),
             current,
             failing: failing.into_keys().collect(),
@@ -90,8 +90,8 @@ impl Keeper {
             unfit: BTreeMap::new(),
             former: BTreeMap::new(),
             missing: BTreeMap::new(),
-            trials: BTreeMap::new(),
-            verdicts: mpsc::channel(16),
+            probations: BTreeMap::new(),
+            ended: mpsc::channel(16),
             report,
         }
     }
@@ -123,7 +123,7 @@ impl Keeper {
             tokio::select! {
                 () = changed => {}
                 () = tokio::time::sleep(rest) => {}
-                Some(verdict) = self.verdicts.1.recv() => self.end_trial(verdict).await,
+                Some(end) = self.ended.1.recv() => self.end_probation(end).await,
             }
         }
     }
@@ -197,7 +197,7 @@ impl Keeper {
         }
     }
 
-    /// Composes the house with the change and swaps it in, or says why not and changes nothing.
+    /// Composes anew with the change and swaps it in, or says why not and changes nothing.
     async fn attempt(&mut self, change: &Change) -> Result<(), String> {
         let config = change.configuration.clone().unwrap_or_else(|| Arc::clone(&self.current.config));
         let reread = change.reread.keys().cloned().collect();
@@ -222,20 +222,20 @@ impl Keeper {
     }
 
     /// What a composition would serve to the clients that are here.
-    async fn views(&self, composition: &Composition) -> Result<Views, String> {
+    async fn views(&self, composition: &Composition) -> Result<PresetViews, String> {
         let chosen = composition.config.select(self.origin.preset.as_deref(), &self.origin.env);
         composition.views(&chosen.map_err(|error| error.to_string())?, self.origin.all).await
     }
 
     /// One pointer for each preset; the composition before is given back.
-    async fn swap(&mut self, next: Composition, views: Views) -> Composition {
+    async fn swap(&mut self, next: Composition, views: PresetViews) -> Composition {
         self.failing = views.failing().into_keys().collect();
-        let told = self.house.swap(views.default, views.presets);
+        let told = self.presets.swap(views.default, views.presets);
         self.report.swapped(&told);
         std::mem::replace(&mut self.current, next)
     }
 
-    /// Says what is in force now, and puts gates on trial that are others than before.
+    /// Says what is in force now, and puts gates on probation that are others than before.
     async fn settle(&mut self, change: &Change, before: &Composition) {
         let (old, new) = (before.gates.loaded().await, self.current.gates.loaded().await);
         for name in change.withdraw.keys() {
@@ -248,7 +248,7 @@ impl Keeper {
             match former {
                 Some(former) if former.info().digest != *digest => {
                     self.report.gate_reloaded(name, digest);
-                    self.begin_trial(name, gate, former);
+                    self.begin_probation(name, gate, former);
                 }
                 _ if withdrawn => self.report.gate_reloaded(name, digest),
                 _ if change.reread.contains_key(name) => self.report.gate_settled(name),

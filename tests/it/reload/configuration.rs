@@ -4,12 +4,12 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{PRESETS, house, status};
+use super::{PRESETS, running_host, status};
 use crate::support::{Client, Place};
 
 #[test]
 fn an_edit_is_in_force_at_once_and_loses_no_call() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     // Sixteen calls are under way whenever the edit comes.
     let ask = |client: &mut Client| {
         client.ask("tools/call", json!({"name": "echo", "arguments": {"text": "x".repeat(10_000)}}))
@@ -33,7 +33,7 @@ fn an_edit_is_in_force_at_once_and_loses_no_call() {
 
 #[test]
 fn a_broken_edit_keeps_the_last_good_configuration() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     let good = fs::read_to_string(place.path("presets.toml")).expect("read");
     for (broken, why) in [
         ("[presets.one\n", "presets.toml:1:"),
@@ -71,7 +71,7 @@ fn a_broken_edit_keeps_the_last_good_configuration() {
 
 #[test]
 fn a_gate_may_come_after_the_preset_that_names_it() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     place.write("presets.toml", format!("{PRESETS}gates.vices = {{}}\n"));
     client.log_with("unknown gate 'vices'");
     assert_eq!(client.tools(), ["big", "echo"]);
@@ -82,7 +82,7 @@ fn a_gate_may_come_after_the_preset_that_names_it() {
 
 #[test]
 fn a_gate_and_its_preset_may_change_together() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     // Neither fits the other's old state: the old gate does not know the alias' target, and the new gate
     // refuses the old one's parameter.
     place.write("presets.toml", "[presets.one]\ngates.echo = { prefix = \"a_\" }\n");
@@ -109,7 +109,7 @@ fn grants_and_limits_follow_the_file() {
 
 #[test]
 fn what_needs_a_new_start_is_said() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     place.write("presets.toml", format!("[knowledge]\nwiki_roots = [\"wiki\"]\n{PRESETS}deny = [\"big\"]\n"));
     client.told(1);
     client.log_with("takes effect when the host is started again");

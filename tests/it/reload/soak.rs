@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::json;
 
-use super::house;
+use super::running_host;
 use crate::support::variant;
 
 const RELOADS: usize = 500;
@@ -17,7 +17,7 @@ const IN_FLIGHT: usize = 8;
 
 #[test]
 fn reloads_under_load_lose_nothing_and_leave_nothing() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     let echo = place.gate_bytes("echo");
     let versions = [variant(&echo, 1), variant(&echo, 2)];
     let (mut reloads, mut calls, mut early) = (0, 0_u64, 0);

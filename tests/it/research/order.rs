@@ -1,4 +1,4 @@
-//! The order that a language model gives the pages of a search, through the whole house.
+//! The order that a language model gives the pages of a search, through the whole host.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What tests of a running house need: other versions of a gate, and waiting to be told of a change.
+//! What tests of a running host need: other versions of a gate, and waiting to be told of a change.
 
 use std::{
     fs,

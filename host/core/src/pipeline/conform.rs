@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use crate::{
         Catalog, Exposure, FaultKind, Source,
-        catalog::Offer,
+        catalog::SourceListing,
         effect::{Effect, Intent},
         pipeline::Pipeline,
         source::{Listing, SourceCall},
@@ -135,7 +135,7 @@ mod tests {
         let source = Arc::new(Mirror(SourceId::Gate("x".into())));
         let listing = source.list(&Map::new()).await.expect("a listing");
         let exposure = Exposure::of_gates("p", vec![("x".into(), Map::new())]);
-        let catalog = Catalog::build(&exposure, vec![Offer { source, listing, params: Map::new() }]);
+        let catalog = Catalog::build(&exposure, vec![SourceListing { source, listing, params: Map::new() }]);
         let mut call = Call::new(Arc::new(catalog.expect("a catalog")), tool, arguments);
         match Arc::new(Pipeline::standard()).call(&mut call).await {
             Ok(reply) => Ok(reply.structured.map(Value::Object)),

@@ -1,4 +1,4 @@
-//! The knowledge graph as the house sees it. Engines implement [`Knowledge`]; its nouns are in
+//! The knowledge graph as the host sees it. Engines implement [`Knowledge`]; its nouns are in
 //! [`crate::page`].
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What the house needs from outside, as traits. Engines, models and clocks live in other crates and
+//! What the host needs from outside, as traits. Engines, models and clocks live in other crates and
 //! meet the capabilities here; nothing in this folder opens a file or a socket.
 
 pub mod clock;

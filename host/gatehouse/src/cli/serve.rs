@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use clap::Args;
 use gatehouse_core::{Exposure, Pipeline};
-use gatehouse_wire::serve::{self, House, HttpError, Token};
+use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 
 use super::{Failure, Place};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     config::Env,
     out,
     presence::{self, About},
-    reload::{Keeper, Origin, Report},
+    reload::{Origin, Reloader, Report},
     signals,
 };
 
@@ -45,30 +45,30 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     };
     match arguments.http {
         None => {
-            let house = open(composition, &chosen, origin, None).await?;
-            serve::serve_stdio(house, signals::stop_the_host()).await.map_err(Failure::Failed)
+            let presets = open(composition, &chosen, origin, None).await?;
+            serve::serve_stdio(presets, signals::stop_the_host()).await.map_err(Failure::Failed)
         }
         Some(address) => {
             // The address first: one that cannot be had should not cost the time of loading gates.
             let token = env.token().map(|token| Token::new(token.to_owned())).transpose();
             let http = serve::bind(address, token.map_err(Failure::Usage)?).await.map_err(refused)?;
             let settings = composition.config.http.clone();
-            let presets: Vec<String> = composition.config.presets.keys().cloned().collect();
-            let house = open(composition, &chosen, origin, Some(http.address)).await?;
-            greet(&presets, http.address, &chosen.preset);
-            http.serve(house, settings, signals::stop_the_host()).await;
+            let names: Vec<String> = composition.config.presets.keys().cloned().collect();
+            let presets = open(composition, &chosen, origin, Some(http.address)).await?;
+            greet(&names, http.address, &chosen.preset);
+            http.serve(presets, settings, signals::stop_the_host()).await;
             Ok(())
         }
     }
 }
 
-/// Makes the house, keeps it up to date and lets `gatehouse status` see it.
+/// Makes what is served, keeps it up to date and lets `gatehouse status` see it.
 async fn open(
     composition: Composition,
     chosen: &Exposure,
     origin: Origin,
     address: Option<SocketAddr>,
-) -> Result<Arc<House>, Failure> {
+) -> Result<Arc<ServedPresets>, Failure> {
     let views = composition.views(chosen, origin.all).await.map_err(Failure::Usage)?;
     let failing = views.failing();
     for (preset, why) in &failing {
@@ -77,12 +77,12 @@ async fn open(
     for lack in composition.lacks().await {
         tracing::warn!("{lack}");
     }
-    let house = Arc::new(House::new(Pipeline::standard(), views.default, views.presets));
+    let presets = Arc::new(ServedPresets::new(Pipeline::standard(), views.default, views.presets));
     let report = Report::default();
     let about = About::new(&composition.config, &chosen.preset, address);
-    tokio::spawn(presence::announce(about, Arc::clone(&house), report.follow()));
-    tokio::spawn(Keeper::new(origin, Arc::clone(&house), composition, failing, report).run());
-    Ok(house)
+    tokio::spawn(presence::announce(about, Arc::clone(&presets), report.follow()));
+    tokio::spawn(Reloader::new(origin, Arc::clone(&presets), composition, failing, report).run());
+    Ok(presets)
 }
 
 fn refused(error: HttpError) -> Failure {

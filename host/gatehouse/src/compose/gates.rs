@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use gatehouse_core::{FaultKind, Source, catalog::Offer, names, schema::Schema, source::Listing};
+use gatehouse_core::{FaultKind, Source, catalog::SourceListing, names, schema::Schema, source::Listing};
 use gatehouse_sandbox::{Gate, GateSettings, Sandbox};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -91,10 +91,14 @@ impl Gates {
     }
 
     /// What a gate offers under these parameters. The error names the gate.
-    pub(super) async fn offer(&self, name: &str, params: &Map<String, Value>) -> Result<Offer, String> {
+    pub(super) async fn offer(
+        &self,
+        name: &str,
+        params: &Map<String, Value>,
+    ) -> Result<SourceListing, String> {
         let gate = self.get(name).await?;
         let listing = list(&gate, params).await.map_err(|why| format!("gate '{name}': {why}"))?;
-        Ok(Offer { source: gate, listing, params: params.clone() })
+        Ok(SourceListing { source: gate, listing, params: params.clone() })
     }
 
     pub(super) async fn get(&self, name: &str) -> Result<Arc<Gate>, String> {

@@ -1,4 +1,4 @@
-//! What changed on disk since the house was composed.
+//! What changed on disk since the host was composed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use gatehouse_core::Exposure;
 use gatehouse_sandbox::Stamp;
 use tokio::time::Instant;
 
-use super::{GRACE, Keeper};
+use super::{GRACE, Reloader};
 use crate::config::Config;
 
 /// Changes that are to be tried together.
@@ -46,7 +46,7 @@ impl Change {
     }
 }
 
-impl Keeper {
+impl Reloader {
     /// What differs from what is served.
     pub(super) async fn changes(&mut self) -> Change {
         let mut change = Change { configuration: self.wanted.clone(), ..Change::default() };

@@ -101,7 +101,7 @@ impl Report {
         );
     }
 
-    /// Its file is gone, and the house cannot do without it.
+    /// Its file is gone, and the host cannot do without it.
     pub(super) fn gate_stays(&self, gate: &str, gone: &str, why: &str) {
         self.gate(gate, format!("its file is gone ({gone}), and its tools stay: {why}"));
     }

@@ -1,5 +1,5 @@
 //! `models`: the language model, the embedding model and token counts. Granted as `models`: each question may
-//! cost money, and what is in it leaves the house.
+//! cost money, and what is in it leaves the host.
 
 use std::{
     sync::{

@@ -14,7 +14,7 @@ use gatehouse_core::{catalog::Generation, names::quoted};
 use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
 
-use super::house::News;
+use super::served_presets::ClientsChanged;
 
 /// A client that does not take a notification for so long is left to find out by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -66,11 +66,11 @@ pub(super) struct Clients {
     connected: Mutex<Vec<Connected>>,
     /// The generation that clients were told of last, 0 for none.
     last: AtomicU64,
-    news: News,
+    news: ClientsChanged,
 }
 
 impl Clients {
-    pub(super) fn new(news: News) -> Self {
+    pub(super) fn new(news: ClientsChanged) -> Self {
         Self { connected: Mutex::default(), last: AtomicU64::new(0), news }
     }
 

@@ -1,4 +1,4 @@
-//! One client's view of the house: requests in, results out. What it answers depends on nothing it
+//! One client's view of the host: requests in, results out. What it answers depends on nothing it
 //! remembers, so the same handler serves stdio, sessions and stateless HTTP.
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
@@ -18,7 +18,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::{House, Served, clients::Client, progress, reply};
+use super::{ServedPreset, ServedPresets, clients::Client, progress, reply};
 
 /// How long a client may keep a tool list without asking again.
 const LIST_TTL_MS: u64 = 60_000;
@@ -29,22 +29,22 @@ const METHODS: [&str; 6] =
 
 #[derive(Clone)]
 pub(super) struct Handler {
-    house: Arc<House>,
-    served: Arc<Served>,
+    presets: Arc<ServedPresets>,
+    served: Arc<ServedPreset>,
     principal: Principal,
     /// Whom this handler serves, where it serves one client for long.
     client: Arc<Client>,
 }
 
 impl Handler {
-    pub(super) fn new(house: Arc<House>, served: Arc<Served>, principal: Principal) -> Self {
-        let client = house.client();
-        Self { house, served, principal, client }
+    pub(super) fn new(presets: Arc<ServedPresets>, served: Arc<ServedPreset>, principal: Principal) -> Self {
+        let client = presets.client();
+        Self { presets, served, principal, client }
     }
 
     /// The same for another client.
     pub(super) fn for_another_client(&self) -> Self {
-        Self { client: self.house.client(), ..self.clone() }
+        Self { client: self.presets.client(), ..self.clone() }
     }
 
     /// The handler of a session that goes on: its client said long ago that it is ready.
@@ -67,7 +67,7 @@ impl Handler {
         let progress = progress::channel(context);
         call.progress = progress.as_ref().map(progress::Channel::sink);
         // A panic here would leave the client without an answer for ever.
-        let outcome = AssertUnwindSafe(self.house.pipeline.call(&mut call)).catch_unwind().await;
+        let outcome = AssertUnwindSafe(self.presets.pipeline.call(&mut call)).catch_unwind().await;
         let id = call.id;
         drop(call);
         if let Some(channel) = progress {

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 
-use super::{House, Served, envelope, events::Kept, handler::Handler, sessions::Sessions};
+use super::{ServedPreset, ServedPresets, envelope, events::Kept, handler::Handler, sessions::Sessions};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
@@ -27,15 +27,15 @@ pub(super) struct Mcp {
 impl Mcp {
     /// Must be called inside the runtime. `kept` is shared by all presets of the host.
     pub(super) fn new(
-        house: &Arc<House>,
-        served: &Arc<Served>,
+        presets: &Arc<ServedPresets>,
+        served: &Arc<ServedPreset>,
         principal: &Principal,
         kept: &Arc<Kept>,
         mut config: StreamableHttpServerConfig,
     ) -> Self {
         // Sessions begin their streams themselves, as the client's version wants it.
         config.sse_retry = None;
-        let handler = Handler::new(Arc::clone(house), Arc::clone(served), principal.clone());
+        let handler = Handler::new(Arc::clone(presets), Arc::clone(served), principal.clone());
         let end = config.cancellation_token.clone();
         let sessions = Sessions::new(handler.for_another_client(), Arc::clone(kept), end);
         let make = move || Ok(handler.for_another_client());

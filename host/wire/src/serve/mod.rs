@@ -6,13 +6,13 @@ mod envelope;
 mod events;
 mod follow;
 mod handler;
-mod house;
 mod http;
 mod lines;
 mod mcp;
 mod pending;
 mod progress;
 mod reply;
+mod served_presets;
 mod session;
 mod session_transport;
 mod sessions;
@@ -24,8 +24,8 @@ use std::time::Duration;
 pub use self::http::{HostName, Http, HttpError, HttpSettings, MAX_CONNECTIONS, WebOrigin, bind};
 pub use auth::Token;
 pub use clients::ClientInfo;
-pub use house::{House, Served, View};
 pub use reply::tools;
+pub use served_presets::{PresetView, ServedPreset, ServedPresets};
 pub use stdio::serve_stdio;
 
 /// How long calls that run may go on once the client is gone or the host is to end.

@@ -8,7 +8,7 @@ use rmcp::{ServiceExt, transport::io::stdio_pipes};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    House, LAST_CALLS,
+    LAST_CALLS, ServedPresets,
     handler::Handler,
     lines::Lines,
     pending::{Counted, Pending},
@@ -16,17 +16,17 @@ use super::{
 
 /// Serves the default preset until the client is gone or `stop` is cancelled; calls that run then have a
 /// second to end.
-pub async fn serve_stdio(house: Arc<House>, stop: CancellationToken) -> Result<(), String> {
+pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -> Result<(), String> {
     let pending = Arc::new(Pending::default());
     tokio::select! {
-        served = serve(house, Arc::clone(&pending)) => served,
+        served = serve(presets, Arc::clone(&pending)) => served,
         () = pending.over(&stop, LAST_CALLS) => Ok(()),
     }
 }
 
-async fn serve(house: Arc<House>, pending: Arc<Pending>) -> Result<(), String> {
-    let served = Arc::clone(house.default());
-    let handler = Handler::new(house, served, Principal::Local);
+async fn serve(presets: Arc<ServedPresets>, pending: Arc<Pending>) -> Result<(), String> {
+    let served = Arc::clone(presets.default());
+    let handler = Handler::new(presets, served, Principal::Local);
     let transport = Counted::new(Lines::new(stdio_pipes()), pending);
     let running = handler.serve(transport).await.map_err(|error| error.to_string());
     match running {

@@ -25,7 +25,7 @@ use gatehouse_core::Principal;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{House, LAST_CALLS, auth::Token};
+use super::{LAST_CALLS, ServedPresets, auth::Token};
 use body::Bodies;
 use connections::Connections;
 use guard::Guard;
@@ -74,7 +74,7 @@ pub async fn bind(address: SocketAddr, token: Option<Token>) -> Result<Http, Htt
 
 impl Http {
     /// Answers until `stop` is cancelled; calls that run then have a second to end.
-    pub async fn serve(self, house: Arc<House>, settings: HttpSettings, stop: CancellationToken) {
+    pub async fn serve(self, presets: Arc<ServedPresets>, settings: HttpSettings, stop: CancellationToken) {
         let Self { listener, address, token } = self;
         let end = CancellationToken::new();
         let principal = match &token {
@@ -84,9 +84,9 @@ impl Http {
         let router = Router {
             guard: Guard::new(address, &settings, token),
             bodies: Bodies::new(settings.body_timeout),
-            services: Services::new(Arc::clone(&house), principal, &end),
+            services: Services::new(Arc::clone(&presets), principal, &end),
             stop: stop.clone(),
-            house,
+            presets,
         };
         let connections = Connections::new(settings);
         let tasks = TaskTracker::new();

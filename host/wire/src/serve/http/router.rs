@@ -22,10 +22,10 @@ use super::{
     reply::{self, BoxResponse, Outgoing, refuse},
     service::Services,
 };
-use crate::serve::{House, mcp::Mcp};
+use crate::serve::{ServedPresets, mcp::Mcp};
 
 pub(super) struct Router {
-    pub(super) house: Arc<House>,
+    pub(super) presets: Arc<ServedPresets>,
     pub(super) guard: Guard,
     pub(super) bodies: Bodies,
     pub(super) services: Services,
@@ -128,7 +128,7 @@ impl Router {
     /// The service of the preset that the path names.
     fn service(&self, preset: Option<&str>) -> Result<Arc<Mcp>, Box<BoxResponse>> {
         let Some(preset) = preset else { return Ok(Arc::clone(self.services.default())) };
-        let presets = self.house.presets();
+        let presets = self.presets.presets();
         match presets.get(preset) {
             Some(Ok(served)) => Ok(self.services.preset(preset, served)),
             Some(Err(why)) => {
@@ -147,7 +147,7 @@ impl Router {
 
     /// Names and no reasons: those hold paths, and anybody may ask.
     fn ready(&self) -> BoxResponse {
-        let presets = self.house.presets();
+        let presets = self.presets.presets();
         let failing: Vec<&str> =
             presets.iter().filter(|(_, named)| named.is_err()).map(|(name, _)| name.as_str()).collect();
         let served = presets.len() - failing.len();

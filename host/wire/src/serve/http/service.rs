@@ -10,17 +10,17 @@ use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::body::MAX_BODY;
-use crate::serve::{House, Served, events::Kept, mcp::Mcp};
+use crate::serve::{ServedPreset, ServedPresets, events::Kept, mcp::Mcp};
 
 /// A preset and the service that was made for it.
-type Named = (Arc<Served>, Arc<Mcp>);
+type PresetService = (Arc<ServedPreset>, Arc<Mcp>);
 
 /// The services of all presets.
 pub(super) struct Services {
-    house: Arc<House>,
+    presets: Arc<ServedPresets>,
     default: Arc<Mcp>,
     /// Made when a client first asks for the preset; made anew for a preset that went and came back.
-    presets: Mutex<HashMap<String, Named>>,
+    by_name: Mutex<HashMap<String, PresetService>>,
     principal: Principal,
     /// Replies that clients may ask for again.
     kept: Arc<Kept>,
@@ -29,7 +29,7 @@ pub(super) struct Services {
 
 impl Services {
     /// Must be called inside the runtime. Every stream of theirs ends when `end` is cancelled.
-    pub(super) fn new(house: Arc<House>, principal: Principal, end: &CancellationToken) -> Self {
+    pub(super) fn new(presets: Arc<ServedPresets>, principal: Principal, end: &CancellationToken) -> Self {
         // Host and Origin were checked before anything comes here.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -38,9 +38,9 @@ impl Services {
             .with_cancellation_token(end.child_token());
         let kept = Arc::default();
         Self {
-            default: Arc::new(Mcp::new(&house, house.default(), &principal, &kept, config.clone())),
-            presets: Mutex::default(),
-            house,
+            default: Arc::new(Mcp::new(&presets, presets.default(), &principal, &kept, config.clone())),
+            by_name: Mutex::default(),
+            presets,
             principal,
             kept,
             config,
@@ -52,14 +52,14 @@ impl Services {
         &self.default
     }
 
-    pub(super) fn preset(&self, name: &str, served: &Arc<Served>) -> Arc<Mcp> {
-        let mut presets = self.presets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, mcp)) = presets.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
+    pub(super) fn preset(&self, name: &str, served: &Arc<ServedPreset>) -> Arc<Mcp> {
+        let mut services = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);
         }
-        let mcp = Mcp::new(&self.house, served, &self.principal, &self.kept, self.config.clone());
+        let mcp = Mcp::new(&self.presets, served, &self.principal, &self.kept, self.config.clone());
         let mcp = Arc::new(mcp);
-        presets.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
+        services.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
         mcp
     }
 }

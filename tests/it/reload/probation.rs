@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{PRESETS, house};
+use super::{PRESETS, running_host};
 use crate::support::{Client, Place, put};
 
 /// Makes the host look at its files, and waits until it has.
@@ -24,7 +24,7 @@ fn trap(client: &mut Client, times: usize) {
 
 #[test]
 fn a_bad_version_is_rolled_back_though_its_file_is_touched_and_copied_again() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     let (gate, bad) = (place.path("gates/echo.wasm"), place.gate_bytes("vices"));
     put(&gate, &bad);
     client.told(1);
@@ -53,7 +53,7 @@ fn a_bad_version_is_rolled_back_though_its_file_is_touched_and_copied_again() {
 
 #[test]
 fn a_bad_version_is_rolled_back_though_its_file_goes_and_comes_back() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     let (gate, bad) = (place.path("gates/echo.wasm"), place.gate_bytes("vices"));
     put(&gate, &bad);
     client.told(1);
@@ -78,7 +78,7 @@ fn a_bad_version_is_rolled_back_though_its_file_goes_and_comes_back() {
 
 #[test]
 fn a_bad_version_in_the_place_of_a_file_that_had_gone_is_rolled_back_too() {
-    let (place, mut client) = house();
+    let (place, mut client) = running_host();
     let gate = place.path("gates/echo.wasm");
     fs::remove_file(&gate).expect("remove");
     client.told(1);

@@ -29,11 +29,11 @@ pub struct View {
     /// Types that the tool is about, or empty where the caller chooses.
     pub page_types: &'static [PageType],
     /// Who else may know, in the order to try.
-    pub lookouts: &'static [Lookout],
+    pub related: &'static [RelatedTool],
 }
 
 /// Another tool that may know what this one does not.
-pub struct Lookout {
+pub struct RelatedTool {
     /// The name that its gate declares.
     pub tool: &'static str,
     /// What it does, as the end of a sentence that begins with its name.

@@ -30,4 +30,4 @@ pub use kind::Kind;
 pub use line::{code, one_line, shorten};
 pub use page::{PageData, read_page};
 pub use preview::Content;
-pub use search::{Lookout, Query, TOP_K_MAX, View, search};
+pub use search::{Query, RelatedTool, TOP_K_MAX, View, search};

@@ -41,9 +41,9 @@ pub(crate) fn text(view: &View, ask: &Query, found: &Found, near: &[Hit]) -> Str
         out += &format!("- Drop the filters: {}\n", filters.join(", "));
     }
     out += "- Other words for the same thing\n";
-    for lookout in view.lookouts {
-        if let Some(tool) = context::exposed_name(lookout.tool) {
-            out += &format!("- {} {}\n", code(&tool), lookout.what);
+    for related in view.related {
+        if let Some(tool) = context::exposed_name(related.tool) {
+            out += &format!("- {} {}\n", code(&tool), related.what);
         }
     }
     out

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// One preset as it is to be served from now on.
-pub struct View {
+pub struct PresetView {
     /// What may be called.
     pub catalog: Catalog,
     /// What the client's model is told when it connects.
@@ -24,7 +24,7 @@ pub struct View {
 }
 
 /// A preset that is served. Its clients keep it while what is in it changes.
-pub struct Served {
+pub struct ServedPreset {
     catalog: ArcSwap<Catalog>,
     instructions: Mutex<Option<String>>,
     /// Counts the lists that clients were told of.
@@ -32,8 +32,8 @@ pub struct Served {
     clients: Clients,
 }
 
-impl Served {
-    fn new(view: View, news: &News) -> Self {
+impl ServedPreset {
+    fn new(view: PresetView, news: &ClientsChanged) -> Self {
         Self {
             catalog: ArcSwap::from_pointee(view.catalog),
             instructions: Mutex::new(view.instructions),
@@ -61,7 +61,7 @@ impl Served {
     }
 
     /// Puts the new view in place. True where the client sees another tools/list than before.
-    fn swap(&self, view: View) -> bool {
+    fn swap(&self, view: PresetView) -> bool {
         *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = view.instructions;
         let catalog = Arc::new(view.catalog);
         let before = self.catalog.swap(Arc::clone(&catalog));
@@ -77,7 +77,7 @@ impl Served {
     fn retire(&self, preset: &str) {
         let nothing = Exposure::of_gates(preset, Vec::new());
         if let Ok(catalog) = Catalog::build(&nothing, Vec::new()) {
-            self.swap(View { catalog, instructions: self.instructions() });
+            self.swap(PresetView { catalog, instructions: self.instructions() });
         }
     }
 }
@@ -88,25 +88,29 @@ fn listed(catalog: &Catalog) -> Vec<u8> {
 }
 
 /// Wakes whoever reports on clients.
-pub(super) type News = watch::Sender<()>;
+pub(super) type ClientsChanged = watch::Sender<()>;
 
 /// A preset, or why it cannot be served.
-type Named = Result<Arc<Served>, String>;
+type Named = Result<Arc<ServedPreset>, String>;
 
 /// Everything clients can reach.
-pub struct House {
+pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
-    default: Arc<Served>,
+    default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, Named>>,
-    news: News,
+    news: ClientsChanged,
 }
 
-impl House {
+impl ServedPresets {
     /// `default` is what clients get that name no preset, `presets` are those that HTTP serves by name; one
     /// that cannot be served says why.
-    pub fn new(pipeline: Pipeline, default: View, presets: BTreeMap<String, Result<View, String>>) -> Self {
-        let news = News::default();
-        let served = |view| Arc::new(Served::new(view, &news));
+    pub fn new(
+        pipeline: Pipeline,
+        default: PresetView,
+        presets: BTreeMap<String, Result<PresetView, String>>,
+    ) -> Self {
+        let news = ClientsChanged::default();
+        let served = |view| Arc::new(ServedPreset::new(view, &news));
         let presets = presets.into_iter().map(|(name, view)| (name, view.map(served))).collect();
         let default = served(default);
         Self { pipeline: Arc::new(pipeline), default, presets: ArcSwap::from_pointee(presets), news }
@@ -116,8 +120,8 @@ impl House {
     /// with. Gives the presets whose clients were told of another tools/list; the default one has no name.
     pub fn swap(
         &self,
-        default: View,
-        presets: BTreeMap<String, Result<View, String>>,
+        default: PresetView,
+        presets: BTreeMap<String, Result<PresetView, String>>,
     ) -> Vec<Option<String>> {
         let mut told = Vec::new();
         if self.default.swap(default) {
@@ -133,7 +137,7 @@ impl House {
                     }
                     Ok(Arc::clone(served))
                 }
-                (Ok(view), _) => Ok(Arc::new(Served::new(view, &self.news))),
+                (Ok(view), _) => Ok(Arc::new(ServedPreset::new(view, &self.news))),
                 (Err(why), _) => Err(why),
             };
             now.insert(name, named);
@@ -149,7 +153,7 @@ impl House {
     }
 
     /// What clients get that name no preset.
-    pub(super) fn default(&self) -> &Arc<Served> {
+    pub(super) fn default(&self) -> &Arc<ServedPreset> {
         &self.default
     }
 
@@ -167,7 +171,7 @@ impl House {
         clients
     }
 
-    /// Wakes when [`House::clients`] has something new to say.
+    /// Wakes when [`ServedPresets::clients`] has something new to say.
     pub fn news(&self) -> watch::Receiver<()> {
         self.news.subscribe()
     }

@@ -1,51 +1,51 @@
-//! Trials: a version that was just loaded and traps again and again makes room for the one before it.
+//! Probation: a version that was just loaded and traps again and again makes room for the one before it.
 //!
 //! A version is a content, known by its digest. A file that is touched, or written again as it was, is no new
-//! version: its trial goes on, and one that was rolled back does not come back.
+//! version: its probation goes on, and one that was rolled back does not come back.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use gatehouse_sandbox::Gate;
 use tokio::task::JoinSet;
 
-use super::{Keeper, change::Change, report::short};
+use super::{Reloader, change::Change, report::short};
 use crate::compose::Composition;
 
 /// How long a version that was just loaded must not trap three times in a row, else the one before it
 /// comes back.
-const TRIAL: Duration = Duration::from_secs(60);
+const PROBATION: Duration = Duration::from_secs(60);
 
-/// A version of a gate that is on trial, and the one before it.
-pub(super) struct Trial {
+/// A version of a gate on probation, and the one before it.
+pub(super) struct Probation {
     digest: String,
     before: Arc<Gate>,
-    /// Waits for the verdict, and holds the version meanwhile: no longer than the trial is of interest.
-    _jury: JoinSet<()>,
+    /// Waits for the end of it, and holds the version meanwhile: no longer than the probation lasts.
+    _watch: JoinSet<()>,
 }
 
-/// How a trial ended.
-pub(super) struct Verdict {
+/// How a probation ended.
+pub(super) struct ProbationEnd {
     gate: String,
     digest: String,
     unfit: bool,
 }
 
-impl Keeper {
-    pub(super) fn begin_trial(&mut self, name: &str, gate: &Arc<Gate>, before: Arc<Gate>) {
+impl Reloader {
+    pub(super) fn begin_probation(&mut self, name: &str, gate: &Arc<Gate>, before: Arc<Gate>) {
         let digest = gate.info().digest.clone();
-        // A version that replaces one on trial falls back to the one that had stood its trial.
-        let before = self.trials.remove(name).map_or(before, |trial| trial.before);
+        // A version that replaces one on probation falls back to the one that had passed its own.
+        let before = self.probations.remove(name).map_or(before, |probation| probation.before);
         if before.info().digest == digest {
             return;
         }
-        let mut jury = JoinSet::new();
-        let (sender, gate, accused) = (self.verdicts.0.clone(), Arc::clone(gate), name.to_owned());
+        let mut watch = JoinSet::new();
+        let (sender, gate, probed) = (self.ended.0.clone(), Arc::clone(gate), name.to_owned());
         let of = digest.clone();
-        jury.spawn(async move {
-            let unfit = tokio::time::timeout(TRIAL, gate.unfit()).await.is_ok();
-            let _ = sender.send(Verdict { gate: accused, digest: of, unfit }).await;
+        watch.spawn(async move {
+            let unfit = tokio::time::timeout(PROBATION, gate.unfit()).await.is_ok();
+            let _ = sender.send(ProbationEnd { gate: probed, digest: of, unfit }).await;
         });
-        self.trials.insert(name.to_owned(), Trial { digest, before, _jury: jury });
+        self.probations.insert(name.to_owned(), Probation { digest, before, _watch: watch });
     }
 
     /// Keeps versions out that were rolled back before, in whatever file they come again. Where the gate is
@@ -80,12 +80,12 @@ impl Keeper {
         Ok(put_back)
     }
 
-    pub(super) async fn end_trial(&mut self, verdict: Verdict) {
-        let Verdict { gate: name, digest, unfit } = verdict;
-        if self.trials.get(&name).is_none_or(|trial| trial.digest != digest) {
+    pub(super) async fn end_probation(&mut self, end: ProbationEnd) {
+        let ProbationEnd { gate: name, digest, unfit } = end;
+        if self.probations.get(&name).is_none_or(|probation| probation.digest != digest) {
             return;
         }
-        let Some(Trial { before, .. }) = self.trials.remove(&name).filter(|_| unfit) else { return };
+        let Some(Probation { before, .. }) = self.probations.remove(&name).filter(|_| unfit) else { return };
         self.unfit.entry(name.clone()).or_default().insert(digest.clone());
         if self.former.get(&name).is_some_and(|former| former.info().digest == digest) {
             // Its file is gone for the moment: what comes next is measured against the version before.
