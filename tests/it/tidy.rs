@@ -4,6 +4,7 @@
 
 mod lists;
 mod map;
+mod repeats;
 mod source;
 mod walls;
 
