@@ -8,9 +8,10 @@ use std::{
 };
 
 use gatehouse_core::{Catalog, Exposure, catalog::SourceListing, ports::Clock, tool::SourceId};
-use gatehouse_models::{Extractor, Missing, Models, Tokens};
+use gatehouse_models::{Local, Missing, Models};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
 use gatehouse_stores::SqliteKv;
+use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
 use gatehouse_wire::{outbound::Outbound, serve::PresetView};
 
 use crate::config::{Config, ConfigError, Env};
@@ -92,7 +93,8 @@ impl PresetViews {
 
 /// The models of a configuration.
 pub(crate) fn models(config: &Config) -> Result<Models, ConfigError> {
-    Models::new(&config.models)
+    let local = Local { embedder: Arc::new(LocalEmbedder), tokens: Arc::new(Tokens) };
+    Models::new(&config.models, local)
         .map_err(|bad| ConfigError { place: format!("[models.{}]", bad.provider.id()), message: bad.message })
 }
 

@@ -8,6 +8,7 @@ use gatehouse_core::{
     Fault,
     http::Secret,
     ports::{
+        TokenCounter,
         embed::Embedder,
         llm::{Completion, Hear, Llm, Prompt},
     },
@@ -15,7 +16,7 @@ use gatehouse_core::{
 
 use crate::{
     config::{BadSetting, EmbeddingChoice, LlmChoice, ModelsConfig, OpenAiApi, ProviderName},
-    embed::{LocalEmbedder, gemini::GeminiEmbedder, ollama::OllamaEmbedder, openai::OpenAiEmbedder},
+    embed::{gemini::GeminiEmbedder, ollama::OllamaEmbedder, openai::OpenAiEmbedder},
     llm::{
         NOBODY, NoLlm, OFF, anthropic,
         anthropic::Anthropic,
@@ -49,6 +50,14 @@ pub struct Missing {
     pub web_search: Option<String>,
 }
 
+/// What is computed on this machine, by crates that this one does not know.
+pub struct Local {
+    /// Makes vectors where no provider was chosen to.
+    pub embedder: Arc<dyn Embedder>,
+    /// Counts tokens as OpenAI does.
+    pub tokens: Arc<dyn TokenCounter>,
+}
+
 impl Models {
     /// Makes what was chosen.
     ///
@@ -58,8 +67,8 @@ impl Models {
     /// # Errors
     /// A setting that makes no sense: an address that is none, a key that cannot be sent, embeddings of a
     /// provider that has none.
-    pub fn new(config: &ModelsConfig) -> Result<Self, BadSetting> {
-        let make = Make { config, client: Arc::default() };
+    pub fn new(config: &ModelsConfig, local: Local) -> Result<Self, BadSetting> {
+        let make = Make { config, local, client: Arc::default() };
         let llm = make.llm()?;
         let missing = make.missing(&*llm)?;
         Ok(Self { llm, embedder: make.embedder()?, missing })
@@ -68,13 +77,14 @@ impl Models {
 
 struct Make<'a> {
     config: &'a ModelsConfig,
+    local: Local,
     client: Arc<Client>,
 }
 
 impl Make<'_> {
     fn embedder(&self) -> Result<Arc<dyn Embedder>, BadSetting> {
         let EmbeddingChoice::Provider(name, model) = &self.config.embedding else {
-            return Ok(Arc::new(LocalEmbedder));
+            return Ok(Arc::clone(&self.local.embedder));
         };
         let Some(default) = name.default_embedding_model() else {
             return Err(bad(*name, "has no embeddings; local, openai, gemini and ollama have".to_owned()));
@@ -85,7 +95,9 @@ impl Make<'_> {
             return Ok(Arc::new(self.not_set_up(*name, provider.model(&model))));
         }
         Ok(match name {
-            ProviderName::OpenAi => Arc::new(OpenAiEmbedder::new(provider, model)),
+            ProviderName::OpenAi => {
+                Arc::new(OpenAiEmbedder::new(provider, model, Arc::clone(&self.local.tokens)))
+            }
             ProviderName::Gemini => {
                 Arc::new(GeminiEmbedder::new(provider, self.version(*name, gemini::VERSION)?, model))
             }

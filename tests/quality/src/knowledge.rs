@@ -10,7 +10,7 @@ use gatehouse_core::{
     },
     search::{Block, embedded_text},
 };
-use gatehouse_models::LocalEmbedder;
+use gatehouse_text::LocalEmbedder;
 use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
 
 use crate::{
@@ -81,7 +81,7 @@ async fn ids(graph: &WikiKnowledge, questions: &[Question]) -> Result<Vec<String
 
 /// What the vectors alone would find.
 async fn meaning(graph: &WikiKnowledge, ids: &[String], questions: &[Question]) -> Result<Recall> {
-    let mut block = Block::new(gatehouse_models::embed::local::DIMENSION);
+    let mut block = Block::new(gatehouse_text::DIMENSION);
     let mut rows = Vec::new();
     for id in ids {
         let Lookup::Found { page, .. } = graph.page(id).await.map_err(said)? else { continue };

@@ -8,7 +8,7 @@ use gatehouse_core::{
     names::split_identifier,
     search::{Block, Named, POOL, Query, Scored, dense, fuse, script},
 };
-use gatehouse_models::LocalEmbedder;
+use gatehouse_text::LocalEmbedder;
 use rusqlite::Connection;
 
 use crate::{
@@ -91,7 +91,7 @@ impl<'a> Index<'a> {
         words.execute_batch(
             "CREATE VIRTUAL TABLE tool USING fts5(name, description, params, tokenize = 'porter unicode61')",
         )?;
-        let mut block = Block::new(gatehouse_models::embed::local::DIMENSION);
+        let mut block = Block::new(gatehouse_text::DIMENSION);
         let (mut vectors, mut rows) = (Vec::new(), Vec::new());
         for (number, tool) in tools.iter().enumerate() {
             let name = split_identifier(&tool.name);

@@ -64,4 +64,6 @@ pub trait TokenCounter: Send + Sync {
     fn count(&self, text: &str, encoding: Encoding) -> usize;
     /// Tokens of `text`, or none as soon as there are more than `limit`.
     fn count_up_to(&self, text: &str, limit: usize, encoding: Encoding) -> Option<usize>;
+    /// As much of the beginning of `text` as its first `limit` tokens are, in whole characters.
+    fn within<'a>(&self, text: &'a str, limit: usize, encoding: Encoding) -> &'a str;
 }

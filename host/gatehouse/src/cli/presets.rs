@@ -5,7 +5,7 @@ use gatehouse_core::{
     Catalog,
     ports::{TokenCounter, text::Encoding},
 };
-use gatehouse_models::Tokens;
+use gatehouse_text::Tokens;
 use gatehouse_wire::serve;
 use serde_json::{Value, json};
 

@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn embedder() -> Arc<dyn Embedder> {
-        Arc::new(gatehouse_models::LocalEmbedder)
+        Arc::new(gatehouse_text::LocalEmbedder)
     }
 
     fn error(env: &Env, index: Option<&Path>) -> String {

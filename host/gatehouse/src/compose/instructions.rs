@@ -2,7 +2,7 @@
 //! and then what the preset says. A gate gets no more room than its share, so none can crowd the others out.
 
 use gatehouse_core::ports::{TokenCounter, text::Encoding};
-use gatehouse_models::Tokens;
+use gatehouse_text::Tokens;
 
 /// The most that is told of gates, in tokens (o200k_base).
 const BUDGET: usize = 300;

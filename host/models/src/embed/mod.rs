@@ -1,9 +1,6 @@
-//! Embedding providers, one file each. `local` needs no network and is the default.
+//! Embedding providers, one file each.
 
 mod batch;
 pub(crate) mod gemini;
-pub mod local;
 pub(crate) mod ollama;
 pub(crate) mod openai;
-
-pub use local::LocalEmbedder;

@@ -1,11 +1,15 @@
 //! `POST /embeddings` of OpenAI, and of servers that speak its API.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::embed::{EmbedFor, Embedder, Vector},
+    ports::{
+        TokenCounter,
+        embed::{EmbedFor, Embedder, Vector},
+        text::Encoding,
+    },
 };
 use serde_json::{Value, json};
 
@@ -23,12 +27,13 @@ pub(crate) struct OpenAiEmbedder {
     /// As the provider calls it.
     bare: String,
     model: String,
+    tokens: Arc<dyn TokenCounter>,
 }
 
 impl OpenAiEmbedder {
-    pub(crate) fn new(provider: Provider, bare: String) -> Self {
+    pub(crate) fn new(provider: Provider, bare: String, tokens: Arc<dyn TokenCounter>) -> Self {
         let model = provider.model(&bare);
-        Self { provider, bare, model }
+        Self { provider, bare, model, tokens }
     }
 }
 
@@ -55,16 +60,7 @@ impl Endpoint for OpenAiEmbedder {
 
     fn prepare<'a>(&self, text: &'a str, _purpose: EmbedFor) -> Cow<'a, str> {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
-        // No token is shorter than a byte.
-        if text.len() <= MAX_TOKENS {
-            return Cow::Borrowed(text);
-        }
-        let tokenizer = bpe_openai::cl100k_base();
-        let tokens = tokenizer.encode(text);
-        let Some(kept) = tokens.get(..MAX_TOKENS) else { return Cow::Borrowed(text) };
-        // Half a character may be left at the end.
-        let kept = (0..4).find_map(|less| tokenizer.decode(&kept[..MAX_TOKENS - less]));
-        Cow::Owned(kept.unwrap_or_else(|| text[..text.floor_char_boundary(MAX_TOKENS)].to_owned()))
+        Cow::Borrowed(self.tokens.within(text, MAX_TOKENS, Encoding::Cl100k))
     }
 
     fn request(&self, texts: &[&str], _purpose: EmbedFor) -> (String, Value) {

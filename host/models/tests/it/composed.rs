@@ -6,11 +6,11 @@ use gatehouse_core::{
     ports::{embed::EmbedFor, llm::Prompt},
 };
 use gatehouse_models::{
-    Models, ModelsConfig,
+    ModelsConfig,
     config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, Settings},
 };
 
-use crate::support::{Dialect, Does, KEY, Mock, ask, prompt};
+use crate::support::{Dialect, Does, KEY, Mock, ask, models, prompt};
 
 fn key() -> Settings {
     Settings { key: Some(Secret::new(KEY)), ..Settings::default() }
@@ -21,7 +21,7 @@ fn at(url: &str) -> Settings {
 }
 
 fn serving(config: &ModelsConfig) -> (Option<String>, Option<String>) {
-    let models = Models::new(config).unwrap();
+    let models = models(config).unwrap();
     (models.llm.model().map(str::to_owned), models.llm.web_model().map(str::to_owned))
 }
 
@@ -34,8 +34,8 @@ async fn nothing_is_configured() {
     for name in ProviderName::ALL {
         assert!(fault.hint.as_ref().unwrap().contains(name.variable()), "{fault:?}");
     }
-    let models = Models::new(&config).unwrap();
-    assert_eq!(models.embedder.model(), "local/ghse-256");
+    let models = models(&config).unwrap();
+    assert_eq!(models.embedder.model(), "local/plain");
     assert!(models.embedder.embed(&["search".into()], EmbedFor::Query).await.unwrap()[0].is_some());
 }
 
@@ -97,7 +97,7 @@ async fn a_named_provider_without_a_key_is_not_replaced() {
     assert_eq!(serving(&config), (None, None));
     let fault = ask(&config, prompt("Greet.")).await.0.unwrap_err();
     assert!(fault.hint.as_ref().unwrap().contains("ANTHROPIC_API_KEY"), "{fault:?}");
-    let models = Models::new(&config).unwrap();
+    let models = models(&config).unwrap();
     let fault = models.embedder.embed(&["a".into()], EmbedFor::Query).await.unwrap_err();
     assert_eq!(
         (fault.kind, models.embedder.model()),
@@ -108,7 +108,7 @@ async fn a_named_provider_without_a_key_is_not_replaced() {
 
 #[test]
 fn settings_that_make_no_sense_are_refused() {
-    let bad = |config: ModelsConfig| Models::new(&config).map(|_| ()).unwrap_err().to_string();
+    let bad = |config: ModelsConfig| models(&config).map(|_| ()).unwrap_err().to_string();
     let broken = Settings { key: Some(Secret::new("sk-hidden\nvalue")), ..Settings::default() };
     let error = bad(ModelsConfig { openai: broken, ..ModelsConfig::default() });
     assert!(error.starts_with("OpenAI: the key") && !error.contains("hidden"), "{error}");

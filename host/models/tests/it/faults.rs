@@ -3,10 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{FaultKind, ports::llm::Step};
-use gatehouse_models::Models;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::support::{Dialect, Does, KEY, Mock, ask, prompt};
+use crate::support::{Dialect, Does, KEY, Mock, ask, models, prompt};
 
 #[tokio::test]
 async fn a_whole_answer_is_whole() {
@@ -221,7 +220,7 @@ async fn dropping_the_question_ends_the_request() {
             Does::Waits(Arc::clone(&tell))
         })
         .await;
-        let models = Models::new(&dialect.config(&mock.url)).unwrap();
+        let models = models(&dialect.config(&mock.url)).unwrap();
         let question = tokio::spawn(async move { models.llm.complete(prompt("Greet."), &|_| {}).await });
         asked.notified().await;
         question.abort();

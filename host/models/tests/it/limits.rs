@@ -6,10 +6,9 @@ use std::sync::{
 };
 
 use gatehouse_core::{FaultKind, ports::llm::Prompt};
-use gatehouse_models::Models;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{Dialect, Does, Mock, prompt};
+use crate::support::{Dialect, Does, Mock, models, prompt};
 
 #[tokio::test]
 async fn a_text_without_end_is_cut() {
@@ -73,7 +72,7 @@ async fn so_many_requests_at_a_time_and_no_more() {
     });
     let mut config = Dialect::Chat.config(&url);
     config.openai.concurrency = 2;
-    let models = Arc::new(Models::new(&config).unwrap());
+    let models = Arc::new(models(&config).unwrap());
     let asked: Vec<_> = (0..8)
         .map(|_| {
             let models = Arc::clone(&models);
@@ -91,7 +90,7 @@ async fn waiting_for_a_turn_ends_with_the_deadline() {
     let mock = Mock::script(vec![Does::Waits(Arc::default())]).await;
     let mut config = Dialect::Ollama.config(&mock.url);
     config.ollama.concurrency = 1;
-    let models = Models::new(&config).unwrap();
+    let models = models(&config).unwrap();
     let soon = || Prompt {
         deadline: tokio::time::Instant::now() + std::time::Duration::from_millis(100),
         ..prompt("Greet.")

@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Stdio, time::Duration};
 
 use gatehouse_core::ports::{embed::EmbedFor, llm::Prompt};
 use gatehouse_models::{
-    Models, ModelsConfig,
+    ModelsConfig,
     config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, Settings},
 };
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::support::{ask, prompt};
+use crate::support::{ask, models, prompt};
 
 /// Serves the model until its input ends, which it does when the test is over, however it ends.
 const SERVER: &str = r#"
@@ -112,7 +112,7 @@ async fn a_real_model_answers() {
 #[tokio::test]
 async fn a_real_model_makes_vectors() {
     let Some(server) = server("embedding").await else { return };
-    let models = Models::new(&config(&server.url, OpenAiApi::Auto)).unwrap();
+    let models = models(&config(&server.url, OpenAiApi::Auto)).unwrap();
     let texts = ["a cat sat on the mat".into(), "".into(), "interest rates rose".into()];
     let vectors = models.embedder.embed(&texts, EmbedFor::Document).await.unwrap();
     assert_eq!(vectors[1], None);

@@ -2,7 +2,6 @@
 
 use gatehouse_core::ports::embed::{EmbedFor, Embedder};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 
 use super::*;
 
@@ -25,7 +24,7 @@ struct OneVector {
 }
 
 fn golden() -> Golden {
-    serde_json::from_str(include_str!("../../../tests/data/ghse-256.json")).expect("the golden file")
+    serde_json::from_str(include_str!("../../tests/data/ghse-256.json")).expect("the golden file")
 }
 
 fn tokens(text: &str) -> Vec<u16> {
@@ -41,12 +40,12 @@ fn cosine(a: &str, b: &str) -> f32 {
 
 #[test]
 fn the_files_are_those_that_were_measured() {
-    let list = include_str!("../../../assets/ghse-256/SHA256SUMS");
-    let tokenizer = include_bytes!("../../../assets/ghse-256/tokenizer.json");
+    let list = include_str!("../../assets/ghse-256/SHA256SUMS");
+    let tokenizer = include_bytes!("../../assets/ghse-256/tokenizer.json");
     let files =
         [("model.safetensors", TABLE), ("vocab.txt", WORDS.as_bytes()), ("tokenizer.json", tokenizer)];
     for (name, bytes) in files {
-        let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = gatehouse_core::hash::sha256_hex(bytes);
         assert!(list.contains(&format!("{digest}  {name}")), "{name} is {digest}");
     }
 }
@@ -54,7 +53,7 @@ fn the_files_are_those_that_were_measured() {
 #[test]
 fn the_list_of_words_is_that_of_the_tokenizer() {
     let file: serde_json::Value =
-        serde_json::from_slice(include_bytes!("../../../assets/ghse-256/tokenizer.json")).expect("JSON");
+        serde_json::from_slice(include_bytes!("../../assets/ghse-256/tokenizer.json")).expect("JSON");
     let vocabulary = file["model"]["vocab"].as_object().expect("a vocabulary");
     assert_eq!(vocabulary.len(), WORDS.lines().count());
     for (number, line) in WORDS.lines().enumerate() {

@@ -35,6 +35,15 @@ impl TokenCounter for Tokens {
             Encoding::Cl100k => tokenizer.count_till_limit(&tokenizer.normalize(text), limit),
         }
     }
+
+    fn within<'a>(&self, text: &'a str, limit: usize, encoding: Encoding) -> &'a str {
+        let tokenizer = tokenizer(encoding);
+        let tokens = tokenizer.encode(text);
+        let Some(kept) = tokens.get(..limit) else { return text };
+        // Half a character may be left at the end.
+        let kept = (0..limit.min(4)).find_map(|less| tokenizer.decode(&kept[..limit - less]));
+        &text[..kept.map_or(0, |kept| kept.len())]
+    }
 }
 
 #[cfg(test)]

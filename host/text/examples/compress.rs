@@ -1,4 +1,4 @@
-//! Digests or extracts files, and says what it took: `cargo run --release -p gatehouse-models --example
+//! Digests or extracts files, and says what it took: `cargo run --release -p gatehouse-text --example
 //! compress -- [--query WORDS] [--budget TOKENS] [--show] FILE…`. A file that ends in `.json` is digested,
 //! any other is extracted from.
 
@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use gatehouse_core::ports::{Text, TokenCounter, text::Encoding};
-use gatehouse_models::{Extractor, Tokens};
+use gatehouse_text::{Extractor, Tokens};
 
 fn main() {
     let (mut query, mut budget, mut show) = (String::new(), 1_200, false);

@@ -23,13 +23,13 @@ use vocabulary::Vocabulary;
 pub const DIMENSION: usize = 256;
 
 /// The most of a text that is read, in bytes: some ten pages, of which a sum of tokens says nothing any more.
-pub const MAX_BYTES: usize = 32 << 10;
+pub(crate) const MAX_BYTES: usize = 32 << 10;
 
 /// Work of about a millisecond, in bytes of text; more of it leaves the runtime's threads to others.
 const INLINE: usize = 48 << 10;
 
-static TABLE: &[u8] = include_bytes!("../../assets/ghse-256/model.safetensors");
-static WORDS: &str = include_str!("../../assets/ghse-256/vocab.txt");
+static TABLE: &[u8] = include_bytes!("../assets/ghse-256/model.safetensors");
+static WORDS: &str = include_str!("../assets/ghse-256/vocab.txt");
 
 struct Model {
     table: Table<'static>,
