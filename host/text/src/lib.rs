@@ -8,7 +8,6 @@ mod chunks;
 mod digest;
 mod embed;
 mod extract;
-mod pieces;
 mod tokens;
 
 pub use embed::{DIMENSION, LocalEmbedder};

@@ -40,7 +40,7 @@ const ONLY: [(&str, &[&str]); 14] = [
     ("rmcp", &["host/wire", "tests/floor"]),
     ("hyper", &["host/wire"]),
     ("rusqlite", &["host/stores", "tests/quality"]),
-    ("bpe-openai", &["host/text"]),
+    ("icu", &["host/text"]),
     ("clap", &["host/gatehouse"]),
     ("toml", &["host/gatehouse", "tests"]),
     ("neo4rs", &["host/stores"]),
