@@ -3,6 +3,7 @@
 use std::{fmt, time::Duration};
 
 use gatehouse_core::http::Secret;
+use gatehouse_net::Backoff;
 
 /// The providers that are called over a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -167,15 +168,16 @@ impl Default for Settings {
 pub struct Retry {
     /// How often after the first time.
     pub times: u32,
-    /// The first span.
-    pub base: Duration,
-    /// The longest span.
-    pub cap: Duration,
+    /// The spans.
+    pub backoff: Backoff,
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { times: 4, base: Duration::from_millis(500), cap: Duration::from_secs(20) }
+        Self {
+            times: 4,
+            backoff: Backoff { first: Duration::from_millis(500), longest: Duration::from_secs(20) },
+        }
     }
 }
 

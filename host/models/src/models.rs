@@ -13,6 +13,7 @@ use gatehouse_core::{
         llm::{Completion, Hear, Llm, Prompt},
     },
 };
+use gatehouse_net::HttpClients;
 
 use crate::{
     config::{BadSetting, EmbeddingChoice, LlmChoice, ModelsConfig, OpenAiApi, ProviderName},
@@ -27,7 +28,7 @@ use crate::{
         openai::{self, OpenAi},
     },
     not_set_up::NotSetUp,
-    provider::{Client, Provider},
+    provider::Provider,
     remedy,
 };
 
@@ -68,7 +69,7 @@ impl Models {
     /// A setting that makes no sense: an address that is none, a key that cannot be sent, embeddings of a
     /// provider that has none.
     pub fn new(config: &ModelsConfig, local: Local) -> Result<Self, BadSetting> {
-        let make = Make { config, local, client: Arc::default() };
+        let make = Make { config, local, clients: Arc::default() };
         let llm = make.llm()?;
         let missing = make.missing(&*llm)?;
         Ok(Self { llm, embedder: make.embedder()?, missing })
@@ -78,7 +79,7 @@ impl Models {
 struct Make<'a> {
     config: &'a ModelsConfig,
     local: Local,
-    client: Arc<Client>,
+    clients: Arc<HttpClients>,
 }
 
 impl Make<'_> {
@@ -198,7 +199,7 @@ impl Make<'_> {
             }
         };
         let settings = self.config.settings(name);
-        Provider::new(name, settings, header, self.config.retry, Arc::clone(&self.client))
+        Provider::new(name, settings, header, self.config.retry, Arc::clone(&self.clients))
     }
 
     fn version(&self, name: ProviderName, default: &str) -> Result<String, BadSetting> {

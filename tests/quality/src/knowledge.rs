@@ -10,8 +10,8 @@ use gatehouse_core::{
     },
     search::{Block, embedded_text},
 };
-use gatehouse_text::LocalEmbedder;
 use gatehouse_stores::{KnowledgeConfig, WikiKnowledge, WikiRoots};
+use gatehouse_text::LocalEmbedder;
 
 use crate::{
     Places, Results,

@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use gatehouse_core::{Fault, FaultKind};
-use reqwest::{Response, StatusCode};
+use gatehouse_net::{Error as HttpError, Response, StatusCode, http_cause};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Broken, Provider, client::root, lines, retry};
+use super::{Broken, Provider, lines, retry};
 use crate::config::ProviderName;
 
 /// The most of an error's body that is read.
@@ -75,8 +75,8 @@ impl Failure {
         }
     }
 
-    pub(crate) fn unreachable(provider: &Provider, error: reqwest::Error) -> Self {
-        let why = provider.quote(&root(&error.without_url()));
+    pub(crate) fn unreachable(provider: &Provider, error: HttpError) -> Self {
+        let why = provider.quote(&http_cause(error));
         let hint = match provider.name() {
             ProviderName::Ollama => "Start Ollama, or correct OLLAMA_HOST.",
             _ => "Check the network and base_url in [models].",

@@ -3,10 +3,8 @@
 
 use std::time::Duration;
 
-use reqwest::Response;
+use gatehouse_net::{BodyError, Response, http_cause, read_body};
 use tokio::time::{Instant, timeout_at};
-
-use super::client::root;
 
 /// The most bytes of a line. The last event of OpenAI repeats the whole answer with its sources.
 const MAX_LINE: usize = 4 << 20;
@@ -37,17 +35,12 @@ pub(crate) enum Framing {
 }
 
 /// Reads a body to its end.
-pub(super) async fn whole(mut response: Response, deadline: Instant, most: usize) -> Result<Vec<u8>, Broken> {
-    let mut body = Vec::new();
-    loop {
-        match timeout_at(deadline, response.chunk()).await {
-            Err(_) => return Err(Broken::Time),
-            Ok(Err(error)) => return Err(Broken::Connection(root(&error.without_url()))),
-            Ok(Ok(None)) => return Ok(body),
-            Ok(Ok(Some(chunk))) if body.len() + chunk.len() > most => return Err(Broken::TooLong),
-            Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
-        }
-    }
+pub(super) async fn whole(response: Response, deadline: Instant, most: usize) -> Result<Vec<u8>, Broken> {
+    let body = timeout_at(deadline, read_body(response, most)).await.map_err(|_| Broken::Time)?;
+    body.map_err(|error| match error {
+        BodyError::TooLarge | BodyError::Stopped => Broken::TooLong,
+        BodyError::Broken(error, _) => Broken::Connection(http_cause(error)),
+    })
 }
 
 /// The events of a stream.
@@ -157,7 +150,7 @@ impl Events {
                     self.buffer.extend_from_slice(&chunk);
                 }
                 Ok(Ok(None)) => self.ended = true,
-                Ok(Err(error)) => return Err(Broken::Connection(root(&error.without_url()))),
+                Ok(Err(error)) => return Err(Broken::Connection(http_cause(error))),
                 Err(_) if silent < self.deadline => return Err(Broken::Silent),
                 Err(_) => return Err(Broken::Time),
             }

@@ -1,7 +1,6 @@
 //! What all providers have in common: an address, a key that nobody sees, a number of requests at a time,
 //! patience, and words for what went wrong.
 
-mod client;
 mod failure;
 mod lines;
 mod retry;
@@ -14,8 +13,8 @@ use gatehouse_core::{
     http::{Redactor, Secret},
     names::quoted,
 };
-use reqwest::{
-    Request, Response,
+use gatehouse_net::{
+    HttpClients, Method, Request, Response,
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
 use serde_json::Value;
@@ -25,7 +24,6 @@ use tokio::{
 };
 use url::Url;
 
-pub(crate) use client::Client;
 pub(crate) use failure::{Again, Failure};
 pub(crate) use lines::{Broken, Events, Framing};
 
@@ -49,7 +47,7 @@ pub(crate) struct Provider {
     slots: Semaphore,
     timeout: Duration,
     retry: Retry,
-    client: Arc<Client>,
+    clients: Arc<HttpClients>,
 }
 
 impl Provider {
@@ -59,7 +57,7 @@ impl Provider {
         settings: &Settings,
         header: impl FnOnce(&Secret) -> (&'static str, String),
         retry: Retry,
-        client: Arc<Client>,
+        clients: Arc<HttpClients>,
     ) -> Result<Self, BadSetting> {
         let bad = |message: String| BadSetting { provider: name, message };
         let base = settings.base_url.as_deref().unwrap_or(name.address());
@@ -90,7 +88,7 @@ impl Provider {
             slots: Semaphore::new(settings.concurrency),
             timeout: settings.timeout,
             retry,
-            client,
+            clients,
         })
     }
 
@@ -153,8 +151,8 @@ impl Provider {
         };
         let url = format!("{}/{}", self.base, path.trim_start_matches('/'));
         let url = Url::from_str(&url).map_err(|_| Failure::internal(self, "has an address that is none"))?;
-        let client = self.client.of(&url).map_err(Failure::never)?;
-        let mut request = Request::new(reqwest::Method::POST, url);
+        let client = self.clients.of(&url).map_err(Failure::never)?;
+        let mut request = Request::new(Method::POST, url);
         *request.headers_mut() = self.headers.clone();
         *request.body_mut() = Some(body.clone().into());
         let silent = Instant::now() + self.timeout;

@@ -21,6 +21,7 @@ use gatehouse_models::{
     Local, Models, ModelsConfig,
     config::{BadSetting, LlmChoice, OpenAiApi, ProviderName, Retry, Settings},
 };
+use gatehouse_net::Backoff;
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -247,7 +248,10 @@ impl Dialect {
             Settings { key: Some(Secret::new(KEY)), base_url: Some(url.to_owned()), ..Settings::default() };
         let mut config = ModelsConfig {
             llm: LlmChoice::Provider(self.name(), None),
-            retry: Retry { times: 3, base: Duration::from_millis(1), cap: Duration::from_millis(2) },
+            retry: Retry {
+                times: 3,
+                backoff: Backoff { first: Duration::from_millis(1), longest: Duration::from_millis(2) },
+            },
             ..ModelsConfig::default()
         };
         match self.name() {

@@ -1,9 +1,10 @@
 //! What can go wrong on the server, and the one place where it becomes a fault that people read. Nothing here
 //! repeats a statement, a value or a credential.
 
-use std::{error::Error as _, time::Duration};
+use std::time::Duration;
 
 use gatehouse_core::outcome::Fault;
+use gatehouse_net::root_cause;
 use tokio_postgres::error::SqlState;
 
 /// A failure inside a piece of work on the server.
@@ -138,17 +139,10 @@ fn of_server(error: &tokio_postgres::Error) -> (String, &'static str, bool) {
 
 fn of_connection(error: &tokio_postgres::Error) -> (String, &'static str, bool) {
     let hint = "Start the server, or correct DATABASE_URL.";
-    let mut innermost: &dyn std::error::Error = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
     if error.is_closed() {
         return ("the connection was lost".into(), "Try again; nothing was changed.", true);
     }
-    if error.source().is_none() {
-        return (bounded(&error.to_string(), ""), hint, true);
-    }
-    (bounded(&innermost.to_string(), ""), hint, true)
+    (bounded(&root_cause(error), ""), hint, true)
 }
 
 /// A message of the server: one line, not endless.

@@ -5,7 +5,6 @@
 //! after a while, and in between every call says at once why; no restart is needed.
 
 mod address;
-mod backoff;
 mod error;
 pub(crate) mod knowledge;
 mod migrations;

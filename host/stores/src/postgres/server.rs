@@ -12,9 +12,10 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
 };
 use gatehouse_core::outcome::Fault;
+use gatehouse_net::{Backoff, CircuitBreaker};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{PostgresConfig, backoff::Backoff, error::StoreError, migrations::Part, session::Session, tls};
+use super::{PostgresConfig, error::StoreError, migrations::Part, session::Session, tls};
 
 /// How many connections there are at most.
 const CONNECTIONS: usize = 8;
@@ -32,7 +33,7 @@ pub(super) struct Shared {
     /// The tables that must be there.
     pub(super) part: Part,
     reached: Mutex<Option<Reached>>,
-    backoff: Backoff,
+    breaker: CircuitBreaker<Fault>,
     /// Whether the tables are up to date.
     ready: AtomicBool,
     /// Held while they are brought there.
@@ -48,12 +49,13 @@ struct Reached {
 impl Server {
     /// A server that will be reached, and its tables brought up to date, when it is needed.
     pub(super) fn new(subject: &'static str, config: PostgresConfig, part: Part) -> Self {
+        let backoff = Backoff { first: config.times.first_pause, longest: config.times.longest_pause };
         let shared = Shared {
             subject,
             config,
             part,
             reached: Mutex::default(),
-            backoff: Backoff::default(),
+            breaker: CircuitBreaker::new(backoff),
             ready: AtomicBool::new(false),
             migrating: tokio::sync::Mutex::default(),
         };
@@ -92,11 +94,14 @@ impl Server {
 
     /// A connection, whatever the state of the tables.
     pub(super) async fn session(&self) -> Result<Session, Fault> {
-        self.shared.backoff.ask()?;
+        self.shared.breaker.check().map_err(|(fault, wait)| {
+            let message = format!("{}; it is tried again in {:.1} s", fault.message, wait.as_secs_f64());
+            Fault { message, ..fault }
+        })?;
         let Reached { pool, .. } = self.shared.reached().await?;
         match pool.get().await {
             Ok(client) => {
-                self.shared.backoff.succeeded();
+                self.shared.breaker.succeeded();
                 Ok(Session::new(client, Arc::clone(&self.shared)))
             }
             Err(error) => Err(self.shared.unreached(error)),
@@ -212,7 +217,7 @@ impl Shared {
             other => return Fault::internal(format!("the pool of connections failed: {other}")),
         };
         let fault = self.fault(error);
-        self.backoff.failed(&fault, times);
+        self.breaker.failed(fault.clone());
         fault
     }
 }

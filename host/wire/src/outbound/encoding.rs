@@ -5,7 +5,7 @@ use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use gatehouse_core::{Fault, http::Permit, names::quoted, ports::http::MAX_RESPONSE_BODY};
-use reqwest::header::{CONTENT_ENCODING, HeaderMap, HeaderName, TRANSFER_ENCODING};
+use gatehouse_net::header::{CONTENT_ENCODING, HeaderMap, HeaderName, TRANSFER_ENCODING};
 
 /// How a body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use gatehouse_core::{
     names::quoted,
     ports::http::{HttpRequest, MAX_REQUEST_BODY, MAX_REQUEST_HEADERS},
 };
-use reqwest::{
-    Body, Method, Request, StatusCode,
-    header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue},
+use gatehouse_net::{
+    Body, Method, Request, StatusCode, Url,
+    header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION},
 };
 
 /// The gate's part of a request.
@@ -103,6 +103,19 @@ impl Hop {
         }
         self
     }
+}
+
+/// The URL that a redirect names, not checked yet; none where the answer is the last one.
+pub(super) fn redirect(
+    status: StatusCode,
+    headers: &HeaderMap,
+    permit: &Permit<'_>,
+) -> Result<Option<Url>, Fault> {
+    let location = headers.get(LOCATION).filter(|_| matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308));
+    let Some(location) = location else { return Ok(None) };
+    let target = std::str::from_utf8(location.as_bytes()).ok().and_then(|text| permit.url.join(text).ok());
+    let nowhere = || Fault::unavailable(format!("{} answered with a redirect that is no URL.", permit.host));
+    target.map(Some).ok_or_else(nowhere)
 }
 
 /// CONNECT would make a tunnel, and TRACE sends every header back.

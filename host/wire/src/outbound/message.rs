@@ -9,9 +9,9 @@ use gatehouse_core::{
     names::quoted,
     ports::http::{HttpResponse, MAX_RESPONSE_BODY, MAX_RESPONSE_HEADERS},
 };
-use reqwest::Response;
+use gatehouse_net::{BodyError, Error as HttpError, Response, read_body_while, root_cause};
 
-use super::{clients::root, encoding, resolver::NotPublic};
+use super::{encoding, resolver::NotPublic};
 
 /// Bytes in a mebibyte.
 const MIB: usize = 1 << 20;
@@ -23,7 +23,7 @@ const LARGE: usize = 256 << 10;
 pub(super) async fn read(
     rules: &Rules,
     permit: &Permit<'_>,
-    mut response: Response,
+    response: Response,
     mut held: Held,
 ) -> Result<HttpResponse, Fault> {
     let status = response.status().as_u16();
@@ -46,23 +46,16 @@ pub(super) async fn read(
         Fault::exhausted(format!("{} answered with more than {} MiB.", permit.host, MAX_RESPONSE_BODY / MIB))
             .hint("Ask the server for less at once, a page or a range for example.")
     };
-    if response.content_length().is_some_and(|length| length > MAX_RESPONSE_BODY as u64) {
-        return Err(too_large());
-    }
     let too_much = || {
         Fault::exhausted("The answers that this call holds are too large together.")
             .hint("Ask for fewer at once.")
     };
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| failed(permit, error))? {
-        if body.len() + chunk.len() > MAX_RESPONSE_BODY {
-            return Err(too_large());
-        }
-        if !held.take(chunk.len()) {
-            return Err(too_much());
-        }
-        body.extend_from_slice(&chunk);
-    }
+    let body = read_body_while(response, MAX_RESPONSE_BODY, |piece| held.take(piece.len())).await;
+    let body = body.map_err(|error| match error {
+        BodyError::TooLarge => too_large(),
+        BodyError::Stopped => too_much(),
+        BodyError::Broken(error, _) => failed(permit, error),
+    })?;
     let body = match encoding.filter(|_| !body.is_empty()) {
         None => body,
         Some(encoding) => {
@@ -108,7 +101,7 @@ pub(super) async fn read(
 }
 
 /// Why there is no answer, in words that name the host and not the URL.
-pub(super) fn failed(permit: &Permit<'_>, error: reqwest::Error) -> Fault {
+pub(super) fn failed(permit: &Permit<'_>, error: HttpError) -> Fault {
     let error = error.without_url();
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(this) = cause {
@@ -117,5 +110,5 @@ pub(super) fn failed(permit: &Permit<'_>, error: reqwest::Error) -> Fault {
         }
         cause = this.source();
     }
-    Fault::unavailable(format!("{} cannot be reached: {}.", permit.host, quoted(&root(&error), 200)))
+    Fault::unavailable(format!("{} cannot be reached: {}.", permit.host, quoted(&root_cause(&error), 200)))
 }

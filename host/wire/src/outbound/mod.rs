@@ -4,11 +4,9 @@
 //! the headers that the rules add for that host and for no other. What comes back is read whole, bounded, and
 //! cleaned of secrets.
 
-mod clients;
 mod encoding;
 mod hop;
 mod message;
-mod redirect;
 mod resolver;
 #[cfg(test)]
 mod tests;
@@ -17,24 +15,30 @@ mod turns;
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault, FaultKind,
-    http::{Permit, Rules},
+    http::{Permit, Reach, Rules},
     ports::http::{Http, HttpRequest, HttpResponse, Redirects},
 };
+use gatehouse_net::{HttpClients, Response};
 use tokio::time::{Instant, timeout_at};
 
 use self::{
-    clients::Clients,
     hop::Hop,
-    resolver::Lookup,
+    resolver::{Lookup, Resolver},
     turns::{Turn, Turns},
 };
 
 /// Redirects that one request may follow.
 const MAX_REDIRECTS: usize = 5;
 
+/// Idle connections that are kept for a host.
+const IDLE_PER_HOST: usize = 8;
+
 /// The client of all gates. Nothing is opened or read before the first request.
 pub struct Outbound {
-    clients: Clients,
+    /// For public addresses.
+    public: HttpClients,
+    /// For any address. A connection that one of the two opened never serves the other's requests.
+    any: HttpClients,
     turns: Turns,
 }
 
@@ -45,7 +49,17 @@ impl Outbound {
     }
 
     fn with(lookup: Lookup) -> Self {
-        Self { clients: Clients::new(lookup), turns: Turns::new() }
+        let clients = |reach: Reach, lookup: Lookup| {
+            HttpClients::new(move |builder| {
+                let resolver = Resolver::new(reach, Lookup::clone(&lookup));
+                builder.dns_resolver(resolver).pool_max_idle_per_host(IDLE_PER_HOST)
+            })
+        };
+        Self {
+            public: clients(Reach::Public, Lookup::clone(&lookup)),
+            any: clients(Reach::Any, lookup),
+            turns: Turns::new(),
+        }
     }
 
     /// Sends a request and follows where it is led, as far as the rules go.
@@ -62,7 +76,7 @@ impl Outbound {
             let (response, turn) = self.send(&permit, &hop).await?;
             let status = response.status();
             let target = match redirects {
-                Redirects::Follow => redirect::target(status, response.headers(), &permit)?,
+                Redirects::Follow => hop::redirect(status, response.headers(), &permit)?,
                 Redirects::Return => None,
             };
             let Some(target) = target else {
@@ -80,12 +94,13 @@ impl Outbound {
     }
 
     /// Sends one hop, and gives what came back with the turn that its body needs.
-    async fn send(&self, permit: &Permit<'_>, hop: &Hop) -> Result<(reqwest::Response, Turn), Fault> {
+    async fn send(&self, permit: &Permit<'_>, hop: &Hop) -> Result<(Response, Turn), Fault> {
         let turn = self.turns.take(permit.gate(), &permit.url).await;
         let request = hop.request(permit)?;
-        let client = self.clients.of(permit)?;
+        let clients = if permit.reach == Reach::Any { &self.any } else { &self.public };
+        let client = clients.of(&permit.url)?;
         let sent = Instant::now();
-        let answered = resolver::in_the_name_of(permit.gate(), client.execute(request)).await;
+        let answered = resolver::for_gate(permit.gate(), client.execute(request)).await;
         let ms = sent.elapsed().as_millis() as u64;
         let (method, host) = (hop.method(), permit.host.as_str());
         match answered {

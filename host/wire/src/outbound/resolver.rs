@@ -13,7 +13,7 @@ use gatehouse_core::{
     fair::FairTurns,
     http::{Reach, address::is_public},
 };
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use gatehouse_net::dns::{Addrs, Name, Resolve, Resolving};
 
 /// What a lookup comes to.
 pub(super) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
@@ -31,7 +31,7 @@ tokio::task_local! {
 }
 
 /// Sends a request in a gate's name.
-pub(super) async fn in_the_name_of<F: Future>(gate: &Arc<str>, request: F) -> F::Output {
+pub(super) async fn for_gate<F: Future>(gate: &Arc<str>, request: F) -> F::Output {
     GATE.scope(Arc::clone(gate), request).await
 }
 

@@ -16,7 +16,7 @@ use gatehouse_core::{
     http::{Key, Reach, Rule, Rules},
     ports::http::{Http, HttpRequest, HttpResponse, Redirects},
 };
-use reqwest::dns::Resolve;
+use gatehouse_net::dns::Resolve;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,

@@ -4,11 +4,14 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
-use gatehouse_core::fair::{FairTurn, FairTurns};
-use reqwest::Url;
+use gatehouse_core::{
+    fair::{FairTurn, FairTurns},
+    lock,
+};
+use gatehouse_net::Url;
 
 /// Requests of one gate at the same time.
 const PER_GATE: usize = 24;
@@ -48,7 +51,7 @@ impl Turns {
     }
 
     fn host(&self, origin: String) -> FairTurns {
-        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = lock(&self.hosts);
         if hosts.len() >= REMEMBERED {
             hosts.retain(|_, turns| !turns.idle());
         }

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatehouse_core::names::quoted;
-use reqwest::{
+use gatehouse_net::{
     Url,
     header::{HeaderMap, HeaderValue, WWW_AUTHENTICATE},
 };

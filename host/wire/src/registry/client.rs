@@ -3,14 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
 use bytes::Bytes;
 use gatehouse_core::names::quoted;
-use reqwest::{
-    Client, Method, Response, StatusCode, Url,
+use gatehouse_net::{
+    BodyError, Client, Error as HttpError, HttpClients, Method, Response, StatusCode, Url,
     header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION},
-    redirect::Policy,
+    http_cause, read_body_while,
 };
 
 use super::{
@@ -22,8 +22,6 @@ use super::{
 /// Registries hand blobs to a store beside them, in one hop as a rule.
 const MAX_HOPS: usize = 5;
 
-/// To be reached at all.
-const CONNECT: Duration = Duration::from_secs(10);
 /// Between two pieces of an answer.
 const SILENCE: Duration = Duration::from_secs(30);
 /// For one request with all that it brings or takes.
@@ -34,7 +32,7 @@ const MAX_SMALL: u64 = 64 << 10;
 
 /// One repository of one registry.
 pub struct Registry {
-    http: Client,
+    http: HttpClients,
     pub(super) reference: Reference,
     pub(super) base: Url,
     insecure: bool,
@@ -69,21 +67,11 @@ impl Registry {
         credentials: Option<Credentials>,
         insecure: bool,
     ) -> Result<Self, RegistryError> {
-        // Another part of the host may have chosen it already; there is one to choose from.
-        rustls::crypto::ring::default_provider().install_default().ok();
-        let mut builder = Client::builder()
-            .redirect(Policy::none())
-            .no_proxy()
-            .connect_timeout(CONNECT)
-            .timeout(WHOLE)
-            .user_agent(concat!("gatehouse/", env!("CARGO_PKG_VERSION")));
-        // It runs while a body is sent, too, and a large component takes its time.
-        if purpose == Purpose::Pull {
-            builder = builder.read_timeout(SILENCE);
-        }
-        let http = builder.build().map_err(|error| {
-            RegistryError::new(format!("the HTTP client cannot be made: {}", causes(&error)))
-        })?;
+        let http = HttpClients::new(move |builder| match purpose {
+            Purpose::Pull => builder.timeout(WHOLE).read_timeout(SILENCE),
+            // Silence is counted while a body is sent, too, and a large component takes its time.
+            Purpose::Push => builder.timeout(WHOLE),
+        });
         let address = reference.address();
         let host = address.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
         let plain = insecure || is_loopback(host.map_or(address, |(host, _)| host));
@@ -125,7 +113,7 @@ impl Registry {
         loop {
             self.may_go_to(&url)?;
             let home = url.origin() == self.base.origin();
-            let mut built = self.http.request(request.method.clone(), url.clone());
+            let mut built = self.http(&url)?.request(request.method.clone(), url.clone());
             built = built.header(ACCEPT, request.accept);
             if let Some((media_type, body)) = &request.body {
                 built = built.header(CONTENT_TYPE, *media_type).body(body.clone());
@@ -172,10 +160,15 @@ impl Registry {
         Err(self.error(format!("sends to {target}, where nothing is encrypted; that is not followed")))
     }
 
-    fn unreachable(&self, url: &Url, error: reqwest::Error) -> RegistryError {
+    fn http(&self, url: &Url) -> Result<&Client, RegistryError> {
+        self.http.of(url).map_err(|fault| {
+            RegistryError::new(format!("{} {}", fault.message, fault.hint.unwrap_or_default()))
+        })
+    }
+
+    fn unreachable(&self, url: &Url, error: HttpError) -> RegistryError {
         let host = quoted(&url.origin().ascii_serialization(), 100);
-        // Addresses of blob stores carry signatures.
-        self.error(format!("no answer from {host}: {}", causes(&error.without_url())))
+        self.error(format!("no answer from {host}: {}", quoted(&http_cause(error), 300)))
     }
 
     /// Answers the challenge of a 401.
@@ -199,7 +192,7 @@ impl Registry {
         };
         let url = token_url(realm, service, &self.reference.repository, actions)?;
         self.may_go_to(&url)?;
-        let mut request = self.http.get(url.clone());
+        let mut request = self.http(&url)?.get(url.clone());
         self.withheld = None;
         if let Some(credentials) = &self.credentials {
             if may_know(&self.base, &url) {
@@ -257,38 +250,25 @@ impl Registry {
     /// Reads an answer that may have at most `cap` bytes, whatever it declares.
     pub(super) async fn read(
         &self,
-        mut response: Response,
+        response: Response,
         cap: u64,
         what: &str,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Vec<u8>, RegistryError> {
-        let too_much = || self.error(format!("sends more than {cap} bytes for {what}"));
-        if response.content_length().is_some_and(|length| length > cap) {
-            return Err(too_much());
-        }
-        let mut all = Vec::new();
-        loop {
-            let piece = response.chunk().await.map_err(|error| {
-                let causes = causes(&error.without_url());
-                self.error(format!("{what} breaks off after {} bytes: {causes}", all.len()))
-            })?;
-            let Some(piece) = piece else { return Ok(all) };
-            if (all.len() + piece.len()) as u64 > cap {
-                return Err(too_much());
+        let mut read = 0;
+        let body = read_body_while(response, usize::try_from(cap).unwrap_or(usize::MAX), |piece| {
+            read += piece.len() as u64;
+            progress(read);
+            true
+        });
+        body.await.map_err(|error| match error {
+            BodyError::TooLarge | BodyError::Stopped => {
+                self.error(format!("sends more than {cap} bytes for {what}"))
             }
-            all.extend_from_slice(&piece);
-            progress(all.len() as u64);
-        }
+            BodyError::Broken(error, read) => {
+                let cause = quoted(&http_cause(error), 300);
+                self.error(format!("{what} breaks off after {read} bytes: {cause}"))
+            }
+        })
     }
-}
-
-/// An error with everything that led to it, in one line.
-fn causes(error: &dyn Error) -> String {
-    let mut said = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        said = format!("{said}: {cause}");
-        next = cause.source();
-    }
-    quoted(&said, 300)
 }

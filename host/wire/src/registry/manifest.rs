@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use gatehouse_core::names::quoted;
+use gatehouse_core::{hash::sha256_hex, names::quoted};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{RegistryError, reference::hex_of, sha256};
+use super::{RegistryError, reference::hex_of};
 
 /// Media types of what may stand behind a tag (OCI image specification, Docker's registry API).
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -103,7 +103,7 @@ pub(super) struct Blob {
 
 impl Blob {
     fn new(bytes: Bytes) -> Self {
-        Self { digest: format!("sha256:{}", sha256(&bytes)), bytes }
+        Self { digest: format!("sha256:{}", sha256_hex(&bytes)), bytes }
     }
 
     fn descriptor(&self, media_type: &str) -> Descriptor {
@@ -173,7 +173,7 @@ mod tests {
         let (first, second) = (package.parts().expect("parts"), package.parts().expect("parts"));
         assert_eq!(first.manifest.digest, second.manifest.digest);
         let layer = component(&first.manifest.bytes, Some(MANIFEST)).expect("a component");
-        assert_eq!(layer, Layer { sha256: sha256(b"component"), size: 9 });
+        assert_eq!(layer, Layer { sha256: sha256_hex(b"component"), size: 9 });
     }
 
     #[test]

@@ -2,6 +2,11 @@
 //!
 //! Written on a plain HTTP client, because the registry is an adversary: every answer has a cap, every
 //! digest is computed here, and credentials go to nobody but the registry and a token service that is its own.
+//! `oci-client` (0.18) cannot be held to that. It makes its HTTP client itself, with neither a redirect policy nor a
+//! time for a whole request, so redirects lead anywhere, out of TLS too; manifests, tokens and errors are read whole,
+//! of any size; and it sends the credentials to whatever token service the registry names. It streams blobs alone, and
+//! would bring a dozen crates more.
+//!
 //! The calls are those of the OCI distribution specification 1.1; the artifact is laid out as the CNCF
 //! "Wasm OCI Artifact" says: a config, and one layer that is the component.
 
@@ -61,10 +66,4 @@ impl RegistryError {
     fn credentials(message: impl Into<String>) -> Self {
         Self { message: message.into(), wants_credentials: true }
     }
-}
-
-/// SHA-256 in hexadecimal.
-fn sha256(bytes: &[u8]) -> String {
-    use sha2::{Digest as _, Sha256};
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

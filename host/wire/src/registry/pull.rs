@@ -1,14 +1,13 @@
 //! Brings an artifact: the manifest first, then the one layer, each as large as declared and no larger,
 //! each with the digest that it must have.
 
-use gatehouse_core::names::quoted;
-use reqwest::{StatusCode, header::CONTENT_TYPE};
+use gatehouse_core::{hash::sha256_hex, names::quoted};
+use gatehouse_net::{StatusCode, header::CONTENT_TYPE};
 
 use super::{
     Registry, RegistryError,
     client::Request,
     manifest::{ACCEPTED, Layer, component},
-    sha256,
 };
 
 /// A manifest of ours has a few hundred bytes; registries take up to 4 MiB, and none needs that for a gate.
@@ -33,7 +32,7 @@ impl Registry {
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.map(str::to_owned);
         let manifest = self.read(response, MAX_MANIFEST, "the manifest", &|_| ()).await?;
-        let digest = format!("sha256:{}", sha256(&manifest));
+        let digest = format!("sha256:{}", sha256_hex(&manifest));
         if let Some(wanted) = self.reference.digest.as_ref().filter(|wanted| **wanted != digest) {
             return Err(self.error(format!("sends the manifest {digest} where {wanted} was asked for")));
         }
@@ -60,7 +59,7 @@ impl Registry {
             let (got, size) = (bytes.len(), layer.size);
             return Err(self.error(format!("sends {got} bytes for the component, its manifest says {size}")));
         }
-        let found = sha256(&bytes);
+        let found = sha256_hex(&bytes);
         if found != layer.sha256 {
             let wanted = &layer.sha256;
             return Err(

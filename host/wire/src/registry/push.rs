@@ -1,6 +1,6 @@
 //! Publishes an artifact: blobs that the registry lacks, then the manifest.
 
-use reqwest::{Method, StatusCode};
+use gatehouse_net::{Method, StatusCode};
 
 use super::{
     Package, Registry, RegistryError,

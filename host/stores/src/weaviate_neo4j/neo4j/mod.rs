@@ -19,6 +19,7 @@ use std::{
 };
 
 use gatehouse_core::{Fault, http::Redactor};
+use gatehouse_net::{install_crypto, plain_cause};
 use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind};
 
 pub(super) use queue::{Pending, Stage, State};
@@ -28,7 +29,7 @@ pub(super) use vectors::Kept;
 
 use super::{
     config::{Timing, WeaviateNeo4jConfig},
-    half::{self, Half},
+    half::Half,
 };
 
 /// Connections to Neo4j at the same time.
@@ -136,8 +137,7 @@ impl Neo4j {
         if let Some(graph) = &*graph {
             return Ok(graph.clone());
         }
-        // Fails only where a provider is set already, which then is the one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_crypto();
         Ok(graph.insert(Graph::connect(self.settings.clone())?).clone())
     }
 
@@ -214,7 +214,7 @@ impl Neo4j {
                     }
                     _ => self.half.unavailable(&format!("{}: {}", said.code(), said.message())),
                 },
-                other => self.half.failed(&half::cause(other)),
+                other => self.half.failed(&plain_cause(other)),
             },
         }
     }

@@ -4,7 +4,7 @@ use gatehouse_core::{
     Fault,
     search::{script, variants},
 };
-use reqwest::{Method, StatusCode};
+use gatehouse_net::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

@@ -1,7 +1,7 @@
 //! Finding the keys of pages, by words and by meaning. Filters count before the limit, in Weaviate itself.
 
 use gatehouse_core::{Fault, page::PageType};
-use reqwest::{Method, StatusCode};
+use gatehouse_net::{Method, StatusCode};
 use serde_json::{Value as Json, json};
 
 use super::{

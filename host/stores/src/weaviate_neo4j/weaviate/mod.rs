@@ -8,14 +8,12 @@ mod collection;
 mod find;
 mod graphql;
 
-use std::sync::OnceLock;
-
 use gatehouse_core::{
     Fault,
     http::{Redactor, Secret},
     names::quoted,
 };
-use reqwest::{Client, Method, StatusCode, header, redirect::Policy};
+use gatehouse_net::{BodyError, HttpClients, Method, StatusCode, header, plain_cause, read_body};
 use serde_json::Value;
 use url::Url;
 
@@ -24,7 +22,7 @@ pub(super) use find::Where;
 
 use super::{
     config::{Timing, WeaviateNeo4jConfig},
-    half::{self, Half},
+    half::Half,
 };
 
 /// Largest answer that is read, in bytes. The largest one asked for, 10,000 keys with scores, is a tenth of it.
@@ -36,7 +34,7 @@ pub(super) struct Weaviate {
     base: Url,
     key: Option<Secret>,
     timing: Timing,
-    client: OnceLock<Client>,
+    clients: HttpClients,
 }
 
 impl Weaviate {
@@ -47,12 +45,14 @@ impl Weaviate {
         let redactor = Redactor::new(&config.weaviate_api_key);
         let pauses = (config.timing.first_pause, config.timing.longest_pause);
         let shown = base.as_str().trim_end_matches('/').to_owned();
+        let connect = config.timing.connect;
+        let clients = HttpClients::new(move |builder| builder.connect_timeout(connect));
         Ok(Self {
             half: Half::new(("weaviate", shown, hint), redactor, pauses),
             base,
             key: config.weaviate_api_key.clone(),
             timing: config.timing,
-            client: OnceLock::new(),
+            clients,
         })
     }
 
@@ -110,44 +110,23 @@ impl Weaviate {
         body: Option<&Value>,
     ) -> Result<(StatusCode, Vec<u8>), String> {
         let url = self.base.join(path).map_err(|error| error.to_string())?;
-        let mut request = self.client()?.request(method, url);
+        let client = self.clients.of(&url).map_err(|fault| fault.message)?;
+        let mut request = client.request(method, url);
         if let Some(key) = &self.key {
             request = request.bearer_auth(key.reveal());
         }
         if let Some(body) = body {
             request = request.header(header::CONTENT_TYPE, "application/json").body(body.to_string());
         }
-        let mut response = request.send().await.map_err(|error| half::cause(&error))?;
+        let response = request.send().await.map_err(|error| plain_cause(&error))?;
         let status = response.status();
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| half::cause(&error))? {
-            if bytes.len() + chunk.len() > ANSWER {
-                return Err(format!("its answer is larger than {} MiB", ANSWER >> 20));
+        let bytes = read_body(response, ANSWER).await.map_err(|error| match error {
+            BodyError::TooLarge | BodyError::Stopped => {
+                format!("its answer is larger than {} MiB", ANSWER >> 20)
             }
-            bytes.extend_from_slice(&chunk);
-        }
+            BodyError::Broken(error, _) => plain_cause(&error),
+        })?;
         Ok((status, bytes))
-    }
-
-    fn client(&self) -> Result<&Client, String> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        // Fails only where a provider is set already, which then is the one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .user_agent(concat!("gatehouse/", env!("CARGO_PKG_VERSION")))
-            .no_proxy()
-            // The key is for this address alone.
-            .redirect(Policy::none())
-            .retry(reqwest::retry::never())
-            .connect_timeout(self.timing.connect)
-            .http1_only();
-        // Plain HTTP needs no certificates, and works on machines that have none.
-        let builder = if self.base.scheme() == "https" { builder } else { builder.tls_certs_only([]) };
-        let client =
-            builder.build().map_err(|error| format!("TLS cannot be had: {}", half::cause(&error)))?;
-        Ok(self.client.get_or_init(|| client))
     }
 
     /// The fault for a collection that is not of this graph.

@@ -1,0 +1,68 @@
+//! TLS: one cryptographic library for everybody, and what a certificate is checked against.
+
+use std::{path::Path, sync::Arc};
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+/// Chooses the cryptographic library for clients that make their TLS connections themselves.
+pub fn install_crypto() {
+    // Fails only where another part of the host has chosen it already; there is one to choose from.
+    let _ = ring::default_provider().install_default();
+}
+
+/// Whose certificates are trusted.
+pub enum Roots<'a> {
+    /// Nobody's: for connections that are never encrypted.
+    None,
+    /// Those that the operating system trusts.
+    Platform,
+    /// Those in a PEM file.
+    File(&'a Path),
+}
+
+/// What makes encrypted connections; reads the files that hold the roots, so it may block.
+///
+/// # Errors
+/// Why the certificates cannot be used.
+pub fn tls_config(roots: &Roots<'_>) -> Result<ClientConfig, String> {
+    let failed = |error: rustls::Error| error.to_string();
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?;
+    let builder = match roots {
+        Roots::None => builder.with_root_certificates(RootCertStore::empty()),
+        Roots::Platform => builder.with_platform_verifier().map_err(failed)?,
+        Roots::File(file) => builder.with_root_certificates(in_file(file)?),
+    };
+    Ok(builder.with_no_client_auth())
+}
+
+fn in_file(file: &Path) -> Result<RootCertStore, String> {
+    let failed = |error: rustls::pki_types::pem::Error| error.to_string();
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(failed)? {
+        roots.add(certificate.map_err(failed)?).map_err(|error| error.to_string())?;
+    }
+    if roots.is_empty() { Err("it holds no certificate".to_owned()) } else { Ok(roots) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_roots_is_refused() {
+        let dir = tempfile::tempdir().expect("a folder");
+        for (name, text) in [("none.pem", None), ("empty.pem", Some("")), ("text.pem", Some("hello"))] {
+            let file = dir.path().join(name);
+            text.map_or(Ok(()), |text| std::fs::write(&file, text)).expect("written");
+            assert!(tls_config(&Roots::File(&file)).is_err(), "{name}");
+        }
+        assert!(tls_config(&Roots::None).is_ok());
+    }
+}
