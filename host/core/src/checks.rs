@@ -83,7 +83,7 @@ impl State {
 
 impl Pool {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        crate::lock(&self.state)
     }
 
     /// Adds work, and a thread for it if all are busy and there may be another.

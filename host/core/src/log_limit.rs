@@ -2,7 +2,7 @@
 //! flood of refused requests must not bury what else the log says, nor fill a disk.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -35,7 +35,7 @@ impl LogLimit {
     }
 
     fn line_at(&self, now: Instant) -> Option<u64> {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = crate::lock(&self.0);
         if window.began.is_none_or(|began| now.saturating_duration_since(began) >= WINDOW) {
             window.began = Some(now);
             window.lines = 0;

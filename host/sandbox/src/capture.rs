@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     io,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     task::{Context, Poll},
 };
 
@@ -14,6 +14,8 @@ use wasmtime_wasi::{
     cli::{IsTerminal, StdoutStream},
     p2::{OutputStream, Pollable, StreamResult},
 };
+
+use gatehouse_core::lock;
 
 /// The last `limit` bytes of what was written.
 #[derive(Clone)]
@@ -29,17 +31,17 @@ impl Capture {
 
     /// The last bytes as text; what is no UTF-8 shows as the replacement character.
     pub(crate) fn text(&self) -> String {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()
     }
 
     /// Forgets what was written.
     pub(crate) fn clear(&self) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.kept).clear();
     }
 
     fn keep(&self, bytes: &[u8]) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         let bytes = &bytes[bytes.len().saturating_sub(self.limit)..];
         let excess = (kept.len() + bytes.len()).saturating_sub(self.limit);
         kept.drain(..excess);

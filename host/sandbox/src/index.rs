@@ -9,7 +9,7 @@ use std::{
     fs,
     io::Write,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use gatehouse_core::{capability::Ask, source::Listing};
@@ -130,7 +130,7 @@ impl Index {
     }
 
     fn with<T>(&self, f: impl FnOnce(&mut Content) -> T) -> T {
-        f(&mut self.content.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut gatehouse_core::lock(&self.content))
     }
 
     fn save(&self) {

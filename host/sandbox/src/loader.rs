@@ -5,7 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -14,6 +14,7 @@ use gatehouse_core::{
     capability::{Ask, Capability, Grants},
     fair::{FairTurn, FairTurns},
     http::Rules,
+    lock,
     names::quoted,
     nesting::MAX_DEPTH,
 };
@@ -193,7 +194,7 @@ impl Shared {
         let digest = hex(&Sha256::digest(&wasm));
         admit(&digest).map_err(bad)?;
         let runtime = self.runtime().map_err(bad)?;
-        let _one_at_a_time = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = lock(&self.compiling);
         let compiled = match self.machine_code.load(&runtime.engine, &digest) {
             Some(component) => Ok(component),
             None => {
@@ -213,7 +214,7 @@ impl Shared {
         if let Some(runtime) = self.runtime.get() {
             return Ok(Arc::clone(runtime));
         }
-        let _one_at_a_time = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = lock(&self.compiling);
         if let Some(runtime) = self.runtime.get() {
             return Ok(Arc::clone(runtime));
         }

@@ -4,7 +4,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Mutex, Weak,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -45,7 +45,7 @@ pub(crate) struct Counts(Mutex<HashMap<(String, String), Weak<Traps>>>);
 impl Counts {
     /// The count of a version, shared with whoever holds it already.
     pub(crate) fn of(&self, gate: &str, digest: &str) -> Arc<Traps> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = gatehouse_core::lock(&self.0);
         counts.retain(|_, traps| traps.strong_count() > 0);
         let known = counts.entry((gate.to_owned(), digest.to_owned())).or_default();
         known.upgrade().unwrap_or_else(|| {

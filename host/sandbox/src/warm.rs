@@ -2,7 +2,7 @@
 //!
 //! What waits holds a place in a reserve of its own, so that it never keeps a call from its place.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -57,6 +57,6 @@ impl Warm {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        gatehouse_core::lock(&self.idle)
     }
 }

@@ -16,10 +16,7 @@ mod serve;
 mod status;
 mod trust;
 
-use std::{
-    path::PathBuf,
-    sync::{Mutex, PoisonError},
-};
+use std::{path::PathBuf, sync::Mutex};
 
 use clap::{Args, Parser, Subcommand, error::ErrorKind};
 
@@ -163,7 +160,7 @@ impl Place {
     }
 
     fn stores(&self) -> std::sync::MutexGuard<'_, Vec<Stores>> {
-        self.stores.lock().unwrap_or_else(PoisonError::into_inner)
+        gatehouse_core::lock(&self.stores)
     }
 
     /// Closes what was opened, so that each database is one whole file.

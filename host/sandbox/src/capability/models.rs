@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -124,7 +124,7 @@ impl Teller {
         let Some(sink) = &self.sink else { return };
         let now = Instant::now();
         {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = gatehouse_core::lock(&self.last);
             // A search is news; that there is more text is not, at this rate.
             let soon = last.is_some_and(|last| now - last < PROGRESS_INTERVAL);
             if soon && matches!(step, Step::Writing(_)) {

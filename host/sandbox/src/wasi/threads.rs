@@ -71,7 +71,7 @@ pub(crate) struct AllThreads(std::sync::Mutex<std::collections::HashMap<String, 
 impl AllThreads {
     /// Those of this gate.
     pub(crate) fn of(&self, gate: &str) -> Arc<FileThreads> {
-        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut all = gatehouse_core::lock(&self.0);
         Arc::clone(all.entry(gate.to_owned()).or_default())
     }
 }

@@ -4,13 +4,13 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatehouse_core::{catalog::Generation, names::quoted};
+use gatehouse_core::{catalog::Generation, lock, names::quoted};
 use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,7 @@ impl Clients {
     /// A client has shaken hands; doing so again makes it no other one. Where the list changed since it got
     /// one, on the way here, it is told.
     pub(super) fn join(&self, client: Arc<Client>, peer: Peer<RoleServer>) {
-        let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
         if connected.iter().any(|known| Arc::ptr_eq(&known.client, &client)) {
             return;
@@ -104,7 +104,7 @@ impl Clients {
 
     /// Tells every client that its tools changed. Waits for none of them.
     pub(super) fn tell(&self, generation: Generation) {
-        let mut connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
         self.last.store(generation.0, Ordering::SeqCst);
         for Connected { client, peer } in connected.iter() {
@@ -116,7 +116,7 @@ impl Clients {
 
     /// Those whose connection stands.
     pub(super) fn infos(&self) -> Vec<ClientInfo> {
-        let connected = self.connected.lock().unwrap_or_else(PoisonError::into_inner);
+        let connected = lock(&self.connected);
         connected.iter().filter(|known| !known.peer.is_transport_closed()).map(info).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     fmt,
     str::FromStr,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
     time::{Duration, Instant},
 };
 
@@ -13,6 +13,8 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use rmcp::model::{ContentBlock, ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde::Serialize;
 use tokio::sync::watch;
+
+use gatehouse_core::lock;
 
 use super::session::Session;
 
@@ -192,7 +194,7 @@ impl Kept {
     /// Keeps a stream that has ended. The caller must not hold the session's state.
     pub(super) fn keep(&self, session: &Arc<Session>, stream: u64, bytes: usize, now: Instant) {
         let ended = Ended { session: Arc::downgrade(session), stream, bytes, since: now };
-        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.0);
         queue.bytes += bytes;
         queue.streams.push_back(ended);
         drop(queue);
@@ -202,7 +204,7 @@ impl Kept {
     /// Lets go of what is too old or too much.
     pub(super) fn sweep(&self, now: Instant) {
         loop {
-            let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = lock(&self.0);
             let full = queue.bytes > KEPT_BYTES;
             let old = |ended: &Ended| now.saturating_duration_since(ended.since) > KEPT_TIME;
             let Some(ended) = queue.streams.pop_front_if(|ended| full || old(ended)) else { return };

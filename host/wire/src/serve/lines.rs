@@ -4,12 +4,15 @@
 use std::{
     io,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use gatehouse_core::json::{self as bounds, MAX_VALUES};
+use gatehouse_core::{
+    json::{self as bounds, MAX_VALUES},
+    lock,
+};
 use rmcp::{
     RoleServer,
     model::{ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion},
@@ -70,7 +73,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
     fn queue(&self, message: &impl serde::Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
-        let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queued = lock(&self.queued);
         if queued.is_empty() {
             *queued = line
         } else {
@@ -100,7 +103,7 @@ impl<W: AsyncWrite + Unpin> Writer<W> {
                 }
             }
             *written = 0;
-            *rest = std::mem::take(&mut *self.queued.lock().unwrap_or_else(PoisonError::into_inner));
+            *rest = std::mem::take(&mut *lock(&self.queued));
             if rest.is_empty() {
                 return pipe.flush().await;
             }
@@ -178,7 +181,7 @@ where
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             // An answer of ours may wait from a receive that was given up.
-            let waits = !self.writer.queued.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+            let waits = !lock(&self.writer.queued).is_empty();
             if waits && self.writer.flush().await.is_err() || self.writer.gone.load(Ordering::Relaxed) {
                 return None;
             }

@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -27,7 +27,7 @@ pub(super) struct Pending {
 
 impl Pending {
     fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        gatehouse_core::lock(&self.ids)
     }
 
     fn remove(&self, id: &RequestId) {

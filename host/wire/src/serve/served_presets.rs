@@ -3,11 +3,11 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use arc_swap::ArcSwap;
-use gatehouse_core::{Catalog, Exposure, Pipeline};
+use gatehouse_core::{Catalog, Exposure, Pipeline, lock};
 use tokio::sync::watch;
 
 use super::{
@@ -48,7 +48,7 @@ impl ServedPreset {
     }
 
     pub(super) fn instructions(&self) -> Option<String> {
-        self.instructions.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.instructions).clone()
     }
 
     /// Wakes whenever the client has to be told.
@@ -62,7 +62,7 @@ impl ServedPreset {
 
     /// Puts the new view in place. True where the client sees another tools/list than before.
     fn swap(&self, view: PresetView) -> bool {
-        *self.instructions.lock().unwrap_or_else(PoisonError::into_inner) = view.instructions;
+        *lock(&self.instructions) = view.instructions;
         let catalog = Arc::new(view.catalog);
         let before = self.catalog.swap(Arc::clone(&catalog));
         if listed(&before) == listed(&catalog) {

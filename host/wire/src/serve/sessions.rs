@@ -6,7 +6,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Weak},
     time::{Duration, Instant},
 };
 
@@ -111,7 +111,7 @@ impl Sessions {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        gatehouse_core::lock(&self.open)
     }
 
     /// The name under which the client knows a session that was just opened.

@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Weak},
 };
 
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
@@ -80,7 +80,7 @@ impl Connection {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        gatehouse_core::lock(&self.state)
     }
 
     /// Ends it, with whatever goes on there.

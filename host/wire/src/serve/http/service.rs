@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use gatehouse_core::Principal;
@@ -53,7 +53,7 @@ impl Services {
     }
 
     pub(super) fn preset(&self, name: &str, served: &Arc<ServedPreset>) -> Arc<Mcp> {
-        let mut services = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut services = gatehouse_core::lock(&self.by_name);
         if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);
         }
