@@ -3,13 +3,13 @@
 
 use std::{
     fs::{self, File},
-    io::Write,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use gatehouse_files::{Durability, make_private, write_private};
 use gatehouse_wire::serve::{ClientInfo, ServedPresets};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -77,7 +77,7 @@ struct Files {
 impl Files {
     fn make(folder: &Path, pid: u32) -> std::io::Result<Self> {
         // It may be the first of all that makes the data folder.
-        gatehouse_stores::make_private(folder)?;
+        make_private(folder)?;
         // Hosts in containers may have the same number.
         let (file, making) = tempfile::NamedTempFile::new_in(folder)?.keep()?;
         file.lock()?;
@@ -89,10 +89,7 @@ impl Files {
     }
 
     fn write(&self, card: &Card) -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(self.card.parent().unwrap_or(Path::new(".")))?;
-        file.write_all(&serde_json::to_vec(card)?)?;
-        file.persist(&self.card)?;
-        Ok(())
+        write_private(&self.card, &serde_json::to_vec(card)?, Durability::Unsynced)
     }
 }
 

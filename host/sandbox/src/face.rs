@@ -1,11 +1,10 @@
 //! What a component shows to the outside: its import list and its export list, read from its bytes.
 //! Nothing is compiled, instantiated or run, so that a stranger's file can be looked at safely.
 
-use gatehouse_core::{capability::Ask, names::quoted};
-use sha2::{Digest, Sha256};
+use gatehouse_core::{capability::Ask, hash::sha256_hex, names::quoted};
 use wasmparser::{BinaryReaderError, ComponentExternName, Parser, Payload};
 
-use crate::loader::{MAX_FILE, asked, check_header, hex};
+use crate::loader::{MAX_FILE, asked, check_header};
 
 /// The export that makes a component a gate, whatever its version.
 const TOOLS: &str = "gatehouse:gate/tools@";
@@ -63,7 +62,7 @@ impl Face {
             return Err("is a component but no gate: it does not export gatehouse:gate/tools".into());
         }
         let ask = asked(imports.iter().map(String::as_str));
-        Ok(Self { digest: hex(&Sha256::digest(wasm)), ask, imports, exports })
+        Ok(Self { digest: sha256_hex(wasm), ask, imports, exports })
     }
 }
 

@@ -7,12 +7,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    io::Write,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
 
 use gatehouse_core::{capability::Ask, source::Listing};
+use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 
 use crate::private;
@@ -155,10 +155,7 @@ impl Index {
             content.components.retain(|digest, _| used.contains(digest));
             serde_json::to_vec(content)
         })?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(&bytes)?;
-        file.persist(&self.path)?;
-        Ok(())
+        write_private(&self.path, &bytes, Durability::Unsynced)
     }
 }
 

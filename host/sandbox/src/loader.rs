@@ -13,12 +13,12 @@ use std::{
 use gatehouse_core::{
     capability::{Ask, Capability, Grants},
     fair::{FairTurn, FairTurns},
+    hash::sha256_hex,
     http::Rules,
     lock,
     names::quoted,
     nesting::MAX_DEPTH,
 };
-use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use wasmtime::{Engine, component::Component};
 
@@ -191,7 +191,7 @@ impl Shared {
         if let Some(why) = Weight::of(&wasm).too_heavy() {
             return Err(bad(why));
         }
-        let digest = hex(&Sha256::digest(&wasm));
+        let digest = sha256_hex(&wasm);
         admit(&digest).map_err(bad)?;
         let runtime = self.runtime().map_err(bad)?;
         let _one_at_a_time = lock(&self.compiling);
@@ -281,10 +281,6 @@ pub(crate) fn check_header(wasm: &[u8]) -> Result<(), &'static str> {
         Some([0, b'a', b's', b'm', ..]) => Err("is WebAssembly of a version this host does not know"),
         _ => Err("is not WebAssembly"),
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

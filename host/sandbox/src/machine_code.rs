@@ -7,11 +7,11 @@
 use std::{
     fs,
     hash::{DefaultHasher, Hash, Hasher},
-    io::Write,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
+use gatehouse_files::{Durability, write_private};
 use wasmtime::{Engine, component::Component};
 
 use crate::private;
@@ -123,11 +123,7 @@ impl MachineCode {
     fn store(&self, path: &Path, code: &[u8]) -> std::io::Result<()> {
         self.folder.parent().map_or(Ok(()), private::make)?;
         private::make(&self.folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        file.write_all(code)?;
-        file.as_file().sync_data()?;
-        file.persist(path)?;
-        Ok(())
+        write_private(path, code, Durability::Synced)
     }
 
     fn path(&self, engine: &Engine, digest: &str) -> PathBuf {

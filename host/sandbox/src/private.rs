@@ -6,11 +6,7 @@ use std::{fs, io, path::Path};
 /// Makes a folder that only this user can read and write. One that others could write to is emptied of
 /// machine code first, for nobody knows who put it there; one of somebody else is an error.
 pub(crate) fn make(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)?;
+    gatehouse_files::make_private(folder)?;
     if is(folder) {
         return Ok(());
     }

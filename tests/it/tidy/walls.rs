@@ -8,18 +8,20 @@ use super::none;
 use crate::support::repository;
 
 /// Which of our crates the crates of a folder may know; the first line that fits counts.
-const MAY_KNOW: [(&str, &[&str]); 14] = [
+const MAY_KNOW: [(&str, &[&str]); 15] = [
     ("host/core", &[]),
+    ("host/files", &[]),
     ("host/net", &["gatehouse-core"]),
-    ("host/sandbox", &["gatehouse-core"]),
+    ("host/sandbox", &["gatehouse-core", "gatehouse-files"]),
     ("host/wire", &["gatehouse-core", "gatehouse-net"]),
-    ("host/stores", &["gatehouse-core", "gatehouse-net"]),
+    ("host/stores", &["gatehouse-core", "gatehouse-files", "gatehouse-net"]),
     ("host/text", &["gatehouse-core"]),
     ("host/models", &["gatehouse-core", "gatehouse-net"]),
     (
         "host/gatehouse",
         &[
             "gatehouse-core",
+            "gatehouse-files",
             "gatehouse-sandbox",
             "gatehouse-wire",
             "gatehouse-stores",

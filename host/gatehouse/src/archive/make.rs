@@ -8,6 +8,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use gatehouse_core::hash::hex;
 use gatehouse_stores::{Claim, Kept};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
@@ -87,7 +88,7 @@ impl Writer {
         self.scratch.rewind()?;
         let mut digested = Digested { inner: &mut self.scratch, digest: Sha256::new() };
         let size = io::copy(&mut file, &mut digested)?;
-        let digest = hex(digested.digest);
+        let digest = hex(digested.digest.finalize());
         self.scratch.rewind()?;
         let mut header = header(EntryType::Regular, mode);
         header.set_size(size);
@@ -154,8 +155,4 @@ impl<W: Write> Write for Digested<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
     }
-}
-
-pub(super) fn hex(digest: Sha256) -> String {
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

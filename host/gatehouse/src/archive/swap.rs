@@ -11,7 +11,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gatehouse_stores::{Claim, Kept, write_atomic};
+use gatehouse_files::write_atomic;
+use gatehouse_stores::{Claim, Kept};
 
 use super::{Manifest, cannot, names, unpack::unpack};
 use crate::{compose::said, presence};

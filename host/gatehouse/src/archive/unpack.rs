@@ -9,14 +9,12 @@ use std::{
     path::{Component, Path},
 };
 
+use gatehouse_core::hash::hex;
 use gatehouse_stores::{Kept, check};
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
-use super::{
-    FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot,
-    make::{Digested, hex},
-};
+use super::{FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot, make::Digested};
 use crate::compose::said;
 
 /// The longest manifest: some ten thousand files of each of some hundred gates.
@@ -113,7 +111,7 @@ impl Unpacked<'_> {
                 let mut digested = Digested { inner: file, digest: Sha256::new() };
                 let size = copy(&mut entry, &mut digested)?;
                 digested.inner.sync_all()?;
-                Kind::File(size, hex(digested.digest))
+                Kind::File(size, hex(digested.digest.finalize()))
             }
             EntryType::Symlink => {
                 let to = entry.link_name_bytes().and_then(|to| String::from_utf8(to.into_owned()).ok());

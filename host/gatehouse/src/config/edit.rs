@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gatehouse_stores::write_atomic;
+use gatehouse_files::write_atomic;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::{Config, ConfigError, Env, error::Text};

@@ -4,12 +4,13 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
-    io::{self, ErrorKind, Write as _},
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
+use gatehouse_core::hash::sha256_hex;
+use gatehouse_files::{Durability, make_private, write_private};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::{ConfigError, locate};
 
@@ -73,7 +74,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
 
 /// SHA-256, hexadecimal.
 pub(crate) fn digest(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    sha256_hex(content)
 }
 
 fn file() -> Result<PathBuf, ConfigError> {
@@ -95,27 +96,15 @@ fn change(edit: impl FnOnce(&mut Trusted)) -> Result<(), ConfigError> {
     let mut list = Trusted::read_from(&file)?;
     edit(&mut list);
     let text = serde_json::to_vec_pretty(&list).map_err(|error| failed(error.into()))?;
-    let write = || {
-        // Its mode is 0600.
-        let mut new = tempfile::NamedTempFile::new_in(file.parent().unwrap_or(Path::new("/")))?;
-        new.write_all(&text)?;
-        new.as_file().sync_all()?;
-        new.persist(&file)?;
-        Ok(())
-    };
-    write().map_err(failed)
+    write_private(&file, &text, Durability::Synced).map_err(failed)
 }
 
 fn locked(file: &Path) -> io::Result<File> {
-    let mut folder = fs::DirBuilder::new();
+    make_private(file.parent().unwrap_or(Path::new("/")))?;
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
-    {
-        std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    folder.recursive(true).create(file.parent().unwrap_or(Path::new("/")))?;
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let lock = options.open(file.with_extension("lock"))?;
     lock.lock()?;
     Ok(lock)

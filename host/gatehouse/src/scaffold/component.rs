@@ -1,10 +1,10 @@
 //! A component that was built: what it imports, found without compiling it, and its way to where it belongs.
 
-use std::{fs, io::Write, path::Path};
+use std::{fs, path::Path};
 
 use gatehouse_core::capability::Capability;
+use gatehouse_files::write_atomic;
 use gatehouse_sandbox::Face;
-use sha2::{Digest, Sha256};
 
 /// A component, whole.
 pub(crate) struct Component {
@@ -28,7 +28,7 @@ impl Component {
 
     /// SHA-256, hexadecimal.
     pub(crate) fn digest(&self) -> String {
-        Sha256::digest(&self.bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+        gatehouse_core::hash::sha256_hex(&self.bytes)
     }
 
     /// What to write into presets.toml so that a host serves it.
@@ -59,13 +59,7 @@ pub(crate) fn place(bytes: &[u8], file: &Path) -> Result<bool, String> {
         return Ok(false);
     }
     let folder = file.parent().unwrap_or(Path::new("."));
-    let written = fs::create_dir_all(folder).and_then(|()| {
-        let mut temporary = tempfile::NamedTempFile::new_in(folder)?;
-        temporary.write_all(bytes)?;
-        #[cfg(unix)]
-        fs::set_permissions(temporary.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
-        temporary.persist(file).map(drop).map_err(|error| error.error)
-    });
+    let written = fs::create_dir_all(folder).and_then(|()| write_atomic(file, bytes));
     written.map(|()| true).map_err(|error| format!("{}: {error}", file.display()))
 }
 

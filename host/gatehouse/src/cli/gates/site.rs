@@ -9,8 +9,8 @@ use gatehouse_core::{
     capability::{Capability, Grants},
     names::quoted,
 };
+use gatehouse_files::{make_private, write_atomic};
 use gatehouse_sandbox::{Face, MAX_FILE};
-use gatehouse_stores::write_atomic;
 use serde_json::json;
 
 use super::super::Failure;
@@ -123,7 +123,8 @@ impl Site<'_> {
         let folder = file.parent().unwrap_or(Path::new("/"));
         // What is in the data folder is nobody else's business.
         let private = folder.starts_with(&self.config.state);
-        make_folder(folder, private).and_then(|()| write_atomic(file, wasm)).map_err(failed)
+        let made = if private { make_private(folder) } else { fs::create_dir_all(folder) };
+        made.and_then(|()| write_atomic(file, wasm)).map_err(failed)
     }
 }
 
@@ -163,15 +164,4 @@ fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
-}
-
-fn make_folder(folder: &Path, private: bool) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    if private {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
-    builder.create(folder)
 }
