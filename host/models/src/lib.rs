@@ -5,11 +5,11 @@
 
 pub mod config;
 mod embed;
+mod hints;
 mod llm;
 mod models;
 mod not_set_up;
 mod provider;
-mod remedy;
 
 pub use config::ModelsConfig;
 pub use models::{Local, Missing, Models};

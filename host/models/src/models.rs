@@ -10,7 +10,7 @@ use gatehouse_core::{
     ports::{
         TokenCounter,
         embed::Embedder,
-        llm::{Completion, Hear, Llm, Prompt},
+        llm::{Completion, Llm, OnProgress, Prompt},
     },
 };
 use gatehouse_net::HttpClients;
@@ -18,6 +18,7 @@ use gatehouse_net::HttpClients;
 use crate::{
     config::{BadSetting, EmbeddingChoice, LlmChoice, ModelsConfig, OpenAiApi, ProviderName},
     embed::{gemini::GeminiEmbedder, ollama::OllamaEmbedder, openai::OpenAiEmbedder},
+    hints,
     llm::{
         NOBODY, NoLlm, OFF, anthropic,
         anthropic::Anthropic,
@@ -29,7 +30,6 @@ use crate::{
     },
     not_set_up::NotSetUp,
     provider::Provider,
-    remedy,
 };
 
 /// The models of this host. Nothing is connected to before somebody asks.
@@ -66,23 +66,23 @@ impl Models {
     /// and everything that needs no model works. Nobody else takes its place.
     ///
     /// # Errors
-    /// A setting that makes no sense: an address that is none, a key that cannot be sent, embeddings of a
+    /// A setting that makes no sense: an address that is not a URL, a key that cannot be sent, embeddings of a
     /// provider that has none.
     pub fn new(config: &ModelsConfig, local: Local) -> Result<Self, BadSetting> {
-        let make = Make { config, local, clients: Arc::default() };
+        let make = Builder { config, local, clients: Arc::default() };
         let llm = make.llm()?;
         let missing = make.missing(&*llm)?;
         Ok(Self { llm, embedder: make.embedder()?, missing })
     }
 }
 
-struct Make<'a> {
+struct Builder<'a> {
     config: &'a ModelsConfig,
     local: Local,
     clients: Arc<HttpClients>,
 }
 
-impl Make<'_> {
+impl Builder<'_> {
     fn embedder(&self) -> Result<Arc<dyn Embedder>, BadSetting> {
         let EmbeddingChoice::Provider(name, model) = &self.config.embedding else {
             return Ok(Arc::clone(&self.local.embedder));
@@ -129,14 +129,14 @@ impl Make<'_> {
             }
         };
         let Some(plain) = plain else {
-            let (hint, web_hint) = (remedy::any(self.config), self.web_remedy()?);
+            let (hint, web_hint) = (hints::any(self.config), self.web_hint()?);
             return Ok(Arc::new(NoLlm { why: NOBODY, hint, web_hint }));
         };
         if plain.web_model().is_some() {
             return Ok(plain);
         }
         let web = made.into_iter().map(|(_, llm)| llm).find(|llm| llm.web_model().is_some());
-        Ok(Arc::new(Composed { plain, web, web_hint: self.web_remedy()? }))
+        Ok(Arc::new(WithWebSearch { plain, web, web_hint: self.web_hint()? }))
     }
 
     /// What no model does.
@@ -145,17 +145,17 @@ impl Make<'_> {
         if llm.model().is_none() {
             missing.answers = Some(match &self.config.llm {
                 LlmChoice::Off => OFF.to_owned(),
-                LlmChoice::Auto => format!("{NOBODY} {}", remedy::any(self.config)),
+                LlmChoice::Auto => format!("{NOBODY} {}", hints::any(self.config)),
                 LlmChoice::Provider(name, _) => self.not_set_up(*name, String::new()).said(),
             });
         } else if llm.web_model().is_none() {
-            missing.web_search = Some(format!("No model searches the web. {}", self.web_remedy()?));
+            missing.web_search = Some(format!("No model searches the web. {}", self.web_hint()?));
         }
         Ok(missing)
     }
 
-    fn web_remedy(&self) -> Result<String, BadSetting> {
-        Ok(remedy::web(self.config, !self.speaks_responses(&self.provider(ProviderName::OpenAi)?)))
+    fn web_hint(&self) -> Result<String, BadSetting> {
+        Ok(hints::web(self.config, !self.speaks_responses(&self.provider(ProviderName::OpenAi)?)))
     }
 
     fn speaks_responses(&self, openai: &Provider) -> bool {
@@ -167,7 +167,7 @@ impl Make<'_> {
     }
 
     fn not_set_up(&self, name: ProviderName, model: String) -> NotSetUp {
-        NotSetUp::new(name, model, remedy::key(name, self.config.settings(name)))
+        NotSetUp::new(name, model, hints::key(name, self.config.settings(name)))
     }
 
     fn one(&self, name: ProviderName, model: Option<&str>) -> Result<Arc<dyn Llm>, BadSetting> {
@@ -227,7 +227,7 @@ fn bad(provider: ProviderName, message: String) -> BadSetting {
 }
 
 /// One that answers, and one that searches.
-struct Composed {
+struct WithWebSearch {
     plain: Arc<dyn Llm>,
     web: Option<Arc<dyn Llm>>,
     /// What would bring one that searches.
@@ -235,7 +235,7 @@ struct Composed {
 }
 
 #[async_trait]
-impl Llm for Composed {
+impl Llm for WithWebSearch {
     fn model(&self) -> Option<&str> {
         self.plain.model()
     }
@@ -244,13 +244,13 @@ impl Llm for Composed {
         self.web.as_ref()?.web_model()
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
+    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
         match &self.web {
-            Some(web) if prompt.web_search => web.complete(prompt, hear).await,
+            Some(web) if prompt.web_search => web.complete(prompt, on_progress).await,
             None if prompt.web_search => {
                 Err(no_web(self.plain.model().unwrap_or("The model"), &self.web_hint))
             }
-            _ => self.plain.complete(prompt, hear).await,
+            _ => self.plain.complete(prompt, on_progress).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use gatehouse_core::{
     Fault,
     ports::{
         embed::{EmbedFor, Embedder, Vector},
-        llm::{Completion, Hear, Llm, Prompt},
+        llm::{Completion, Llm, OnProgress, Prompt},
     },
 };
 
@@ -72,7 +72,7 @@ impl Llm for NotSetUp {
         None
     }
 
-    async fn complete(&self, prompt: Prompt, _hear: Hear<'_>) -> Result<Completion, Fault> {
+    async fn complete(&self, prompt: Prompt, _on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
         Err(self.fault(prompt.web_search))
     }
 }

@@ -129,7 +129,7 @@ fn one_variable_alone_is_a_mistake() {
     says(&ran.stderr(), &["GATEHOUSE_REGISTRY_PASSWORD: is not set, but GATEHOUSE_REGISTRY_USER is"]);
     place.write(".docker/config.json", "{\"auths\": {\"127.0.0.1:1\": {\"auth\": \"hunter2\"}}}");
     let ran = run(&place, 2, &["gates", "add", "oci://127.0.0.1:1/echo"]);
-    says(&ran.stderr(), &[".docker/config.json: has an `auth` for '127.0.0.1:1' that is none"]);
+    says(&ran.stderr(), &[".docker/config.json: the `auth` for '127.0.0.1:1' is not valid"]);
     assert!(!ran.stderr().contains("hunter2"));
 }
 

@@ -74,7 +74,7 @@ pub struct TokenUse {
 
 /// How far an answer has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum Progress {
     /// The model searches the web; for what, where the provider says so.
     Searching(Option<String>),
     /// It has written so many characters.
@@ -82,7 +82,7 @@ pub enum Step {
 }
 
 /// Hears how far an answer has come.
-pub type Hear<'a> = &'a (dyn Fn(Step) + Send + Sync);
+pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
 
 /// A language model. Dropping the future ends the request.
 #[async_trait]
@@ -100,5 +100,5 @@ pub trait Llm: Send + Sync {
     /// `unavailable` where nothing is configured (naming the variables that would change it) or the provider
     /// cannot be reached, `denied` for a wrong key, `exhausted` for a quota that retries did not outlast,
     /// `timed-out`, `internal` for an answer that is none. Names the provider and its address, never a key.
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault>;
+    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault>;
 }

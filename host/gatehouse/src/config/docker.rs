@@ -61,8 +61,7 @@ fn read(path: &Path, registry: &str) -> Result<Option<Credentials>, ConfigError>
     let Some(auth) = login.auth.filter(|auth| !auth.is_empty()) else { return Ok(None) };
     let pair = STANDARD.decode(auth).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let pair = pair.as_deref().and_then(|pair| pair.split_once(':'));
-    let (user, password) =
-        pair.ok_or_else(|| bad(&format!("has an `auth` for '{registry}' that is none")))?;
+    let (user, password) = pair.ok_or_else(|| bad(&format!("the `auth` for '{registry}' is not valid")))?;
     Ok(Some(Credentials { user: user.into(), password: password.into() }))
 }
 

@@ -79,7 +79,8 @@ async fn one(endpoint: &impl Endpoint, texts: &[&str], purpose: EmbedFor) -> Res
     let provider = endpoint.provider();
     let (path, body) = endpoint.request(texts, purpose);
     let answer = provider.ask(&path, &body, Instant::now() + provider.timeout()).await?;
-    let vectors = endpoint.vectors(answer).ok_or_else(|| none(provider, "what holds no vectors"))?;
+    let vectors =
+        endpoint.vectors(answer).ok_or_else(|| none(provider, "something that holds no vectors"))?;
     if vectors.len() != texts.len() {
         return Err(none(provider, &format!("{} vectors for {} texts", vectors.len(), texts.len())));
     }

@@ -1,16 +1,16 @@
 //! Anthropic: `POST /v1/messages`, and its web search, which the provider runs itself.
 
-mod listener;
+mod parser;
 
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Completion, Depth, Hear, Llm, Prompt},
+    ports::llm::{Completion, Depth, Llm, OnProgress, Prompt},
 };
-use listener::Listener;
+use parser::Parser;
 use serde_json::{Value, json};
 
-use super::{Effort, Question, schema};
+use super::{Effort, LlmRequest, schema};
 use crate::provider::{Framing, Provider};
 
 /// The version of the API. It takes no temperature; the one before it, [`WITH_TEMPERATURE`], did.
@@ -102,8 +102,8 @@ impl Llm for Anthropic {
         Some(&self.name)
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
-        let question = Question {
+    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
+        let request = LlmRequest {
             provider: &self.provider,
             prompt: &prompt,
             model: &self.model,
@@ -111,7 +111,7 @@ impl Llm for Anthropic {
             body: self.body(&prompt),
             framing: Framing::Sse,
         };
-        question.ask(|| Listener::new(&self.provider, &question.body), hear).await
+        request.ask(|| Parser::new(&self.provider, &request.body), on_progress).await
     }
 }
 

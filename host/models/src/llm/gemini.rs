@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Completion, Hear, Llm, Prompt},
+    ports::llm::{Completion, Llm, OnProgress, Prompt},
 };
 use serde_json::{Value, json};
 
-use super::{Effort, Flow, Listen, Partial, Question, schema};
+use super::{Effort, Flow, LlmRequest, ParseEvents, PartialCompletion, schema};
 use crate::provider::{Failure, Framing, Provider};
 
 /// The version of the API that has everything we use.
@@ -92,8 +92,8 @@ impl Llm for Gemini {
         Some(&self.name)
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
-        let question = Question {
+    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
+        let request = LlmRequest {
             provider: &self.provider,
             prompt: &prompt,
             model: &self.model,
@@ -102,18 +102,18 @@ impl Llm for Gemini {
             framing: Framing::Sse,
         };
         let provider = &self.provider;
-        question.ask(|| Listener { provider, searching: prompt.web_search }, hear).await
+        request.ask(|| Parser { provider, searching: prompt.web_search }, on_progress).await
     }
 }
 
-struct Listener<'a> {
+struct Parser<'a> {
     provider: &'a Provider,
     /// To be told with the first event: what it searched for is said at the end.
     searching: bool,
 }
 
-impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for Parser<'_> {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
         if event.get("error").or_else(|| event.get(0)?.get("error")).is_some() {
             let code = event["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
             return Err(Failure::said(self.provider, code.unwrap_or(0), event, None));
@@ -152,7 +152,7 @@ impl Listen for Listener<'_> {
     }
 }
 
-fn cost(usage: &Value, partial: &mut Partial<'_>) {
+fn cost(usage: &Value, partial: &mut PartialCompletion<'_>) {
     let sum = |keys: [&str; 2]| {
         let numbers = keys.map(|key| usage[key].as_u64());
         numbers.iter().any(Option::is_some).then(|| numbers.into_iter().flatten().sum())
@@ -162,7 +162,7 @@ fn cost(usage: &Value, partial: &mut Partial<'_>) {
 }
 
 /// The pages that the answer rests on. Google gives them as addresses of its own that lead there.
-fn grounded(metadata: &Value, partial: &mut Partial<'_>) {
+fn grounded(metadata: &Value, partial: &mut PartialCompletion<'_>) {
     for query in metadata["webSearchQueries"].as_array().into_iter().flatten().take(16) {
         partial.searching(query.as_str());
     }

@@ -1,4 +1,4 @@
-//! Language models, one provider a file. Each makes a request of a prompt and hears the events of the answer;
+//! Language models, one provider a file. Each makes a request of a prompt and reads the events of the answer;
 //! what happens between is the same for all of them and is here.
 
 pub(crate) mod anthropic;
@@ -13,29 +13,29 @@ mod sources;
 use bytes::Bytes;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Completion, Depth, Hear, Prompt},
+    ports::llm::{Completion, Depth, OnProgress, Prompt},
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
 pub(crate) use none::{NOBODY, NoLlm, OFF, no_web};
-pub(crate) use partial::{Flow, Partial};
+pub(crate) use partial::{Flow, PartialCompletion};
 
-use crate::provider::{Broken, Events, Failure, Framing, Provider};
+use crate::provider::{Events, Failure, Framing, Provider, StreamError};
 
 /// How an answer is read.
-pub(crate) trait Listen: Send {
+pub(crate) trait ParseEvents: Send {
     /// What an event adds to the partial answer; the error ends the attempt.
-    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure>;
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure>;
 
     /// The request that makes the model go on, where it only paused.
-    fn goes_on(&mut self) -> Option<Value> {
+    fn continuation(&mut self) -> Option<Value> {
         None
     }
 }
 
 /// What is sent for a prompt.
-pub(crate) struct Question<'a> {
+pub(crate) struct LlmRequest<'a> {
     pub(crate) provider: &'a Provider,
     pub(crate) prompt: &'a Prompt,
     /// The model that is asked.
@@ -45,24 +45,24 @@ pub(crate) struct Question<'a> {
     pub(crate) framing: Framing,
 }
 
-impl Question<'_> {
-    /// Asks, again where it makes sense, and hears the answer to its end.
-    pub(crate) async fn ask<L: Listen>(
+impl LlmRequest<'_> {
+    /// Asks, again where it makes sense, and reads the answer to its end.
+    pub(crate) async fn ask<L: ParseEvents>(
         &self,
-        listener: impl Fn() -> L + Sync,
-        hear: Hear<'_>,
+        parser: impl Fn() -> L + Sync,
+        on_progress: OnProgress<'_>,
     ) -> Result<Completion, Fault> {
         let start = Instant::now();
         let body = Bytes::from(self.body.to_string());
-        let partial = self.provider.again(self.prompt.deadline, || async {
-            let mut partial = Partial::new(hear);
-            let mut listener = listener();
-            hear_out(self, &body, &mut listener, &mut partial).await?;
+        let partial = self.provider.with_retries(self.prompt.deadline, || async {
+            let mut partial = PartialCompletion::new(on_progress);
+            let mut parser = parser();
+            read_answer(self, &body, &mut parser, &mut partial).await?;
             while partial.cut_short.is_none()
-                && let Some(body) = listener.goes_on()
+                && let Some(body) = parser.continuation()
             {
                 partial.finished = false;
-                hear_out(self, &Bytes::from(body.to_string()), &mut listener, &mut partial).await?;
+                read_answer(self, &Bytes::from(body.to_string()), &mut parser, &mut partial).await?;
             }
             partial.done(self)
         });
@@ -72,14 +72,14 @@ impl Question<'_> {
     }
 }
 
-/// Hears one answer; what was heard before it broke off stays in the partial answer.
-async fn hear_out(
-    question: &Question<'_>,
+/// Reads one answer; what came before it broke off stays in the partial answer.
+async fn read_answer(
+    request: &LlmRequest<'_>,
     body: &Bytes,
-    listener: &mut impl Listen,
-    partial: &mut Partial<'_>,
+    parser: &mut impl ParseEvents,
+    partial: &mut PartialCompletion<'_>,
 ) -> Result<(), Failure> {
-    let Question { provider, prompt, path, framing, .. } = question;
+    let LlmRequest { provider, prompt, path, framing, .. } = request;
     let (response, _slot) = match provider.post(path, body, prompt.deadline).await {
         Ok(answering) => answering,
         Err(failure) => return partial.keep(failure),
@@ -90,10 +90,13 @@ async fn hear_out(
             Ok(Some(data)) => data,
             Ok(None) if partial.may_end() => return Ok(()),
             Ok(None) if events.are_none() => {
-                return Err(Failure::internal(provider, "answered with what is no stream of events"));
+                return Err(Failure::internal(
+                    provider,
+                    "answered with something that is not a stream of events",
+                ));
             }
             Ok(None) => {
-                let broken = Broken::Connection("the connection was closed early".to_owned());
+                let broken = StreamError::Connection("the connection was closed early".to_owned());
                 return partial.broken(provider, &broken);
             }
             Err(broken) => return partial.broken(provider, &broken),
@@ -106,12 +109,12 @@ async fn hear_out(
         }
         let Ok(event) = serde_json::from_slice::<Value>(&data) else {
             if events.are_over() {
-                let broken = Broken::Connection("the connection was closed early".to_owned());
+                let broken = StreamError::Connection("the connection was closed early".to_owned());
                 return partial.broken(provider, &broken);
             }
-            return partial.keep(Failure::internal(provider, "sends events that are no JSON"));
+            return partial.keep(Failure::internal(provider, "sends events that are not JSON"));
         };
-        match listener.event(&event, partial) {
+        match parser.event(&event, partial) {
             Ok(Flow::More) => {}
             Ok(Flow::Done) => return Ok(()),
             Err(failure) => return partial.keep(failure),

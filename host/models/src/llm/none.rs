@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Completion, Hear, Llm, Prompt},
+    ports::llm::{Completion, Llm, OnProgress, Prompt},
 };
 
 /// No language model at all.
@@ -32,7 +32,7 @@ impl Llm for NoLlm {
         None
     }
 
-    async fn complete(&self, prompt: Prompt, _hear: Hear<'_>) -> Result<Completion, Fault> {
+    async fn complete(&self, prompt: Prompt, _on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
         let hint = if prompt.web_search { &self.web_hint } else { &self.hint };
         let mut fault = Fault::unavailable(self.why).hint(hint.clone());
         fault.retryable = false;

@@ -3,11 +3,11 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Completion, Hear, Llm, Prompt},
+    ports::llm::{Completion, Llm, OnProgress, Prompt},
 };
 use serde_json::{Value, json};
 
-use super::{Flow, Listen, Partial, Question, no_web};
+use super::{Flow, LlmRequest, ParseEvents, PartialCompletion, no_web};
 use crate::provider::{Failure, Framing, Provider};
 
 pub(crate) struct Ollama {
@@ -52,11 +52,11 @@ impl Llm for Ollama {
         None
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
+    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
         if prompt.web_search {
             return Err(no_web(&self.name, "Choose openai, gemini or anthropic as llm in [models]."));
         }
-        let question = Question {
+        let request = LlmRequest {
             provider: &self.provider,
             prompt: &prompt,
             model: &self.model,
@@ -64,14 +64,14 @@ impl Llm for Ollama {
             body: self.body(&prompt),
             framing: Framing::Lines,
         };
-        question.ask(|| Listener(&self.provider), hear).await
+        request.ask(|| Parser(&self.provider), on_progress).await
     }
 }
 
-struct Listener<'a>(&'a Provider);
+struct Parser<'a>(&'a Provider);
 
-impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for Parser<'_> {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
         if event.get("error").is_some() {
             // The model's runner has died, as a rule for want of memory.
             return Err(Failure::said(self.0, 500, event, None));

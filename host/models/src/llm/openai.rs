@@ -7,11 +7,11 @@ mod responses;
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Completion, Hear, Llm, Prompt},
+    ports::llm::{Completion, Llm, OnProgress, Prompt},
 };
 use serde_json::{Map, Value, json};
 
-use super::{Question, no_web, schema};
+use super::{LlmRequest, no_web, schema};
 use crate::provider::{Framing, Provider};
 
 /// Where OpenAI itself is.
@@ -42,7 +42,7 @@ impl Llm for OpenAi {
         self.responses.then_some(&*self.name)
     }
 
-    async fn complete(&self, prompt: Prompt, hear: Hear<'_>) -> Result<Completion, Fault> {
+    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
         if prompt.web_search && !self.responses {
             return Err(no_web(&self.name, "Set api = \"responses\" under [models.openai] in presets.toml."));
         }
@@ -50,7 +50,7 @@ impl Llm for OpenAi {
             true => ("responses", responses::body(&self.model, &prompt)),
             false => ("chat/completions", chat::body(&self.model, &prompt, self.provider.is_at(HOST))),
         };
-        let question = Question {
+        let request = LlmRequest {
             provider: &self.provider,
             prompt: &prompt,
             model: &self.model,
@@ -60,8 +60,8 @@ impl Llm for OpenAi {
         };
         let provider = &self.provider;
         match self.responses {
-            true => question.ask(|| responses::Listener { provider }, hear).await,
-            false => question.ask(|| chat::Listener::new(provider), hear).await,
+            true => request.ask(|| responses::Parser { provider }, on_progress).await,
+            false => request.ask(|| chat::Parser::new(provider), on_progress).await,
         }
     }
 }

@@ -3,12 +3,12 @@
 use gatehouse_core::{
     Fault,
     names::quoted,
-    ports::llm::{Completion, Hear, Step, TokenUse},
+    ports::llm::{Completion, OnProgress, Progress, TokenUse},
 };
 use serde_json::Value;
 
-use super::{Question, schema, sources::Sources};
-use crate::provider::{Broken, Failure, Provider};
+use super::{LlmRequest, schema, sources::Sources};
+use crate::provider::{Failure, Provider, StreamError};
 
 /// The most bytes of an answer's text.
 const MAX_TEXT: usize = 1 << 20;
@@ -23,7 +23,7 @@ pub(crate) enum Flow {
     Done,
 }
 
-pub(crate) struct Partial<'a> {
+pub(crate) struct PartialCompletion<'a> {
     pub(crate) text: String,
     pub(crate) sources: Sources,
     /// As the provider calls it.
@@ -34,11 +34,11 @@ pub(crate) struct Partial<'a> {
     pub(crate) finished: bool,
     written: usize,
     told: usize,
-    hear: Hear<'a>,
+    on_progress: OnProgress<'a>,
 }
 
-impl<'a> Partial<'a> {
-    pub(crate) fn new(hear: Hear<'a>) -> Self {
+impl<'a> PartialCompletion<'a> {
+    pub(crate) fn new(on_progress: OnProgress<'a>) -> Self {
         Self {
             text: String::new(),
             sources: Sources::default(),
@@ -48,7 +48,7 @@ impl<'a> Partial<'a> {
             finished: false,
             written: 0,
             told: 0,
-            hear,
+            on_progress,
         }
     }
 
@@ -60,7 +60,7 @@ impl<'a> Partial<'a> {
         self.written += kept.chars().count();
         if !kept.is_empty() && (self.told == 0 || self.written >= self.told + STEP) {
             self.told = self.written;
-            (self.hear)(Step::Writing(self.written));
+            (self.on_progress)(Progress::Writing(self.written));
         }
         if kept.len() < piece.len() {
             self.cut_short = Some("it is longer than 1 MiB".to_owned());
@@ -71,7 +71,9 @@ impl<'a> Partial<'a> {
 
     /// The model searches, for what where the provider says so.
     pub(crate) fn searching(&self, query: Option<&str>) {
-        (self.hear)(Step::Searching(query.map(|query| quoted(query, 200)).filter(|query| !query.is_empty())));
+        (self.on_progress)(Progress::Searching(
+            query.map(|query| quoted(query, 200)).filter(|query| !query.is_empty()),
+        ));
     }
 
     /// Notes the model that the provider names.
@@ -94,7 +96,7 @@ impl<'a> Partial<'a> {
     }
 
     /// The stream broke off: what there is stays, and without any it is a failure.
-    pub(crate) fn broken(&mut self, provider: &Provider, broken: &Broken) -> Result<(), Failure> {
+    pub(crate) fn broken(&mut self, provider: &Provider, broken: &StreamError) -> Result<(), Failure> {
         self.keep(Failure::broken(provider, broken))
     }
 
@@ -111,8 +113,8 @@ impl<'a> Partial<'a> {
     }
 
     /// The answer, if it is one.
-    pub(crate) fn done(mut self, question: &Question<'_>) -> Result<Completion, Failure> {
-        let provider = question.provider;
+    pub(crate) fn done(mut self, request: &LlmRequest<'_>) -> Result<Completion, Failure> {
+        let provider = request.provider;
         if self.text.trim().is_empty() {
             let Some(why) = self.cut_short else {
                 return Err(Failure::internal(provider, "answered with no text"));
@@ -124,16 +126,16 @@ impl<'a> Partial<'a> {
         }
         // Told once more, unless the last word was the last.
         if self.told < self.written {
-            (self.hear)(Step::Writing(self.written));
+            (self.on_progress)(Progress::Writing(self.written));
         }
-        if question.prompt.schema.is_some()
+        if request.prompt.schema.is_some()
             && self.cut_short.is_none()
             && let Some(object) = schema::object_in(&self.text)
             && object.len() < self.text.len()
         {
             self.text = object.to_owned();
         }
-        let model = self.model.as_deref().unwrap_or(question.model);
+        let model = self.model.as_deref().unwrap_or(request.model);
         Ok(Completion {
             model: provider.model(model),
             sources: self.sources.list(),

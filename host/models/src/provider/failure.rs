@@ -7,7 +7,7 @@ use gatehouse_net::{Error as HttpError, Response, StatusCode, http_cause};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Broken, Provider, lines, retry};
+use super::{Provider, StreamError, events, retry};
 use crate::config::ProviderName;
 
 /// The most of an error's body that is read.
@@ -15,7 +15,7 @@ const MAX_ERROR: usize = 64 << 10;
 
 /// Whether it is worth another try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum RetryHint {
     /// It would fail again.
     Never,
     /// It may pass; after so long, where the provider says how long.
@@ -26,12 +26,12 @@ pub(crate) enum Again {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) fault: Fault,
-    pub(crate) again: Again,
+    pub(crate) retry: RetryHint,
 }
 
 impl Failure {
     pub(crate) fn never(fault: Fault) -> Self {
-        Self { fault, again: Again::Never }
+        Self { fault, retry: RetryHint::Never }
     }
 
     /// Whether it stands for a refusal, which takes back what was written before.
@@ -40,10 +40,10 @@ impl Failure {
     }
 
     fn passing(fault: Fault) -> Self {
-        Self { fault, again: Again::After(None) }
+        Self { fault, retry: RetryHint::After(None) }
     }
 
-    /// An answer that is none.
+    /// An answer that makes no sense.
     pub(crate) fn internal(provider: &Provider, what: &str) -> Self {
         let fault = Fault::internal(format!("{} {what}.", provider.subject()));
         Self::never(fault.hint("Check that base_url in [models] is that of the provider's API."))
@@ -62,12 +62,12 @@ impl Failure {
         )
     }
 
-    pub(crate) fn broken(provider: &Provider, broken: &Broken) -> Self {
+    pub(crate) fn broken(provider: &Provider, broken: &StreamError) -> Self {
         match broken {
-            Broken::Time => Self::time(provider, "did not finish in time"),
-            Broken::Silent => Self::silent(provider),
-            Broken::TooLong => Self::internal(provider, "sends lines that are too long"),
-            Broken::Connection(why) => Self::passing(Fault::unavailable(format!(
+            StreamError::Deadline => Self::time(provider, "did not finish in time"),
+            StreamError::Silent => Self::silent(provider),
+            StreamError::TooLong => Self::internal(provider, "sends lines that are too long"),
+            StreamError::Connection(why) => Self::passing(Fault::unavailable(format!(
                 "{} broke the answer off: {}.",
                 provider.subject(),
                 provider.quote(why)
@@ -102,7 +102,7 @@ impl Failure {
     pub(crate) async fn of(provider: &Provider, response: Response, deadline: Instant) -> Self {
         let status = response.status();
         let asked = retry::asked(response.headers(), SystemTime::now());
-        let body = lines::whole(response, deadline, MAX_ERROR).await.unwrap_or_default();
+        let body = events::whole(response, deadline, MAX_ERROR).await.unwrap_or_default();
         let body: Value = serde_json::from_slice(&body).unwrap_or_default();
         Self::said(provider, status.as_u16(), &body, asked)
     }
@@ -134,11 +134,12 @@ impl Failure {
             );
         }
         if status == 429 || is("rate_limit_error") || is("rate_limit_exceeded") || is("RESOURCE_EXHAUSTED") {
-            let mut fault = Fault::exhausted(format!("{subject} has too many requests of this key{colon}."));
+            let mut fault =
+                Fault::exhausted(format!("{subject} limits the number of requests of this key{colon}."));
             fault.retryable = true;
             return Self {
                 fault: fault.hint("Wait a while, or lower concurrency in [models]."),
-                again: Again::After(asked),
+                retry: RetryHint::After(asked),
             };
         }
         if status == 413 || is("context_length_exceeded") || is("request_too_large") {
@@ -151,8 +152,8 @@ impl Failure {
         if matches!(status, 408 | 409 | 425) || status >= 500 || passes || is("UNAVAILABLE") || is("INTERNAL")
         {
             let shown = if status >= 400 { format!(" ({status})") } else { String::new() };
-            let fault = Fault::unavailable(format!("{subject} has a fault of its own{shown}{colon}."));
-            return Self { fault: fault.hint("Try again later."), again: Again::After(asked) };
+            let fault = Fault::unavailable(format!("{subject} reports an internal error{shown}{colon}."));
+            return Self { fault: fault.hint("Try again later."), retry: RetryHint::After(asked) };
         }
         let mut fault = match status {
             404 => Fault::unavailable(format!("{subject} knows no such model or path{colon}.")).hint(

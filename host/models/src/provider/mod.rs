@@ -1,8 +1,8 @@
 //! What all providers have in common: an address, a key that nobody sees, a number of requests at a time,
 //! patience, and words for what went wrong.
 
+mod events;
 mod failure;
-mod lines;
 mod retry;
 
 use std::{str::FromStr, sync::Arc, time::Duration};
@@ -24,12 +24,12 @@ use tokio::{
 };
 use url::Url;
 
-pub(crate) use failure::{Again, Failure};
-pub(crate) use lines::{Broken, Events, Framing};
+pub(crate) use events::{Events, Framing, StreamError};
+pub(crate) use failure::{Failure, RetryHint};
 
 use crate::{
     config::{BadSetting, ProviderName, Retry, Settings},
-    remedy,
+    hints,
 };
 
 /// The most bytes of an answer that is read whole: vectors of a batch.
@@ -81,8 +81,8 @@ impl Provider {
             base,
             headers,
             key_hint: match settings.keyless {
-                true => format!("No key was sent. Set {}.", remedy::key(name, settings)),
-                false => format!("Check {}, and what the key may do.", remedy::key(name, settings)),
+                true => format!("No key was sent. Set {}.", hints::key(name, settings)),
+                false => format!("Check {}, and what the key may do.", hints::key(name, settings)),
             },
             redactor: Redactor::new(settings.key.as_ref()),
             slots: Semaphore::new(settings.concurrency),
@@ -150,7 +150,8 @@ impl Provider {
             Err(_) => return Err(Failure::time(self, "is busy with requests of others")),
         };
         let url = format!("{}/{}", self.base, path.trim_start_matches('/'));
-        let url = Url::from_str(&url).map_err(|_| Failure::internal(self, "has an address that is none"))?;
+        let url =
+            Url::from_str(&url).map_err(|_| Failure::internal(self, "has an address that is not a URL"))?;
         let client = self.clients.of(&url).map_err(Failure::never)?;
         let mut request = Request::new(Method::POST, url);
         *request.headers_mut() = self.headers.clone();
@@ -171,15 +172,15 @@ impl Provider {
     /// Sends a request again and again, as far as it makes sense, and reads the answer whole.
     pub(crate) async fn ask(&self, path: &str, body: &Value, deadline: Instant) -> Result<Value, Fault> {
         let body = Bytes::from(body.to_string());
-        self.again(deadline, || async {
+        self.with_retries(deadline, || async {
             let (response, _slot) = self.post(path, &body, deadline).await?;
-            let bytes = lines::whole(response, deadline, MAX_BODY).await.map_err(|broken| match broken {
-                Broken::Time => Failure::time(self, "did not answer in time"),
-                Broken::TooLong => Failure::internal(self, "answered with more than 16 MiB"),
+            let bytes = events::whole(response, deadline, MAX_BODY).await.map_err(|broken| match broken {
+                StreamError::Deadline => Failure::time(self, "did not answer in time"),
+                StreamError::TooLong => Failure::internal(self, "answered with more than 16 MiB"),
                 broken => Failure::broken(self, &broken),
             })?;
             serde_json::from_slice(&bytes)
-                .map_err(|_| Failure::internal(self, "answered with what is no JSON"))
+                .map_err(|_| Failure::internal(self, "answered with something that is not JSON"))
         })
         .await
     }

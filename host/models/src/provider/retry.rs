@@ -7,23 +7,23 @@ use gatehouse_core::{Fault, FaultKind};
 use gatehouse_net::header::{HeaderMap, RETRY_AFTER};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Again, Failure, Provider};
+use super::{Failure, Provider, RetryHint};
 use crate::config::Retry;
 
 impl Provider {
     /// Does it until it succeeds, or fails in a way that will not pass, or there is no time left.
-    pub(crate) async fn again<T, F, Fut>(&self, deadline: Instant, mut attempt: F) -> Result<T, Fault>
+    pub(crate) async fn with_retries<T, F, Fut>(&self, deadline: Instant, mut attempt: F) -> Result<T, Fault>
     where
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<T, Failure>>,
     {
         let mut failed = 0;
         loop {
-            let Failure { fault, again } = match attempt().await {
+            let Failure { fault, retry } = match attempt().await {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
-            let Again::After(asked) = again else { return Err(fault) };
+            let RetryHint::After(asked) = retry else { return Err(fault) };
             failed += 1;
             let wait = wait(&self.retry, failed, asked);
             let end = Instant::now() + wait;

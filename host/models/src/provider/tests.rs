@@ -60,11 +60,11 @@ async fn it_tries_again_until_the_deadline_and_no_longer() {
     let start = Instant::now();
     let asked = |seconds| Failure {
         fault: Fault::exhausted("Busy."),
-        again: Again::After(Some(Duration::from_secs(seconds))),
+        retry: RetryHint::After(Some(Duration::from_secs(seconds))),
     };
     let mut tries = 0;
     let done = made
-        .again(start + Duration::from_secs(60), || {
+        .with_retries(start + Duration::from_secs(60), || {
             tries += 1;
             let result = if tries < 3 { Err(asked(7)) } else { Ok(tries) };
             async move { result }
@@ -74,19 +74,19 @@ async fn it_tries_again_until_the_deadline_and_no_longer() {
     assert!((14..=16).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
 
     let start = Instant::now();
-    let late = made.again(start + Duration::from_secs(60), || async { Err::<(), _>(asked(61)) }).await;
+    let late = made.with_retries(start + Duration::from_secs(60), || async { Err::<(), _>(asked(61)) }).await;
     let fault = late.unwrap_err();
     assert!(fault.message.contains("asks to wait 61 s") && fault.retryable, "{fault:?}");
     assert_eq!(start.elapsed(), Duration::ZERO);
 
     let start = Instant::now();
     let never = || async { Err::<(), _>(Failure::never(Fault::denied("No."))) };
-    assert_eq!(made.again(start + Duration::from_secs(60), never).await.unwrap_err().message, "No.");
+    assert_eq!(made.with_retries(start + Duration::from_secs(60), never).await.unwrap_err().message, "No.");
 
     let mut tries = 0;
-    let always = made.again(start + Duration::from_secs(600), || {
+    let always = made.with_retries(start + Duration::from_secs(600), || {
         tries += 1;
-        async { Err::<(), _>(Failure { fault: Fault::unavailable("Down."), again: Again::After(None) }) }
+        async { Err::<(), _>(Failure { fault: Fault::unavailable("Down."), retry: RetryHint::After(None) }) }
     });
     assert_eq!(always.await.unwrap_err().message, "Down. It was asked 5 times.");
     assert_eq!(tries, 5);

@@ -10,7 +10,10 @@ use gatehouse_models::{
     config::{EmbeddingChoice, LlmChoice, OpenAiApi, ProviderName, Settings},
 };
 
-use crate::support::{Dialect, Does, KEY, Mock, ask, models, prompt};
+use crate::{
+    plain::models,
+    support::{Dialect, Does, KEY, Mock, ask, prompt},
+};
 
 fn key() -> Settings {
     Settings { key: Some(Secret::new(KEY)), ..Settings::default() }

@@ -12,7 +12,10 @@ use gatehouse_models::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Dialect, Does, KEY, Mock, Seen, models};
+use crate::{
+    plain::models,
+    support::{Dialect, Does, KEY, Mock, Seen},
+};
 
 const ALL: [Dialect; 3] = [Dialect::Chat, Dialect::Gemini, Dialect::Ollama];
 

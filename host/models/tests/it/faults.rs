@@ -2,10 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gatehouse_core::{FaultKind, ports::llm::Step};
+use gatehouse_core::{FaultKind, ports::llm::Progress};
 use tokio::{sync::Notify, time::Instant};
 
-use crate::support::{Dialect, Does, KEY, Mock, ask, models, prompt};
+use crate::{
+    plain::models,
+    support::{Dialect, Does, KEY, Mock, ask, prompt},
+};
 
 #[tokio::test]
 async fn a_whole_answer_is_whole() {
@@ -18,8 +21,8 @@ async fn a_whole_answer_is_whole() {
         assert_eq!(answer.tokens.map(|tokens| (tokens.input, tokens.output)), Some((12, 34)), "{dialect:?}");
         assert!(answer.model.starts_with(dialect.name().id()), "{}", answer.model);
         assert!(answer.sources.is_empty());
-        assert_eq!(steps.first(), Some(&Step::Writing(5)), "{dialect:?}");
-        assert_eq!(steps.last(), Some(&Step::Writing(12)), "{dialect:?}");
+        assert_eq!(steps.first(), Some(&Progress::Writing(5)), "{dialect:?}");
+        assert_eq!(steps.last(), Some(&Progress::Writing(12)), "{dialect:?}");
     }
 }
 

@@ -8,7 +8,10 @@ use std::sync::{
 use gatehouse_core::{FaultKind, ports::llm::Prompt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{Dialect, Does, Mock, models, prompt};
+use crate::{
+    plain::models,
+    support::{Dialect, Does, Mock, prompt},
+};
 
 #[tokio::test]
 async fn a_text_without_end_is_cut() {

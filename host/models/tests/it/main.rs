@@ -5,6 +5,7 @@ mod composed;
 mod embeddings;
 mod faults;
 mod limits;
+mod plain;
 mod real;
 mod requests;
 mod search;

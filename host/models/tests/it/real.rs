@@ -15,7 +15,10 @@ use tokio::{
     time::Instant,
 };
 
-use crate::support::{ask, models, prompt};
+use crate::{
+    plain::models,
+    support::{ask, prompt},
+};
 
 /// Serves the model until its input ends, which it does when the test is over, however it ends.
 const SERVER: &str = r#"

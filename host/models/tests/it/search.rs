@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     FaultKind,
-    ports::llm::{Prompt, Step},
+    ports::llm::{Progress, Prompt},
 };
 use serde_json::json;
 
@@ -24,7 +24,7 @@ async fn openai_gives_citations_and_sources() {
     let expected =
         [("https://blog.example/rslora", Some("rsLoRA explained")), ("https://arxiv.example/abs/1", None)];
     assert_eq!(pages(&answer), expected);
-    let searching = [Step::Searching(None), Step::Searching(Some("rank stabilised LoRA".into()))];
+    let searching = [Progress::Searching(None), Progress::Searching(Some("rank stabilised LoRA".into()))];
     assert_eq!(steps[..2], searching, "{steps:?}");
     assert_eq!(answer.model, "openai/gpt-5.4-mini-2026-03-17");
 }
@@ -37,8 +37,8 @@ async fn gemini_gives_what_it_is_grounded_on() {
     let page = |id: &str| format!("https://vertexaisearch.cloud.google.com/grounding-api-redirect/{id}");
     assert_eq!(pages(&answer), [(&*page("AAA"), Some("arxiv.org")), (&*page("BBB"), Some("blog.example"))]);
     assert_eq!(answer.tokens.map(|tokens| (tokens.input, tokens.output)), Some((52, 8)));
-    assert_eq!(steps[0], Step::Searching(None));
-    assert!(steps.contains(&Step::Searching(Some("rank stabilised LoRA".into()))), "{steps:?}");
+    assert_eq!(steps[0], Progress::Searching(None));
+    assert!(steps.contains(&Progress::Searching(Some("rank stabilised LoRA".into()))), "{steps:?}");
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn anthropic_goes_on_after_a_pause() {
     ];
     assert_eq!(pages(&answer), expected);
     assert_eq!(answer.tokens.map(|tokens| (tokens.input, tokens.output)), Some((1000, 70)));
-    assert_eq!(steps[0], Step::Searching(Some("rank stabilised LoRA".into())));
+    assert_eq!(steps[0], Progress::Searching(Some("rank stabilised LoRA".into())));
 
     let seen = mock.seen();
     assert_eq!(seen.len(), 2);

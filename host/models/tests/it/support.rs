@@ -6,20 +6,14 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
     http::Secret,
-    ports::{
-        Embedder, TokenCounter,
-        embed::{EmbedFor, Vector},
-        llm::{Completion, Depth, Prompt, Step},
-        text::Encoding,
-    },
+    ports::llm::{Completion, Depth, Progress, Prompt},
 };
 use gatehouse_models::{
-    Local, Models, ModelsConfig,
-    config::{BadSetting, LlmChoice, OpenAiApi, ProviderName, Retry, Settings},
+    ModelsConfig,
+    config::{LlmChoice, OpenAiApi, ProviderName, Retry, Settings},
 };
 use gatehouse_net::Backoff;
 use serde_json::Value;
@@ -29,6 +23,8 @@ use tokio::{
     sync::Notify,
     time::Instant,
 };
+
+use crate::plain::models;
 
 pub(crate) const KEY: &str = "sk-test-0123456789";
 
@@ -269,41 +265,8 @@ impl Dialect {
     }
 }
 
-/// What stands for the crate that works without a model: a character is a token, and every text is alike.
-struct Plain;
-
-impl TokenCounter for Plain {
-    fn count(&self, text: &str, _encoding: Encoding) -> usize {
-        text.chars().count()
-    }
-
-    fn count_up_to(&self, text: &str, limit: usize, encoding: Encoding) -> Option<usize> {
-        Some(self.count(text, encoding)).filter(|count| *count <= limit)
-    }
-
-    fn within<'a>(&self, text: &'a str, limit: usize, _encoding: Encoding) -> &'a str {
-        text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
-    }
-}
-
-#[async_trait]
-impl Embedder for Plain {
-    fn model(&self) -> &str {
-        "local/plain"
-    }
-
-    async fn embed(&self, texts: &[String], _purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
-        Ok(vec![Some(vec![1.0]); texts.len()])
-    }
-}
-
-/// The models of a configuration.
-pub(crate) fn models(config: &ModelsConfig) -> Result<Models, BadSetting> {
-    Models::new(config, Local { embedder: Arc::new(Plain), tokens: Arc::new(Plain) })
-}
-
 /// The answer, and the steps that were heard.
-pub(crate) async fn ask(config: &ModelsConfig, prompt: Prompt) -> (Result<Completion, Fault>, Vec<Step>) {
+pub(crate) async fn ask(config: &ModelsConfig, prompt: Prompt) -> (Result<Completion, Fault>, Vec<Progress>) {
     let steps = Mutex::new(Vec::new());
     let models = models(config).unwrap();
     let answer = models.llm.complete(prompt, &|step| steps.lock().unwrap().push(step)).await;

@@ -15,7 +15,7 @@ use gatehouse_core::{
     json, names, outcome,
     ports::{
         embed::EmbedFor,
-        llm::{Prompt, Step},
+        llm::{Progress, Prompt},
         text::Encoding,
     },
 };
@@ -109,35 +109,35 @@ impl Models {
 }
 
 /// Tells the client how far an answer is, not too often, with a number that only grows.
-struct Teller {
+struct ProgressReporter {
     sink: Option<Arc<dyn ProgressSink>>,
     steps: AtomicU64,
     last: Mutex<Option<Instant>>,
 }
 
-impl Teller {
+impl ProgressReporter {
     fn new(sink: Option<Arc<dyn ProgressSink>>) -> Self {
         Self { sink, steps: AtomicU64::new(0), last: Mutex::new(None) }
     }
 
-    fn hear(&self, step: Step) {
+    fn report(&self, step: Progress) {
         let Some(sink) = &self.sink else { return };
         let now = Instant::now();
         {
             let mut last = gatehouse_core::lock(&self.last);
             // A search is news; that there is more text is not, at this rate.
             let soon = last.is_some_and(|last| now - last < PROGRESS_INTERVAL);
-            if soon && matches!(step, Step::Writing(_)) {
+            if soon && matches!(step, Progress::Writing(_)) {
                 return;
             }
             *last = Some(now);
         }
         let message = match step {
-            Step::Searching(Some(query)) => {
+            Progress::Searching(Some(query)) => {
                 format!("searching the web: {}", names::quoted(&query, MAX_QUERY))
             }
-            Step::Searching(None) => "searching the web".to_owned(),
-            Step::Writing(characters) => format!("the model has written {characters} characters"),
+            Progress::Searching(None) => "searching the web".to_owned(),
+            Progress::Writing(characters) => format!("the model has written {characters} characters"),
         };
         sink.report(self.steps.fetch_add(1, Ordering::Relaxed) + 1, None, Some(message));
     }
@@ -147,9 +147,9 @@ impl Host for State {
     async fn complete(&mut self, prompt: String, options: Options) -> Result<Completion, Fault> {
         let open = self.capabilities.models.request()?;
         let prompt = asked(prompt, options, open.deadline)?;
-        let teller = Teller::new(open.progress);
+        let reporter = ProgressReporter::new(open.progress);
         let begun = Instant::now();
-        let answer = open.models.llm.complete(prompt, &|step| teller.hear(step)).await?;
+        let answer = open.models.llm.complete(prompt, &|step| reporter.report(step)).await?;
         let (input, output) = answer.tokens.map_or((0, 0), |tokens| (tokens.input, tokens.output));
         tracing::info!(
             target: "gate",

@@ -18,7 +18,7 @@ const TOKEN_SERVICES: [(&str, &str); 2] =
 
 /// Whether a token service gets the credentials that are for the registry at `home`: on the very host and port,
 /// or as the table has it.
-pub(super) fn may_know(home: &Url, service: &Url) -> bool {
+pub(super) fn may_receive_credentials(home: &Url, service: &Url) -> bool {
     let listed = |url: &Url| url.scheme() == "https" && url.port().is_none();
     let pair = (home.host_str().unwrap_or_default(), service.host_str().unwrap_or_default());
     home.origin() == service.origin() || (listed(home) && listed(service) && TOKEN_SERVICES.contains(&pair))
@@ -153,7 +153,7 @@ mod tests {
     fn credentials_are_for_the_registry_and_its_own_token_service() {
         let may = |home: &str, service: &str| {
             let url = |text: &str| Url::parse(text).expect("a URL");
-            may_know(&url(home), &url(service))
+            may_receive_credentials(&url(home), &url(service))
         };
         assert!(may("https://r.example/v2/", "https://r.example/token"));
         assert!(may("https://r.example:5000/v2/", "https://r.example:5000/token"));

@@ -15,7 +15,7 @@ use gatehouse_net::{
 
 use super::{
     Credentials, Purpose, Reference, RegistryError,
-    auth::{Challenge, basic, bearer, may_know, token_url},
+    auth::{Challenge, basic, bearer, may_receive_credentials, token_url},
     reference::is_loopback,
 };
 
@@ -94,7 +94,7 @@ impl Registry {
     }
 
     /// A place in the repository.
-    pub(super) fn place(&self, path: &str) -> Result<Url, RegistryError> {
+    pub(super) fn url(&self, path: &str) -> Result<Url, RegistryError> {
         self.base.join(path).map_err(|_| self.error(format!("'{path}' is no path")))
     }
 
@@ -195,7 +195,7 @@ impl Registry {
         let mut request = self.http(&url)?.get(url.clone());
         self.withheld = None;
         if let Some(credentials) = &self.credentials {
-            if may_know(&self.base, &url) {
+            if may_receive_credentials(&self.base, &url) {
                 request = request.header(AUTHORIZATION, basic(credentials)?);
             } else {
                 self.withheld = Some(url.origin().ascii_serialization());

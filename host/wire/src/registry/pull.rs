@@ -26,7 +26,7 @@ impl Registry {
     /// Reads the manifest. A component of more than `max` bytes is refused.
     pub async fn find(&mut self, max: u64) -> Result<Published, RegistryError> {
         let name = quoted(&self.reference.to_string(), 300);
-        let url = self.place(&format!("manifests/{}", self.reference.version()))?;
+        let url = self.url(&format!("manifests/{}", self.reference.version()))?;
         let response = self.send(Request::get(url, ACCEPTED)).await?;
         let response = self.expect(response, &[StatusCode::OK], &name).await?;
         let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -51,7 +51,7 @@ impl Registry {
         layer: &Layer,
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<Vec<u8>, RegistryError> {
-        let url = self.place(&format!("blobs/sha256:{}", layer.sha256))?;
+        let url = self.url(&format!("blobs/sha256:{}", layer.sha256))?;
         let response = self.send(Request::get(url, "application/wasm, */*")).await?;
         let response = self.expect(response, &[StatusCode::OK], "the component").await?;
         let bytes = self.read(response, layer.size, "the component", progress).await?;

@@ -14,7 +14,7 @@ impl Registry {
         let parts = package.parts()?;
         self.upload(&parts.config).await?;
         self.upload(&parts.layer).await?;
-        let url = self.place(&format!("manifests/{}", self.reference.version()))?;
+        let url = self.url(&format!("manifests/{}", self.reference.version()))?;
         let body = Some((MANIFEST, parts.manifest.bytes.clone()));
         let response = self.send(Request { method: Method::PUT, url, accept: "*/*", body }).await?;
         let codes = [StatusCode::CREATED, StatusCode::OK];
@@ -29,14 +29,14 @@ impl Registry {
 
     /// Uploads a blob in one piece, unless it is there.
     async fn upload(&mut self, blob: &Blob) -> Result<(), RegistryError> {
-        let there = self.place(&format!("blobs/{}", blob.digest))?;
+        let there = self.url(&format!("blobs/{}", blob.digest))?;
         let head = Request { method: Method::HEAD, url: there, accept: "*/*", body: None };
         let response = self.send(head).await?;
         let codes = [StatusCode::OK, StatusCode::NOT_FOUND];
         if self.expect(response, &codes, "whether it has a blob").await?.status() == StatusCode::OK {
             return Ok(());
         }
-        let url = self.place("blobs/uploads/")?;
+        let url = self.url("blobs/uploads/")?;
         let begin = Request { method: Method::POST, url, accept: "*/*", body: None };
         let response = self.send(begin).await?;
         let response = self.expect(response, &[StatusCode::ACCEPTED], "an upload").await?;

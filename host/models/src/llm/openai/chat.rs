@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{format, thinks};
 use crate::{
-    llm::{Effort, Flow, Listen, Partial},
+    llm::{Effort, Flow, ParseEvents, PartialCompletion},
     provider::{Failure, Provider},
 };
 
@@ -38,19 +38,19 @@ pub(super) fn body(model: &str, prompt: &Prompt, official: bool) -> Value {
     body
 }
 
-pub(super) struct Listener<'a> {
+pub(super) struct Parser<'a> {
     provider: &'a Provider,
     refusal: String,
 }
 
-impl<'a> Listener<'a> {
+impl<'a> Parser<'a> {
     pub(super) fn new(provider: &'a Provider) -> Self {
         Self { provider, refusal: String::new() }
     }
 }
 
-impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for Parser<'_> {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
         if event.get("error").is_some_and(|error| !error.is_null()) {
             return Err(Failure::said(self.provider, 0, event, None));
         }

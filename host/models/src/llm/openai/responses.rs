@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{format, thinks};
 use crate::{
-    llm::{Effort, Flow, Listen, Partial},
+    llm::{Effort, Flow, ParseEvents, PartialCompletion},
     provider::{Failure, Provider},
 };
 
@@ -37,12 +37,12 @@ pub(super) fn body(model: &str, prompt: &Prompt) -> Value {
     body
 }
 
-pub(super) struct Listener<'a> {
+pub(super) struct Parser<'a> {
     pub(super) provider: &'a Provider,
 }
 
-impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for Parser<'_> {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
         match event["type"].as_str().unwrap_or_default() {
             "response.created" => partial.named(&event["response"]["model"]),
             "response.output_text.delta" => {
@@ -69,8 +69,8 @@ impl Listen for Listener<'_> {
     }
 }
 
-impl Listener<'_> {
-    fn end(&self, response: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+impl Parser<'_> {
+    fn end(&self, response: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
         partial.named(&response["model"]);
         let usage = &response["usage"];
         partial.cost(usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64());
@@ -90,7 +90,7 @@ impl Listener<'_> {
 }
 
 /// An item that is complete: a search, or a message with its citations.
-fn item(item: &Value, partial: &mut Partial<'_>) {
+fn item(item: &Value, partial: &mut PartialCompletion<'_>) {
     let action = &item["action"];
     if item["type"] == "web_search_call" {
         if let Some(query) = action["query"].as_str().filter(|_| !partial.finished) {
@@ -106,7 +106,7 @@ fn item(item: &Value, partial: &mut Partial<'_>) {
     }
 }
 
-fn cited(note: &Value, partial: &mut Partial<'_>) {
+fn cited(note: &Value, partial: &mut PartialCompletion<'_>) {
     if note["type"] == "url_citation" {
         partial.sources.quoted(note["url"].as_str(), note["title"].as_str());
     }

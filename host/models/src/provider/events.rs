@@ -14,9 +14,9 @@ const MAX_STREAM: usize = 64 << 20;
 
 /// Why nothing more comes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub(crate) enum StreamError {
     /// The deadline has passed.
-    Time,
+    Deadline,
     /// Nothing came for as long as the provider may be silent.
     Silent,
     /// More came than is read.
@@ -35,11 +35,15 @@ pub(crate) enum Framing {
 }
 
 /// Reads a body to its end.
-pub(super) async fn whole(response: Response, deadline: Instant, most: usize) -> Result<Vec<u8>, Broken> {
-    let body = timeout_at(deadline, read_body(response, most)).await.map_err(|_| Broken::Time)?;
+pub(super) async fn whole(
+    response: Response,
+    deadline: Instant,
+    most: usize,
+) -> Result<Vec<u8>, StreamError> {
+    let body = timeout_at(deadline, read_body(response, most)).await.map_err(|_| StreamError::Deadline)?;
     body.map_err(|error| match error {
-        BodyError::TooLarge | BodyError::Stopped => Broken::TooLong,
-        BodyError::Broken(error, _) => Broken::Connection(http_cause(error)),
+        BodyError::TooLarge | BodyError::Stopped => StreamError::TooLong,
+        BodyError::Broken(error, _) => StreamError::Connection(http_cause(error)),
     })
 }
 
@@ -87,13 +91,13 @@ impl Events {
 
     /// The data of the next event; none at the end of the stream. An event that the stream breaks off within
     /// comes as far as it came.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, StreamError> {
         let event = self.event().await?;
         self.given += usize::from(event.is_some());
         Ok(event)
     }
 
-    async fn event(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    async fn event(&mut self) -> Result<Option<Vec<u8>>, StreamError> {
         let mut data: Option<Vec<u8>> = None;
         while let Some(line) = self.line().await? {
             if self.framing == Framing::Lines {
@@ -113,7 +117,7 @@ impl Events {
             let value = value.strip_prefix(b" ").unwrap_or(value);
             match &mut data {
                 None => data = Some(value.to_vec()),
-                Some(data) if data.len() + value.len() > MAX_LINE => return Err(Broken::TooLong),
+                Some(data) if data.len() + value.len() > MAX_LINE => return Err(StreamError::TooLong),
                 Some(data) => {
                     data.push(b'\n');
                     data.extend_from_slice(value);
@@ -123,7 +127,7 @@ impl Events {
         Ok(data)
     }
 
-    async fn line(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    async fn line(&mut self) -> Result<Option<Vec<u8>>, StreamError> {
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {
                 let mut line: Vec<u8> = self.buffer.drain(..=self.searched + end).collect();
@@ -141,7 +145,7 @@ impl Events {
                 return Ok((!rest.is_empty()).then_some(rest));
             }
             if self.buffer.len() > MAX_LINE || self.seen > MAX_STREAM {
-                return Err(Broken::TooLong);
+                return Err(StreamError::TooLong);
             }
             let silent = Instant::now() + self.silence;
             match timeout_at(self.deadline.min(silent), self.response.chunk()).await {
@@ -150,9 +154,9 @@ impl Events {
                     self.buffer.extend_from_slice(&chunk);
                 }
                 Ok(Ok(None)) => self.ended = true,
-                Ok(Err(error)) => return Err(Broken::Connection(http_cause(error))),
-                Err(_) if silent < self.deadline => return Err(Broken::Silent),
-                Err(_) => return Err(Broken::Time),
+                Ok(Err(error)) => return Err(StreamError::Connection(http_cause(error))),
+                Err(_) if silent < self.deadline => return Err(StreamError::Silent),
+                Err(_) => return Err(StreamError::Deadline),
             }
         }
     }

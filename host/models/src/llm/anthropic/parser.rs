@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::{
-    llm::{Flow, Listen, Partial},
+    llm::{Flow, ParseEvents, PartialCompletion},
     provider::{Failure, Provider},
 };
 
@@ -17,7 +17,7 @@ const MAX_BLOCKS: usize = 512;
 /// The most bytes of a block's parts that are kept to be sent back.
 const MAX_KEPT: usize = 8 << 20;
 
-pub(super) struct Listener<'a> {
+pub(super) struct Parser<'a> {
     provider: &'a Provider,
     body: &'a Value,
     /// Of this turn.
@@ -36,7 +36,7 @@ pub(super) struct Listener<'a> {
     output_now: u64,
 }
 
-impl<'a> Listener<'a> {
+impl<'a> Parser<'a> {
     /// `body` is the first request.
     pub(super) fn new(provider: &'a Provider, body: &'a Value) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    fn begin(&mut self, block: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+    fn begin(&mut self, block: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
         self.kept += block.to_string().len();
         if self.blocks.len() >= MAX_BLOCKS || self.kept > MAX_KEPT {
             return Err(Failure::internal(self.provider, "sends an answer of too many parts"));
@@ -69,7 +69,7 @@ impl<'a> Listener<'a> {
         Ok(partial.write(block["text"].as_str().unwrap_or_default()))
     }
 
-    fn grow(&mut self, delta: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+    fn grow(&mut self, delta: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
         self.kept += delta.to_string().len();
         if self.kept > MAX_KEPT {
             return Err(Failure::internal(self.provider, "sends an answer of too many parts"));
@@ -96,7 +96,7 @@ impl<'a> Listener<'a> {
         Ok(Flow::More)
     }
 
-    fn end(&mut self, partial: &Partial<'_>) {
+    fn end(&mut self, partial: &PartialCompletion<'_>) {
         let Some(block) = self.blocks.last_mut().filter(|_| !self.arguments.is_empty()) else { return };
         if let Ok(input) = serde_json::from_str::<Value>(&self.arguments) {
             if block["name"] == "web_search" {
@@ -107,7 +107,7 @@ impl<'a> Listener<'a> {
         self.arguments.clear();
     }
 
-    fn message(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<(), Failure> {
+    fn message(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<(), Failure> {
         let usage = &event["usage"];
         self.output_now = usage["output_tokens"].as_u64().unwrap_or(self.output_now);
         partial.cost(Some(self.input), Some(self.output + self.output_now));
@@ -131,8 +131,8 @@ impl<'a> Listener<'a> {
     }
 }
 
-impl Listen for Listener<'_> {
-    fn event(&mut self, event: &Value, partial: &mut Partial<'_>) -> Result<Flow, Failure> {
+impl ParseEvents for Parser<'_> {
+    fn event(&mut self, event: &Value, partial: &mut PartialCompletion<'_>) -> Result<Flow, Failure> {
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {
                 partial.named(&event["message"]["model"]);
@@ -152,7 +152,7 @@ impl Listen for Listener<'_> {
         Ok(Flow::More)
     }
 
-    fn goes_on(&mut self) -> Option<Value> {
+    fn continuation(&mut self) -> Option<Value> {
         if !std::mem::take(&mut self.paused) || self.turns >= MAX_TURNS {
             return None;
         }
