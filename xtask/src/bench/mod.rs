@@ -11,9 +11,11 @@ mod quality;
 mod report;
 mod server;
 mod setup;
+mod spin;
 mod stats;
 
 mod p10_knowledge;
+mod p14_weight;
 mod p1_latency;
 mod p2_throughput;
 mod p3_start;
@@ -48,6 +50,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P5", about: "hot reload of a gate", run: p5_reload::run },
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
     Measurement { id: "P10", about: "a search of the knowledge graph", run: p10_knowledge::run },
+    Measurement { id: "P14", about: "the binary's weight", run: p14_weight::run },
 ];
 
 /// Whose turn it is.
@@ -68,6 +71,7 @@ struct Options {
     quick: bool,
     noise: bool,
     quality: bool,
+    from_nothing: bool,
     data: Option<PathBuf>,
     json: Option<PathBuf>,
     only: Vec<String>,
@@ -83,7 +87,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     // Quality alone needs no gateway.
     if !options.quality || !options.only.is_empty() {
         build(&workspace, options.noise)?;
-        let bench = Bench::new(&workspace, options.quick, options.noise)?;
+        let mut bench = Bench::new(&workspace, options.quick, options.noise)?;
+        bench.from_nothing = options.from_nothing;
         for measurement in MEASUREMENTS {
             if options.only.is_empty() || options.only.iter().any(|id| id == measurement.id) {
                 eprintln!("{} {} …", measurement.id, measurement.about);
@@ -106,6 +111,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
         match argument.as_str() {
             "--quick" => options.quick = true,
             "--noise" => options.noise = true,
+            "--from-nothing" => options.from_nothing = true,
             "--quality" => options.quality = true,
             "--data" => {
                 let folder = rest.next().ok_or_else(|| Usage("--data needs a folder".into()))?;

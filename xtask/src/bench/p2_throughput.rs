@@ -37,8 +37,8 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
             ratio: rates.ratio(),
             n: rounds * CALLS as usize,
             judged: Judged::Ratio,
-            reach: Bound::AtLeast(0.45),
-            aim: Bound::AtLeast(0.7),
+            reach: Bound::AtLeast(0.7),
+            aim: Bound::AtLeast(0.9),
         });
     }
     Ok(())

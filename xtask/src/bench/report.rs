@@ -116,13 +116,18 @@ impl Report {
         self.quality = Some(measured);
     }
 
+    /// Something that one needs to know beside the numbers.
+    pub(crate) fn fact(&mut self, name: &'static str, value: Value) {
+        self.facts.push((name, value));
+    }
+
     /// Something that must not happen.
     pub(crate) fn problem(&mut self, text: String) {
         self.problems.push(text);
     }
 
     pub(crate) fn finish(&mut self) {
-        self.facts.push(("load_after", json!(first_line("/proc/loadavg"))));
+        self.fact("load_after", json!(first_line("/proc/loadavg")));
     }
 
     pub(crate) fn table(&self) -> String {

@@ -17,11 +17,13 @@ pub(crate) struct Bench {
     pub(crate) quick: bool,
     /// The native server stands in for the gateway.
     noise: bool,
+    /// Whether to measure a build from nothing, which takes minutes.
+    pub(crate) from_nothing: bool,
     floor: PathBuf,
-    gatehouse: PathBuf,
+    pub(crate) gatehouse: PathBuf,
     gate: PathBuf,
     /// Cleared at the start of every run.
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Of the repository.
     pub(crate) root: PathBuf,
 }
@@ -53,6 +55,7 @@ impl Bench {
         Ok(Self {
             quick,
             noise,
+            from_nothing: false,
             floor: workspace.binary("release", "bench-floor"),
             gatehouse: workspace.binary("release", "gatehouse"),
             gate: workspace.root.join(FIXTURES).join("echo.wasm"),
