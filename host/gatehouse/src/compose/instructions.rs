@@ -1,11 +1,9 @@
 //! What a client's model is told when it connects: what the gates of its preset are for, in their own words,
 //! and then what the preset says. A gate gets no more room than its share, so none can crowd the others out.
 
-use gatehouse_core::ports::{TokenCounter, text::Encoding};
-use gatehouse_text::Tokens;
-
-/// The most that is told of gates, in tokens (o200k_base).
-const BUDGET: usize = 300;
+/// The most that is told of gates, in bytes: some 300 tokens of English. To count tokens would cost every start the
+/// tables of a vocabulary, more than all else it does.
+const BUDGET: usize = 1_200;
 
 const HEAD: &str = "The tools here come from these gates:";
 
@@ -25,13 +23,13 @@ fn told(gates: &[(&str, &str)]) -> Option<String> {
         .map(|(name, summary)| format!("\n- {name}: {summary}"))
         .collect();
     let whole = format!("{HEAD}{}", lines.concat());
-    if lines.is_empty() || tokens(&whole) <= BUDGET {
+    if lines.is_empty() || whole.len() <= BUDGET {
         return (!lines.is_empty()).then_some(whole);
     }
     let mut text = HEAD.to_owned();
     for (done, line) in lines.iter().enumerate() {
         // What short lines leave goes to those that follow.
-        let left = BUDGET.saturating_sub(tokens(&text)) / (lines.len() - done);
+        let left = BUDGET.saturating_sub(text.len()) / (lines.len() - done);
         text.push_str(&cut(line, left));
     }
     Some(text)
@@ -40,13 +38,13 @@ fn told(gates: &[(&str, &str)]) -> Option<String> {
 /// Text of strangers: whatever it holds, it stays in its line.
 fn one_line(text: &str) -> String {
     // More than the whole budget could hold, and little enough to be counted again and again.
-    let words: String = text.chars().take(BUDGET * 16).collect();
+    let words: String = text.chars().take(BUDGET * 4).collect();
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The line whole, or its beginning and an ellipsis, or nothing where not even some words fit.
 fn cut(line: &str, budget: usize) -> String {
-    if tokens(line) <= budget {
+    if line.len() <= budget {
         return line.to_owned();
     }
     let mut end = line.len();
@@ -57,14 +55,10 @@ fn cut(line: &str, budget: usize) -> String {
             return String::new();
         }
         let shorter = format!("{} …", &line[..end]);
-        if tokens(&shorter) <= budget {
+        if shorter.len() <= budget {
             return shorter;
         }
     }
-}
-
-fn tokens(text: &str) -> usize {
-    Tokens.count(text, Encoding::O200k)
 }
 
 #[cfg(test)]
@@ -90,7 +84,7 @@ mod tests {
         let glued = "x".repeat(60_000);
         let gates = [("long", long.as_str()), ("glued", &glued), ("last", "Is heard too.")];
         let told = instructions(&gates, None).expect("text");
-        assert!(tokens(&told) <= BUDGET, "{} tokens", tokens(&told));
+        assert!(told.len() <= BUDGET, "{} bytes", told.len());
         assert!(told.contains("\n- long: words and more") && told.contains(" …\n"), "{told}");
         assert!(told.ends_with("\n- last: Is heard too."), "{told}");
         assert!(!told.contains("xxx"), "{told}");
@@ -102,6 +96,6 @@ mod tests {
         let gates: Vec<(&str, &str)> =
             names.iter().map(|name| (name.as_str(), "Does one thing well.")).collect();
         let told = instructions(&gates, None).expect("text");
-        assert!(tokens(&told) <= BUDGET, "{} tokens", tokens(&told));
+        assert!(told.len() <= BUDGET, "{} bytes", told.len());
     }
 }
