@@ -16,6 +16,9 @@ mod watch;
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let env = config::Env::read();
     let cli = match cli::Cli::read() {
