@@ -27,14 +27,15 @@ fn main() -> ExitCode {
         Err(failure) => return ended(&failure),
     };
     let _log = telemetry::start(env.log(), cli.log());
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        // Guests that compute yield often; looking at timers and new work every few polls instead of
-        // every 61 keeps everybody else's latency in the milliseconds meanwhile.
-        .event_interval(4)
-        .global_queue_interval(4)
-        .build();
-    let outcome = match runtime {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    // Guests that compute yield often; looking at timers and new work every few polls instead of
+    // every 61 keeps everybody else's latency in the milliseconds meanwhile.
+    runtime.enable_all().event_interval(4).global_queue_interval(4);
+    if cli.serves_one_client() {
+        // A second thread would be woken for each line only to find the first one at work.
+        runtime.worker_threads(1);
+    }
+    let outcome = match runtime.build() {
         Ok(runtime) => {
             let outcome = runtime.block_on(cli::run(cli, &env));
             // A blocking read of standard input may never come back.

@@ -188,6 +188,12 @@ impl Cli {
         }
     }
 
+    /// Whether this is a host for the client that started it. What it does not answer at once runs on threads of
+    /// their own.
+    pub(crate) fn serves_one_client(&self) -> bool {
+        matches!(&self.command, Command::Serve(arguments) if arguments.http.is_none())
+    }
+
     /// How the log is to be kept.
     pub(crate) fn log(&self) -> telemetry::Options {
         let calls = matches!(&self.command, Command::Serve(arguments) if arguments.log_calls);

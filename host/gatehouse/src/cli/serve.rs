@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     preset: Option<String>,
     /// Serve over HTTP on this address, for example 127.0.0.1:8642; beyond loopback GATEHOUSE_TOKEN is required
     #[arg(long, value_name = "ADDR")]
-    http: Option<SocketAddr>,
+    pub(super) http: Option<SocketAddr>,
     /// Log a line for each call: tool, preset, milliseconds, outcome, bytes
     #[arg(long)]
     pub(super) log_calls: bool,

@@ -7,6 +7,7 @@ mod events;
 mod follow;
 mod handler;
 mod http;
+mod in_place;
 mod lines;
 mod mcp;
 mod pending;

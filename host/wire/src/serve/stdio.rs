@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     LAST_CALLS, ServedPresets,
     handler::Handler,
+    in_place::{self, InPlace},
     lines::Lines,
     pending::{Counted, Pending},
 };
@@ -27,10 +28,15 @@ pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -
 async fn serve(presets: Arc<ServedPresets>, pending: Arc<Pending>) -> Result<(), String> {
     let served = Arc::clone(presets.default());
     let handler = Handler::new(presets, served, Principal::Local);
-    let transport = Counted::new(Lines::new(stdio_pipes()), pending);
+    let client = in_place::Client::default();
+    let lines = Counted::new(Lines::new(stdio_pipes()), pending);
+    let transport = InPlace::new(lines, handler.clone(), Arc::clone(&client));
     let running = handler.serve(transport).await.map_err(|error| error.to_string());
     match running {
-        Ok(running) => running.waiting().await.map(|_| ()).map_err(|error| error.to_string()),
+        Ok(running) => {
+            let _ = client.set(running.peer().clone());
+            running.waiting().await.map(|_| ()).map_err(|error| error.to_string())
+        }
         // A client that leaves before it has said anything has asked for nothing.
         Err(error) if error.contains("connection closed") => Ok(()),
         Err(error) => Err(error),

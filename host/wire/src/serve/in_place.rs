@@ -1,0 +1,197 @@
+//! Tool calls of a host with one client: each begins on the thread that read its line, and most are answered there,
+//! before the next line is read. To hand a call to a task and its reply back costs more than a short call does.
+//!
+//! What has to wait, or whose guest has used up a tick of the clock, goes on beside the others on threads of its
+//! own; everything else that a client asks is the protocol library's.
+
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+    task::Poll,
+};
+
+use futures_util::{FutureExt, poll};
+use rmcp::{
+    ErrorData, RoleServer, Service,
+    model::{ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, JsonRpcRequest, RequestId},
+    service::{Peer, RequestContext, RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::{
+    runtime::{Builder, Handle, Runtime},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::handler::Handler;
+
+/// A client as calls see it; there is one once the opening of the connection is over.
+pub(super) type Client = Arc<OnceLock<Peer<RoleServer>>>;
+
+/// A transport that answers calls by itself.
+pub(super) struct InPlace<T> {
+    transport: T,
+    handler: Arc<Handler>,
+    client: Client,
+    /// Calls that were not answered at once.
+    running: JoinSet<TxJsonRpcMessage<RoleServer>>,
+    /// What ends each of them.
+    cancels: HashMap<RequestId, CancellationToken>,
+    /// Whether the client will say nothing more.
+    ended: bool,
+    workers: Workers,
+}
+
+impl<T: Transport<RoleServer>> InPlace<T> {
+    pub(super) fn new(transport: T, handler: Handler, client: Client) -> Self {
+        Self {
+            transport,
+            handler: Arc::new(handler),
+            client,
+            running: JoinSet::new(),
+            cancels: HashMap::new(),
+            ended: false,
+            workers: Workers::default(),
+        }
+    }
+
+    /// Runs a call, here if it is soon done.
+    async fn call(&mut self, peer: Peer<RoleServer>, call: JsonRpcRequest<ClientRequest>) {
+        let JsonRpcRequest { id, mut request, .. } = call;
+        let mut context = RequestContext::new(id.clone(), peer);
+        context.meta = std::mem::take(request.get_meta_mut());
+        // Also once it is answered: what it left running ends.
+        let cancel = context.ct.clone();
+        let handler = Arc::clone(&self.handler);
+        let reply_to = id.clone();
+        let mut work = Box::pin(async move {
+            // A panic here would leave the client without an answer for ever, and without any other.
+            let result = AssertUnwindSafe(handler.handle_request(request, context)).catch_unwind().await;
+            match result {
+                Ok(Ok(result)) => JsonRpcMessage::response(result, reply_to),
+                Ok(Err(error)) => JsonRpcMessage::error(error, Some(reply_to)),
+                Err(_) => {
+                    let error = ErrorData::internal_error("The host failed on this call", None);
+                    JsonRpcMessage::error(error, Some(reply_to))
+                }
+            }
+        });
+        match poll!(work.as_mut()) {
+            Poll::Ready(reply) => {
+                cancel.cancel();
+                self.answer(reply);
+            }
+            Poll::Pending => {
+                self.cancels.insert(id, cancel);
+                match self.workers.handle() {
+                    Some(workers) => self.running.spawn_on(work, workers),
+                    None => self.running.spawn(work),
+                };
+            }
+        }
+    }
+
+    /// Sends a reply; what the pipe does not take now is written beside what follows.
+    fn answer(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
+        let mut sending = Box::pin(self.transport.send(reply));
+        if sending.as_mut().now_or_never().is_none() {
+            tokio::spawn(sending);
+        }
+    }
+
+    /// Sends the reply of a call that took its time, unless the client has given it up.
+    fn end(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
+        let id = match &reply {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if let Some(cancel) = id.and_then(|id| self.cancels.remove(id)) {
+            cancel.cancel();
+            self.answer(reply);
+        }
+    }
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for InPlace<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.transport.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let message = tokio::select! {
+                biased;
+                Some(done) = self.running.join_next() => {
+                    if let Ok(reply) = done {
+                        self.end(reply);
+                    }
+                    continue;
+                }
+                message = self.transport.receive(), if !self.ended => message,
+                else => return None,
+            };
+            match (message, self.client.get().cloned()) {
+                (Some(JsonRpcMessage::Request(call)), Some(peer)) if is_call(&call.request) => {
+                    self.call(peer, call).await;
+                }
+                (Some(message), _) => {
+                    if let Some(cancel) = given_up(&message).and_then(|id| self.cancels.remove(id)) {
+                        cancel.cancel();
+                    }
+                    return Some(message);
+                }
+                (None, _) => self.ended = true,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.transport.close().await
+    }
+}
+
+/// Whether it is a call; one whose parameters the protocol library cannot read is a custom request to it.
+fn is_call(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::CallToolRequest(_) | ClientRequest::CustomRequest(_))
+}
+
+/// The request that the client does not wait for any more.
+fn given_up(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
+    let JsonRpcMessage::Notification(notification) = message else { return None };
+    let ClientNotification::CancelledNotification(cancelled) = &notification.notification else {
+        return None;
+    };
+    cancelled.params.request_id.as_ref()
+}
+
+/// As many threads as there are cores, started by the first call that needs them.
+#[derive(Default)]
+struct Workers(OnceLock<Option<Runtime>>);
+
+impl Workers {
+    fn handle(&self) -> Option<&Handle> {
+        let start = || {
+            let mut builder = Builder::new_multi_thread();
+            // As the threads that read, where guests run too.
+            let started = builder.enable_all().event_interval(4).global_queue_interval(4).build();
+            started.inspect_err(|error| tracing::warn!(%error, "long calls share one thread")).ok()
+        };
+        self.0.get_or_init(start).as_ref().map(Runtime::handle)
+    }
+}
+
+impl Drop for Workers {
+    /// A runtime that is merely dropped waits for its threads, which a thread of another one must not.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take().flatten() {
+            runtime.shutdown_background();
+        }
+    }
+}
