@@ -2,6 +2,7 @@
 //! 1 (the thing asked failed) or 2 (wrong usage or configuration).
 
 mod allowed_tools;
+mod built_in;
 mod explain;
 mod health;
 mod inspection;

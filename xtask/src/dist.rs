@@ -1,4 +1,5 @@
-//! `cargo xtask dist`: one archive with everything that a machine needs to serve, and its checksum.
+//! `cargo xtask dist`: one archive with everything that a machine needs to serve, and its checksum. The gates are in
+//! the binary.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +19,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return Err(Usage(format!("unexpected: {}", arguments.join(" "))).into());
     }
     let workspace = Workspace::load()?;
-    let components = gates::build(&workspace, Which::Shipped)?;
+    gates::build(&workspace, Which::Shipped)?;
     let build = ["build", "--release", "-p", "gatehouse"];
     process::run(process::cargo().current_dir(&workspace.root).args(build))?;
 
@@ -32,9 +33,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     copy(&binary, &stage.join(binary.file_name().context("the binary has no name")?))?;
     for text in TEXTS {
         copy(&workspace.root.join(text), &stage.join(text))?;
-    }
-    for component in components {
-        copy(&component, &stage.join("gates").join(component.file_name().context("a gate has no name")?))?;
     }
 
     let archive = format!("{name}.tar.gz");

@@ -46,11 +46,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         ["--fixtures"] => Which::All,
         _ => return Err(Usage(format!("unexpected: {}", arguments.join(" "))).into()),
     };
-    build(&Workspace::load()?, which).map(drop)
+    build(&Workspace::load()?, which)
 }
 
-/// Builds in one cargo call, places what changed, and returns where the components are.
-pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<Vec<PathBuf>> {
+/// Builds in one cargo call, and places what changed.
+pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<()> {
     let homes: Vec<&Home> = HOMES.iter().filter(|home| home.shipped || which == Which::All).collect();
     let mut gates: BTreeMap<PathBuf, (&Package, &Home)> = BTreeMap::new();
     for package in workspace.packages.iter().filter(|package| package.cdylib) {
@@ -64,7 +64,6 @@ pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<Vec<PathBuf>>
     }
     ensure_target()?;
     let built = compile(workspace, gates.values().map(|(package, _)| package.name.as_str()))?;
-    let mut components = Vec::new();
     for (folder, (package, home)) in &gates {
         let component =
             built.get(folder).with_context(|| format!("cargo built no component of {}", package.name))?;
@@ -74,9 +73,8 @@ pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<Vec<PathBuf>>
         let news = if place(&workspace.root.join(&destination), &bytes)? { "written" } else { "unchanged" };
         // Not to standard output: what runs next may speak a protocol there.
         eprintln!("{:36} {:>6} KB  {news}", destination.display(), bytes.len().div_ceil(1024));
-        components.push(workspace.root.join(destination));
     }
-    Ok(components)
+    Ok(())
 }
 
 /// Builds the packages and returns the component of each, by the package's folder.

@@ -2,6 +2,7 @@
 //! gives exit codes their meaning: 0 done, 1 the thing asked failed, 2 wrong usage or configuration.
 
 mod archive;
+mod built_in;
 mod check;
 mod cli;
 mod compose;

@@ -69,9 +69,12 @@ fn an_unknown_enabled_gate_ends_the_start() {
 }
 
 #[test]
-fn without_any_gate_the_command_that_builds_them_is_named() {
+fn without_any_gate_the_line_that_brings_the_shipped_ones_is_named() {
     let place = Place::with("[presets.full]\ngates.kg = {}\n", &[]);
-    says(&refused(&place, &[], &[]), &["preset 'full'", "unknown gate 'kg'", "`cargo xtask gates`"]);
+    says(
+        &refused(&place, &[], &[]),
+        &["preset 'full'", "unknown gate 'kg'", "gates = [\"gates\", \"built-in\"] under [host]"],
+    );
 }
 
 #[test]

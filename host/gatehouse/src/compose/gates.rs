@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::said;
+use crate::built_in;
 use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
 
 /// Gates by name. Once loaded, a gate stays the very version it was, whatever happens to its file.
@@ -25,6 +26,7 @@ pub(crate) struct Gates {
 
 impl Gates {
     pub(super) fn new(config: Arc<Config>, sandbox: Sandbox) -> Self {
+        built_in::unpack(&config.cache, &config.gate_folders);
         Self { config, sandbox, loaded: Mutex::default(), withdrawn: BTreeSet::new() }
     }
 
@@ -34,6 +36,7 @@ impl Gates {
         reread: &BTreeSet<String>,
         withdrawn: BTreeSet<String>,
     ) -> Self {
+        built_in::unpack(&config.cache, &config.gate_folders);
         let mut loaded = BTreeMap::new();
         for (name, gate) in self.loaded().await {
             if reread.contains(&name) || withdrawn.contains(&name) {
@@ -185,9 +188,15 @@ impl Gates {
         let shown = names::quoted(name, 64);
         let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
         let folders = folders.join(", ");
-        let there_are = match known.is_empty() {
-            true => format!("There is no gate in {folders}; `cargo xtask gates` builds the shipped ones."),
-            false => format!("There are: {}.", known.join(", ")),
+        let there_are = match (known.is_empty(), built_in::are_there()) {
+            (false, _) => format!("There are: {}.", known.join(", ")),
+            (true, true) => format!(
+                "There is no gate in {folders}; write gates = [\"gates\", \"{}\"] under [host] for the shipped ones.",
+                built_in::NAME
+            ),
+            (true, false) => {
+                format!("There is no gate in {folders}; `cargo xtask gates` builds the shipped ones.")
+            }
         };
         format!("unknown gate '{shown}': no {shown}.wasm in {folders}.{near} {there_are}")
     }

@@ -22,6 +22,7 @@ use super::{
     ConfigError, Env, KnowledgeConfig, cache, check_gate_name, component::Located, error::Text, folders,
     http, http_server, limits, locate, locate::Choice, models, raw,
 };
+use crate::built_in;
 
 /// The preset that is served where nobody names one.
 const DEFAULT_PRESET: &str = "full";
@@ -110,12 +111,13 @@ impl Config {
         let presets: BTreeMap<String, Preset> =
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
         let default = raw.host.default_preset.as_ref();
+        let cache = locate::cache_home();
         let config = Self {
             file: text.file.clone(),
             choice: Choice::default(),
             text: text.file.as_ref().map(|_| text.content.clone()),
-            gate_folders: below(&base, raw.host.gates.unwrap_or_else(|| vec!["gates".into()])),
-            cache: locate::cache_home(),
+            gate_folders: built_in::folders(&base, &cache, raw.host.gates),
+            cache,
             cache_size: cache::size(text, raw.host.cache_size.as_ref())?,
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
             http: http_server::checked(text, &raw.http)?,

@@ -10,7 +10,7 @@ use gatehouse_sandbox::Gate;
 use serde_json::{Map, Value, json};
 
 use super::Failure;
-use crate::{compose::Composition, out};
+use crate::{built_in, compose::Composition, out};
 
 pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), Failure> {
     let told = if gate.exists() {
@@ -45,6 +45,7 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
     let mut told = json!({
         "name": info.name,
         "file": info.file,
+        "built_in": built_in::is(&info.file),
         "bytes": info.size,
         "sha256": info.digest,
         "asks": asked,
@@ -77,7 +78,7 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
 fn print(told: &Value) {
     let text = |key: &str| told[key].as_str().unwrap_or("-").to_owned();
     out::line(format!("{} {}: {}", text("name"), text("version"), text("summary")));
-    out::line(format!("file         {} ({} bytes)", text("file"), told["bytes"]));
+    out::line(format!("file         {} ({} bytes)", place(told), told["bytes"]));
     out::line(format!("sha256       {}", text("sha256")));
     out::line(format!("asks for     {}", strings(&told["asks"])));
     out::line(format!("granted      {}", strings(&told["granted"])));
@@ -125,6 +126,12 @@ fn print(told: &Value) {
             tool["effect"].as_str().unwrap_or_default()
         ));
     }
+}
+
+/// Where the component is, for people.
+pub(super) fn place(told: &Value) -> String {
+    let file = told["file"].as_str().filter(|_| told["built_in"] != true);
+    file.unwrap_or("built in").to_owned()
 }
 
 pub(super) fn strings(list: &Value) -> String {

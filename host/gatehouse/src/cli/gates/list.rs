@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     Failure,
-    inspect::{inspect, strings},
+    inspect::{inspect, place, strings},
 };
 use crate::{compose::Composition, out};
 
@@ -43,7 +43,7 @@ fn row(told: &Value) -> Vec<String> {
         Some(why) => format!("broken: {why}"),
         None => names(&told["tools"]),
     };
-    vec![text("name"), text("version"), tools, strings(&told["granted"]), text("file")]
+    vec![text("name"), text("version"), tools, strings(&told["granted"]), place(told)]
 }
 
 fn names(tools: &Value) -> String {

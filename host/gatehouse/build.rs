@@ -1,0 +1,37 @@
+//! Puts the shipped gates into the binary, as many of them as `cargo xtask gates` has built by then: this builds
+//! nothing itself, for a build within a build would want the locks that are held.
+
+use std::{
+    env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    path::Path,
+};
+
+fn main() -> io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let folder = root.join("gates");
+    let (mut gates, mut version) = (Vec::new(), DefaultHasher::new());
+    for entry in fs::read_dir(&folder)? {
+        let file = entry?.path();
+        // Whatever else was dropped there is none of ours: a shipped gate has its source beside it.
+        if file.extension().is_some_and(|ending| ending == "wasm") && file.with_extension("").is_dir() {
+            gates.push(file);
+        }
+    }
+    gates.sort();
+    let mut list = String::new();
+    for file in &gates {
+        println!("cargo::rerun-if-changed={}", file.display());
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        (&name, fs::read(file)?).hash(&mut version);
+        list += &format!("    ({name:?}, include_bytes!({file:?})),\n");
+    }
+    // A gate that was not there then: the first build of gates, or a new member of the workspace.
+    let sign = if gates.is_empty() { folder } else { root.join("Cargo.toml") };
+    println!("cargo::rerun-if-changed={}", sign.display());
+    let version = version.finish();
+    let table =
+        format!("const VERSION: &str = \"{version:016x}\";\nconst GATES: &[(&str, &[u8])] = &[\n{list}];\n");
+    fs::write(Path::new(&env::var("OUT_DIR").map_err(io::Error::other)?).join("gates.rs"), table)
+}
