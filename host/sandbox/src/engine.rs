@@ -3,12 +3,11 @@
 
 use gatehouse_core::nesting::MAX_DEPTH;
 use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
-    component::{HasSelf, Linker},
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker,
 };
 
 use crate::{
-    abi::v0_1,
+    abi,
     limits::{MAX_MEMORY, MAX_TABLE_ELEMENTS},
     state::State,
     ticker::Ticker,
@@ -89,6 +88,6 @@ fn config() -> Config {
 fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasi::add_to_linker(&mut linker)?;
-    v0_1::Gate::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)?;
+    abi::add_to_linker(&mut linker)?;
     Ok(linker)
 }

@@ -23,15 +23,15 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
 use crate::{
-    abi::v0_1::ToolCall,
+    abi::ToolCall,
     capability::{CallFacts, Client},
     folders::{self, Folder},
+    idle_instances::IdleInstances,
     index::Stamp,
-    instance::{Ended, Ready, broken},
+    instance::{CallFailure, Ready, broken},
     limits::Limits,
     loader::{GateSettings, LoadError, Shared, pinned},
     version::Version,
-    warm::Warm,
     wasi::threads::FileThreads,
 };
 
@@ -77,7 +77,7 @@ pub struct Gate {
     /// By the depth of the call, as the places of the pool are: gates that call each other do not wait for
     /// turns that they hold themselves.
     turns: [Semaphore; MAX_DEPTH + 1],
-    warm: Option<Warm>,
+    idle: Option<IdleInstances>,
     threads: Arc<FileThreads>,
 }
 
@@ -111,7 +111,7 @@ impl Gate {
             threads: shared.threads.of(&name),
             name,
             grants: Arc::new(info.grants.clone()),
-            warm: reuse.then(|| Warm::new(Arc::clone(&shared.reserve), limits.concurrency)),
+            idle: reuse.then(|| IdleInstances::new(Arc::clone(&shared.reserve), limits.concurrency)),
             info,
             http,
             turns: std::array::from_fn(|_| Semaphore::new(limits.concurrency)),
@@ -253,8 +253,8 @@ impl Source for Gate {
         };
         self.prepare_folders().await?;
         let (folders, deadline) = (&self.info.folders, call.deadline.into_std());
-        let reply = ready.call(facts, folders, deadline, &request, self.warm.as_ref()).await;
-        self.version.traps.observe(matches!(reply, Err(Ended { trapped: true, .. })));
+        let reply = ready.call(facts, folders, deadline, request, self.idle.as_ref()).await;
+        self.version.traps.observe(matches!(reply, Err(CallFailure { trapped: true, .. })));
         reply.map_err(|ended| ended.fault)
     }
 }

@@ -69,7 +69,7 @@ impl Stamp {
 
 /// What was learnt about one component.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Known {
+pub(crate) struct KnownComponent {
     pub(crate) ask: Ask,
     /// By the parameters' JSON text.
     pub(crate) listings: BTreeMap<String, Arc<Listing>>,
@@ -79,7 +79,7 @@ pub(crate) struct Known {
 struct Content {
     version: String,
     files: BTreeMap<PathBuf, (Stamp, String)>,
-    components: BTreeMap<String, Known>,
+    components: BTreeMap<String, KnownComponent>,
 }
 
 /// The index in memory, and where it is kept.
@@ -182,7 +182,7 @@ impl Content {
             let ours = self
                 .components
                 .entry(digest)
-                .or_insert_with(|| Known { ask: theirs.ask, ..Known::default() });
+                .or_insert_with(|| KnownComponent { ask: theirs.ask, ..KnownComponent::default() });
             for (params, listing) in theirs.listings {
                 if ours.listings.len() < MAX_LISTINGS {
                     ours.listings.entry(params).or_insert(listing);

@@ -7,7 +7,6 @@ use std::{sync::Arc, time::Instant};
 
 use gatehouse_core::{
     Reply,
-    budget::ByteBudget,
     names::quoted,
     outcome::{Fault, FaultKind},
     source::Listing,
@@ -16,27 +15,27 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
 use crate::{
-    abi::v0_1::{self, GatePre, ToolCall},
+    abi::{self, GatePre, GuestError, ToolCall},
     capability::CallFacts,
     engine::Runtime,
     folders::Folder,
     gate::DESCRIBE_TIME,
+    idle_instances::IdleInstances,
     limits::{HOST_MEMORY, shown_bytes},
     state::{MAX_HANDLES, State},
-    warm::Warm,
-    wasi::Overdrawn,
+    wasi::BudgetExceeded,
 };
 
 /// A component, ready to be instantiated.
 pub(crate) struct Ready {
     pub(crate) runtime: Arc<Runtime>,
-    pub(crate) pre: GatePre<State>,
+    pub(crate) pre: GatePre,
 }
 
 /// A component at work.
 pub(crate) struct Instance {
     pub(crate) store: Store<State>,
-    pub(crate) exports: v0_1::Gate,
+    pub(crate) exports: abi::Gate,
     calls: u32,
 }
 
@@ -46,21 +45,15 @@ pub(crate) struct Instance {
 struct DeadlinePassed;
 
 /// How a call ended that gave no reply.
-pub(crate) struct Ended {
+pub(crate) struct CallFailure {
     pub(crate) fault: Fault,
     /// Whether the guest broke off by itself, rather than at a limit or with a fault of its own.
     pub(crate) trapped: bool,
 }
 
-impl From<Fault> for Ended {
+impl From<Fault> for CallFailure {
     fn from(fault: Fault) -> Self {
         Self { fault, trapped: false }
-    }
-}
-
-impl From<v0_1::Fault> for Ended {
-    fn from(fault: v0_1::Fault) -> Self {
-        Self { fault: fault.into(), trapped: false }
     }
 }
 
@@ -71,16 +64,14 @@ impl Ready {
         facts: CallFacts,
         deadline: Instant,
         params: &str,
-    ) -> Result<Listing, Ended> {
+    ) -> Result<Listing, CallFailure> {
         let _running = self.runtime.ticker.running();
         let gate = Arc::clone(&facts.gate);
         let work = async {
             let mut instance = self.instance(facts, &[], deadline).await?;
             let Instance { store, exports, .. } = &mut instance;
-            let answer = exports.gatehouse_gate_tools().call_describe(&mut *store, &params.to_owned()).await;
-            let manifest = answer.map_err(|error| explain(store.data(), &error))??;
-            let listing = v0_1::listing(manifest, &store.data().budget);
-            listing.map_err(|why| broken(&gate, &why).into())
+            let listing = exports.describe(store, params).await;
+            listing.map_err(|error| ended(store.data(), error))
         };
         // A guest that sleeps looks at no clock of ours.
         tokio::time::timeout_at(deadline.into(), work)
@@ -88,19 +79,18 @@ impl Ready {
             .unwrap_or_else(|_| Err(slow_to_describe(&gate).into()))
     }
 
-    /// Runs one tool, in an instance of `warm` where there is one.
+    /// Runs one tool, in an instance of `idle` where there is one.
     pub(crate) async fn call(
         &self,
         facts: CallFacts,
         folders: &[Folder],
         deadline: Instant,
-        call: &ToolCall,
-        warm: Option<&Warm>,
-    ) -> Result<Reply, Ended> {
+        call: ToolCall,
+        idle: Option<&IdleInstances>,
+    ) -> Result<Reply, CallFailure> {
         let _running = self.runtime.ticker.running();
-        let gate = Arc::clone(&facts.gate);
-        let back = warm.map(|warm| (warm, facts.without_call()));
-        let mut instance = match warm.and_then(Warm::take) {
+        let back = idle.map(|idle| (idle, facts.without_call()));
+        let mut instance = match idle.and_then(IdleInstances::take) {
             Some(mut instance) => {
                 instance.begin(facts, deadline);
                 instance
@@ -109,13 +99,13 @@ impl Ready {
         };
         instance.calls += 1;
         let Instance { store, exports, .. } = &mut instance;
-        let answer = exports.gatehouse_gate_tools().call_call(&mut *store, call).await;
-        let answer = answer.map_err(|error| explain(store.data(), &error))?;
-        let budget = store.data().budget.clone();
-        if let Some((warm, facts)) = back {
-            warm.give_back(instance, facts);
+        let answer = exports.call(store, call).await;
+        let returned = !matches!(answer, Err(GuestError::Trap(_)));
+        let reply = answer.map_err(|error| ended(store.data(), error));
+        if let Some((idle, facts)) = back.filter(|_| returned) {
+            idle.give_back(instance, facts);
         }
-        Ok(reply(&gate, answer?, &budget)?)
+        reply
     }
 
     pub(crate) async fn instance(
@@ -123,7 +113,7 @@ impl Ready {
         facts: CallFacts,
         folders: &[Folder],
         deadline: Instant,
-    ) -> Result<Instance, Ended> {
+    ) -> Result<Instance, CallFailure> {
         let copy = facts.limits.copy;
         let mut store = Store::new(&self.runtime.engine, State::new(facts, folders, deadline)?);
         store.limiter(|state| &mut state.caps);
@@ -167,8 +157,17 @@ impl Instance {
     }
 }
 
+/// Why a guest gave no result, in words.
+fn ended(state: &State, error: GuestError) -> CallFailure {
+    match error {
+        GuestError::Trap(error) => explain(state, &error),
+        GuestError::Fault(fault) => fault.into(),
+        GuestError::Broken(why) => broken(&state.capabilities.facts().gate, &why).into(),
+    }
+}
+
 /// What ended the guest, in words that name the limit or the trap, with the guest's last words.
-pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> Ended {
+pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let mut trapped = false;
     let facts = state.capabilities.facts();
     let (gate, limits) = (&*facts.gate, &facts.limits);
@@ -182,7 +181,7 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> Ended {
             Some(_) => too_slow(gate, limits.time).hint(raise("time")),
             None => slow_to_describe(gate),
         }
-    } else if error.is::<Overdrawn>() {
+    } else if error.is::<BudgetExceeded>() {
         let most = shown_bytes(HOST_MEMORY as u64);
         Fault::exhausted(format!("Gate '{gate}' made the host hold more than {most} for it.")).hint(
             "Send requests or drop them, drop answers, streams and folder listings, and do less at once.",
@@ -211,7 +210,7 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> Ended {
         Fault::internal(format!("Gate '{gate}' failed: {}", quoted(&format!("{error:#}"), 300)))
     };
     tracing::warn!(target: "gate", gate, error = %quoted(&format!("{error:#}"), 2_000), output = %words, "call ended by the sandbox");
-    Ended { fault, trapped }
+    CallFailure { fault, trapped }
 }
 
 fn too_slow(gate: &str, limit: std::time::Duration) -> Fault {
@@ -227,9 +226,4 @@ fn slow_to_describe(gate: &str) -> Fault {
 pub(crate) fn broken(gate: &str, why: &str) -> Fault {
     Fault::internal(format!("Gate '{gate}' broke the contract: {}.", quoted(why, 300)))
         .hint("This is a bug in the gate; `gatehouse gates inspect` shows what it declares.")
-}
-
-/// A reply in core's types.
-pub(crate) fn reply(gate: &str, reply: v0_1::Reply, budget: &ByteBudget) -> Result<Reply, Fault> {
-    v0_1::reply(reply, budget).map_err(|why| broken(gate, &why))
 }

@@ -7,14 +7,18 @@
 //! says otherwise, with a wall clock deadline, caps on memory and on what crosses the boundary, no variable, no
 //! socket, and no file outside the folders that presets.toml names.
 
+#![cfg_attr(test, allow(clippy::duplicate_mod, reason = "a version of the contract stands beside its copy"))]
+
 mod abi;
 pub mod cache;
 mod capability;
 mod capture;
+mod compile_cost;
+mod component_info;
 mod engine;
-mod face;
 mod folders;
 mod gate;
+mod idle_instances;
 mod index;
 mod instance;
 mod limits;
@@ -26,22 +30,20 @@ mod state;
 mod ticker;
 mod traps;
 mod version;
-mod warm;
 mod wasi;
-mod weigh;
 
 use std::sync::Arc;
 
 use gatehouse_core::ports::{Clock, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter};
 
-pub use face::Face;
-
+pub use compile_cost::TooCostly;
+pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
 pub use folders::Folder;
 pub use gate::{Gate, GateInfo};
 pub use index::Stamp;
 pub use limits::{Limits, LimitsError, parse_bytes, parse_duration, shown_bytes};
-pub use loader::{GateSettings, LoadError, MAX_FILE, Sandbox};
-pub use probe::{End, Probe};
+pub use loader::{GateSettings, LoadError, Sandbox};
+pub use probe::{Probe, ProbeOutcome};
 
 /// What the host does for gates, one field a capability that needs something from outside.
 #[derive(Clone)]

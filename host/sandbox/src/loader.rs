@@ -11,37 +11,33 @@ use std::{
 };
 
 use gatehouse_core::{
-    capability::{Ask, Capability, Grants},
+    capability::Grants,
     fair::{FairTurn, FairTurns},
-    hash::sha256_hex,
     http::Rules,
     lock,
     names::quoted,
     nesting::MAX_DEPTH,
 };
 use tokio::sync::Semaphore;
-use wasmtime::{Engine, component::Component};
+use wasmtime::component::Component;
 
 use crate::{
     Ports,
-    abi::v0_1::GatePre,
+    abi::{self, GatePre},
     cache,
+    component_info::{ComponentInfo, MAX_FILE},
     engine::{PLACES, Runtime},
     folders::Folder,
     gate::Gate,
+    idle_instances,
     index::{Index, Stamp},
     instance::Ready,
     limits::Limits,
     machine_code::MachineCode,
-    traps::Counts,
+    traps::AllTraps,
     version::Version,
-    warm,
     wasi::threads::AllThreads,
-    weigh::Weight,
 };
-
-/// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
-pub const MAX_FILE: u64 = 256 << 20;
 
 /// Why a file cannot serve as a gate.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -80,7 +76,7 @@ pub struct GateSettings {
 pub(crate) struct Shared {
     pub(crate) ports: Ports,
     pub(crate) index: Index,
-    counts: Counts,
+    counts: AllTraps,
     machine_code: MachineCode,
     /// The most bytes of machine code that are kept.
     cap: AtomicU64,
@@ -108,7 +104,7 @@ impl Sandbox {
         let shared = Shared {
             ports,
             index: Index::open(cache::index(cache)),
-            counts: Counts::default(),
+            counts: AllTraps::default(),
             machine_code: cache::machine_code(cache),
             cap: AtomicU64::new(cap),
             runtime: OnceLock::new(),
@@ -116,7 +112,7 @@ impl Sandbox {
             // Each instance holds one place, and the pool has room for all that it may be made of. Nested
             // calls have places of their own: those that wait for them hold on to theirs.
             places: std::array::from_fn(|depth| FairTurns::new(PLACES[depth])),
-            reserve: warm::reserve(),
+            reserve: idle_instances::reserve(),
             threads: AllThreads::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -141,8 +137,8 @@ impl Sandbox {
                 known
             }
             None => {
-                let (digest, component, ready) = self.shared.read(file, |digest| pinned(pin, digest))?;
-                let ask = ask(&component, &ready.runtime.engine);
+                let (ComponentInfo { digest, ask, .. }, ready) =
+                    self.shared.read(file, |digest| pinned(pin, digest))?;
                 // A file that was replaced while it was read is looked at again next time.
                 if fs::metadata(file).is_ok_and(|now| Stamp::of(&now) == stamp) {
                     self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
@@ -175,7 +171,7 @@ impl Shared {
             true => Ok(()),
             false => Err("was replaced, and the version that is served is no longer at hand".into()),
         };
-        self.read(file, same).map(|(_, _, ready)| ready)
+        self.read(file, same).map(|(_, ready)| ready)
     }
 
     /// Reads a file: its digest, and its component, compiled if need be. A file whose digest is not
@@ -184,21 +180,18 @@ impl Shared {
         &self,
         file: &Path,
         admit: impl Fn(&str) -> Result<(), String>,
-    ) -> Result<(String, Component, Ready), LoadError> {
+    ) -> Result<(ComponentInfo, Ready), LoadError> {
         let bad = |why: String| LoadError::new(file, why);
         let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
-        check_header(&wasm).map_err(|why| bad(why.into()))?;
-        if let Some(why) = Weight::of(&wasm).too_heavy() {
-            return Err(bad(why));
-        }
-        let digest = sha256_hex(&wasm);
-        admit(&digest).map_err(bad)?;
+        let info = ComponentInfo::read(&wasm).map_err(|error| bad(error.to_string()))?;
+        let digest = &info.digest;
+        admit(digest).map_err(bad)?;
         let runtime = self.runtime().map_err(bad)?;
         let _one_at_a_time = lock(&self.compiling);
-        let compiled = match self.machine_code.load(&runtime.engine, &digest) {
+        let compiled = match self.machine_code.load(&runtime.engine, digest) {
             Some(component) => Ok(component),
             None => {
-                let compiled = self.machine_code.compile(&runtime.engine, &digest, &wasm);
+                let compiled = self.machine_code.compile(&runtime.engine, digest, &wasm);
                 self.machine_code.shrink(self.cap.load(Ordering::Relaxed));
                 compiled
             }
@@ -207,7 +200,7 @@ impl Shared {
             bad(format!("is not a valid component: {}", quoted(&format!("{error:#}"), 400)))
         })?;
         let ready = ready(runtime, &component).map_err(bad)?;
-        Ok((digest, component, ready))
+        Ok((info, ready))
     }
 
     fn runtime(&self) -> Result<Arc<Runtime>, String> {
@@ -237,61 +230,9 @@ pub(crate) fn pinned(pin: Option<&str>, digest: &str) -> Result<(), String> {
 
 /// Checks that the host has what the component imports, and the component what the host calls.
 fn ready(runtime: Arc<Runtime>, component: &Component) -> Result<Ready, String> {
-    let pre = runtime.linker.instantiate_pre(component).and_then(GatePre::new);
+    let pre = runtime.linker.instantiate_pre(component).and_then(|pre| GatePre::new(&pre));
     let pre = pre.map_err(|error| {
-        format!("does not fit the contract gatehouse:gate@0.1.0: {}", quoted(&format!("{error:#}"), 400))
+        format!("does not fit the contract {}: {}", abi::CURRENT, quoted(&format!("{error:#}"), 400))
     })?;
     Ok(Ready { runtime, pre })
-}
-
-fn ask(component: &Component, engine: &Engine) -> Ask {
-    asked(component.component_type().imports(engine).map(|(name, _)| name))
-}
-
-/// Sorts an import list into our capabilities and the rest.
-pub(crate) fn asked<'a>(imports: impl IntoIterator<Item = &'a str>) -> Ask {
-    let mut ask = Ask::default();
-    for name in imports {
-        let interface = name.strip_prefix("gatehouse:gate/").and_then(|rest| rest.split('@').next());
-        match Capability::ALL.into_iter().find(|capability| Some(capability.as_str()) == interface) {
-            Some(capability) => ask.capabilities.push(capability),
-            // The shared nouns are no capability.
-            None if interface == Some("types") => {}
-            None => ask.others.push(name.to_owned()),
-        }
-        // The other way to the same capability.
-        if name.starts_with("wasi:http/outgoing-handler@") {
-            ask.capabilities.push(Capability::Http);
-        }
-    }
-    ask.capabilities.sort();
-    ask.capabilities.dedup();
-    ask.others.sort();
-    ask
-}
-
-/// Tells the common mistakes apart before the compiler words them: the first eight bytes are magic,
-/// version and layer (component model binary format, "Component Definitions").
-pub(crate) fn check_header(wasm: &[u8]) -> Result<(), &'static str> {
-    match wasm.get(..8) {
-        Some([0, b'a', b's', b'm', _, _, 1, 0]) => Ok(()),
-        Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => {
-            Err("is a core WebAssembly module, not a component; build it for wasm32-wasip2")
-        }
-        Some([0, b'a', b's', b'm', ..]) => Err("is WebAssembly of a version this host does not know"),
-        _ => Err("is not WebAssembly"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn common_mistakes_are_told_apart() {
-        assert_eq!(check_header(b"\0asm\x0d\0\x01\0rest"), Ok(()));
-        assert!(check_header(b"\0asm\x01\0\0\0").is_err_and(|why| why.contains("core WebAssembly module")));
-        assert_eq!(check_header(b"garbage, no wasm"), Err("is not WebAssembly"));
-        assert_eq!(check_header(b""), Err("is not WebAssembly"));
-    }
 }

@@ -9,27 +9,27 @@ use gatehouse_core::{
 };
 
 use crate::{
-    abi::v0_1::ToolCall,
+    abi::{GuestError, ToolCall},
     gate::Gate,
-    instance::{self, Instance, explain},
+    instance::{Instance, broken, explain},
 };
 
 /// How a probe ended.
 #[derive(Debug)]
-pub enum End {
+pub enum ProbeOutcome {
     /// The tool replied.
     Replied(Reply),
     /// The gate said, in its own words, why it could not.
     Faulted(Fault),
     /// The gate did not answer: it trapped, ran into a limit, or broke the contract.
-    Ended(Fault),
+    Failed(Fault),
 }
 
 /// One call and what became of it.
 #[derive(Debug)]
 pub struct Probe {
     /// How it ended.
-    pub end: End,
+    pub outcome: ProbeOutcome,
     /// Bytes of linear memory it had at its end.
     pub memory: usize,
 }
@@ -38,10 +38,10 @@ impl Gate {
     /// Calls a tool, known to the gate or not, without a client and so without any engine. The arguments
     /// are not checked.
     pub async fn try_out(&self, tool: &str, arguments: &str, params: &str) -> Probe {
-        let ended = |fault| Probe { end: End::Ended(fault), memory: 0 };
+        let failed = |fault| Probe { outcome: ProbeOutcome::Failed(fault), memory: 0 };
         let ready = match self.ready().await {
             Ok(ready) => ready,
-            Err(fault) => return ended(fault),
+            Err(fault) => return failed(fault),
         };
         let limits = self.limits();
         let request = ToolCall {
@@ -57,24 +57,22 @@ impl Gate {
         let _running = ready.runtime.ticker.running();
         let mut instance = match ready.instance(self.facts(params.into(), None), &[], deadline).await {
             Ok(instance) => instance,
-            Err(end) => return ended(end.fault),
+            Err(failure) => return failed(failure.fault),
         };
         let Instance { store, exports, .. } = &mut instance;
-        let call = exports.gatehouse_gate_tools().call_call(&mut *store, &request);
+        let call = exports.call(store, request);
         let slow =
             || Fault::new(FaultKind::TimedOut, format!("'{tool}' took longer than {:?}.", limits.time));
-        let end = match tokio::time::timeout_at(deadline.into(), call).await {
-            Ok(Ok(Ok(reply))) => match instance::reply(name, reply, &store.data().budget) {
-                Ok(reply) => End::Replied(reply),
-                Err(fault) => End::Ended(fault),
+        let outcome = match tokio::time::timeout_at(deadline.into(), call).await {
+            Ok(Ok(reply)) => ProbeOutcome::Replied(reply),
+            Ok(Err(GuestError::Fault(fault))) => ProbeOutcome::Faulted(fault),
+            Ok(Err(GuestError::Broken(why))) => ProbeOutcome::Failed(broken(name, &why)),
+            Ok(Err(GuestError::Trap(error))) => match explain(store.data(), &error).fault {
+                fault if fault.kind == FaultKind::TimedOut => ProbeOutcome::Failed(slow()),
+                fault => ProbeOutcome::Failed(fault),
             },
-            Ok(Ok(Err(fault))) => End::Faulted(fault.into()),
-            Ok(Err(error)) => match explain(store.data(), &error).fault {
-                fault if fault.kind == FaultKind::TimedOut => End::Ended(slow()),
-                fault => End::Ended(fault),
-            },
-            Err(_) => End::Ended(slow()),
+            Err(_) => ProbeOutcome::Failed(slow()),
         };
-        Probe { end, memory: store.data().caps.memory_used() }
+        Probe { outcome, memory: store.data().caps.memory_used() }
     }
 }

@@ -40,9 +40,9 @@ impl Traps {
 
 /// The counts of all versions that are in use or on trial.
 #[derive(Default)]
-pub(crate) struct Counts(Mutex<HashMap<(String, String), Weak<Traps>>>);
+pub(crate) struct AllTraps(Mutex<HashMap<(String, String), Weak<Traps>>>);
 
-impl Counts {
+impl AllTraps {
     /// The count of a version, shared with whoever holds it already.
     pub(crate) fn of(&self, gate: &str, digest: &str) -> Arc<Traps> {
         let mut counts = gatehouse_core::lock(&self.0);
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_version_counts_on_as_long_as_somebody_holds_it() {
-        let counts = Counts::default();
+        let counts = AllTraps::default();
         let first = counts.of("a", "1");
         assert!(Arc::ptr_eq(&first, &counts.of("a", "1")));
         assert!(!Arc::ptr_eq(&first, &counts.of("b", "1")) && !Arc::ptr_eq(&first, &counts.of("a", "2")));

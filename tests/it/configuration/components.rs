@@ -28,8 +28,8 @@ fn a_core_module_is_no_gate_and_the_right_target_is_named() {
 }
 
 #[test]
-fn an_empty_component_does_not_fit_the_contract() {
-    says(&refuses_component(b"\0asm\x0d\0\x01\0"), &["contract gatehouse:gate@0.1.0"]);
+fn an_empty_component_is_no_gate() {
+    says(&refuses_component(b"\0asm\x0d\0\x01\0"), &["is a component but no gate", "gatehouse:gate/tools"]);
 }
 
 #[test]

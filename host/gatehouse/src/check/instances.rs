@@ -28,17 +28,20 @@ pub(super) struct Instance {
 pub(super) fn of(schema: &Arc<Map<String, Value>>) -> Vec<Instance> {
     let root = Value::Object((**schema).clone());
     let judge = Schema::new(Arc::clone(schema));
-    let maker = Maker { root: &root };
-    let most = maker.value(&root, Fill::Most, 0);
+    let generator = ValueGenerator { root: &root };
+    let most = generator.value(&root, Optionals::Included, 0);
     let mut made = vec![
-        Instance { label: "with the least that it takes".into(), value: maker.value(&root, Fill::Least, 0) },
+        Instance {
+            label: "with the least that it takes".into(),
+            value: generator.value(&root, Optionals::Omitted, 0),
+        },
         Instance { label: "with everything set".into(), value: most.clone() },
     ];
     let mut places = Vec::new();
-    maker.places(&root, &most, String::new(), 0, &mut places);
+    generator.places(&root, &most, String::new(), 0, &mut places);
     for (pointer, schema) in places {
         let name = pointer.trim_start_matches('/').replace('/', ".");
-        for (label, hostile) in maker.hostile(schema) {
+        for (label, hostile) in generator.hostile(schema) {
             let mut value = most.clone();
             if let Some(place) = value.pointer_mut(&pointer) {
                 *place = hostile;
@@ -58,17 +61,17 @@ pub(super) fn of(schema: &Arc<Map<String, Value>>) -> Vec<Instance> {
 
 /// How much of what may be left out is there.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Fill {
-    Least,
-    Most,
+enum Optionals {
+    Omitted,
+    Included,
 }
 
 /// Makes values; `root` is where references start.
-struct Maker<'a> {
+struct ValueGenerator<'a> {
     root: &'a Value,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> ValueGenerator<'a> {
     /// The schema that a schema stands for: its reference, or the first way to match it that is not null.
     fn meant(&self, schema: &'a Value) -> &'a Value {
         let mut schema = schema;
@@ -85,42 +88,43 @@ impl<'a> Maker<'a> {
         schema
     }
 
-    fn value(&self, schema: &'a Value, fill: Fill, depth: usize) -> Value {
+    fn value(&self, schema: &'a Value, optionals: Optionals, depth: usize) -> Value {
         let schema = self.meant(schema);
         if let Some(only) = schema.get("const").or_else(|| schema.get("enum")?.get(0)) {
             return only.clone();
         }
         match kind(schema) {
-            "object" => self.object(schema, fill, depth),
-            "array" => self.array(schema, fill, depth),
+            "object" => self.object(schema, optionals, depth),
+            "array" => self.array(schema, optionals, depth),
             "integer" | "number" => leaves::number(schema),
-            "boolean" => Value::Bool(fill == Fill::Most),
+            "boolean" => Value::Bool(optionals == Optionals::Included),
             "null" => Value::Null,
-            _ => leaves::string(schema, fill == Fill::Most),
+            _ => leaves::string(schema, optionals == Optionals::Included),
         }
     }
 
-    fn object(&self, schema: &'a Value, fill: Fill, depth: usize) -> Value {
+    fn object(&self, schema: &'a Value, optionals: Optionals, depth: usize) -> Value {
         let required: Vec<&str> =
             schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut object = Map::new();
         for (name, member) in schema["properties"].as_object().into_iter().flatten() {
-            if required.contains(&name.as_str()) || (fill == Fill::Most && depth < MAX_DEPTH) {
-                object.insert(name.clone(), self.value(member, fill, depth + 1));
+            if required.contains(&name.as_str()) || (optionals == Optionals::Included && depth < MAX_DEPTH) {
+                object.insert(name.clone(), self.value(member, optionals, depth + 1));
             }
         }
         let others = schema.get("additionalProperties").filter(|others| others.is_object());
-        if let Some(others) = others.filter(|_| fill == Fill::Most && depth < MAX_DEPTH) {
-            object.insert("a key of its own".into(), self.value(others, fill, depth + 1));
+        if let Some(others) = others.filter(|_| optionals == Optionals::Included && depth < MAX_DEPTH) {
+            object.insert("a key of its own".into(), self.value(others, optionals, depth + 1));
         }
         Value::Object(object)
     }
 
-    fn array(&self, schema: &'a Value, fill: Fill, depth: usize) -> Value {
+    fn array(&self, schema: &'a Value, optionals: Optionals, depth: usize) -> Value {
         let least = schema["minItems"].as_u64().unwrap_or(0);
-        let wanted = if fill == Fill::Most && depth < MAX_DEPTH { least.max(1) } else { least };
+        let wanted = if optionals == Optionals::Included && depth < MAX_DEPTH { least.max(1) } else { least };
         let count = wanted.min(schema["maxItems"].as_u64().unwrap_or(u64::MAX)).min(1_000);
-        let item = schema.get("items").map_or(Value::Bool(true), |items| self.value(items, fill, depth + 1));
+        let item =
+            schema.get("items").map_or(Value::Bool(true), |items| self.value(items, optionals, depth + 1));
         Value::Array(vec![item; count as usize])
     }
 
@@ -169,7 +173,7 @@ impl<'a> Maker<'a> {
                 hostile.push(("empty".into(), Value::Array(vec![])));
                 if let Some(items) = schema.get("items") {
                     let most = schema["maxItems"].as_u64().unwrap_or(1_000).min(1_000);
-                    let item = self.value(items, Fill::Most, MAX_DEPTH);
+                    let item = self.value(items, Optionals::Included, MAX_DEPTH);
                     hostile.push((format!("of {most} items"), Value::Array(vec![item; most as usize])));
                 }
             }

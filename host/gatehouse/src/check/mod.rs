@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 /// What one check came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Verdict {
+pub(crate) enum CheckStatus {
     /// As it must be.
     Ok,
     /// Not as it must be.
@@ -31,26 +31,26 @@ pub(crate) enum Verdict {
 pub(crate) struct Line {
     /// What was checked.
     pub(crate) check: String,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: CheckStatus,
     /// What was found; empty where there is nothing to say.
     pub(crate) said: String,
 }
 
 impl Line {
     fn ok(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: Verdict::Ok, said: said.into() }
+        Self { check: check.into(), verdict: CheckStatus::Ok, said: said.into() }
     }
 
     fn warning(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: Verdict::Warning, said: said.into() }
+        Self { check: check.into(), verdict: CheckStatus::Warning, said: said.into() }
     }
 
     fn skipped(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: Verdict::Skipped, said: said.into() }
+        Self { check: check.into(), verdict: CheckStatus::Skipped, said: said.into() }
     }
 
     pub(crate) fn failed(check: impl Into<String>, said: impl Into<String>) -> Self {
-        Self { check: check.into(), verdict: Verdict::Failed, said: said.into() }
+        Self { check: check.into(), verdict: CheckStatus::Failed, said: said.into() }
     }
 
     fn of(check: &str, found: Result<String, String>) -> Self {

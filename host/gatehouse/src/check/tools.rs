@@ -1,7 +1,7 @@
 //! One tool of a gate under everything that its schema lets through.
 
 use gatehouse_core::{FaultKind, names::quoted, outcome::Reply, schema::Schema, tool::ToolSpec};
-use gatehouse_sandbox::{End, Gate, Probe};
+use gatehouse_sandbox::{Gate, Probe, ProbeOutcome};
 use serde_json::Value;
 
 use super::{Line, instances};
@@ -21,21 +21,21 @@ pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut
     }
     let (mut replies, mut faults) = (0, 0);
     for instance in &tried {
-        let Probe { end, memory } = gate.try_out(&tool.name, &instance.value.to_string(), params).await;
+        let Probe { outcome, memory } = gate.try_out(&tool.name, &instance.value.to_string(), params).await;
         *peak = (*peak).max(memory);
-        let wrong = match end {
-            End::Replied(reply) => {
+        let wrong = match outcome {
+            ProbeOutcome::Replied(reply) => {
                 replies += 1;
                 structured(tool, &reply).err()
             }
-            End::Faulted(fault) if fault.message.trim().is_empty() => {
+            ProbeOutcome::Faulted(fault) if fault.message.trim().is_empty() => {
                 Some("a fault without a message".into())
             }
-            End::Faulted(_) => {
+            ProbeOutcome::Faulted(_) => {
                 faults += 1;
                 None
             }
-            End::Ended(fault) => Some(fault.message),
+            ProbeOutcome::Failed(fault) => Some(fault.message),
         };
         if let Some(why) = wrong {
             return Line::failed(what, format!("{}: {why}", instance.label));
@@ -56,10 +56,10 @@ fn structured(tool: &ToolSpec, reply: &Reply) -> Result<(), String> {
 
 /// A host may ask for a tool that an older version of the gate had.
 pub(super) async fn unknown(gate: &Gate, params: &str) -> Result<String, String> {
-    match gate.try_out("no_such_tool", "{}", params).await.end {
-        End::Faulted(fault) if fault.kind == FaultKind::NotFound => Ok(quoted(&fault.message, 120)),
-        End::Faulted(fault) => Err(format!("but as another kind of fault: {}", fault.message)),
-        End::Replied(_) => Err("it replies as if it had it".into()),
-        End::Ended(fault) => Err(fault.message),
+    match gate.try_out("no_such_tool", "{}", params).await.outcome {
+        ProbeOutcome::Faulted(fault) if fault.kind == FaultKind::NotFound => Ok(quoted(&fault.message, 120)),
+        ProbeOutcome::Faulted(fault) => Err(format!("but as another kind of fault: {}", fault.message)),
+        ProbeOutcome::Replied(_) => Err("it replies as if it had it".into()),
+        ProbeOutcome::Failed(fault) => Err(fault.message),
     }
 }

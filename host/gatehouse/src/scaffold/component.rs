@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use gatehouse_core::capability::Capability;
 use gatehouse_files::write_atomic;
-use gatehouse_sandbox::Face;
+use gatehouse_sandbox::ComponentInfo;
 
 /// A component, whole.
 pub(crate) struct Component {
@@ -18,10 +18,10 @@ pub(crate) struct Component {
 impl Component {
     /// Reads what a toolchain wrote. The error says why it is no gate.
     pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        let face = Face::of(&bytes).map_err(|why| format!("what was built {why}"))?;
-        let mut asks: Vec<String> = face.ask.capabilities.iter().map(ToString::to_string).collect();
+        let info = ComponentInfo::read(&bytes).map_err(|why| format!("what was built {why}"))?;
+        let mut asks: Vec<String> = info.ask.capabilities.iter().map(ToString::to_string).collect();
         asks.sort();
-        let mut others = face.ask.others;
+        let mut others = info.ask.others;
         others.sort();
         Ok(Self { bytes, asks, others })
     }

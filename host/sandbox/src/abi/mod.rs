@@ -1,4 +1,123 @@
-//! One file per version of the contract: the bindings and the conversions between their types and
-//! core's. A new version gets a new file; the old one stays as it is until it is dropped.
+//! The contract, a module per version: bindings made from its WIT files, and conversions between their types and
+//! core's. Nothing else in the host knows that there are versions; docs/contract-versions.md says how one is added.
 
-pub(crate) mod v0_1;
+#[cfg(test)]
+mod copy;
+mod v0_1;
+
+use gatehouse_core::{outcome, source::Listing};
+use wasmtime::{
+    Store,
+    component::{HasSelf, InstancePre, Linker},
+};
+
+use crate::state::State;
+
+/// The version that is built into new projects, and named where a component fits none.
+pub(crate) const CURRENT: &str = "gatehouse:gate@0.1.0";
+
+/// One call of a tool, as every version has it.
+pub(crate) struct ToolCall {
+    pub(crate) id: String,
+    pub(crate) tool: String,
+    /// JSON, as are `params`.
+    pub(crate) arguments: String,
+    pub(crate) params: String,
+    /// None for the local user.
+    pub(crate) caller: Option<String>,
+    pub(crate) preset: String,
+    pub(crate) deadline_ms: u64,
+}
+
+/// Why a guest gave no result.
+pub(crate) enum GuestError {
+    /// It did not return: a trap, or a limit.
+    Trap(wasmtime::Error),
+    /// It said why, in its own words.
+    Fault(outcome::Fault),
+    /// What it returned breaks the contract, in a way that this says.
+    Broken(String),
+}
+
+/// The versions, each as `module: variant`; the newest first, whose words say why a component fits none.
+macro_rules! versions {
+    ($($(#[$attribute:meta])* $module:ident: $variant:ident),+ $(,)?) => {
+        /// Gives gates the functions of every version.
+        pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+            $($(#[$attribute])* $module::Gate::add_to_linker::<_, HasSelf<_>>(linker, |state: &mut State| state)?;)+
+            Ok(())
+        }
+
+        /// A component, ready to be instantiated, by the version whose tools it exports.
+        pub(crate) enum GatePre {
+            $($(#[$attribute])* $variant($module::GatePre<State>),)+
+        }
+
+        /// The exports of an instance.
+        pub(crate) enum Gate {
+            $($(#[$attribute])* $variant($module::Gate),)+
+        }
+
+        impl GatePre {
+            pub(crate) fn new(pre: &InstancePre<State>) -> wasmtime::Result<Self> {
+                let mut unfit = Vec::new();
+                $($(#[$attribute])* match $module::GatePre::new(pre.clone()) {
+                    Ok(pre) => return Ok(Self::$variant(pre)),
+                    Err(error) => unfit.push(error),
+                })+
+                Err(unfit.swap_remove(0))
+            }
+
+            pub(crate) async fn instantiate_async(&self, store: &mut Store<State>) -> wasmtime::Result<Gate> {
+                match self {
+                    $($(#[$attribute])* Self::$variant(pre) => pre.instantiate_async(store).await.map(Gate::$variant),)+
+                }
+            }
+        }
+
+        impl Gate {
+            /// Runs `describe`.
+            pub(crate) async fn describe(
+                &self,
+                store: &mut Store<State>,
+                params: &str,
+            ) -> Result<Listing, GuestError> {
+                match self {
+                    $($(#[$attribute])* Self::$variant(gate) => {
+                        let tools = gate.gatehouse_gate_tools();
+                        let answer = tools.call_describe(&mut *store, &params.to_owned()).await;
+                        converted(answer, |manifest| $module::listing(manifest, &store.data().budget))
+                    })+
+                }
+            }
+
+            /// Runs `call`.
+            pub(crate) async fn call(
+                &self,
+                store: &mut Store<State>,
+                call: ToolCall,
+            ) -> Result<outcome::Reply, GuestError> {
+                match self {
+                    $($(#[$attribute])* Self::$variant(gate) => {
+                        let answer = gate.gatehouse_gate_tools().call_call(&mut *store, &call.into()).await;
+                        converted(answer, |reply| $module::reply(reply, &store.data().budget))
+                    })+
+                }
+            }
+        }
+    };
+}
+
+versions! {
+    v0_1: V0_1,
+    #[cfg(test)]
+    copy: Copy,
+}
+
+fn converted<T, U, F: Into<outcome::Fault>>(
+    answer: wasmtime::Result<Result<T, F>>,
+    convert: impl FnOnce(T) -> Result<U, String>,
+) -> Result<U, GuestError> {
+    let value = answer.map_err(GuestError::Trap)?.map_err(|fault| GuestError::Fault(fault.into()))?;
+    convert(value).map_err(GuestError::Broken)
+}

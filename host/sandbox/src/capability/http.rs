@@ -1,5 +1,5 @@
 //! `http`: requests to the hosts that presets.toml names for the gate. Two interfaces lead here, our own and
-//! `wasi:http`; both go through one [`Door`], so they have the same rules, caps and budget.
+//! `wasi:http`; both go through one [`RequestSender`], so they have the same rules, caps and budget.
 
 mod wasi;
 
@@ -14,8 +14,9 @@ use std::{
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
     budget::ByteBudget,
+    capability::Capability,
     http::Rules,
-    outcome,
+    outcome::Fault,
     ports::{
         self,
         http::{HttpRequest, HttpResponse, Redirects},
@@ -23,15 +24,8 @@ use gatehouse_core::{
 };
 use tokio::time::Instant;
 
-use super::CallFacts;
-use crate::{
-    abi::v0_1::gatehouse::gate::{
-        http::{Host, Request, Response},
-        types::Fault,
-    },
-    limits::MAX_TIME,
-    state::State,
-};
+use super::{CallFacts, describing};
+use crate::limits::MAX_TIME;
 pub(crate) use wasi::{CHUNK, Outgoing};
 
 /// How long one request may take where the gate does not say.
@@ -47,13 +41,8 @@ const AT_ONCE: usize = 8;
 /// of what the host holds for the call.
 const ROOM: usize = 16 << 20;
 
-/// The capability of one call.
-pub(crate) struct Http {
-    door: Arc<Door>,
-}
-
 /// The one way out of a call.
-pub(crate) struct Door {
+pub(crate) struct RequestSender {
     rules: Arc<Rules>,
     /// None while a gate describes itself.
     open: Option<Open>,
@@ -67,37 +56,33 @@ struct Open {
     deadline: Instant,
 }
 
-/// A request before the door adds what the call knows.
-struct Asked {
-    method: String,
-    url: String,
-    headers: Vec<(String, Vec<u8>)>,
-    body: Option<Vec<u8>>,
-    redirects: Redirects,
-    /// When it began, and how long it may take.
-    begun: Instant,
-    time: Option<Duration>,
+/// A request before what the call knows is added.
+pub(crate) struct OutgoingRequest {
+    pub(crate) method: String,
+    pub(crate) url: String,
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) redirects: Redirects,
+    /// When it began; none where it begins when it is sent.
+    pub(crate) begun: Option<Instant>,
+    /// How long it may take.
+    pub(crate) time: Option<Duration>,
 }
 
-impl Http {
-    pub(super) fn new(facts: &CallFacts, budget: &ByteBudget) -> Self {
-        let open = facts
-            .call
-            .as_ref()
-            .map(|client| Open { port: Arc::clone(&facts.ports.http), deadline: client.deadline });
+impl RequestSender {
+    pub(super) fn new(facts: &CallFacts, budget: &ByteBudget) -> Arc<Self> {
+        let port = Arc::clone(&facts.ports.http);
+        let open = facts.call.as_ref().map(|client| Open { port, deadline: client.deadline });
         let limit = facts.limits.http_requests;
         let rules = Arc::clone(&facts.http);
-        let door = Door { rules, open, limit, left: AtomicU32::new(limit), room: budget.part(ROOM) };
-        Self { door: Arc::new(door) }
+        Arc::new(Self { rules, open, limit, left: AtomicU32::new(limit), room: budget.part(ROOM) })
     }
 
     /// The same capability, for `wasi:http`.
-    pub(crate) fn outgoing(&self) -> Outgoing {
-        Outgoing::new(Arc::clone(&self.door))
+    pub(crate) fn outgoing(self: &Arc<Self>) -> Outgoing {
+        Outgoing::new(Arc::clone(self))
     }
-}
 
-impl Door {
     /// When a request that began then has to be over.
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
         let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
@@ -105,17 +90,17 @@ impl Door {
     }
 
     /// Faults where no request of this gate can be sent, so that nothing is collected for one that never is.
-    fn admit(&self, url: &str) -> Result<(), outcome::Fault> {
+    fn admit(&self, url: &str) -> Result<(), Fault> {
         if self.open.is_none() {
-            return Err(outcome::Fault::denied("A gate that describes itself has no access to HTTP."));
+            return Err(describing(Capability::Http));
         }
         self.rules.check(url).map(drop)
     }
 
     /// Counts a request against the call's budget, and sends it.
-    async fn send(&self, asked: Asked) -> Result<HttpResponse, outcome::Fault> {
+    pub(crate) async fn send(&self, request: OutgoingRequest) -> Result<HttpResponse, Fault> {
         let Some(open) = &self.open else {
-            return Err(outcome::Fault::denied("A gate that describes itself has no access to HTTP."));
+            return Err(describing(Capability::Http));
         };
         let less = |left: u32| left.checked_sub(1);
         if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
@@ -124,68 +109,55 @@ impl Door {
             let hint = format!(
                 "Ask for less at once, or raise limits.http_requests under [gates.{gate}] in presets.toml."
             );
-            return Err(outcome::Fault::exhausted(message).hint(hint));
+            return Err(Fault::exhausted(message).hint(hint));
         }
         let request = HttpRequest {
-            method: asked.method,
-            url: asked.url,
-            headers: asked.headers,
-            body: asked.body,
-            redirects: asked.redirects,
-            deadline: self.deadline(asked.begun, asked.time),
+            method: request.method,
+            url: request.url,
+            headers: request.headers,
+            body: request.body,
+            redirects: request.redirects,
+            deadline: self.deadline(request.begun.unwrap_or_else(Instant::now), request.time),
             room: self.room.clone(),
         };
         open.port.fetch(&self.rules, request).await
     }
 
-    async fn fetch(&self, request: Request) -> Result<HttpResponse, outcome::Fault> {
-        let asked = Asked {
-            method: request.method,
-            url: request.url,
-            headers: request.headers.into_iter().map(|line| (line.name, line.value.into_bytes())).collect(),
-            body: request.body,
-            redirects: Redirects::Follow,
-            begun: Instant::now(),
-            time: request.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
-        };
-        self.send(asked).await
-    }
-}
-
-impl Host for State {
-    async fn fetch(&mut self, request: Request) -> Result<Response, Fault> {
-        let door = Arc::clone(&self.capabilities.http.door);
-        Ok(door.fetch(request).await?.into())
-    }
-
-    async fn fetch_many(&mut self, requests: Vec<Request>) -> Vec<Result<Response, Fault>> {
+    /// Sends several at the same time. The answers are there when the last one is: until then each takes up its room.
+    pub(crate) async fn send_many(&self, requests: Vec<OutgoingRequest>) -> Vec<Result<HttpResponse, Fault>> {
         let count = requests.len();
         if count > MAX_MANY {
             let why = format!("{count} requests at once are too many, the most is {MAX_MANY}.");
-            let fault = || Err(outcome::Fault::exhausted(why.clone()).hint("Send them in parts.").into());
+            let fault = || Err(Fault::exhausted(why.clone()).hint("Send them in parts."));
             return requests.iter().map(|_| fault()).collect();
         }
-        let door = Arc::clone(&self.capabilities.http.door);
-        let answers = stream::iter(requests).map(|request| door.fetch(request)).buffered(AT_ONCE);
-        // Converted when the last one is there: until then each takes up its room.
-        let answers: Vec<_> = answers.collect().await;
-        answers.into_iter().map(|answer| Ok(answer?.into())).collect()
+        stream::iter(requests).map(|request| self.send(request)).buffered(AT_ONCE).collect().await
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_core::FaultKind;
+
     use super::*;
 
     #[tokio::test]
     async fn a_gate_that_describes_itself_has_no_network() {
         let (rules, room) = (Arc::new(Rules::none("weather")), ByteBudget::new(ROOM));
-        let door = Door { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
+        let sender = RequestSender { rules, open: None, limit: 64, left: AtomicU32::new(64), room };
         let url = "https://api.weather.gov/".to_owned();
-        let request =
-            Request { method: "GET".into(), url, headers: Vec::new(), body: None, timeout_ms: None };
-        let fault = door.fetch(request).await.expect_err("denied");
-        assert_eq!(fault.kind, outcome::FaultKind::Denied);
-        assert_eq!(fault.message, "A gate that describes itself has no access to HTTP.");
+        let (method, redirects) = ("GET".to_owned(), Redirects::Follow);
+        let request = OutgoingRequest {
+            method,
+            url,
+            headers: Vec::new(),
+            body: None,
+            redirects,
+            begun: None,
+            time: None,
+        };
+        let fault = sender.send(request).await.expect_err("denied");
+        assert_eq!(fault.kind, FaultKind::Denied);
+        assert_eq!(fault.message, "A gate that describes itself has no access to http.");
     }
 }

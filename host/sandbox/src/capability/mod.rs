@@ -1,11 +1,9 @@
-//! The composition list of capabilities: one file per WIT interface, one field per capability.
-//! A capability holds its port and the grant; nothing of a gate's own choosing ends up here.
+//! What gates can reach, in core's types: a file for each capability that has rules of its own. Whatever is not
+//! always granted begins with [`Capabilities::granted`], the one check; the functions of each contract version
+//! in `abi` do.
 
-mod catalog;
 mod context;
 pub(crate) mod http;
-mod knowledge;
-mod kv;
 mod models;
 mod text;
 
@@ -14,14 +12,17 @@ use std::sync::Arc;
 use gatehouse_core::{
     budget::ByteBudget,
     call::{Call, ProgressSink},
-    capability::{Capability, Grants},
+    capability::{Access, Capability, Grants},
     catalog::Catalog,
     http::Rules,
     nesting::Nesting,
+    outcome::Fault,
     tool::{SourceId, ToolSpec},
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+pub(crate) use models::Question;
 
 use crate::{Ports, limits::Limits, wasi::threads::FileThreads};
 
@@ -78,34 +79,49 @@ impl Client {
     }
 }
 
-/// Every capability a gate can have.
+/// Every capability a gate can have: what the host knows about its call, and what the call has used up.
 pub(crate) struct Capabilities {
-    pub(crate) catalog: catalog::Tools,
-    pub(crate) context: context::Context,
-    pub(crate) knowledge: knowledge::Knowledge,
-    pub(crate) kv: kv::Kv,
-    pub(crate) models: models::Models,
-    pub(crate) text: text::Text,
-    pub(crate) http: http::Http,
+    facts: CallFacts,
+    context: context::Context,
+    models: models::Models,
+    /// Shared with `wasi:http`.
+    pub(crate) http: Arc<http::RequestSender>,
+    /// What they have the host hold comes out of it.
+    pub(crate) budget: ByteBudget,
+}
+
+/// A gate at work for a client, which was granted what it is about to do.
+#[derive(Clone, Copy)]
+pub(crate) struct Granted<'a> {
+    pub(crate) facts: &'a CallFacts,
+    pub(crate) client: &'a Client,
 }
 
 impl Capabilities {
-    /// What they have the host hold, they take from this budget.
     pub(crate) fn new(facts: CallFacts, budget: &ByteBudget) -> Self {
-        let mut facts = facts;
         Self {
-            catalog: catalog::Tools::new(&mut facts, budget),
-            knowledge: knowledge::Knowledge::new(&facts),
-            kv: kv::Kv::new(&facts),
+            context: context::Context::new(&facts),
             models: models::Models::new(&facts),
-            text: text::Text::new(&facts),
-            http: http::Http::new(&facts, budget),
-            context: context::Context::new(facts),
+            http: http::RequestSender::new(&facts, budget),
+            budget: budget.clone(),
+            facts,
         }
     }
 
     /// What the host knows about the call that runs.
     pub(crate) fn facts(&self) -> &CallFacts {
-        self.context.facts()
+        &self.facts
     }
+
+    /// The one way to what presets.toml grants; a gate that describes itself has none of it.
+    pub(crate) fn granted(&self, capability: Capability, access: Access) -> Result<Granted<'_>, Fault> {
+        let facts = &self.facts;
+        facts.grants.require(&facts.gate, capability, access)?;
+        let client = facts.call.as_ref().ok_or_else(|| describing(capability))?;
+        Ok(Granted { facts, client })
+    }
+}
+
+fn describing(capability: Capability) -> Fault {
+    Fault::denied(format!("A gate that describes itself has no access to {capability}."))
 }

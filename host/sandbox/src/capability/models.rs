@@ -11,25 +11,19 @@ use std::{
 
 use gatehouse_core::{
     call::ProgressSink,
-    capability::{Access, Capability, Grants},
-    json, names, outcome,
+    capability::{Access, Capability},
+    json, names,
+    outcome::{Fault, FaultKind},
     ports::{
         embed::EmbedFor,
-        llm::{Progress, Prompt},
+        llm::{Completion, Depth, Progress, Prompt},
         text::Encoding,
     },
 };
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::CallFacts;
-use crate::{
-    abi::v0_1::gatehouse::gate::{
-        models::{self as wit, Completion, Embeddings, Host, Options, Purpose, Serving},
-        types::Fault,
-    },
-    state::State,
-};
+use super::{CallFacts, Capabilities, Granted};
 
 /// The most bytes of one question, its schema included: more than any model reads.
 const MAX_QUESTION: usize = 2 << 20;
@@ -49,62 +43,103 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// The most characters of what a search is for, as progress shows it.
 const MAX_QUERY: usize = 200;
 
-/// The capability of one call.
-pub(crate) struct Models {
-    gate: Arc<str>,
-    grants: Arc<Grants>,
-    /// None while a gate describes itself.
-    open: Option<Open>,
-    limit: u32,
-    left: u32,
+/// A question as a gate asks it.
+pub(crate) struct Question {
+    pub(crate) system: Option<String>,
+    pub(crate) text: String,
+    /// JSON.
+    pub(crate) schema: Option<String>,
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) temperature: Option<f32>,
+    pub(crate) web_search: bool,
+    pub(crate) depth: Depth,
+    pub(crate) time_ms: Option<u64>,
 }
 
-/// What a running call has.
-#[derive(Clone)]
-struct Open {
-    models: crate::Models,
-    deadline: Instant,
-    progress: Option<Arc<dyn ProgressSink>>,
+/// What a call has used up.
+pub(super) struct Models {
+    requests_left: u32,
 }
 
 impl Models {
     pub(super) fn new(facts: &CallFacts) -> Self {
-        let open = |client: &super::Client| Open {
-            models: facts.ports.models.clone(),
-            deadline: client.deadline,
-            progress: client.progress.clone(),
-        };
-        Self {
-            gate: Arc::clone(&facts.gate),
-            grants: Arc::clone(&facts.grants),
-            open: facts.call.as_ref().map(open),
-            limit: facts.limits.model_calls,
-            left: facts.limits.model_calls,
-        }
+        Self { requests_left: facts.limits.model_calls }
     }
+}
 
-    /// The one way to the models: through the grant.
-    fn granted(&self) -> Result<Open, outcome::Fault> {
-        self.grants.require(&self.gate, Capability::Models, Access::Full)?;
-        let describing = || outcome::Fault::denied("A gate that describes itself has no access to models.");
-        self.open.clone().ok_or_else(describing)
+impl Capabilities {
+    /// The models, through the grant.
+    pub(crate) fn models(&self) -> Result<&crate::Models, Fault> {
+        Ok(&self.granted(Capability::Models, Access::Full)?.facts.ports.models)
     }
 
     /// The same, for a request to a model: there are only so many of them in a call.
-    fn request(&mut self) -> Result<Open, outcome::Fault> {
-        let open = self.granted()?;
-        let Some(left) = self.left.checked_sub(1) else {
-            return Err(outcome::Fault::exhausted(format!(
-                "A call of gate '{}' may ask models {} times.",
-                self.gate, self.limit
-            ))
-            .hint(format!(
-                "Ask for less at once, or raise limits.model_calls under [gates.{}] in presets.toml.",
-                self.gate
-            )));
+    fn model_request(&mut self) -> Result<Granted<'_>, Fault> {
+        self.granted(Capability::Models, Access::Full)?;
+        let Some(left) = self.models.requests_left.checked_sub(1) else {
+            let (gate, limit) = (&self.facts.gate, self.facts.limits.model_calls);
+            return Err(Fault::exhausted(format!("A call of gate '{gate}' may ask models {limit} times."))
+                .hint(format!(
+                    "Ask for less at once, or raise limits.model_calls under [gates.{gate}] in presets.toml."
+                )));
         };
-        self.left = left;
-        Ok(open)
+        self.models.requests_left = left;
+        self.granted(Capability::Models, Access::Full)
+    }
+
+    /// Asks the language model.
+    pub(crate) async fn complete(&mut self, question: Question) -> Result<Completion, Fault> {
+        let Granted { facts, client } = self.model_request()?;
+        let prompt = question.checked(client.deadline)?;
+        let progress = ProgressReporter::new(client.progress.clone());
+        let begun = Instant::now();
+        let answer = facts.ports.models.llm.complete(prompt, &|step| progress.report(step)).await?;
+        let (input, output) = answer.tokens.map_or((0, 0), |tokens| (tokens.input, tokens.output));
+        tracing::info!(
+            target: "gate",
+            gate = &*facts.gate,
+            model = answer.model,
+            input_tokens = input,
+            output_tokens = output,
+            sources = answer.sources.len(),
+            cut_short = answer.cut_short.is_some(),
+            ms = begun.elapsed().as_millis() as u64,
+            "a model answered"
+        );
+        Ok(answer)
+    }
+
+    /// Makes vectors; also says which model made them.
+    pub(crate) async fn embed(
+        &mut self,
+        texts: &[String],
+        purpose: EmbedFor,
+    ) -> Result<(String, Vec<Option<Vec<f32>>>), Fault> {
+        let Granted { facts, client } = self.model_request()?;
+        bounded(texts)?;
+        let embedder = &facts.ports.models.embedder;
+        let late = |_| Fault::new(FaultKind::TimedOut, "The embedding model took longer than the call may.");
+        let vectors = tokio::time::timeout_at(client.deadline, embedder.embed(texts, purpose))
+            .await
+            .map_err(late)??;
+        Ok((embedder.model().to_owned(), vectors))
+    }
+
+    /// Counts tokens.
+    pub(crate) async fn count_tokens(
+        &self,
+        texts: Vec<String>,
+        encoding: Encoding,
+    ) -> Result<Vec<u32>, Fault> {
+        let tokens = Arc::clone(&self.models()?.tokens);
+        bounded(&texts)?;
+        let closed = |_| Fault::unavailable("The token counter is closing.");
+        let turn = TURNS.acquire().await.map_err(closed)?;
+        let work = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            texts.iter().map(|text| tokens.count(text, encoding) as u32).collect()
+        });
+        work.await.map_err(|_| Fault::internal("The token counter failed."))
     }
 }
 
@@ -143,106 +178,38 @@ impl ProgressReporter {
     }
 }
 
-impl Host for State {
-    async fn complete(&mut self, prompt: String, options: Options) -> Result<Completion, Fault> {
-        let open = self.capabilities.models.request()?;
-        let prompt = asked(prompt, options, open.deadline)?;
-        let reporter = ProgressReporter::new(open.progress);
-        let begun = Instant::now();
-        let answer = open.models.llm.complete(prompt, &|step| reporter.report(step)).await?;
-        let (input, output) = answer.tokens.map_or((0, 0), |tokens| (tokens.input, tokens.output));
-        tracing::info!(
-            target: "gate",
-            gate = &*self.capabilities.models.gate,
-            model = answer.model,
-            input_tokens = input,
-            output_tokens = output,
-            sources = answer.sources.len(),
-            cut_short = answer.cut_short.is_some(),
-            ms = begun.elapsed().as_millis() as u64,
-            "a model answered"
-        );
-        Ok(answer.into())
-    }
-
-    async fn embed(&mut self, texts: Vec<String>, purpose: Purpose) -> Result<Embeddings, Fault> {
-        let open = self.capabilities.models.request()?;
-        bounded(&texts)?;
-        let purpose = match purpose {
-            Purpose::Query => EmbedFor::Query,
-            Purpose::Document => EmbedFor::Document,
+impl Question {
+    fn checked(self, deadline: Instant) -> Result<Prompt, Fault> {
+        let optional = [&self.system, &self.schema].into_iter().flatten();
+        let size = self.text.len() + optional.map(String::len).sum::<usize>();
+        if size > MAX_QUESTION {
+            return Err(Fault::exhausted(format!(
+                "A question to a model may have {MAX_QUESTION} bytes; this one has {size}."
+            )));
+        }
+        if self.text.trim().is_empty() {
+            return Err(Fault::invalid("The question to the model is empty."));
+        }
+        if let Some(temperature) = self.temperature.filter(|t| !(0.0..=2.0).contains(t)) {
+            return Err(Fault::invalid(format!("A temperature is 0 to 2, not {temperature}.")));
+        }
+        let schema = match self.schema.as_deref().map(json::parse) {
+            None => None,
+            Some(Ok(Value::Object(schema))) => Some(schema),
+            Some(Ok(_)) => return Err(Fault::invalid("The schema of the answer is not a JSON object.")),
+            Some(Err(why)) => return Err(Fault::invalid(format!("The schema of the answer {why}."))),
         };
-        let embedder = open.models.embedder;
-        let late = |_| {
-            outcome::Fault::new(
-                outcome::FaultKind::TimedOut,
-                "The embedding model took longer than the call may.",
-            )
-        };
-        let vectors =
-            tokio::time::timeout_at(open.deadline, embedder.embed(&texts, purpose)).await.map_err(late)??;
-        Ok(Embeddings { model: embedder.model().to_owned(), vectors })
-    }
-
-    async fn count_tokens(&mut self, texts: Vec<String>, encoding: wit::Encoding) -> Result<Vec<u32>, Fault> {
-        let open = self.capabilities.models.granted()?;
-        bounded(&texts)?;
-        let encoding = match encoding {
-            wit::Encoding::O200kBase => Encoding::O200k,
-            wit::Encoding::Cl100kBase => Encoding::Cl100k,
-        };
-        let closed = |_| outcome::Fault::unavailable("The token counter is closing.");
-        let turn = TURNS.acquire().await.map_err(closed)?;
-        let tokens = open.models.tokens;
-        let work = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            texts.iter().map(|text| tokens.count(text, encoding) as u32).collect()
-        });
-        work.await.map_err(|_| outcome::Fault::internal("The token counter failed.").into())
-    }
-
-    async fn which(&mut self) -> Result<Serving, Fault> {
-        let models = self.capabilities.models.granted()?.models;
-        Ok(Serving {
-            llm: models.llm.model().map(str::to_owned),
-            web_search: models.llm.web_model().map(str::to_owned),
-            embedding: models.embedder.model().to_owned(),
+        Ok(Prompt {
+            system: self.system,
+            text: self.text,
+            schema,
+            max_tokens: self.max_tokens,
+            temperature: self.temperature,
+            web_search: self.web_search,
+            depth: self.depth,
+            deadline: sooner(deadline, self.time_ms),
         })
     }
-}
-
-/// A question, checked.
-fn asked(text: String, options: Options, deadline: Instant) -> Result<Prompt, outcome::Fault> {
-    let size = text.len()
-        + options.system.as_ref().map_or(0, String::len)
-        + options.schema.as_ref().map_or(0, String::len);
-    if size > MAX_QUESTION {
-        return Err(outcome::Fault::exhausted(format!(
-            "A question to a model may have {MAX_QUESTION} bytes; this one has {size}."
-        )));
-    }
-    if text.trim().is_empty() {
-        return Err(outcome::Fault::invalid("The question to the model is empty."));
-    }
-    if let Some(temperature) = options.temperature.filter(|t| !(0.0..=2.0).contains(t)) {
-        return Err(outcome::Fault::invalid(format!("A temperature is 0 to 2, not {temperature}.")));
-    }
-    let schema = match options.schema.as_deref().map(json::parse) {
-        None => None,
-        Some(Ok(Value::Object(schema))) => Some(schema),
-        Some(Ok(_)) => return Err(outcome::Fault::invalid("The schema of the answer is not a JSON object.")),
-        Some(Err(why)) => return Err(outcome::Fault::invalid(format!("The schema of the answer {why}."))),
-    };
-    Ok(Prompt {
-        system: options.system,
-        text,
-        schema,
-        max_tokens: options.max_tokens,
-        temperature: options.temperature,
-        web_search: options.web_search,
-        depth: options.depth.into(),
-        deadline: sooner(deadline, options.time_ms),
-    })
 }
 
 /// When a question has to be over: with the call, or after the time that the gate gives it.
@@ -251,10 +218,10 @@ fn sooner(deadline: Instant, time_ms: Option<u64>) -> Instant {
     own.map_or(deadline, |own| own.min(deadline))
 }
 
-fn bounded(texts: &[String]) -> Result<(), outcome::Fault> {
+fn bounded(texts: &[String]) -> Result<(), Fault> {
     let bytes: usize = texts.iter().map(String::len).sum();
     if texts.len() > MAX_TEXTS || bytes > MAX_TEXT {
-        return Err(outcome::Fault::exhausted(format!(
+        return Err(Fault::exhausted(format!(
             "At most {MAX_TEXTS} texts of {MAX_TEXT} bytes in all at once; these are {} of {bytes}.",
             texts.len()
         )));

@@ -8,14 +8,7 @@ use std::sync::{
 
 use gatehouse_core::{fair::FairTurns, outcome, ports};
 
-use super::CallFacts;
-use crate::{
-    abi::v0_1::gatehouse::gate::{
-        text::{DigestResult, ExtractResult, Host},
-        types::Fault,
-    },
-    state::State,
-};
+use super::Capabilities;
 
 /// The most bytes of text that are worked on; more than any document a model is shown.
 const MAX_TEXT: usize = 4 << 20;
@@ -31,18 +24,9 @@ static TURNS: LazyLock<FairTurns> = LazyLock::new(|| FairTurns::new(3));
 /// Whether any work was done yet. The first unpacks a vocabulary, which takes some 50 ms.
 static WARM: AtomicBool = AtomicBool::new(false);
 
-pub(crate) struct Text {
-    gate: Arc<str>,
-    port: Arc<dyn ports::Text>,
-}
-
-impl Text {
-    pub(super) fn new(facts: &CallFacts) -> Self {
-        Self { gate: Arc::clone(&facts.gate), port: Arc::clone(&facts.ports.text) }
-    }
-
-    /// Runs `work` when it is its turn; `who` is named in faults, `bytes` is the longest text it is given.
-    async fn work<T: Send + 'static>(
+impl Capabilities {
+    /// Works on text when it is the gate's turn; `who` is named in faults, `bytes` is the longest text it is given.
+    pub(crate) async fn text<T: Send + 'static>(
         &self,
         who: &'static str,
         bytes: usize,
@@ -51,11 +35,11 @@ impl Text {
         if bytes > MAX_TEXT {
             return Err(outcome::Fault::exhausted(format!("The text {who} takes at most {MAX_TEXT} bytes.")));
         }
-        let port = Arc::clone(&self.port);
+        let port = Arc::clone(&self.facts.ports.text);
         if bytes <= SMALL && WARM.load(Ordering::Relaxed) {
             return work(&*port);
         }
-        let turn = TURNS.take(&self.gate).await;
+        let turn = TURNS.take(&self.facts.gate).await;
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             let done = work(&*port);
@@ -63,32 +47,5 @@ impl Text {
             done
         });
         work.await.unwrap_or_else(|_| Err(outcome::Fault::internal(format!("The text {who} failed."))))
-    }
-}
-
-impl Host for State {
-    async fn extract(&mut self, text: String, query: String, budget: u32) -> Result<ExtractResult, Fault> {
-        let bytes = text.len().max(query.len());
-        let work = move |port: &dyn ports::Text| port.extract(&text, &query, budget);
-        let extract = self.capabilities.text.work("extractor", bytes, work).await?;
-        Ok(ExtractResult {
-            text: extract.text,
-            tokens_in: extract.tokens_in,
-            tokens_out: extract.tokens_out,
-            shortened: extract.shortened,
-        })
-    }
-
-    async fn digest(&mut self, document: String, query: String, budget: u32) -> Result<DigestResult, Fault> {
-        let bytes = document.len().max(query.len());
-        let work = move |port: &dyn ports::Text| port.digest(&document, &query, budget);
-        let digest = self.capabilities.text.work("digester", bytes, work).await?;
-        Ok(DigestResult {
-            text: digest.text,
-            findings: digest.findings,
-            tokens_in: digest.tokens_in,
-            tokens_out: digest.tokens_out,
-            shortened: digest.shortened,
-        })
     }
 }

@@ -14,7 +14,7 @@ use wasmtime_wasi::{
 };
 
 use super::{
-    Ledger, Overdrawn,
+    BudgetExceeded, Ledger,
     stream::OnThreads,
     threads::{FileThreads, within},
     tree,
@@ -66,7 +66,7 @@ type Fd = Resource<Descriptor>;
 type Listing = Resource<types::DirectoryEntryStream>;
 type Result<T> = wasmtime::Result<T>;
 
-fn overdrawn(error: Overdrawn) -> FsError {
+fn overdrawn(error: BudgetExceeded) -> FsError {
     FsError::trap(wasmtime::Error::new(error))
 }
 
@@ -255,7 +255,7 @@ impl types::HostDescriptor for Files<'_> {
         let bytes = self.guard.run(move || tree::listing(&folder, most)).await?;
         let mut held = self.ledger.hold();
         if !held.take(bytes) {
-            return Err(overdrawn(Overdrawn));
+            return Err(overdrawn(BudgetExceeded));
         }
         let threads = self.guard.threads.handle()?.clone();
         let listing = within(&threads, types::HostDescriptor::read_directory(&mut self.inner, fd)).await?;

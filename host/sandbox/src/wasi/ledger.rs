@@ -7,7 +7,7 @@ use gatehouse_core::budget::{ByteBudget, Held};
 /// The guest made the host hold more than it may.
 #[derive(Debug, thiserror::Error)]
 #[error("the host holds as much for this gate as it may")]
-pub(crate) struct Overdrawn;
+pub(crate) struct BudgetExceeded;
 
 /// Bytes by the table's index of the object. An object that is not in it takes next to nothing.
 pub(crate) struct Ledger {
@@ -26,15 +26,15 @@ impl Ledger {
     }
 
     /// The object takes so many bytes from now on.
-    pub(super) fn charge(&mut self, object: u32, bytes: usize) -> Result<(), Overdrawn> {
+    pub(super) fn charge(&mut self, object: u32, bytes: usize) -> Result<(), BudgetExceeded> {
         let held = self.held.entry(object).or_insert_with(|| self.budget.hold());
-        if held.resize(bytes) { Ok(()) } else { Err(Overdrawn) }
+        if held.resize(bytes) { Ok(()) } else { Err(BudgetExceeded) }
     }
 
     /// The object takes so many bytes more.
-    pub(super) fn add(&mut self, object: u32, bytes: usize) -> Result<(), Overdrawn> {
+    pub(super) fn add(&mut self, object: u32, bytes: usize) -> Result<(), BudgetExceeded> {
         let held = self.held.entry(object).or_insert_with(|| self.budget.hold());
-        if held.take(bytes) { Ok(()) } else { Err(Overdrawn) }
+        if held.take(bytes) { Ok(()) } else { Err(BudgetExceeded) }
     }
 
     /// The object is gone, or about to be; what it took goes back with the answer.

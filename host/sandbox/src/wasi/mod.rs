@@ -15,7 +15,7 @@ use wasmtime::component::Linker;
 use wasmtime_wasi::p2::bindings::filesystem;
 use wasmtime_wasi_http::p2::bindings::http as wasi_http;
 
-pub(crate) use ledger::{Ledger, Overdrawn};
+pub(crate) use ledger::{BudgetExceeded, Ledger};
 
 use self::{files::HasFiles, http::HasHttp};
 use crate::state::State;

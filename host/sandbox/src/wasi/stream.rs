@@ -7,7 +7,7 @@ use wasmtime_wasi::p2::{
     DynInputStream, DynOutputStream, InputStream, OutputStream, Pollable, StreamError, StreamResult,
 };
 
-use super::{Overdrawn, threads::within};
+use super::{BudgetExceeded, threads::within};
 
 /// The most bytes that a stream takes at once; wasmtime says so and does not look.
 const PORTION: usize = 64 << 10;
@@ -21,9 +21,9 @@ pub(super) struct OnThreads<S> {
 }
 
 impl<S> OnThreads<S> {
-    pub(super) fn new(stream: S, threads: &Handle, mut held: Held) -> Result<Self, Overdrawn> {
+    pub(super) fn new(stream: S, threads: &Handle, mut held: Held) -> Result<Self, BudgetExceeded> {
         if !held.take(PORTION) {
-            return Err(Overdrawn);
+            return Err(BudgetExceeded);
         }
         Ok(Self { stream, threads: threads.clone(), _held: held })
     }

@@ -2,15 +2,15 @@
 //! and runs nothing of what it brings.
 
 use clap::Args;
-use gatehouse_sandbox::{Face, MAX_FILE};
+use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 use gatehouse_wire::registry::{Purpose, Reference};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::{
     super::{Failure, Place},
+    install::{Installer, NewGate, installed},
     local, remote,
-    site::{Arrival, Site, installed},
 };
 use crate::{
     config::{Config, Env, GateConfig, component, locate::Found},
@@ -54,60 +54,62 @@ pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), 
         config.gate_folders = vec![std::path::absolute(folder).unwrap_or_else(|_| folder.clone())];
     }
     config.choice = choice;
-    let site = Site { text, config, env };
+    let installer = Installer { text, config, env };
     let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
     match &arguments.reference {
-        None => missing(&site, &arguments).await,
+        None => missing(&installer, &arguments).await,
         Some(reference) if Reference::is_one(reference) => {
             let reference: Reference =
                 reference.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
             let same = |gate: &GateConfig| {
                 gate.origin.as_ref().is_some_and(|origin| origin.same_repository(&reference))
             };
-            let name = site.name(name, reference.short_name(), same)?;
-            let brought = bring(&site, &reference, true, pin, arguments.insecure).await?;
-            let arrival = Arrival {
+            let name = installer.name(name, reference.short_name(), same)?;
+            let fetched = fetch(&installer, &reference, true, pin, arguments.insecure).await?;
+            let gate = NewGate {
                 name,
-                component: reference.pinned(&brought.digest).to_string(),
-                file: component::installed(&site.config.state, &brought.face.digest),
-                face: brought.face,
-                wasm: brought.wasm,
+                component: reference.pinned(&fetched.digest).to_string(),
+                file: component::installed(&installer.config.state, &fetched.info.digest),
+                info: fetched.info,
+                wasm: fetched.wasm,
                 in_place: false,
             };
-            site.settle(arrival, arguments.json)
+            installer.install(gate, arguments.json)
         }
-        Some(file) => site.settle(local::arrival(&site, file.as_ref(), name, pin)?, arguments.json),
+        Some(file) => {
+            installer.install(local::new_gate(&installer, file.as_ref(), name, pin)?, arguments.json)
+        }
     }
 }
 
 /// A component that came from a registry.
-struct Brought {
+struct Fetched {
     /// Digest of its manifest.
     digest: String,
-    face: Face,
+    info: ComponentInfo,
     wasm: Vec<u8>,
 }
 
 /// Brings a component, unless its file is here already. `named` says that the operator named the registry,
 /// and not a file that may come from somebody else.
-async fn bring(
-    site: &Site<'_>,
+async fn fetch(
+    installer: &Installer<'_>,
     reference: &Reference,
     named: bool,
     pin: Option<&str>,
     insecure: bool,
-) -> Result<Brought, Failure> {
-    let mut registry = remote::registry(reference, Purpose::Pull, named, insecure, site.env)?;
+) -> Result<Fetched, Failure> {
+    let mut registry = remote::registry(reference, Purpose::Pull, named, insecure, installer.env)?;
     let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
     let layer = &published.layer;
     if let Some(pin) = pin.filter(|pin| !pin.eq_ignore_ascii_case(&layer.sha256)) {
         let sha256 = &layer.sha256;
         return Err(Failure::Failed(format!("{reference}: its SHA-256 is {sha256}, but {pin} is wanted")));
     }
-    if let Some((wasm, face)) =
-        installed(&component::installed(&site.config.state, &layer.sha256), &layer.sha256)
+    if let Some((wasm, info)) =
+        installed(&component::installed(&installer.config.state, &layer.sha256), &layer.sha256)
     {
-        return Ok(Brought { digest: published.digest, face, wasm });
+        return Ok(Fetched { digest: published.digest, info, wasm });
     }
     // Hidden by itself where standard error is not a terminal.
     let bar = ProgressBar::new(layer.size);
@@ -117,14 +119,14 @@ async fn bring(
     let fetched = registry.fetch(layer, &|bytes| bar.set_position(bytes)).await;
     bar.finish_and_clear();
     let wasm = fetched.map_err(remote::failed)?;
-    let face = Face::of(&wasm).map_err(|why| Failure::Failed(format!("{reference} {why}")))?;
-    Ok(Brought { digest: published.digest, face, wasm })
+    let info = ComponentInfo::read(&wasm).map_err(|why| Failure::Failed(format!("{reference} {why}")))?;
+    Ok(Fetched { digest: published.digest, info, wasm })
 }
 
 /// Installs what presets.toml names and is not here: the way to share that file.
-async fn missing(site: &Site<'_>, arguments: &Add) -> Result<(), Failure> {
+async fn missing(installer: &Installer<'_>, arguments: &Add) -> Result<(), Failure> {
     let (mut told, mut failed) = (Vec::new(), 0);
-    for (name, gate) in &site.config.gates {
+    for (name, gate) in &installer.config.gates {
         let (Some(origin), Some(file), Some(pin)) = (&gate.origin, &gate.component, &gate.settings.sha256)
         else {
             continue;
@@ -134,8 +136,8 @@ async fn missing(site: &Site<'_>, arguments: &Add) -> Result<(), Failure> {
         if installed(file, &pin).is_some() {
             line["changed"] = json!(false);
         } else {
-            let brought = bring(site, origin, false, Some(&pin), arguments.insecure).await;
-            match brought.and_then(|brought| site.store(file, &brought.wasm)) {
+            let fetched = fetch(installer, origin, false, Some(&pin), arguments.insecure).await;
+            match fetched.and_then(|fetched| installer.store(file, &fetched.wasm)) {
                 Ok(()) => line["changed"] = json!(true),
                 Err(why) => {
                     failed += 1;
@@ -155,7 +157,7 @@ async fn missing(site: &Site<'_>, arguments: &Add) -> Result<(), Failure> {
     if arguments.json {
         out::json(&told);
     } else if told.is_empty() {
-        out::line(format!("{} names no gate by a reference to a registry", site.text.name()));
+        out::line(format!("{} names no gate by a reference to a registry", installer.text.name()));
     }
     match failed {
         0 => Ok(()),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Failure;
 use crate::{
-    check::{self, Line, Verdict},
+    check::{self, CheckStatus, Line},
     compose::Composition,
     config::{Config, Env},
     out,
@@ -29,7 +29,7 @@ pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure>
         Ok(gate) => check::run(&gate).await,
         Err(why) => vec![Line::failed(check::IS_A_GATE, why)],
     };
-    let failed = lines.iter().filter(|line| line.verdict == Verdict::Failed).count();
+    let failed = lines.iter().filter(|line| line.verdict == CheckStatus::Failed).count();
     if arguments.json {
         out::json(&json!({"file": arguments.file, "passed": failed == 0, "checks": lines}));
     } else {
@@ -43,10 +43,10 @@ pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure>
 
 fn print(line: &Line) {
     let verdict = match line.verdict {
-        Verdict::Ok => "ok     ",
-        Verdict::Failed => "FAILED ",
-        Verdict::Warning => "warning",
-        Verdict::Skipped => "skipped",
+        CheckStatus::Ok => "ok     ",
+        CheckStatus::Failed => "FAILED ",
+        CheckStatus::Warning => "warning",
+        CheckStatus::Skipped => "skipped",
     };
     let said = if line.said.is_empty() { String::new() } else { format!(": {}", line.said) };
     out::line(format!("{verdict}  {}{said}", line.check));

@@ -6,42 +6,42 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gatehouse_sandbox::{Face, MAX_FILE};
+use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 
 use super::{
     super::Failure,
-    site::{Arrival, Site, installed},
+    install::{Installer, NewGate, installed},
 };
 use crate::config::GateConfig;
 
 /// What a file brings.
-pub(super) fn arrival(
-    site: &Site<'_>,
+pub(super) fn new_gate(
+    installer: &Installer<'_>,
     named: &Path,
     name: Option<&str>,
     pin: Option<&str>,
-) -> Result<Arrival, Failure> {
+) -> Result<NewGate, Failure> {
     let failed = |why: String| Failure::Failed(format!("{}: {why}", named.display()));
     let source = named
         .canonicalize()
         .map_err(|error| failed(format!("{error}; a reference to a registry begins with oci://")))?;
     let wasm = read(&source).map_err(failed)?;
-    let face = Face::of(&wasm).map_err(failed)?;
-    if let Some(pin) = pin.filter(|pin| *pin != face.digest) {
-        return Err(failed(format!("its SHA-256 is {}, but {pin} is wanted", face.digest)));
+    let info = ComponentInfo::read(&wasm).map_err(|why| failed(why.to_string()))?;
+    if let Some(pin) = pin.filter(|pin| *pin != info.digest) {
+        return Err(failed(format!("its SHA-256 is {}, but {pin} is wanted", info.digest)));
     }
     let stem = named.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = site.name(name, &stem, |gate| is_same(site, gate, &stem, &source))?;
-    let (file, component, in_place) = match source.strip_prefix(site.base()) {
+    let name = installer.name(name, &stem, |gate| is_same(installer, gate, &stem, &source))?;
+    let (file, component, in_place) = match source.strip_prefix(installer.base()) {
         Ok(relative) => (source.clone(), relative.to_path_buf(), true),
         Err(_) => {
-            let folder = site.config.gate_folders.first();
+            let folder = installer.config.gate_folders.first();
             let folder = folder.ok_or_else(|| {
                 Failure::Usage("`gates` of presets.toml names no folder to copy the gate into".into())
             })?;
             let file = folder.join(format!("{name}.wasm"));
-            replaceable(site, &name, &file, &face.digest)?;
-            let relative = file.strip_prefix(site.base()).map(Path::to_path_buf);
+            replaceable(installer, &name, &file, &info.digest)?;
+            let relative = file.strip_prefix(installer.base()).map(Path::to_path_buf);
             (file.clone(), relative.unwrap_or(file), false)
         }
     };
@@ -49,25 +49,25 @@ pub(super) fn arrival(
         .to_str()
         .ok_or_else(|| failed("has a path that TOML cannot hold, because it is no UTF-8".into()))?
         .to_owned();
-    Ok(Arrival { name, component, file, face, wasm, in_place })
+    Ok(NewGate { name, component, file, info, wasm, in_place })
 }
 
 /// Whether a gate is this very file, or the copy that an earlier run made of it.
-fn is_same(site: &Site<'_>, gate: &GateConfig, stem: &str, source: &Path) -> bool {
-    let file = gate.component.clone().or_else(|| in_folders(site, stem));
+fn is_same(installer: &Installer<'_>, gate: &GateConfig, stem: &str, source: &Path) -> bool {
+    let file = gate.component.clone().or_else(|| in_folders(installer, stem));
     file.is_some_and(|file| {
-        file.canonicalize().is_ok_and(|file| file == source) || is_our_copy(site, gate, stem, &file)
+        file.canonicalize().is_ok_and(|file| file == source) || is_our_copy(installer, gate, stem, &file)
     })
 }
 
-fn in_folders(site: &Site<'_>, stem: &str) -> Option<PathBuf> {
-    let files = site.config.gate_folders.iter().map(|folder| folder.join(format!("{stem}.wasm")));
+fn in_folders(installer: &Installer<'_>, stem: &str) -> Option<PathBuf> {
+    let files = installer.config.gate_folders.iter().map(|folder| folder.join(format!("{stem}.wasm")));
     files.into_iter().find(|file| file.exists())
 }
 
 /// Whether a file is where we copy to, and still what presets.toml says that we copied.
-fn is_our_copy(site: &Site<'_>, gate: &GateConfig, name: &str, file: &Path) -> bool {
-    let target = site.config.gate_folders.first().map(|folder| folder.join(format!("{name}.wasm")));
+fn is_our_copy(installer: &Installer<'_>, gate: &GateConfig, name: &str, file: &Path) -> bool {
+    let target = installer.config.gate_folders.first().map(|folder| folder.join(format!("{name}.wasm")));
     let pin = gate.settings.sha256.as_ref().map(|pin| pin.to_ascii_lowercase());
     target.as_deref() == Some(file)
         && gate.component.as_deref() == Some(file)
@@ -75,8 +75,8 @@ fn is_our_copy(site: &Site<'_>, gate: &GateConfig, name: &str, file: &Path) -> b
 }
 
 /// Somebody else's file is not written over.
-fn replaceable(site: &Site<'_>, name: &str, file: &Path, digest: &str) -> Result<(), Failure> {
-    let ours = site.config.gates.get(name).is_some_and(|gate| is_our_copy(site, gate, name, file));
+fn replaceable(installer: &Installer<'_>, name: &str, file: &Path, digest: &str) -> Result<(), Failure> {
+    let ours = installer.config.gates.get(name).is_some_and(|gate| is_our_copy(installer, gate, name, file));
     if !file.exists() || ours || installed(file, digest).is_some() {
         return Ok(());
     }

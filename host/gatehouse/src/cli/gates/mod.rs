@@ -5,12 +5,12 @@ mod build;
 mod check;
 mod dev;
 mod inspect;
+mod install;
 mod list;
 mod local;
 mod new;
 mod push;
 mod remote;
-mod site;
 
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use clap::Args;
 use gatehouse_core::Source as _;
-use gatehouse_sandbox::Face;
+use gatehouse_sandbox::ComponentInfo;
 use gatehouse_wire::registry::{Package, Purpose, Reference};
 use serde_json::{Map, json};
 
@@ -42,15 +42,15 @@ pub(super) async fn run(arguments: Push, place: &Place, env: &Env) -> Result<(),
     let listing = gate.list(&Map::new()).await?;
     let failed = |why: String| Failure::Failed(format!("{}: {why}", file.display()));
     let wasm = fs::read(file).map_err(|error| failed(error.to_string()))?;
-    let face = Face::of(&wasm).map_err(failed)?;
-    if face.digest != gate.info().digest {
+    let info = ComponentInfo::read(&wasm).map_err(|why| failed(why.to_string()))?;
+    if info.digest != gate.info().digest {
         return Err(failed("was replaced while it was looked at; run the command again".into()));
     }
-    let sha256 = face.digest;
+    let sha256 = info.digest;
     let package = Package {
         wasm: wasm.into(),
-        imports: face.imports,
-        exports: face.exports,
+        imports: info.imports,
+        exports: info.exports,
         title: listing.name.clone(),
         version: listing.version.clone(),
         description: listing.summary.clone(),

@@ -1,9 +1,45 @@
-//! Conversions for the `catalog` interface: entries, and replies on their way to the gate that called.
+//! `catalog`: the tools that the caller has. Granted as `catalog`; what a gate calls takes the same line as
+//! what a client calls, and may do no more than the calling tool promised.
 
-use gatehouse_core::{catalog, effect::Effect, outcome};
+use gatehouse_core::{
+    capability::{Access, Capability},
+    catalog,
+    effect::Effect,
+    json,
+    nesting::Nesting,
+    outcome,
+};
 use serde_json::Value;
 
 use super::gatehouse::gate::{catalog as wit, types};
+use crate::state::State;
+
+fn nesting(state: &State) -> Result<&Nesting, outcome::Fault> {
+    let granted = state.capabilities.granted(Capability::Catalog, Access::Full)?;
+    let alone = || outcome::Fault::denied("This call has no catalog.");
+    granted.client.nesting.as_ref().ok_or_else(alone)
+}
+
+impl wit::Host for State {
+    async fn tools(&mut self) -> Result<Vec<wit::Entry>, types::Fault> {
+        Ok(nesting(self)?.catalog().entries().iter().map(Into::into).collect())
+    }
+
+    async fn schema(&mut self, tool: String) -> Result<String, types::Fault> {
+        let entry = nesting(self)?.catalog().find(&tool)?;
+        Ok(Value::Object((*entry.spec.input_schema).clone()).to_string())
+    }
+
+    async fn call(&mut self, tool: String, arguments: String) -> Result<types::Reply, types::Fault> {
+        let nesting = nesting(self)?;
+        // They are held until the call is over.
+        let mut reader = json::Reader::new(&self.capabilities.budget);
+        let arguments = reader
+            .parse(&arguments)
+            .map_err(|why| outcome::Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
+        Ok(nesting.call(&tool, arguments).await?.into())
+    }
+}
 
 impl From<&catalog::Entry> for wit::Entry {
     fn from(entry: &catalog::Entry) -> Self {

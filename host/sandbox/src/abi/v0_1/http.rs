@@ -1,8 +1,39 @@
-//! Conversions for the interface `http`.
+//! `http`: requests to the hosts that presets.toml names for the gate.
 
-use gatehouse_core::ports::http::HttpResponse;
+use std::time::Duration;
 
-use super::gatehouse::gate::http::{Header, Response};
+use gatehouse_core::ports::http::{HttpResponse, Redirects};
+
+use super::gatehouse::gate::{
+    http::{Header, Host, Request, Response},
+    types::Fault,
+};
+use crate::{capability::http::OutgoingRequest, state::State};
+
+impl Host for State {
+    async fn fetch(&mut self, request: Request) -> Result<Response, Fault> {
+        Ok(self.capabilities.http.send(request.into()).await?.into())
+    }
+
+    async fn fetch_many(&mut self, requests: Vec<Request>) -> Vec<Result<Response, Fault>> {
+        let answers = self.capabilities.http.send_many(requests.into_iter().map(Into::into).collect()).await;
+        answers.into_iter().map(|answer| Ok(answer?.into())).collect()
+    }
+}
+
+impl From<Request> for OutgoingRequest {
+    fn from(request: Request) -> Self {
+        Self {
+            method: request.method,
+            url: request.url,
+            headers: request.headers.into_iter().map(|line| (line.name, line.value.into_bytes())).collect(),
+            body: request.body,
+            redirects: Redirects::Follow,
+            begun: None,
+            time: request.timeout_ms.map(|ms| Duration::from_millis(ms.into())),
+        }
+    }
+}
 
 impl From<HttpResponse> for Response {
     fn from(response: HttpResponse) -> Self {

@@ -1,8 +1,80 @@
-//! Conversions for the `knowledge` interface.
+//! `knowledge`: the knowledge graph. Granted as `knowledge`, or `knowledge:read` without what writes.
 
-use gatehouse_core::ports::knowledge as core;
+use gatehouse_core::{
+    capability::{Access, Capability},
+    outcome,
+    ports::{Knowledge, knowledge as core},
+};
 
-use super::gatehouse::gate::knowledge as wit;
+use super::gatehouse::gate::{knowledge as wit, types::Fault};
+use crate::state::State;
+
+/// The most hits one search may ask for.
+const MAX_HITS: u32 = 100;
+
+fn engine(state: &State, access: Access) -> Result<&dyn Knowledge, outcome::Fault> {
+    let granted = state.capabilities.granted(Capability::Knowledge, access)?;
+    Ok(&*granted.facts.ports.knowledge)
+}
+
+impl wit::Host for State {
+    async fn search(
+        &mut self,
+        query: String,
+        filters: wit::Filters,
+        limit: u32,
+    ) -> Result<wit::SearchResult, Fault> {
+        let limit = limit.clamp(1, MAX_HITS) as usize;
+        Ok(engine(self, Access::Read)?.search(&query, &filters.into(), limit).await?.into())
+    }
+
+    async fn read(&mut self, id_or_title: String) -> Result<wit::Lookup, Fault> {
+        Ok(engine(self, Access::Read)?.page(&id_or_title).await?.into())
+    }
+
+    async fn neighbours(&mut self, id: String) -> Result<Vec<wit::Neighbour>, Fault> {
+        Ok(into(engine(self, Access::Read)?.neighbours(&id).await?))
+    }
+
+    async fn upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
+        Ok(engine(self, Access::Full)?.upsert(into(drafts)).await?.into())
+    }
+
+    async fn patch(
+        &mut self,
+        id: String,
+        changes: wit::Changes,
+        wiki_dir: Option<String>,
+        stamp: bool,
+    ) -> Result<wit::PatchReport, Fault> {
+        let wiki_dir = wiki_dir.map(Into::into);
+        Ok(engine(self, Access::Full)?.patch(&id, changes.into(), wiki_dir, stamp).await?.into())
+    }
+
+    async fn index(
+        &mut self,
+        root: Option<String>,
+        options: wit::IndexOptions,
+    ) -> Result<wit::IndexReport, Fault> {
+        let granted = self.capabilities.granted(Capability::Knowledge, Access::Full)?;
+        let options = core::IndexOptions {
+            clear_existing: options.clear_existing,
+            accept_loss: options.accept_loss,
+            persist_path: options.persist_path.map(Into::into),
+        };
+        let progress = |done, total| {
+            if let Some(sink) = &granted.client.progress {
+                sink.report(done, Some(total), None);
+            }
+        };
+        let index = granted.facts.ports.knowledge.index(root.map(Into::into), options, &progress);
+        Ok(index.await?.into())
+    }
+
+    async fn stats(&mut self) -> Result<wit::Statistics, Fault> {
+        Ok(engine(self, Access::Read)?.stats().await?.into())
+    }
+}
 
 impl From<core::PageType> for wit::PageType {
     fn from(page_type: core::PageType) -> Self {

@@ -1,8 +1,51 @@
-//! Conversions for the interface `models`.
+//! `models`: the language model, the embedding model and token counts. Granted as `models`.
 
-use gatehouse_core::ports::llm as core;
+use gatehouse_core::ports::{embed::EmbedFor, llm as core, text};
 
-use super::gatehouse::gate::models as wit;
+use super::gatehouse::gate::{models as wit, types::Fault};
+use crate::{capability::Question, state::State};
+
+impl wit::Host for State {
+    async fn complete(&mut self, prompt: String, options: wit::Options) -> Result<wit::Completion, Fault> {
+        let question = Question {
+            system: options.system,
+            text: prompt,
+            schema: options.schema,
+            max_tokens: options.max_tokens,
+            temperature: options.temperature,
+            web_search: options.web_search,
+            depth: options.depth.into(),
+            time_ms: options.time_ms,
+        };
+        Ok(self.capabilities.complete(question).await?.into())
+    }
+
+    async fn embed(&mut self, texts: Vec<String>, purpose: wit::Purpose) -> Result<wit::Embeddings, Fault> {
+        let purpose = match purpose {
+            wit::Purpose::Query => EmbedFor::Query,
+            wit::Purpose::Document => EmbedFor::Document,
+        };
+        let (model, vectors) = self.capabilities.embed(&texts, purpose).await?;
+        Ok(wit::Embeddings { model, vectors })
+    }
+
+    async fn count_tokens(&mut self, texts: Vec<String>, encoding: wit::Encoding) -> Result<Vec<u32>, Fault> {
+        let encoding = match encoding {
+            wit::Encoding::O200kBase => text::Encoding::O200k,
+            wit::Encoding::Cl100kBase => text::Encoding::Cl100k,
+        };
+        Ok(self.capabilities.count_tokens(texts, encoding).await?)
+    }
+
+    async fn which(&mut self) -> Result<wit::Serving, Fault> {
+        let models = self.capabilities.models()?;
+        Ok(wit::Serving {
+            llm: models.llm.model().map(str::to_owned),
+            web_search: models.llm.web_model().map(str::to_owned),
+            embedding: models.embedder.model().to_owned(),
+        })
+    }
+}
 
 impl From<wit::Depth> for core::Depth {
     fn from(depth: wit::Depth) -> Self {

@@ -1,5 +1,5 @@
 //! `wasi:http/outgoing-handler` for gates that were not written for Gatehouse: JavaScript's `fetch()`, and
-//! every library on WASI. A request is collected, goes through the door, and its answer comes back whole.
+//! every library on WASI. A request is collected, goes through the sender, and its answer comes back whole.
 
 use std::{future::Future, sync::Arc};
 
@@ -7,14 +7,14 @@ use bytes::Bytes;
 use gatehouse_core::{
     FaultKind,
     budget::Held,
-    outcome,
+    outcome::Fault,
     ports::http::{HttpResponse, MAX_REQUEST_BODY, Redirects},
 };
 use http_body_util::{BodyExt, Full};
 use tokio::time::{Instant, timeout_at};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-use super::{Asked, Door};
+use super::{OutgoingRequest, RequestSender};
 
 /// What becomes of the connection afterwards; here nothing does.
 type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
@@ -22,16 +22,16 @@ type Rest = Box<dyn Future<Output = Result<(), Error>> + Send>;
 /// The most bytes that a body takes at once. It keeps as much for the guest until the request is sent.
 pub(crate) const CHUNK: usize = 16 << 10;
 
-/// The door as `wasi:http` sees it.
+/// The sender as `wasi:http` sees it.
 pub(crate) struct Outgoing {
-    door: Arc<Door>,
+    sender: Arc<RequestSender>,
     /// What the request that is sent next takes of the budget.
     carried: Option<Held>,
 }
 
 impl Outgoing {
-    pub(super) fn new(door: Arc<Door>) -> Self {
-        Self { door, carried: None }
+    pub(super) fn new(sender: Arc<RequestSender>) -> Self {
+        Self { sender, carried: None }
     }
 
     /// The next request takes so much of the budget until it is over.
@@ -47,11 +47,11 @@ impl WasiHttpHooks for Outgoing {
         options: Option<RequestOptions>,
         _: Rest,
     ) -> Box<dyn Future<Output = Result<(http::Response<WasiBody>, Rest), Error>> + Send> {
-        let (door, carried) = (Arc::clone(&self.door), self.carried.take());
+        let (sender, carried) = (Arc::clone(&self.sender), self.carried.take());
         Box::new(async move {
             let _carried = carried;
-            let sent = send(&door, request, options).await;
-            let response = sent.and_then(answer).map_err(|fault| error(&door, fault))?;
+            let sent = send(&sender, request, options).await;
+            let response = sent.and_then(answer).map_err(|fault| error(&sender, fault))?;
             Ok((response, Box::new(async { Ok(()) }) as Rest))
         })
     }
@@ -62,54 +62,53 @@ impl WasiHttpHooks for Outgoing {
 }
 
 async fn send(
-    door: &Door,
+    sender: &RequestSender,
     request: http::Request<WasiBody>,
     options: Option<RequestOptions>,
-) -> Result<HttpResponse, outcome::Fault> {
+) -> Result<HttpResponse, Fault> {
     let begun = Instant::now();
     // The answer comes all at once, so its first byte is there when the last one is.
     let time = options.and_then(|options| options.first_byte_timeout);
     let (parts, body) = request.into_parts();
-    door.admit(&parts.uri.to_string())?;
+    sender.admit(&parts.uri.to_string())?;
     let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec()));
     let headers = headers.collect();
-    let mut held = door.room.hold();
-    let collected = timeout_at(door.deadline(begun, time), collect(body, &mut held)).await;
+    let mut held = sender.room.hold();
+    let collected = timeout_at(sender.deadline(begun, time), collect(body, &mut held)).await;
     let too_late = "The body of the request was not finished in time.";
-    let body = collected.unwrap_or_else(|_| Err(outcome::Fault::new(FaultKind::TimedOut, too_late)))?;
-    let asked = Asked {
+    let body = collected.unwrap_or_else(|_| Err(Fault::new(FaultKind::TimedOut, too_late)))?;
+    let request = OutgoingRequest {
         method: parts.method.to_string(),
         url: parts.uri.to_string(),
         headers,
         body: Some(body),
         // Who speaks wasi:http follows redirects itself; the next hop is a request like any other.
         redirects: Redirects::Return,
-        begun,
+        begun: Some(begun),
         time,
     };
-    door.send(asked).await
+    sender.send(request).await
 }
 
 /// The whole body. What is not sent yet takes up room as answers do.
-async fn collect(mut body: WasiBody, held: &mut Held) -> Result<Vec<u8>, outcome::Fault> {
+async fn collect(mut body: WasiBody, held: &mut Held) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|_| outcome::Fault::invalid("The body of the request was not finished."))?;
+        let frame = frame.map_err(|_| Fault::invalid("The body of the request was not finished."))?;
         let Some(data) = frame.data_ref() else { continue };
         if bytes.len() + data.len() > MAX_REQUEST_BODY {
             let message = format!("The body of the request has more than {MAX_REQUEST_BODY} bytes.");
-            return Err(outcome::Fault::exhausted(message));
+            return Err(Fault::exhausted(message));
         }
         if !held.take(data.len()) {
-            return Err(outcome::Fault::exhausted("The bodies that this call holds are too large together."));
+            return Err(Fault::exhausted("The bodies that this call holds are too large together."));
         }
         bytes.extend_from_slice(data);
     }
     Ok(bytes)
 }
 
-fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, outcome::Fault> {
+fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, Fault> {
     let HttpResponse { status, headers, body, held, .. } = answer;
     let mut response = http::Response::builder().status(status);
     for (name, value) in headers {
@@ -120,18 +119,17 @@ fn answer(answer: HttpResponse) -> Result<http::Response<WasiBody>, outcome::Fau
         let _ = &held;
         frame
     });
-    let broken =
-        |error| outcome::Fault::internal(format!("The answer cannot be given to the gate: {error}."));
+    let broken = |error| Fault::internal(format!("The answer cannot be given to the gate: {error}."));
     response.body(body.boxed_unsync()).map_err(broken)
 }
 
 /// The error that the interface has for a fault. It has no words for most of them, so what forbids a request
 /// is said to the operator.
-fn error(door: &Door, fault: outcome::Fault) -> Error {
+fn error(sender: &RequestSender, fault: Fault) -> Error {
     match fault.kind {
         FaultKind::Denied => {
             let hint = fault.hint.unwrap_or_default();
-            tracing::warn!(target: "gate", gate = door.rules.gate(), "{} {hint}", fault.message);
+            tracing::warn!(target: "gate", gate = sender.rules.gate(), "{} {hint}", fault.message);
             Error::HttpRequestDenied
         }
         FaultKind::TimedOut => Error::HttpResponseTimeout,

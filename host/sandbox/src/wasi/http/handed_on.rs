@@ -9,7 +9,7 @@ use wasmtime_wasi_http::{
 
 use super::{Http, Refusable, Result, as_they_are};
 
-type End = std::result::Result<Option<Resource<types::Trailers>>, types::ErrorCode>;
+type TrailersResult = std::result::Result<Option<Resource<types::Trailers>>, types::ErrorCode>;
 type Response = std::result::Result<Resource<types::OutgoingResponse>, types::ErrorCode>;
 
 impl types::HostOutgoingBody for Http<'_> {
@@ -41,7 +41,7 @@ impl types::HostIncomingBody for Http<'_> {
 impl types::HostFutureTrailers for Http<'_> {
     as_they_are! { HostFutureTrailers:
         subscribe(trailers: Resource<types::FutureTrailers>) -> Result<Resource<DynPollable>>;
-        get(trailers: Resource<types::FutureTrailers>) -> Result<Option<std::result::Result<End, ()>>>;
+        get(trailers: Resource<types::FutureTrailers>) -> Result<Option<std::result::Result<TrailersResult, ()>>>;
         drop(trailers: Resource<types::FutureTrailers>) -> Result<()>;
     }
 }

@@ -14,7 +14,7 @@ use wasmtime_wasi_http::{
     },
 };
 
-use super::{Ledger, Overdrawn};
+use super::{BudgetExceeded, Ledger};
 use crate::capability::http::{CHUNK, Outgoing};
 
 /// What a body keeps of what the guest wrote: a portion on its way, and one behind it.
@@ -72,7 +72,7 @@ impl Http<'_> {
     }
 
     /// Takes note of what these headers take now.
-    fn weigh(&mut self, fields: u32) -> std::result::Result<(), Overdrawn> {
+    fn weigh(&mut self, fields: u32) -> std::result::Result<(), BudgetExceeded> {
         let fields_of = Resource::<FieldMap>::new_borrow(fields);
         let bytes = self.table.get(&fields_of).map_or(EMPTY, |fields| size(fields));
         self.ledger.charge(fields, bytes)

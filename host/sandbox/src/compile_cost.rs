@@ -1,13 +1,15 @@
-//! How much work a component is for the compiler, read from its code before it is compiled.
+//! How much work a component is for the compiler, read from its code before it is compiled: what would take minutes
+//! is refused.
 //!
 //! The compiler's time grows with the number of functions far more than with bytes: five megabytes hold seven
 //! hundred thousand small functions, and those take minutes. Within a function it grows with the variables that
 //! live across its branches: a quarter of a megabyte of small loops over a hundred variables takes as long.
 
 use wasmparser::{
-    BinaryReaderError, BlockType, CompositeInnerType, FunctionBody, Operator, Parser, Payload,
-    TypeSectionReader,
+    BinaryReaderError, BlockType, CompositeInnerType, FunctionBody, Operator, Payload, TypeSectionReader,
 };
+
+use crate::component_info::NotAGate;
 
 /// The most functions of a component, over all its modules. An interpreter has some ten thousand.
 const MAX_FUNCTIONS: u64 = 100_000;
@@ -26,20 +28,18 @@ const MAX_FUNCTION: u64 = 2_000_000;
 /// The most that all functions may weigh together; Python's interpreter has some 22 million.
 const MAX_ALL: u64 = 100_000_000;
 
-/// What the compiler has to do.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Weight {
-    /// Functions of all modules.
+/// The code of a component, as far as it has been read.
+#[derive(Default)]
+pub(crate) struct CompileCost {
+    /// Components nest, and modules lie in them: those that are open, innermost last.
+    open: Vec<Module>,
     functions: u64,
-    /// Of the heaviest function.
-    heaviest: u64,
-    /// Of all functions together.
     all: u64,
 }
 
 /// The code of a module, as far as it has been read.
 #[derive(Default)]
-struct Code {
+struct Module {
     /// Parameters and results of each of its types.
     types: Vec<(u64, u64)>,
     /// The type of each of its functions.
@@ -48,61 +48,58 @@ struct Code {
     weighed: usize,
 }
 
-impl Weight {
-    /// Reads a component. What is malformed counts as far as it goes: the compiler refuses it.
-    pub(crate) fn of(component: &[u8]) -> Self {
-        let mut weight = Self::default();
-        // What breaks off here does so there.
-        let _ = weight.read(component);
-        weight
+/// Why the compiler should not even begin.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooCostly {
+    /// Of all modules together.
+    #[error("has {0} functions, the most is {MAX_FUNCTIONS}")]
+    Functions(u64),
+    /// One function's weight.
+    #[error("has a function that weighs {0} (branches times variables), the most is {MAX_FUNCTION}: {SLOW}")]
+    Function(u64),
+    /// The weight of all functions together.
+    #[error("has functions that weigh {0} (branches times variables), the most is {MAX_ALL}: {SLOW}")]
+    AllFunctions(u64),
+}
+
+const SLOW: &str = "compiling takes minutes then; split large functions, or optimise for size";
+
+impl CompileCost {
+    /// Whether what comes next belongs to the component itself.
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.open.is_empty()
     }
 
-    fn read(&mut self, component: &[u8]) -> Result<(), BinaryReaderError> {
-        // Components nest, and modules lie in them.
-        let mut open = vec![Code::default()];
-        for payload in Parser::new(0).parse_all(component) {
-            let payload = payload?;
-            if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
-                open.push(Code::default());
-                continue;
-            }
-            let Some(module) = open.last_mut() else { return Ok(()) };
-            match payload {
-                Payload::End(_) => drop(open.pop()),
-                Payload::TypeSection(section) => module.types = types(section)?,
-                Payload::FunctionSection(section) => {
-                    self.functions = self.functions.saturating_add(section.count().into());
-                    if self.functions > MAX_FUNCTIONS {
-                        return Ok(());
-                    }
-                    module.functions = section.into_iter().collect::<Result<_, _>>()?;
+    /// Takes the next part of a component.
+    pub(crate) fn add(&mut self, payload: &Payload<'_>) -> Result<(), NotAGate> {
+        if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
+            self.open.push(Module::default());
+            return Ok(());
+        }
+        let Some(module) = self.open.last_mut() else { return Ok(()) };
+        match payload {
+            Payload::End(_) => drop(self.open.pop()),
+            Payload::TypeSection(section) => module.types = types(section.clone())?,
+            Payload::FunctionSection(section) => {
+                self.functions = self.functions.saturating_add(section.count().into());
+                if self.functions > MAX_FUNCTIONS {
+                    return Err(TooCostly::Functions(self.functions).into());
                 }
-                Payload::CodeSectionEntry(body) => {
-                    let weight = module.weigh(&body)?;
-                    self.heaviest = self.heaviest.max(weight);
-                    self.all = self.all.saturating_add(weight);
-                }
-                _ => {}
+                module.functions = section.clone().into_iter().collect::<Result<_, _>>()?;
             }
+            Payload::CodeSectionEntry(body) => {
+                let weight = module.weigh(body)?;
+                self.all = self.all.saturating_add(weight);
+                if weight > MAX_FUNCTION {
+                    return Err(TooCostly::Function(weight).into());
+                }
+                if self.all > MAX_ALL {
+                    return Err(TooCostly::AllFunctions(self.all).into());
+                }
+            }
+            _ => {}
         }
         Ok(())
-    }
-
-    /// Why the compiler should not even begin, as the end of a sentence about the file.
-    pub(crate) fn too_heavy(&self) -> Option<String> {
-        let Self { functions, heaviest, all } = self;
-        if *functions > MAX_FUNCTIONS {
-            return Some(format!("has {functions} functions, the most is {MAX_FUNCTIONS}"));
-        }
-        let (what, weight, most) = match (*heaviest > MAX_FUNCTION, *all > MAX_ALL) {
-            (true, _) => ("a function that weighs", heaviest, MAX_FUNCTION),
-            (_, true) => ("functions that weigh", all, MAX_ALL),
-            _ => return None,
-        };
-        Some(format!(
-            "has {what} {weight} (branches times variables), the most is {most}: compiling takes \
-             minutes then; split large functions, or optimise for size"
-        ))
     }
 }
 
@@ -120,7 +117,7 @@ fn types(section: TypeSectionReader<'_>) -> Result<Vec<(u64, u64)>, BinaryReader
     Ok(types)
 }
 
-impl Code {
+impl Module {
     fn arity(&self, index: u32) -> (u64, u64) {
         self.types.get(index as usize).copied().unwrap_or_default()
     }
@@ -171,6 +168,8 @@ impl Code {
 
 #[cfg(test)]
 mod tests {
+    use wasmparser::Parser;
+
     use super::*;
 
     fn with(header: [u8; 8], sections: &[(u8, &[u8])]) -> Vec<u8> {
@@ -185,12 +184,26 @@ mod tests {
     const MODULE: [u8; 8] = *b"\0asm\x01\0\0\0";
     const COMPONENT: [u8; 8] = *b"\0asm\x0d\0\x01\0";
 
+    fn read(component: &[u8]) -> Result<CompileCost, NotAGate> {
+        let mut cost = CompileCost::default();
+        for payload in Parser::new(0).parse_all(component) {
+            cost.add(&payload?)?;
+        }
+        Ok(cost)
+    }
+
+    /// Functions, and what all of them weigh.
+    fn cost(component: &[u8]) -> (u64, u64) {
+        let cost = read(component).unwrap_or_else(|error| panic!("{error}"));
+        (cost.functions, cost.all)
+    }
+
     #[test]
     fn functions_are_counted_wherever_they_are() {
         let two = with(MODULE, &[(1, &[0]), (3, &[2, 0, 0]), (10, &[2, 2, 0, 0x0b, 2, 0, 0x0b])]);
         let inner = with(COMPONENT, &[(1, &two)]);
         let outer = with(COMPONENT, &[(1, &two), (4, &inner), (1, &two)]);
-        assert_eq!(Weight::of(&outer), Weight { functions: 6, heaviest: 2, all: 12 });
+        assert_eq!(cost(&outer), (6, 12));
     }
 
     #[test]
@@ -203,27 +216,20 @@ mod tests {
         ];
         let code = [&[1, body.len() as u8][..], &body].concat();
         let module = with(MODULE, &[(1, &types), (3, &[1, 0]), (10, &code)]);
-        let weight = Weight::of(&with(COMPONENT, &[(1, &module), (1, &module)]));
         let one = (1 + 1 + 3) * (2 + 300 + 1) + LOOP + body.len() as u64;
-        assert_eq!(weight, Weight { functions: 2, heaviest: one, all: 2 * one });
-        assert_eq!(weight.too_heavy(), None);
+        assert_eq!(cost(&with(COMPONENT, &[(1, &module), (1, &module)])), (2, 2 * one));
     }
 
     #[test]
-    fn what_is_too_heavy_says_of_what() {
-        let told =
-            |functions, heaviest, all| Weight { functions, heaviest, all }.too_heavy().unwrap_or_default();
-        assert!(told(MAX_FUNCTIONS + 1, 0, 0).starts_with("has 100001 functions, the most is 100000"));
-        assert!(told(1, MAX_FUNCTION + 1, 0).starts_with("has a function that weighs 2000001 (branches"));
-        assert!(told(1, 1, MAX_ALL + 1).starts_with("has functions that weigh 100000001 (branches"));
-    }
-
-    #[test]
-    fn what_is_malformed_ends_the_count() {
-        for bad in
-            [&b""[..], b"\0asm", b"\0asm\x0d\0\x01\0\x01", b"\0asm\x0d\0\x01\0\x01\xff\xff\xff\xff\xff\xff"]
-        {
-            assert_eq!(Weight::of(bad), Weight::default());
-        }
+    fn what_is_too_much_says_of_what() {
+        let said = [TooCostly::Functions(1), TooCostly::Function(2), TooCostly::AllFunctions(3)];
+        let said = said.map(|why| why.to_string());
+        assert_eq!(said[0], "has 1 functions, the most is 100000");
+        assert!(said[1].starts_with("has a function that weighs 2 (branches") && said[1].contains("2000000"));
+        assert!(said[2].starts_with("has functions that weigh 3 (branches") && said[2].contains("100000000"));
+        // 100,001 functions of a type that need not even be there.
+        let many = with(MODULE, &[(3, &[0xa1, 0x8d, 0x06])]);
+        let refused = read(&with(COMPONENT, &[(1, &many)])).err().map(|why| why.to_string());
+        assert_eq!(refused.as_deref(), Some("has 100001 functions, the most is 100000"));
     }
 }

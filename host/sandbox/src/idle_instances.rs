@@ -20,7 +20,7 @@ pub(crate) fn reserve() -> Arc<Semaphore> {
 }
 
 /// The instances of one gate that wait.
-pub(crate) struct Warm {
+pub(crate) struct IdleInstances {
     idle: Mutex<Vec<Idle>>,
     reserve: Arc<Semaphore>,
     most: usize,
@@ -31,7 +31,7 @@ struct Idle {
     _place: OwnedSemaphorePermit,
 }
 
-impl Warm {
+impl IdleInstances {
     /// `concurrency` is how many calls the gate may serve at once; more need not wait for one.
     pub(crate) fn new(reserve: Arc<Semaphore>, concurrency: usize) -> Self {
         Self { idle: Mutex::default(), reserve, most: concurrency.min(MAX_IDLE_OF_GATE) }

@@ -10,7 +10,7 @@ use gatehouse_core::{
     names::quoted,
 };
 use gatehouse_files::{make_private, write_atomic};
-use gatehouse_sandbox::{Face, MAX_FILE};
+use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 use serde_json::json;
 
 use super::super::Failure;
@@ -20,26 +20,26 @@ use crate::{
 };
 
 /// A presets.toml and what belongs to it.
-pub(super) struct Site<'a> {
+pub(super) struct Installer<'a> {
     pub(super) text: Text,
     pub(super) config: Config,
     pub(super) env: &'a Env,
 }
 
 /// A gate on its way in.
-pub(super) struct Arrival {
+pub(super) struct NewGate {
     pub(super) name: String,
     /// What presets.toml will say.
     pub(super) component: String,
     /// Where the component will be, or is.
     pub(super) file: PathBuf,
-    pub(super) face: Face,
+    pub(super) info: ComponentInfo,
     pub(super) wasm: Vec<u8>,
     /// Whether the component stays where it lies.
     pub(super) in_place: bool,
 }
 
-impl Site<'_> {
+impl Installer<'_> {
     /// The folder of presets.toml.
     pub(super) fn base(&self) -> &Path {
         self.text.file.as_deref().and_then(Path::parent).unwrap_or(Path::new("/"))
@@ -70,11 +70,11 @@ impl Site<'_> {
     }
 
     /// Writes file and block, the file first, and says what there is now.
-    pub(super) fn settle(&self, arrival: Arrival, json: bool) -> Result<(), Failure> {
-        let Arrival { name, component, file, face, wasm, in_place } = arrival;
-        let change = edit::set_component(&self.text, &name, &component, &face.digest, self.env)?;
+    pub(super) fn install(&self, gate: NewGate, json: bool) -> Result<(), Failure> {
+        let NewGate { name, component, file, info, wasm, in_place } = gate;
+        let change = edit::set_component(&self.text, &name, &component, &info.digest, self.env)?;
         let changed = change.is_one();
-        if !in_place && installed(&file, &face.digest).is_none() {
+        if !in_place && installed(&file, &info.digest).is_none() {
             self.store(&file, &wasm)?;
         }
         let written = change.write()?;
@@ -83,36 +83,36 @@ impl Site<'_> {
             trust::add(path, written.as_bytes())?;
         }
         let settings = self.config.gates.get(&name).map(|gate| gate.settings.clone()).unwrap_or_default();
-        let was = settings.sha256.filter(|was| !was.eq_ignore_ascii_case(&face.digest));
+        let was = settings.sha256.filter(|was| !was.eq_ignore_ascii_case(&info.digest));
         let granted = settings.grants.entries();
         if json {
             out::json(&json!({
                 "name": name,
                 "component": component,
-                "sha256": face.digest,
+                "sha256": info.digest,
                 "replaced_sha256": was,
                 "file": file,
                 "bytes": wasm.len(),
-                "asks": face.ask.capabilities,
-                "imports": face.ask.others,
+                "asks": info.ask.capabilities,
+                "imports": info.ask.others,
                 "granted": granted,
                 "changed": changed,
             }));
             return Ok(());
         }
         out::line(match &was {
-            Some(was) => format!("updated gate '{name}': SHA-256 {was} -> {}", face.digest),
+            Some(was) => format!("updated gate '{name}': SHA-256 {was} -> {}", info.digest),
             None if changed => format!("installed gate '{name}'"),
             None => format!("gate '{name}' is installed already"),
         });
         out::line(format!("component    {component}"));
         out::line(format!("file         {} ({} bytes)", file.display(), wasm.len()));
-        out::line(format!("sha256       {}", face.digest));
-        let asks: Vec<String> = face.ask.capabilities.iter().map(Capability::to_string).collect();
+        out::line(format!("sha256       {}", info.digest));
+        let asks: Vec<String> = info.ask.capabilities.iter().map(Capability::to_string).collect();
         out::line(format!("asks for     {}", listed(&asks)));
-        out::line(format!("imports      {}", listed(&face.ask.others)));
+        out::line(format!("imports      {}", listed(&info.ask.others)));
         out::line(format!("granted      {}", listed(&granted)));
-        next_steps(&name, &face.ask.capabilities, &settings.grants);
+        next_steps(&name, &info.ask.capabilities, &settings.grants);
         Ok(())
     }
 
@@ -129,14 +129,14 @@ impl Site<'_> {
 }
 
 /// The component in a file, if the file is there and is the one with this digest.
-pub(super) fn installed(file: &Path, sha256: &str) -> Option<(Vec<u8>, Face)> {
+pub(super) fn installed(file: &Path, sha256: &str) -> Option<(Vec<u8>, ComponentInfo)> {
     let meta = fs::metadata(file).ok()?;
     if !meta.is_file() || meta.len() > MAX_FILE {
         return None;
     }
     let wasm = fs::read(file).ok()?;
-    let face = Face::of(&wasm).ok()?;
-    (face.digest == sha256).then_some((wasm, face))
+    let info = ComponentInfo::read(&wasm).ok()?;
+    (info.digest == sha256).then_some((wasm, info))
 }
 
 /// The lines that a person may want to write now.

@@ -1,0 +1,40 @@
+//! `context`: facts about the running call, and the way to speak while it runs.
+
+use super::gatehouse::gate::context::{Host, Level};
+use crate::state::State;
+
+impl Host for State {
+    fn params(&mut self) -> wasmtime::Result<String> {
+        Ok(self.capabilities.facts().params.to_string())
+    }
+
+    fn log(&mut self, level: Level, message: String, fields: String) -> wasmtime::Result<()> {
+        let level = match level {
+            Level::Trace => tracing::Level::TRACE,
+            Level::Debug => tracing::Level::DEBUG,
+            Level::Info => tracing::Level::INFO,
+            Level::Warn => tracing::Level::WARN,
+            Level::Error => tracing::Level::ERROR,
+        };
+        self.capabilities.log(level, &message, &fields);
+        Ok(())
+    }
+
+    fn progress(&mut self, done: u64, total: Option<u64>, message: Option<String>) -> wasmtime::Result<()> {
+        self.capabilities.progress(done, total, message);
+        Ok(())
+    }
+
+    fn now(&mut self) -> wasmtime::Result<u64> {
+        Ok(self.capabilities.facts().ports.clock.now_ms())
+    }
+
+    fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        Ok(self.capabilities.facts().call.as_ref().is_some_and(|client| client.cancel.is_cancelled()))
+    }
+
+    fn exposed_name(&mut self, tool: String) -> wasmtime::Result<Option<String>> {
+        let client = self.capabilities.facts().call.as_ref();
+        Ok(client.and_then(|client| client.catalog.exposed_name(&tool)).map(str::to_owned))
+    }
+}

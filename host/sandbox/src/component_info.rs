@@ -1,0 +1,204 @@
+//! What a component is, read from its bytes in one pass: its import list, its export list, its digest, and whether
+//! it is too much for the compiler. Nothing is compiled, instantiated or run, so that a stranger's file can be looked
+//! at safely.
+
+use gatehouse_core::{
+    capability::{Ask, Capability},
+    hash::sha256_hex,
+    names::quoted,
+};
+use wasmparser::{BinaryReaderError, ComponentExternName, Parser, Payload};
+
+use crate::compile_cost::{CompileCost, TooCostly};
+
+/// The most bytes a component may have. A larger file is no gate but a mistake; Python's interpreter takes 18 MB.
+pub const MAX_FILE: u64 = 256 << 20;
+
+/// The export that makes a component a gate, whatever its version.
+const TOOLS: &str = "gatehouse:gate/tools@";
+
+/// Real gates have a few dozen.
+const MAX_NAMES: usize = 1000;
+
+/// Real ones have up to 60 bytes.
+const MAX_NAME: usize = 200;
+
+/// What a component is, to the outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ComponentInfo {
+    /// SHA-256 of the file, hexadecimal.
+    pub digest: String,
+    /// What it asks for.
+    pub ask: Ask,
+    /// Everything it imports, by full name, in its order.
+    pub imports: Vec<String>,
+    /// Everything it exports, by full name, in its order.
+    pub exports: Vec<String>,
+}
+
+/// Why bytes are no gate, as the end of a sentence about the file.
+#[derive(Debug, thiserror::Error)]
+pub enum NotAGate {
+    /// More than [`MAX_FILE`].
+    #[error("has {0} bytes, the most is {MAX_FILE}")]
+    TooLarge(u64),
+    /// Something else altogether.
+    #[error("is not WebAssembly")]
+    NotWasm,
+    /// What a compiler makes without the component model.
+    #[error("is a core WebAssembly module, not a component; build it for wasm32-wasip2")]
+    CoreModule,
+    /// A later binary format.
+    #[error("is WebAssembly of a version this host does not know")]
+    UnknownFormat,
+    /// Broken off, or never whole.
+    #[error("is not a valid component: {0}")]
+    Malformed(String),
+    /// A component of another kind.
+    #[error("is a component but no gate: it does not export gatehouse:gate/tools")]
+    NoTools,
+    /// More than anybody writes by hand.
+    #[error("is no gate: it has more than {MAX_NAMES} imports or exports")]
+    TooManyNames,
+    /// The compiler would take minutes.
+    #[error(transparent)]
+    TooCostly(#[from] TooCostly),
+}
+
+impl From<BinaryReaderError> for NotAGate {
+    fn from(error: BinaryReaderError) -> Self {
+        Self::Malformed(quoted(&error.to_string(), 400))
+    }
+}
+
+impl ComponentInfo {
+    /// Reads a file's bytes.
+    pub fn read(wasm: &[u8]) -> Result<Self, NotAGate> {
+        check_header(wasm)?;
+        let (mut imports, mut exports, mut cost) = (Vec::new(), Vec::new(), CompileCost::default());
+        for payload in Parser::new(0).parse_all(wasm) {
+            let payload = payload?;
+            match &payload {
+                // Components nest, and only the outermost one speaks to the host.
+                Payload::ComponentImportSection(section) if cost.is_outermost() => {
+                    for import in section.clone() {
+                        add(&mut imports, import?.name)?;
+                    }
+                }
+                Payload::ComponentExportSection(section) if cost.is_outermost() => {
+                    for export in section.clone() {
+                        add(&mut exports, export?.name)?;
+                    }
+                }
+                _ => cost.add(&payload)?,
+            }
+        }
+        if !exports.iter().any(|name| name.starts_with(TOOLS)) {
+            return Err(NotAGate::NoTools);
+        }
+        Ok(Self { digest: sha256_hex(wasm), ask: ask(&imports), imports, exports })
+    }
+}
+
+fn add(names: &mut Vec<String>, name: ComponentExternName<'_>) -> Result<(), NotAGate> {
+    let name = name.name;
+    if names.len() == MAX_NAMES {
+        return Err(NotAGate::TooManyNames);
+    }
+    // The component model knows no others; a terminal would obey some.
+    if name.len() > MAX_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(NotAGate::Malformed(format!("'{}' is no name", quoted(name, 60))));
+    }
+    names.push(name.to_owned());
+    Ok(())
+}
+
+/// Sorts an import list into our capabilities and the rest.
+fn ask(imports: &[String]) -> Ask {
+    let mut ask = Ask::default();
+    for name in imports {
+        let interface = name.strip_prefix("gatehouse:gate/").and_then(|rest| rest.split('@').next());
+        match Capability::ALL.into_iter().find(|capability| Some(capability.as_str()) == interface) {
+            Some(capability) => ask.capabilities.push(capability),
+            // The shared nouns are no capability.
+            None if interface == Some("types") => {}
+            None => ask.others.push(name.clone()),
+        }
+        // The other way to the same capability.
+        if name.starts_with("wasi:http/outgoing-handler@") {
+            ask.capabilities.push(Capability::Http);
+        }
+    }
+    ask.capabilities.sort();
+    ask.capabilities.dedup();
+    ask.others.sort();
+    ask
+}
+
+/// Tells the common mistakes apart before the parser words them: the first eight bytes are magic, version and layer
+/// (component model binary format, "Component Definitions").
+fn check_header(wasm: &[u8]) -> Result<(), NotAGate> {
+    match wasm.get(..8) {
+        _ if wasm.len() as u64 > MAX_FILE => Err(NotAGate::TooLarge(wasm.len() as u64)),
+        Some([0, b'a', b's', b'm', _, _, 1, 0]) => Ok(()),
+        Some([0, b'a', b's', b'm', 1, 0, 0, 0]) => Err(NotAGate::CoreModule),
+        Some([0, b'a', b's', b'm', ..]) => Err(NotAGate::UnknownFormat),
+        _ => Err(NotAGate::NotWasm),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A component that imports and exports instances of these names and holds nothing else.
+    fn component(imports: &[&str], exports: &[&str]) -> Vec<u8> {
+        let mut wasm = b"\0asm\x0d\0\x01\0".to_vec();
+        let mut section = |id: u8, body: Vec<u8>| {
+            wasm.push(id);
+            wasm.push(u8::try_from(body.len()).expect("a small section"));
+            wasm.extend(body);
+        };
+        let name = |name: &str| {
+            let mut bytes = vec![0, u8::try_from(name.len()).expect("a short name")];
+            bytes.extend(name.as_bytes());
+            bytes
+        };
+        // One type: an instance without members.
+        section(7, vec![1, 0x42, 0]);
+        let list = |names: &[&str], tail: &[u8]| {
+            let mut body = vec![u8::try_from(names.len()).expect("few")];
+            for one in names {
+                body.extend(name(one));
+                body.extend(tail);
+            }
+            body
+        };
+        section(10, list(imports, &[5, 0]));
+        section(11, list(exports, &[5, 0, 0]));
+        wasm
+    }
+
+    #[test]
+    fn what_a_component_asks_for_is_read_from_its_bytes() {
+        let imports =
+            ["gatehouse:gate/types@0.1.0", "wasi:cli/environment@0.2.6", "gatehouse:gate/knowledge@0.1.0"];
+        let wasm = component(&imports, &["gatehouse:gate/tools@0.1.0"]);
+        let info = ComponentInfo::read(&wasm).expect("a gate");
+        assert_eq!(info.ask.capabilities, [Capability::Knowledge]);
+        assert_eq!(info.ask.others, ["wasi:cli/environment@0.2.6"]);
+        assert_eq!((info.imports.len(), info.exports.len()), (3, 1));
+    }
+
+    #[test]
+    fn what_is_no_gate_is_refused_with_the_reason() {
+        let refused = |wasm: &[u8]| ComponentInfo::read(wasm).expect_err("refused").to_string();
+        assert_eq!(refused(b"garbage, no wasm"), "is not WebAssembly");
+        assert_eq!(refused(b""), "is not WebAssembly");
+        assert!(refused(b"\0asm\x01\0\0\0").contains("core WebAssembly module"));
+        assert!(refused(&component(&[], &["wasi:cli/run@0.2.6"])).contains("no gate"));
+        let whole = component(&["wasi:io/poll@0.2.6"], &["gatehouse:gate/tools@0.1.0"]);
+        assert!(refused(&whole[..whole.len() - 3]).contains("is not a valid component"));
+        assert!(refused(&component(&["a\x1b[2Jb"], &["gatehouse:gate/tools@0.1.0"])).contains("is no name"));
+    }
+}
