@@ -2,6 +2,7 @@
 //! folder, beside a lock that the system takes back when the host ends, however it ends.
 
 use std::{
+    fmt,
     fs::{self, File},
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -21,7 +22,7 @@ const GATHER: Duration = Duration::from_millis(200);
 
 /// What a host is, from its start to its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct About {
+pub(crate) struct HostFacts {
     /// Its process.
     pub(crate) pid: u32,
     /// When it was started, in milliseconds since 1970.
@@ -40,16 +41,16 @@ pub(crate) struct About {
 
 /// A running host.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Card {
+pub(crate) struct RunningHost {
     #[serde(flatten)]
-    pub(crate) about: About,
+    pub(crate) facts: HostFacts,
     /// What is not as the files say.
     pub(crate) health: Health,
     /// Who is connected, where clients have sessions.
     pub(crate) clients: Vec<ClientInfo>,
 }
 
-impl About {
+impl HostFacts {
     pub(crate) fn new(config: &Config, preset: &str, address: Option<SocketAddr>) -> Self {
         Self {
             pid: std::process::id(),
@@ -63,6 +64,32 @@ impl About {
     }
 }
 
+/// As `gatehouse status` shows it.
+impl fmt::Display for RunningHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HostFacts { pid, preset, address, .. } = &self.facts;
+        let place = address.map_or("stdio".into(), |address| format!("http://{address}/mcp"));
+        write!(f, "host       process {pid}: preset {preset} over {place}")?;
+        let Health { configuration, gates, restart, .. } = &self.health;
+        if let Some(why) = configuration {
+            write!(f, "\n           the last edit of presets.toml is not in force: {why}")?;
+        }
+        if let Some(keys) = restart {
+            write!(f, "\n           takes effect at the next start: {keys}")?;
+        }
+        gates.iter().try_for_each(|(gate, why)| write!(f, "\n           gate {gate}: {why}"))?;
+        self.clients.iter().try_for_each(|client| {
+            let news = match (client.told_at, client.up_to_date) {
+                (None, _) => "knows the tools it was given",
+                (Some(_), true) => "was told of new tools and has listed since",
+                (Some(_), false) => "was told of new tools and has not listed since",
+            };
+            let ClientInfo { name, version, protocol, .. } = client;
+            write!(f, "\n  client   {name} {version} ({protocol}): {news}")
+        })
+    }
+}
+
 fn folder(state: &Path) -> PathBuf {
     state.join("hosts")
 }
@@ -71,7 +98,7 @@ fn folder(state: &Path) -> PathBuf {
 struct Files {
     _lock: File,
     lock: PathBuf,
-    card: PathBuf,
+    json: PathBuf,
 }
 
 impl Files {
@@ -85,25 +112,29 @@ impl Files {
         let lock = folder.join(format!("{pid}-{unique}.lock"));
         // It has its name only when it is locked, so nobody takes it for one that was left behind.
         fs::rename(&making, &lock)?;
-        Ok(Self { _lock: file, card: lock.with_extension("json"), lock })
+        Ok(Self { _lock: file, json: lock.with_extension("json"), lock })
     }
 
-    fn write(&self, card: &Card) -> std::io::Result<()> {
-        write_private(&self.card, &serde_json::to_vec(card)?, Durability::Unsynced)
+    fn write(&self, host: &RunningHost) -> std::io::Result<()> {
+        write_private(&self.json, &serde_json::to_vec(host)?, Durability::Unsynced)
     }
 }
 
 impl Drop for Files {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.card);
+        let _ = fs::remove_file(&self.json);
         let _ = fs::remove_file(&self.lock);
     }
 }
 
 /// Keeps the file of this host up to date until the host ends.
-pub(crate) async fn announce(about: About, presets: Arc<ServedPresets>, mut health: watch::Receiver<Health>) {
+pub(crate) async fn announce(
+    facts: HostFacts,
+    presets: Arc<ServedPresets>,
+    mut health: watch::Receiver<Health>,
+) {
     let mut news = presets.news();
-    let (folder, pid) = (about.folder.clone(), about.pid);
+    let (folder, pid) = (facts.folder.clone(), facts.pid);
     let files = match tokio::task::spawn_blocking(move || Files::make(&folder, pid)).await {
         Ok(Ok(files)) => files,
         Ok(Err(error)) => {
@@ -113,15 +144,15 @@ pub(crate) async fn announce(about: About, presets: Arc<ServedPresets>, mut heal
         Err(_) => return,
     };
     loop {
-        let card = Card {
-            about: about.clone(),
+        let host = RunningHost {
+            facts: facts.clone(),
             health: health.borrow_and_update().clone(),
             clients: {
                 news.borrow_and_update();
                 presets.clients()
             },
         };
-        let written = tokio::task::block_in_place(|| files.write(&card));
+        let written = tokio::task::block_in_place(|| files.write(&host));
         if let Err(error) = written {
             tracing::debug!(%error, "`gatehouse status` will not see the latest of this host");
         }
@@ -137,21 +168,21 @@ pub(crate) async fn announce(about: About, presets: Arc<ServedPresets>, mut heal
 }
 
 /// The hosts that run on this data folder, by process. Blocking.
-pub(crate) fn running(state: &Path) -> Vec<Card> {
+pub(crate) fn running(state: &Path) -> Vec<RunningHost> {
     let entries = fs::read_dir(folder(state)).into_iter().flatten().flatten().map(|entry| entry.path());
     let locks = entries.filter(|path| path.extension().is_some_and(|extension| extension == "lock"));
-    let mut cards: Vec<Card> = locks.filter_map(|lock| card(&lock)).collect();
-    cards.sort_by_key(|card| card.about.pid);
-    cards
+    let mut hosts: Vec<RunningHost> = locks.filter_map(|lock| running_host(&lock)).collect();
+    hosts.sort_by_key(|host| host.facts.pid);
+    hosts
 }
 
-fn card(lock: &Path) -> Option<Card> {
-    let card = lock.with_extension("json");
+fn running_host(lock: &Path) -> Option<RunningHost> {
+    let file = lock.with_extension("json");
     if File::open(lock).ok()?.try_lock().is_ok() {
         // Nobody holds it: a host that was killed left it.
-        let _ = fs::remove_file(&card);
+        let _ = fs::remove_file(&file);
         let _ = fs::remove_file(lock);
         return None;
     }
-    serde_json::from_slice(&fs::read(card).ok()?).ok()
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
 }

@@ -17,7 +17,7 @@ use super::{FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot, tree};
 use crate::compose::said;
 
 /// What was made.
-pub(crate) struct Made {
+pub(crate) struct Created {
     pub(crate) manifest: Manifest,
     /// Bytes of the archive.
     pub(crate) bytes: u64,
@@ -33,7 +33,7 @@ pub(super) struct Writer {
 }
 
 /// Makes an archive of a data folder. Blocking.
-pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Made, String> {
+pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, String> {
     if !force && target.symlink_metadata().is_ok() {
         return Err(format!("{} is there already; name another file, or add --force", target.display()));
     }
@@ -78,7 +78,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Made, Str
     let named = if force { archive.persist(target) } else { archive.persist_noclobber(target) };
     named.map_err(|error| failed(error.error))?;
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-    Ok(Made { manifest, bytes })
+    Ok(Created { manifest, bytes })
 }
 
 impl Writer {

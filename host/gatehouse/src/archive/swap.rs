@@ -70,9 +70,9 @@ fn alone(state: &Path) -> Result<Vec<Claim>, String> {
     if !hosts.is_empty() {
         let each: Vec<String> = hosts
             .iter()
-            .map(|host| match host.about.address {
-                Some(address) => format!("process {} on {address}", host.about.pid),
-                None => format!("process {} over stdio", host.about.pid),
+            .map(|host| match host.facts.address {
+                Some(address) => format!("process {} on {address}", host.facts.pid),
+                None => format!("process {} over stdio", host.facts.pid),
             })
             .collect();
         return Err(format!("hosts run on {}: {}. End them first", state.display(), each.join(", ")));

@@ -1,13 +1,13 @@
 //! `gatehouse cache size|clean`: the folder of what can be made again.
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
 use clap::Subcommand;
 use gatehouse_sandbox::{
     cache::{self, CacheSize},
     shown_bytes,
 };
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{Failure, Place};
 use crate::{
@@ -31,34 +31,44 @@ pub(super) fn run(command: &Command, place: &Place, env: &Env) -> Result<(), Fai
     let config = place.config(env)?;
     match command {
         Command::Size { json } => {
-            let told = told(&config);
-            if *json { out::json(&told) } else { out::line(line(&told)) }
+            let size = Size::of(&config);
+            if *json { out::json(&size) } else { out::line(size.to_string()) }
         }
         Command::Clean => {
             let (folder, before) = (&config.cache, CacheSize::of(&config.cache));
             let failed = |error| Failure::Failed(format!("{}: {error}", folder.display()));
             cache::clean(folder).map_err(failed)?;
-            out::line(format!("removed {} of {}", megabytes(before.bytes), gates(before.components as u64)));
+            out::line(format!("removed {} of {}", megabytes(before.bytes), gates(before.components)));
         }
     }
     Ok(())
 }
 
-/// What is kept.
-pub(super) fn told(config: &Config) -> Value {
-    let CacheSize { components, bytes } = CacheSize::of(&config.cache);
-    json!({"folder": config.cache, "components": components, "bytes": bytes, "limit": config.cache_size})
+/// What is kept, and how much may be.
+#[derive(Serialize)]
+pub(super) struct Size<'a> {
+    folder: &'a Path,
+    components: usize,
+    bytes: u64,
+    limit: u64,
 }
 
-/// The same in one line.
-pub(super) fn line(told: &Value) -> String {
-    let [components, bytes, limit] =
-        ["components", "bytes", "limit"].map(|key| told[key].as_u64().unwrap_or_default());
-    let folder = Path::new(told["folder"].as_str().unwrap_or_default()).display();
-    format!("{} of {}, at most {} (in {folder})", megabytes(bytes), gates(components), shown_bytes(limit))
+impl<'a> Size<'a> {
+    pub(super) fn of(config: &'a Config) -> Self {
+        let CacheSize { components, bytes } = CacheSize::of(&config.cache);
+        Self { folder: &config.cache, components, bytes, limit: config.cache_size }
+    }
 }
 
-fn gates(components: u64) -> String {
+impl fmt::Display for Size<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (bytes, limit) = (megabytes(self.bytes), shown_bytes(self.limit));
+        let (gates, folder) = (gates(self.components), self.folder.display());
+        write!(f, "{bytes} of {gates}, at most {limit} (in {folder})")
+    }
+}
+
+fn gates(components: usize) -> String {
     format!("{components} compiled gate{}", if components == 1 { "" } else { "s" })
 }
 

@@ -80,8 +80,8 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     let file = config.file.as_ref().map_or_else(|| "built in".into(), |file| file.display().to_string());
     let mut checks =
         vec![Check::new("configuration", Ok(file)), Check::new("data folder", writable(&config.state))];
-    if let Some(passed_over) = &config.choice.passed_over {
-        checks.push(Check::warning("configuration", passed_over.to_string()));
+    if let Some(ignored) = &config.choice.ignored {
+        checks.push(Check::warning("configuration", ignored.to_string()));
     }
     for name in composition.gate_names() {
         let result = composition.gate(&name).await.map(|gate| format!("sha256 {}", gate.info().digest));

@@ -20,12 +20,12 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "URL")]
     http: Option<String>,
     /// The client
-    #[arg(long, value_enum, default_value_t = Client::Claude)]
-    client: Client,
+    #[arg(long, value_enum, default_value_t = ClientFormat::Claude)]
+    client: ClientFormat,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Client {
+enum ClientFormat {
     Claude,
     Cursor,
     Vscode,
@@ -41,11 +41,11 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
         None => local(arguments, &config, place, env)?,
     };
     match arguments.client {
-        Client::Claude | Client::Cursor | Client::Gemini => {
+        ClientFormat::Claude | ClientFormat::Cursor | ClientFormat::Gemini => {
             out::json(&json!({"mcpServers": {&arguments.server: entry}}))
         }
-        Client::Vscode => out::json(&json!({"servers": {&arguments.server: entry}})),
-        Client::Codex => {
+        ClientFormat::Vscode => out::json(&json!({"servers": {&arguments.server: entry}})),
+        ClientFormat::Codex => {
             let table = json!({"mcp_servers": {&arguments.server: entry}});
             out::line(
                 toml::to_string(&table).map_err(|error| Failure::Failed(error.to_string()))?.trim_end(),
@@ -74,7 +74,7 @@ fn local(arguments: &Arguments, config: &Config, place: &Place, env: &Env) -> Re
     if !places.is_empty() {
         entry["env"] = json!(places);
     }
-    if matches!(arguments.client, Client::Claude | Client::Vscode) {
+    if matches!(arguments.client, ClientFormat::Claude | ClientFormat::Vscode) {
         entry["type"] = json!("stdio");
     }
     Ok(entry)
@@ -88,18 +88,18 @@ fn remote(url: &str, arguments: &Arguments, env: &Env) -> Result<Value, Failure>
     }
     let base = url.trim_end_matches('/').trim_end_matches("/mcp");
     let mut entry = Map::new();
-    if matches!(arguments.client, Client::Claude | Client::Vscode) {
+    if matches!(arguments.client, ClientFormat::Claude | ClientFormat::Vscode) {
         entry.insert("type".into(), "http".into());
     }
     // For Gemini `url` is the old transport of events alone.
-    let key = if matches!(arguments.client, Client::Gemini) { "httpUrl" } else { "url" };
+    let key = if matches!(arguments.client, ClientFormat::Gemini) { "httpUrl" } else { "url" };
     entry.insert(key.into(), format!("{base}/mcp/p/{}", arguments.preset).into());
     // The token itself stays in the environment; clients expand the variable.
     if env.token().is_some() {
-        if matches!(arguments.client, Client::Codex) {
+        if matches!(arguments.client, ClientFormat::Codex) {
             entry.insert("bearer_token_env_var".into(), "GATEHOUSE_TOKEN".into());
         } else {
-            let variable = if matches!(arguments.client, Client::Claude | Client::Gemini) {
+            let variable = if matches!(arguments.client, ClientFormat::Claude | ClientFormat::Gemini) {
                 "${GATEHOUSE_TOKEN}"
             } else {
                 "${env:GATEHOUSE_TOKEN}"

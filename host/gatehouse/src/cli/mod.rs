@@ -147,8 +147,8 @@ impl Place {
     /// The text of the configuration; says on standard error which file was passed over.
     pub(crate) fn found(&self, env: &Env) -> Result<Found, ConfigError> {
         let found = locate::read(self.config.as_deref(), env)?;
-        if let Some(passed_over) = &found.choice.passed_over {
-            out::complain(passed_over.to_string());
+        if let Some(ignored) = &found.choice.ignored {
+            out::complain(ignored.to_string());
         }
         Ok(found)
     }

@@ -11,7 +11,7 @@ use crate::{
     compose::{self, Composition},
     config::Env,
     out,
-    presence::{self, About},
+    presence::{self, HostFacts},
     reload::{Origin, Reloader, Report},
     signals,
 };
@@ -79,8 +79,8 @@ async fn open(
     }
     let presets = Arc::new(ServedPresets::new(Pipeline::standard(), views.default, views.presets));
     let report = Report::default();
-    let about = About::new(&composition.config, &chosen.preset, address);
-    tokio::spawn(presence::announce(about, Arc::clone(&presets), report.follow()));
+    let facts = HostFacts::new(&composition.config, &chosen.preset, address);
+    tokio::spawn(presence::announce(facts, Arc::clone(&presets), report.follow()));
     tokio::spawn(Reloader::new(origin, Arc::clone(&presets), composition, failing, report).run());
     Ok(presets)
 }

@@ -1,12 +1,21 @@
 //! `gatehouse status`
 
+use std::{
+    collections::BTreeMap,
+    fmt,
+    path::{Path, PathBuf},
+};
+
 use clap::Args;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::{Failure, Place, cache};
 use crate::{
+    compose::{self, Composition},
     config::{ConfigError, Env, locate},
-    out, presence,
+    out,
+    presence::{self, RunningHost},
 };
 
 #[derive(Args)]
@@ -22,135 +31,184 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
         // Where the file cannot be read, the hosts that still run on its last good version matter most.
         Err(error) => return broken(arguments, place, env, error),
     };
-    let config = &composition.config;
-    let mut presets = serde_json::Map::new();
-    for (name, catalog) in composition.catalogs().await {
-        let state = match catalog {
-            Ok(catalog) => json!({"ok": true, "tools": catalog.entries().len()}),
-            Err(why) => json!({"ok": false, "error": why}),
-        };
-        presets.insert(name.to_owned(), state);
-    }
-    let knowledge = match composition.knowledge.health().await {
-        Ok(health) => {
-            let meaning = health.embedding.map(|embedding| {
-                json!({"model": embedding.model, "waiting": embedding.waiting, "failing": embedding.failing})
-            });
-            json!({"ok": true, "engine": health.engine, "address": health.address, "pages": health.pages,
-                "waiting": health.waiting, "meaning": meaning})
-        }
-        Err(fault) => json!({"ok": false, "error": crate::compose::said(&fault)}),
-    };
-    let models = &composition.models;
-    let models = json!({"llm": models.llm.model(), "web_search": models.llm.web_model(),
-        "embedding": models.embedder.model()});
-    let passed_over = config.choice.passed_over.as_ref().map(|file| file.file.clone());
-    let told = json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "config": config.file,
-        "config_passed_over": passed_over,
-        "state": config.state,
-        "cache": cache::told(config),
-        "gate_folders": config.gate_folders,
-        "gates": composition.gate_names(),
-        "default_preset": config.default_preset,
-        "presets": presets,
-        "knowledge": knowledge,
-        "models": models,
-        "lacks": composition.lacks().await,
-        "hosts": presence::running(&config.state),
-    });
+    let status = Status::of(&composition).await;
     if arguments.json {
-        out::json(&told)
+        out::json(&status)
     } else {
-        print(&told)
+        out::line(status.to_string())
     }
     Ok(())
 }
 
-/// What can be told without a configuration.
+/// What is known without a configuration.
 fn broken(arguments: &Arguments, place: &Place, env: &Env, error: ConfigError) -> Result<(), Failure> {
     let hosts = presence::running(&locate::data_folder(place.config.as_deref(), env));
     if arguments.json {
         out::json(&json!({"version": env!("CARGO_PKG_VERSION"), "error": error.to_string(), "hosts": hosts}));
     } else {
-        let hosts = json!(hosts);
-        hosts.as_array().into_iter().flatten().for_each(print_host);
+        hosts.iter().for_each(|host| out::line(host.to_string()));
     }
     Err(error.into())
 }
 
-fn print(told: &Value) {
-    let text = |value: &Value| value.as_str().unwrap_or("built in").to_owned();
-    let list = |value: &Value| {
-        value.as_array().into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
-    };
-    out::line(format!("gatehouse {}", text(&told["version"])));
-    out::line(format!("config     {}", text(&told["config"])));
-    out::line(format!("state      {}", text(&told["state"])));
-    out::line(format!("cache      {}", cache::line(&told["cache"])));
-    out::line(format!("gates      {} (in {})", list(&told["gates"]), list(&told["gate_folders"])));
-    let knowledge = &told["knowledge"];
-    match knowledge["error"].as_str() {
-        Some(why) => out::line(format!("knowledge  down: {why}")),
-        None => out::line(format!(
-            "knowledge  {}: {} pages in {}",
-            text(&knowledge["engine"]),
-            knowledge["pages"],
-            text(&knowledge["address"])
-        )),
-    }
-    if let Some(pages @ 1..) = knowledge["waiting"].as_u64() {
-        out::line(format!("           {pages} of them wait to be found by search"));
-    }
-    let meaning = &knowledge["meaning"];
-    if let Some(model) = meaning["model"].as_str() {
-        let waiting = match meaning["waiting"].as_u64() {
-            Some(0) | None => "every page has its vector".to_owned(),
-            Some(pages) => format!("{pages} pages wait for their vectors"),
-        };
-        let why = meaning["failing"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-        out::line(format!("           by meaning with {model}; {waiting}{why}"));
-    }
-    let models = &told["models"];
-    let serves = |key: &str| models[key].as_str().unwrap_or("nobody").to_owned();
-    let [llm, web, embedding] = ["llm", "web_search", "embedding"].map(serves);
-    out::line(format!("models     answers: {llm}; searches the web: {web}; makes vectors: {embedding}"));
-    for lack in told["lacks"].as_array().into_iter().flatten() {
-        out::line(format!("           {}", text(lack)));
-    }
-    for (name, preset) in told["presets"].as_object().into_iter().flatten() {
-        let mark = if told["default_preset"] == *name { " (default)" } else { "" };
-        match preset["error"].as_str() {
-            Some(why) => out::line(format!("preset     {name}{mark}: broken: {why}")),
-            None => out::line(format!("preset     {name}{mark}: {} tools", preset["tools"])),
-        }
-    }
-    let hosts = told["hosts"].as_array().into_iter().flatten();
-    hosts.for_each(print_host);
+/// A configuration, what works of it, and the hosts that run on its data folder.
+#[derive(Serialize)]
+struct Status<'a> {
+    version: &'static str,
+    config: Option<&'a Path>,
+    config_passed_over: Option<&'a Path>,
+    state: &'a Path,
+    cache: cache::Size<'a>,
+    gate_folders: &'a [PathBuf],
+    gates: Vec<String>,
+    default_preset: &'a str,
+    presets: BTreeMap<&'a str, Part<Tools>>,
+    knowledge: Part<Knowledge>,
+    models: Models<'a>,
+    lacks: Vec<String>,
+    hosts: Vec<RunningHost>,
 }
 
-fn print_host(host: &Value) {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let place = host["address"].as_str().map_or("stdio".into(), |address| format!("http://{address}/mcp"));
-    out::line(format!("host       process {}: preset {} over {place}", host["pid"], text(&host["preset"])));
-    let health = &host["health"];
-    if let Some(why) = health["configuration"].as_str() {
-        out::line(format!("           the last edit of presets.toml is not in force: {why}"));
+/// Something that works, or the reason why it does not.
+#[derive(Serialize)]
+struct Part<T> {
+    ok: bool,
+    #[serde(flatten)]
+    works: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Tools {
+    tools: usize,
+}
+
+#[derive(Serialize)]
+struct Knowledge {
+    engine: &'static str,
+    address: String,
+    pages: u32,
+    waiting: u32,
+    meaning: Option<Vectors>,
+}
+
+#[derive(Serialize)]
+struct Vectors {
+    model: String,
+    waiting: u32,
+    failing: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Models<'a> {
+    llm: Option<&'a str>,
+    web_search: Option<&'a str>,
+    embedding: &'a str,
+}
+
+impl<T> From<Result<T, String>> for Part<T> {
+    fn from(result: Result<T, String>) -> Self {
+        match result {
+            Ok(works) => Self { ok: true, works: Some(works), error: None },
+            Err(error) => Self { ok: false, works: None, error: Some(error) },
+        }
     }
-    if let Some(keys) = health["restart"].as_str() {
-        out::line(format!("           takes effect at the next start: {keys}"));
+}
+
+impl<T: fmt::Display> fmt::Display for Part<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.works, &self.error) {
+            (Some(works), _) => works.fmt(f),
+            (None, why) => write!(f, "broken: {}", why.as_deref().unwrap_or_default()),
+        }
     }
-    for (gate, why) in health["gates"].as_object().into_iter().flatten() {
-        out::line(format!("           gate {gate}: {}", text(why)));
+}
+
+impl<'a> Status<'a> {
+    async fn of(composition: &'a Composition) -> Self {
+        let (config, models) = (&composition.config, &composition.models);
+        let tools = composition.catalogs().await.into_iter().map(|(name, catalog)| {
+            let tools = catalog.map(|catalog| Tools { tools: catalog.entries().len() });
+            (name, tools.into())
+        });
+        let health = composition.knowledge.health().await.map(|health| Knowledge {
+            engine: health.engine,
+            address: health.address,
+            pages: health.pages,
+            waiting: health.waiting,
+            meaning: health.embedding.map(|vectors| Vectors {
+                model: vectors.model,
+                waiting: vectors.waiting,
+                failing: vectors.failing,
+            }),
+        });
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            config: config.file.as_deref(),
+            config_passed_over: config.choice.ignored.as_ref().map(|ignored| &*ignored.file),
+            state: &config.state,
+            cache: cache::Size::of(config),
+            gate_folders: &config.gate_folders,
+            gates: composition.gate_names(),
+            default_preset: &config.default_preset,
+            presets: tools.collect(),
+            knowledge: health.map_err(|fault| compose::said(&fault)).into(),
+            models: Models {
+                llm: models.llm.model(),
+                web_search: models.llm.web_model(),
+                embedding: models.embedder.model(),
+            },
+            lacks: composition.lacks().await,
+            hosts: presence::running(&config.state),
+        }
     }
-    for client in host["clients"].as_array().into_iter().flatten() {
-        let news = match (client["told_at"].is_null(), client["up_to_date"] == true) {
-            (true, _) => "knows the tools it was given",
-            (false, true) => "was told of new tools and has listed since",
-            (false, false) => "was told of new tools and has not listed since",
-        };
-        let (name, version) = (text(&client["name"]), text(&client["version"]));
-        out::line(format!("  client   {name} {version} ({}): {news}", text(&client["protocol"])));
+}
+
+impl fmt::Display for Status<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folders: Vec<_> = self.gate_folders.iter().map(|folder| folder.to_string_lossy()).collect();
+        let config = self.config.map_or("built in".into(), Path::to_string_lossy);
+        writeln!(f, "gatehouse {}", self.version)?;
+        writeln!(f, "config     {config}")?;
+        writeln!(f, "state      {}", self.state.display())?;
+        writeln!(f, "cache      {}", self.cache)?;
+        writeln!(f, "gates      {} (in {})", self.gates.join(", "), folders.join(", "))?;
+        match &self.knowledge.works {
+            Some(knowledge) => write!(f, "{knowledge}")?,
+            None => write!(f, "knowledge  down: {}", self.knowledge.error.as_deref().unwrap_or_default())?,
+        }
+        let [llm, web, embedding] = [self.models.llm, self.models.web_search, Some(self.models.embedding)]
+            .map(|model| model.unwrap_or("nobody"));
+        write!(f, "\nmodels     answers: {llm}; searches the web: {web}; makes vectors: {embedding}")?;
+        self.lacks.iter().try_for_each(|lack| write!(f, "\n           {lack}"))?;
+        for (name, preset) in &self.presets {
+            let mark = if self.default_preset == *name { " (default)" } else { "" };
+            write!(f, "\npreset     {name}{mark}: {preset}")?;
+        }
+        self.hosts.iter().try_for_each(|host| write!(f, "\n{host}"))
+    }
+}
+
+impl fmt::Display for Tools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tools", self.tools)
+    }
+}
+
+impl fmt::Display for Knowledge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { engine, address, pages, waiting, meaning } = self;
+        write!(f, "knowledge  {engine}: {pages} pages in {address}")?;
+        if *waiting > 0 {
+            write!(f, "\n           {waiting} of them wait to be found by search")?;
+        }
+        let Some(Vectors { model, waiting, failing }) = meaning else { return Ok(()) };
+        write!(f, "\n           by meaning with {model}; ")?;
+        match waiting {
+            0 => write!(f, "every page has its vector")?,
+            pages => write!(f, "{pages} pages wait for their vectors")?,
+        }
+        failing.iter().try_for_each(|why| write!(f, ": {why}"))
     }
 }

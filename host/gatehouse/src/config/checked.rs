@@ -19,8 +19,8 @@ use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, cache, check_gate_name, component::Located, error::Text, folders,
-    http, http_server, limits, locate, locate::Choice, models, raw,
+    ConfigError, Env, KnowledgeConfig, cache, check_gate_name, component::ComponentSource, error::Text,
+    folders, http, http_server, limits, locate, locate::Choice, models, raw,
 };
 use crate::built_in;
 
@@ -207,8 +207,8 @@ fn checked_gate(
             text.error_at(pin.span(), format!("'{shown}' is not a SHA-256 in hexadecimal (64 digits)"))
         );
     }
-    let Located { component, origin } =
-        Located::of(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
+    let ComponentSource { component, origin } =
+        ComponentSource::of(text, base, state, gate.component.as_ref(), gate.sha256.as_ref())?;
     let mut grants = grants.map_err(|why| text.error(why))?;
     let http = gate.http.map(|block| http::rules(text, name, block, env)).transpose()?;
     if http.is_some() {

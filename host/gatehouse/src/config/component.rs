@@ -9,14 +9,14 @@ use super::{ConfigError, error::Text};
 
 /// A gate's component, as presets.toml names it.
 #[derive(Debug, Default)]
-pub(crate) struct Located {
+pub(crate) struct ComponentSource {
     /// Its file; absolute.
     pub(crate) component: Option<PathBuf>,
     /// Where that file is installed from, if from a registry.
     pub(crate) origin: Option<Reference>,
 }
 
-impl Located {
+impl ComponentSource {
     /// A reference must say by digest what it means, and `sha256` which file that is: so nothing that a
     /// registry does later changes what is served.
     pub(crate) fn of(

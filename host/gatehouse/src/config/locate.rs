@@ -35,18 +35,18 @@ pub(crate) struct Choice {
     /// Whether it was chosen because its content is trusted: another content is not.
     pub(crate) by_trust: bool,
     /// The file of the working folder, where that is not used.
-    pub(crate) passed_over: Option<PassedOver>,
+    pub(crate) ignored: Option<IgnoredFile>,
 }
 
 /// A file of the working folder that is not used.
 #[derive(Debug, Clone)]
-pub(crate) struct PassedOver {
+pub(crate) struct IgnoredFile {
     pub(crate) file: PathBuf,
     why: String,
     instead: String,
 }
 
-impl fmt::Display for PassedOver {
+impl fmt::Display for IgnoredFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, why, instead } = self;
         let file = file.display();
@@ -73,7 +73,7 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError
     if let Some(file) = local {
         match trusted(&file) {
             Ok(content) => {
-                let choice = Choice { by_trust: true, passed_over: None };
+                let choice = Choice { by_trust: true, ignored: None };
                 return Ok(Found { text: Text { file: Some(file), content }, choice });
             }
             Err(why) => untrusted = Some((file, why)),
@@ -84,8 +84,8 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError
         Some(file) => format!("{} is", file.display()),
         None => "The built-in presets are".to_owned(),
     };
-    let passed_over = untrusted.map(|(file, why)| PassedOver { file, why, instead });
-    Ok(Found { text, choice: Choice { by_trust: false, passed_over } })
+    let ignored = untrusted.map(|(file, why)| IgnoredFile { file, why, instead });
+    Ok(Found { text, choice: Choice { by_trust: false, ignored } })
 }
 
 /// The text of a file that is named, or the built-in copy by its name.
