@@ -18,6 +18,8 @@ mod line;
 mod nothing;
 mod page;
 mod preview;
+#[cfg(all(feature = "testing", not(target_family = "wasm")))]
+pub mod promises;
 mod quote;
 mod reader;
 mod rerank;
