@@ -87,7 +87,7 @@ mod tests {
     fn a_private_folder_is_made_and_held_to_its_quota() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = private(&place);
-        let limits = Limits::default().with_folder(4 << 10).expect("allowed");
+        let limits = Limits::default().with("folder", 4 << 10).expect("allowed");
         assert_eq!(prepare("x", std::slice::from_ref(&folder), &limits), Ok(()));
         fs::create_dir(folder.host.join("below")).expect("made");
         fs::write(folder.host.join("below/full"), [0; 4 << 10]).expect("written");

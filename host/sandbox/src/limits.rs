@@ -82,63 +82,21 @@ impl Limits {
         Ok(self)
     }
 
-    /// Sets the memory limit.
-    pub fn with_memory(mut self, bytes: usize) -> Result<Self, LimitsError> {
-        self.memory = size("memory", bytes, MIB..=MAX_MEMORY)?;
-        Ok(self)
-    }
-
-    /// Sets how many elements tables may have.
-    pub fn with_table_elements(mut self, elements: usize) -> Result<Self, LimitsError> {
-        self.table_elements = number("table_elements", elements, 1..=MAX_TABLE_ELEMENTS)?;
-        Ok(self)
-    }
-
-    /// Sets how much may be copied at once.
-    pub fn with_copy(mut self, bytes: usize) -> Result<Self, LimitsError> {
-        self.copy = size("copy", bytes, 64 * KIB..=64 * MIB)?;
-        Ok(self)
-    }
-
-    /// Sets how many calls may run at the same time.
-    pub fn with_concurrency(mut self, calls: usize) -> Result<Self, LimitsError> {
-        self.concurrency = number("concurrency", calls, 1..=256)?;
-        Ok(self)
-    }
-
-    /// Sets how many lines one call may log.
-    pub fn with_log_lines(mut self, lines: usize) -> Result<Self, LimitsError> {
-        self.log_lines = number("log_lines", lines, 0..=10_000)? as u32;
-        Ok(self)
-    }
-
-    /// Sets how many HTTP requests one call may send.
-    pub fn with_http_requests(mut self, requests: usize) -> Result<Self, LimitsError> {
-        self.http_requests = number("http_requests", requests, 0..=1_000)? as u32;
-        Ok(self)
-    }
-
-    /// Sets how often one call may ask models.
-    pub fn with_model_calls(mut self, calls: usize) -> Result<Self, LimitsError> {
-        self.model_calls = number("model_calls", calls, 0..=100)? as u32;
-        Ok(self)
-    }
-
-    /// Sets how much of the guest's output is kept.
-    pub fn with_output(mut self, bytes: usize) -> Result<Self, LimitsError> {
-        self.output = size("output", bytes, KIB..=MIB)?;
-        Ok(self)
-    }
-
-    /// Sets how much the gate may keep under keys.
-    pub fn with_kv(mut self, bytes: usize) -> Result<Self, LimitsError> {
-        self.kv = size("kv", bytes, KIB..=1 << 30)? as u64;
-        Ok(self)
-    }
-
-    /// Sets how much the gate may keep in private folders.
-    pub fn with_folder(mut self, bytes: usize) -> Result<Self, LimitsError> {
-        self.folder = size("folder", bytes, KIB..=16 << 30)? as u64;
+    /// Sets one of the others, by its name in presets.toml; sizes are bytes.
+    pub fn with(mut self, name: &str, value: usize) -> Result<Self, LimitsError> {
+        match name {
+            "memory" => self.memory = size(name, value, MIB..=MAX_MEMORY)?,
+            "copy" => self.copy = size(name, value, 64 * KIB..=64 * MIB)?,
+            "output" => self.output = size(name, value, KIB..=MIB)?,
+            "kv" => self.kv = size(name, value, KIB..=1 << 30)? as u64,
+            "folder" => self.folder = size(name, value, KIB..=16 << 30)? as u64,
+            "table_elements" => self.table_elements = number(name, value, 1..=MAX_TABLE_ELEMENTS)?,
+            "concurrency" => self.concurrency = number(name, value, 1..=256)?,
+            "log_lines" => self.log_lines = number(name, value, 0..=10_000)? as u32,
+            "http_requests" => self.http_requests = number(name, value, 0..=1_000)? as u32,
+            "model_calls" => self.model_calls = number(name, value, 0..=100)? as u32,
+            _ => return Err(LimitsError(format!("there is no limit '{name}'"))),
+        }
         Ok(self)
     }
 }
@@ -166,14 +124,14 @@ mod tests {
     fn limits_outside_the_range_are_refused_with_the_range() {
         let limits = Limits::default;
         let told = |result: Result<Limits, LimitsError>| result.expect_err("refused").to_string();
-        assert_eq!(told(limits().with_memory(1)), "memory must be 1 MiB to 256 MiB");
-        assert_eq!(told(limits().with_copy(65 << 20)), "copy must be 64 KiB to 64 MiB");
-        assert_eq!(told(limits().with_log_lines(10_001)), "log_lines must be 0 to 10000");
-        assert_eq!(told(limits().with_output(2 << 20)), "output must be 1 KiB to 1 MiB");
-        assert_eq!(told(limits().with_table_elements(0)), "table_elements must be 1 to 100000");
-        assert_eq!(told(limits().with_kv(2 << 30)), "kv must be 1 KiB to 1 GiB");
-        assert_eq!(told(limits().with_folder(0)), "folder must be 1 KiB to 16 GiB");
-        assert_eq!(told(limits().with_concurrency(0)), "concurrency must be 1 to 256");
+        assert_eq!(told(limits().with("memory", 1)), "memory must be 1 MiB to 256 MiB");
+        assert_eq!(told(limits().with("copy", 65 << 20)), "copy must be 64 KiB to 64 MiB");
+        assert_eq!(told(limits().with("log_lines", 10_001)), "log_lines must be 0 to 10000");
+        assert_eq!(told(limits().with("output", 2 << 20)), "output must be 1 KiB to 1 MiB");
+        assert_eq!(told(limits().with("table_elements", 0)), "table_elements must be 1 to 100000");
+        assert_eq!(told(limits().with("kv", 2 << 30)), "kv must be 1 KiB to 1 GiB");
+        assert_eq!(told(limits().with("folder", 0)), "folder must be 1 KiB to 16 GiB");
+        assert_eq!(told(limits().with("concurrency", 0)), "concurrency must be 1 to 256");
         assert!(limits().with_time(Duration::from_secs(3600)).is_err());
     }
 
@@ -182,9 +140,11 @@ mod tests {
         let d = Limits::default();
         let again = Limits::default()
             .with_time(d.time)
-            .and_then(|l| l.with_memory(d.memory)?.with_copy(d.copy)?.with_output(d.output))
-            .and_then(|l| l.with_kv(d.kv as usize)?.with_folder(d.folder as usize))
-            .and_then(|l| l.with_table_elements(d.table_elements)?.with_log_lines(d.log_lines as usize));
+            .and_then(|l| l.with("memory", d.memory)?.with("copy", d.copy)?.with("output", d.output))
+            .and_then(|l| l.with("kv", d.kv as usize)?.with("folder", d.folder as usize))
+            .and_then(|l| {
+                l.with("table_elements", d.table_elements)?.with("log_lines", d.log_lines as usize)
+            });
         assert_eq!(again, Ok(d));
     }
 }

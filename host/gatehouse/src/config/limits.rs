@@ -5,35 +5,33 @@ use toml::Spanned;
 
 use super::{ConfigError, error::Text, raw::GateLimits};
 
-type Set = fn(Limits, usize) -> Result<Limits, LimitsError>;
-
 /// The limits of one gate; the error points to the value.
 pub(super) fn checked(text: &Text, raw: &GateLimits) -> Result<Limits, ConfigError> {
-    let sizes: [(&Option<Spanned<String>>, Set); 5] = [
-        (&raw.memory, Limits::with_memory),
-        (&raw.copy, Limits::with_copy),
-        (&raw.output, Limits::with_output),
-        (&raw.kv, Limits::with_kv),
-        (&raw.folder, Limits::with_folder),
+    let sizes: [(&str, &Option<Spanned<String>>); 5] = [
+        ("memory", &raw.memory),
+        ("copy", &raw.copy),
+        ("output", &raw.output),
+        ("kv", &raw.kv),
+        ("folder", &raw.folder),
     ];
-    let numbers: [(&Option<Spanned<usize>>, Set); 5] = [
-        (&raw.concurrency, Limits::with_concurrency),
-        (&raw.http_requests, Limits::with_http_requests),
-        (&raw.log_lines, Limits::with_log_lines),
-        (&raw.model_calls, Limits::with_model_calls),
-        (&raw.table_elements, Limits::with_table_elements),
+    let numbers: [(&str, &Option<Spanned<usize>>); 5] = [
+        ("concurrency", &raw.concurrency),
+        ("http_requests", &raw.http_requests),
+        ("log_lines", &raw.log_lines),
+        ("model_calls", &raw.model_calls),
+        ("table_elements", &raw.table_elements),
     ];
     let mut limits = Limits::default();
     if let Some(time) = &raw.time {
         limits = at(text, time, parse_duration(time.get_ref()).and_then(|time| limits.with_time(time)))?;
     }
-    for (given, set) in sizes {
+    for (name, given) in sizes {
         let Some(size) = given else { continue };
-        limits = at(text, size, parse_bytes(size.get_ref()).and_then(|bytes| set(limits, bytes)))?;
+        limits = at(text, size, parse_bytes(size.get_ref()).and_then(|bytes| limits.with(name, bytes)))?;
     }
-    for (given, set) in numbers {
+    for (name, given) in numbers {
         let Some(number) = given else { continue };
-        limits = at(text, number, set(limits, *number.get_ref()))?;
+        limits = at(text, number, limits.with(name, *number.get_ref()))?;
     }
     Ok(limits)
 }

@@ -1,6 +1,33 @@
 //! The contract, a module per version: bindings made from its WIT files, and conversions between their types and
 //! core's. Nothing else in the host knows that there are versions; docs/contract-versions.md says how one is added.
 
+/// Conversions between records whose fields have the same names; those in brackets are lists of what is converted.
+macro_rules! records {
+    ($($from:ty => $to:ty { $($field:ident),* } $([$($list:ident),*])?;)+) => {$(
+        impl From<$from> for $to {
+            fn from(value: $from) -> Self {
+                Self {
+                    $($field: value.$field.into(),)*
+                    $($($list: value.$list.into_iter().map(Into::into).collect(),)*)?
+                }
+            }
+        }
+    )+};
+}
+
+/// Conversions between enums whose variants have the same names.
+macro_rules! enums {
+    ($($from:ty => $to:ty { $($variant:ident),* })+) => {$(
+        impl From<$from> for $to {
+            fn from(value: $from) -> Self {
+                match value {
+                    $(<$from>::$variant => Self::$variant,)*
+                }
+            }
+        }
+    )+};
+}
+
 #[cfg(test)]
 mod copy;
 mod v0_1;

@@ -3,9 +3,7 @@
 
 use gatehouse_core::{
     capability::{Access, Capability},
-    catalog,
-    effect::Effect,
-    json,
+    catalog, json,
     nesting::Nesting,
     outcome,
 };
@@ -48,11 +46,7 @@ impl From<&catalog::Entry> for wit::Entry {
             source: entry.id.source.name().into(),
             title: entry.spec.title.clone(),
             description: entry.spec.description.clone(),
-            effect: match entry.spec.effect {
-                Effect::ReadOnly => types::Effect::ReadOnly,
-                Effect::Mutating => types::Effect::Mutating,
-                Effect::ExternalExec => types::Effect::ExternalExec,
-            },
+            effect: entry.spec.effect.into(),
         }
     }
 }
@@ -67,34 +61,14 @@ impl From<outcome::Reply> for types::Reply {
     }
 }
 
-impl From<outcome::Media> for types::Media {
-    fn from(media: outcome::Media) -> Self {
-        Self { data: media.data, mime_type: media.mime_type }
-    }
-}
-
 impl From<outcome::Content> for types::Content {
     fn from(content: outcome::Content) -> Self {
         match content {
             outcome::Content::Text(text) => Self::Text(text),
             outcome::Content::Image(image) => Self::Image(image.into()),
             outcome::Content::Audio(audio) => Self::Audio(audio.into()),
-            outcome::Content::Link(link) => Self::Link(types::ResourceLink {
-                uri: link.uri,
-                name: link.name,
-                title: link.title,
-                description: link.description,
-                mime_type: link.mime_type,
-                size: link.size,
-            }),
-            outcome::Content::Embedded(resource) => Self::Embedded(types::EmbeddedResource {
-                uri: resource.uri,
-                mime_type: resource.mime_type,
-                body: match resource.body {
-                    outcome::ResourceBody::Text(text) => types::ResourceBody::Text(text),
-                    outcome::ResourceBody::Blob(data) => types::ResourceBody::Blob(data),
-                },
-            }),
+            outcome::Content::Link(link) => Self::Link(link.into()),
+            outcome::Content::Embedded(resource) => Self::Embedded(resource.into()),
             outcome::Content::Other(block) => Self::Other(Value::Object(block).to_string()),
         }
     }

@@ -76,91 +76,26 @@ impl wit::Host for State {
     }
 }
 
-impl From<core::PageType> for wit::PageType {
-    fn from(page_type: core::PageType) -> Self {
-        match page_type {
-            core::PageType::Workflow => Self::Workflow,
-            core::PageType::Principle => Self::Principle,
-            core::PageType::Implementation => Self::Implementation,
-            core::PageType::Environment => Self::Environment,
-            core::PageType::Heuristic => Self::Heuristic,
-        }
-    }
+enums! {
+    core::PageType => wit::PageType { Workflow, Principle, Implementation, Environment, Heuristic }
+    wit::PageType => core::PageType { Workflow, Principle, Implementation, Environment, Heuristic }
+    core::Fit => wit::Fit { Names, Good, Weak, Nothing }
 }
 
-impl From<wit::PageType> for core::PageType {
-    fn from(page_type: wit::PageType) -> Self {
-        match page_type {
-            wit::PageType::Workflow => Self::Workflow,
-            wit::PageType::Principle => Self::Principle,
-            wit::PageType::Implementation => Self::Implementation,
-            wit::PageType::Environment => Self::Environment,
-            wit::PageType::Heuristic => Self::Heuristic,
-        }
-    }
-}
-
-impl From<core::PageSource> for wit::Source {
-    fn from(source: core::PageSource) -> Self {
-        Self { kind: source.kind, title: source.title, url: source.url }
-    }
-}
-
-impl From<wit::Source> for core::PageSource {
-    fn from(source: wit::Source) -> Self {
-        Self { kind: source.kind, title: source.title, url: source.url }
-    }
-}
-
-impl From<wit::Link> for core::Link {
-    fn from(link: wit::Link) -> Self {
-        Self { edge: link.edge, target: link.target }
-    }
-}
-
-impl From<core::Neighbour> for wit::Neighbour {
-    fn from(near: core::Neighbour) -> Self {
-        Self { edge: near.edge, outgoing: near.outgoing, id: near.id, title: near.title }
-    }
-}
-
-impl From<core::Unresolved> for wit::Unresolved {
-    fn from(link: core::Unresolved) -> Self {
-        Self { page: link.page, edge: link.edge, target: link.target }
-    }
-}
-
-impl From<core::Page> for wit::Page {
-    fn from(page: core::Page) -> Self {
-        Self {
-            id: page.id,
-            title: page.title,
-            page_type: page.page_type.into(),
-            overview: page.overview,
-            content: page.content,
-            domains: page.domains,
-            sources: into(page.sources),
-            last_updated: page.last_updated,
-            neighbours: into(page.neighbours),
-        }
-    }
-}
-
-impl From<wit::Filters> for core::Filters {
-    fn from(filters: wit::Filters) -> Self {
-        Self { page_types: into(filters.page_types), domains: filters.domains, min_score: filters.min_score }
-    }
-}
-
-impl From<core::Fit> for wit::Fit {
-    fn from(fit: core::Fit) -> Self {
-        match fit {
-            core::Fit::Names => Self::Names,
-            core::Fit::Good => Self::Good,
-            core::Fit::Weak => Self::Weak,
-            core::Fit::Nothing => Self::Nothing,
-        }
-    }
+records! {
+    core::PageSource => wit::Source { kind, title, url };
+    wit::Source => core::PageSource { kind, title, url };
+    wit::Link => core::Link { edge, target };
+    core::Neighbour => wit::Neighbour { edge, outgoing, id, title };
+    core::Unresolved => wit::Unresolved { page, edge, target };
+    core::Page => wit::Page { id, title, page_type, overview, content, domains, last_updated } [sources, neighbours];
+    wit::Filters => core::Filters { domains, min_score } [page_types];
+    core::UnknownDomain => wit::UnknownDomain { domain, nearest };
+    core::SearchResult => wit::SearchResult { unmatched_terms, note } [hits, unknown_domains];
+    wit::Draft => core::Draft { title, page_type, overview, content, domains } [sources, links];
+    core::UnknownEdge => wit::UnknownEdge { edge, links, page };
+    core::TakenOver => wit::TakenOver { from, pages };
+    core::Written => wit::Written { page, file };
 }
 
 impl From<core::Hit> for wit::Hit {
@@ -180,23 +115,6 @@ impl From<core::Hit> for wit::Hit {
     }
 }
 
-impl From<core::UnknownDomain> for wit::UnknownDomain {
-    fn from(unknown: core::UnknownDomain) -> Self {
-        Self { domain: unknown.domain, nearest: unknown.nearest }
-    }
-}
-
-impl From<core::SearchResult> for wit::SearchResult {
-    fn from(result: core::SearchResult) -> Self {
-        Self {
-            hits: into(result.hits),
-            unmatched_terms: result.unmatched_terms,
-            unknown_domains: into(result.unknown_domains),
-            note: result.note,
-        }
-    }
-}
-
 impl From<core::Lookup> for wit::Lookup {
     fn from(lookup: core::Lookup) -> Self {
         match lookup {
@@ -204,20 +122,6 @@ impl From<core::Lookup> for wit::Lookup {
                 Self::Found(wit::FoundPage { page: (*page).into(), namesakes })
             }
             core::Lookup::Missing(titles) => Self::Missing(titles),
-        }
-    }
-}
-
-impl From<wit::Draft> for core::Draft {
-    fn from(draft: wit::Draft) -> Self {
-        Self {
-            title: draft.title,
-            page_type: draft.page_type.into(),
-            overview: draft.overview,
-            content: draft.content,
-            domains: draft.domains,
-            sources: into(draft.sources),
-            links: into(draft.links),
         }
     }
 }
@@ -231,24 +135,6 @@ impl From<wit::Changes> for core::Changes {
             sources: changes.sources.map(into),
             links: changes.links.map(into),
         }
-    }
-}
-
-impl From<core::UnknownEdge> for wit::UnknownEdge {
-    fn from(unknown: core::UnknownEdge) -> Self {
-        Self { edge: unknown.edge, links: unknown.links, page: unknown.page }
-    }
-}
-
-impl From<core::TakenOver> for wit::TakenOver {
-    fn from(taken: core::TakenOver) -> Self {
-        Self { from: taken.from, pages: taken.pages }
-    }
-}
-
-impl From<core::Written> for wit::Written {
-    fn from(written: core::Written) -> Self {
-        Self { page: written.page, file: written.file }
     }
 }
 

@@ -21,11 +21,7 @@ impl wit::Host for State {
     }
 
     async fn embed(&mut self, texts: Vec<String>, purpose: wit::Purpose) -> Result<wit::Embeddings, Fault> {
-        let purpose = match purpose {
-            wit::Purpose::Query => EmbedFor::Query,
-            wit::Purpose::Document => EmbedFor::Document,
-        };
-        let (model, vectors) = self.capabilities.embed(&texts, purpose).await?;
+        let (model, vectors) = self.capabilities.embed(&texts, purpose.into()).await?;
         Ok(wit::Embeddings { model, vectors })
     }
 
@@ -47,23 +43,23 @@ impl wit::Host for State {
     }
 }
 
-impl From<wit::Depth> for core::Depth {
-    fn from(depth: wit::Depth) -> Self {
-        match depth {
-            wit::Depth::Light => Self::Light,
-            wit::Depth::Deep => Self::Deep,
-        }
-    }
+enums! {
+    wit::Depth => core::Depth { Light, Deep }
+    wit::Purpose => EmbedFor { Query, Document }
+}
+
+records! {
+    core::WebSource => wit::WebSource { url, title };
+    core::TokenUse => wit::TokenUse { input, output };
 }
 
 impl From<core::Completion> for wit::Completion {
     fn from(answer: core::Completion) -> Self {
-        let source = |source: core::WebSource| wit::WebSource { url: source.url, title: source.title };
         Self {
             text: answer.text,
-            sources: answer.sources.into_iter().map(source).collect(),
+            sources: answer.sources.into_iter().map(Into::into).collect(),
             model: answer.model,
-            tokens: answer.tokens.map(|tokens| wit::TokenUse { input: tokens.input, output: tokens.output }),
+            tokens: answer.tokens.map(Into::into),
             cut_short: answer.cut_short,
         }
     }

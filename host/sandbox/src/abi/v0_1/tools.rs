@@ -10,44 +10,57 @@ use crate::abi::ToolCall;
 
 impl types::Host for crate::state::State {}
 
-impl From<ToolCall> for types::Call {
-    fn from(call: ToolCall) -> Self {
-        let ToolCall { id, tool, arguments, params, caller, preset, deadline_ms } = call;
-        Self { id, tool, arguments, params, caller, preset, deadline_ms }
-    }
+records! {
+    ToolCall => types::Call { id, tool, arguments, params, caller, preset, deadline_ms };
+    types::Fault => outcome::Fault { kind, message, hint, retryable };
+    outcome::Fault => types::Fault { kind, message, hint, retryable };
+    types::Media => outcome::Media { data, mime_type };
+    outcome::Media => types::Media { data, mime_type };
+    types::ResourceLink => outcome::ResourceLink { uri, name, title, description, mime_type, size };
+    outcome::ResourceLink => types::ResourceLink { uri, name, title, description, mime_type, size };
+    types::EmbeddedResource => outcome::EmbeddedResource { uri, mime_type, body };
+    outcome::EmbeddedResource => types::EmbeddedResource { uri, mime_type, body };
 }
 
-impl From<outcome::Fault> for types::Fault {
-    fn from(fault: outcome::Fault) -> Self {
+enums! {
+    types::FaultKind => outcome::FaultKind {
+        InvalidArguments, NotFound, Denied, Unavailable, TimedOut, Exhausted, Internal
+    }
+    types::Intent => effect::Intent { Query, Analyze, Generate, Modify, Execute }
+    types::Effect => effect::Effect { ReadOnly, Mutating, ExternalExec }
+    effect::Effect => types::Effect { ReadOnly, Mutating, ExternalExec }
+}
+
+impl From<outcome::FaultKind> for types::FaultKind {
+    fn from(kind: outcome::FaultKind) -> Self {
         use outcome::FaultKind as From;
-        use types::FaultKind as To;
-        let kind = match fault.kind {
-            From::InvalidArguments => To::InvalidArguments,
-            From::NotFound | From::UnknownTool => To::NotFound,
-            From::Denied => To::Denied,
-            From::Unavailable => To::Unavailable,
-            From::TimedOut => To::TimedOut,
-            From::Exhausted => To::Exhausted,
-            From::Internal => To::Internal,
-        };
-        Self { kind, message: fault.message, hint: fault.hint, retryable: fault.retryable }
+        match kind {
+            From::InvalidArguments => Self::InvalidArguments,
+            From::NotFound | From::UnknownTool => Self::NotFound,
+            From::Denied => Self::Denied,
+            From::Unavailable => Self::Unavailable,
+            From::TimedOut => Self::TimedOut,
+            From::Exhausted => Self::Exhausted,
+            From::Internal => Self::Internal,
+        }
     }
 }
 
-impl From<types::Fault> for outcome::Fault {
-    fn from(fault: types::Fault) -> Self {
-        use outcome::FaultKind as To;
-        use types::FaultKind as From;
-        let kind = match fault.kind {
-            From::InvalidArguments => To::InvalidArguments,
-            From::NotFound => To::NotFound,
-            From::Denied => To::Denied,
-            From::Unavailable => To::Unavailable,
-            From::TimedOut => To::TimedOut,
-            From::Exhausted => To::Exhausted,
-            From::Internal => To::Internal,
-        };
-        Self { kind, message: fault.message, hint: fault.hint, retryable: fault.retryable }
+impl From<types::ResourceBody> for outcome::ResourceBody {
+    fn from(body: types::ResourceBody) -> Self {
+        match body {
+            types::ResourceBody::Text(text) => Self::Text(text),
+            types::ResourceBody::Blob(data) => Self::Blob(data),
+        }
+    }
+}
+
+impl From<outcome::ResourceBody> for types::ResourceBody {
+    fn from(body: outcome::ResourceBody) -> Self {
+        match body {
+            outcome::ResourceBody::Text(text) => Self::Text(text),
+            outcome::ResourceBody::Blob(data) => Self::Blob(data),
+        }
     }
 }
 
@@ -74,26 +87,14 @@ fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String>
         .as_ref()
         .map(|text| object(reader, text, &named("output-schema")).map(Arc::new))
         .transpose()?;
-    let intent = match tool.intent {
-        types::Intent::Query => effect::Intent::Query,
-        types::Intent::Analyze => effect::Intent::Analyze,
-        types::Intent::Generate => effect::Intent::Generate,
-        types::Intent::Modify => effect::Intent::Modify,
-        types::Intent::Execute => effect::Intent::Execute,
-    };
-    let effect = match tool.effect {
-        types::Effect::ReadOnly => effect::Effect::ReadOnly,
-        types::Effect::Mutating => effect::Effect::Mutating,
-        types::Effect::ExternalExec => effect::Effect::ExternalExec,
-    };
     Ok(Arc::new(ToolSpec {
         name: tool.name.into(),
         title: tool.title,
         description: tool.description,
         input_schema,
         output_schema,
-        intent,
-        effect,
+        intent: tool.intent.into(),
+        effect: tool.effect.into(),
         idempotent: tool.idempotent,
         open_world: tool.open_world,
         dry_run: tool.dry_run,
@@ -118,27 +119,12 @@ pub(in crate::abi) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<
 }
 
 fn content(reader: &mut Reader, content: types::Content) -> Result<outcome::Content, String> {
-    let media = |media: types::Media| outcome::Media { data: media.data, mime_type: media.mime_type };
     Ok(match content {
         types::Content::Text(text) => outcome::Content::Text(text),
-        types::Content::Image(image) => outcome::Content::Image(media(image)),
-        types::Content::Audio(audio) => outcome::Content::Audio(media(audio)),
-        types::Content::Link(link) => outcome::Content::Link(outcome::ResourceLink {
-            uri: link.uri,
-            name: link.name,
-            title: link.title,
-            description: link.description,
-            mime_type: link.mime_type,
-            size: link.size,
-        }),
-        types::Content::Embedded(resource) => outcome::Content::Embedded(outcome::EmbeddedResource {
-            uri: resource.uri,
-            mime_type: resource.mime_type,
-            body: match resource.body {
-                types::ResourceBody::Text(text) => outcome::ResourceBody::Text(text),
-                types::ResourceBody::Blob(data) => outcome::ResourceBody::Blob(data),
-            },
-        }),
+        types::Content::Image(image) => outcome::Content::Image(image.into()),
+        types::Content::Audio(audio) => outcome::Content::Audio(audio.into()),
+        types::Content::Link(link) => outcome::Content::Link(link.into()),
+        types::Content::Embedded(resource) => outcome::Content::Embedded(resource.into()),
         types::Content::Other(text) => outcome::Content::Other(object(reader, &text, "content block")?),
     })
 }
