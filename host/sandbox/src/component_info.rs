@@ -107,7 +107,7 @@ fn add(names: &mut Vec<String>, name: ComponentExternName<'_>) -> Result<(), Not
     }
     // The component model knows no others; a terminal would obey some.
     if name.len() > MAX_NAME || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(NotAGate::Malformed(format!("'{}' is no name", quoted(name, 60))));
+        return Err(NotAGate::Malformed(format!("'{}' is not a name", quoted(name, 60))));
     }
     names.push(name.to_owned());
     Ok(())
@@ -199,6 +199,8 @@ mod tests {
         assert!(refused(&component(&[], &["wasi:cli/run@0.2.6"])).contains("no gate"));
         let whole = component(&["wasi:io/poll@0.2.6"], &["gatehouse:gate/tools@0.1.0"]);
         assert!(refused(&whole[..whole.len() - 3]).contains("is not a valid component"));
-        assert!(refused(&component(&["a\x1b[2Jb"], &["gatehouse:gate/tools@0.1.0"])).contains("is no name"));
+        assert!(
+            refused(&component(&["a\x1b[2Jb"], &["gatehouse:gate/tools@0.1.0"])).contains("is not a name")
+        );
     }
 }

@@ -70,7 +70,8 @@ fn what_gates_put_into_their_folders_keeps_nobody_from_a_backup() {
         told["left_out"].as_array().expect("a list").iter().filter_map(|l| l.as_str()).collect();
     assert_eq!(left.len(), 2, "{told}");
     assert!(
-        left[0].contains("folders lie in each other") && left[1].contains("own/pipe: it is no regular file")
+        left[0].contains("folders lie in each other")
+            && left[1].contains("own/pipe: it is not a regular file")
     );
     assert!(!String::from_utf8_lossy(&fs::read(&file).expect("the backup")).contains("of the operator"));
     let other = empty();

@@ -84,7 +84,7 @@ fn one(writer: &mut Writer, folder: &OwnedFd, entry: &CStr, path: &str, depth: u
             let file = open(folder, entry, OFlags::NONBLOCK)?;
             let about = fstat(&file)?;
             if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
-                writer.leave_out(path, "it is no regular file");
+                writer.leave_out(path, "it is not a regular file");
                 return Ok(());
             }
             // One that grows while it is read is kept as long as it was.
@@ -102,7 +102,7 @@ fn one(writer: &mut Writer, folder: &OwnedFd, entry: &CStr, path: &str, depth: u
             }
         }
         _ => {
-            writer.leave_out(path, "it is no regular file");
+            writer.leave_out(path, "it is not a regular file");
             Ok(())
         }
     }

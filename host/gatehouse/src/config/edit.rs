@@ -64,12 +64,13 @@ fn with_component(text: &str, gate: &str, component: &str, sha256: &str) -> Resu
         Item::Table(gates)
     });
     let is_inline = gates.is_inline_table();
-    let gates = gates.as_table_like_mut().ok_or("has a `gates` that is no table")?;
+    let gates = gates.as_table_like_mut().ok_or("has a `gates` that is not a table")?;
     let block = gates.entry(gate).or_insert_with(|| match is_inline {
         true => Item::Value(Value::InlineTable(InlineTable::new())),
         false => Item::Table(Table::new()),
     });
-    let block = block.as_table_like_mut().ok_or_else(|| format!("has a `gates.{gate}` that is no table"))?;
+    let block =
+        block.as_table_like_mut().ok_or_else(|| format!("has a `gates.{gate}` that is not a table"))?;
     set(block, "component", component);
     set(block, "sha256", sha256);
     Ok(document.to_string())

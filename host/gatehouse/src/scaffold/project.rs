@@ -28,7 +28,7 @@ impl Project {
         let Some(language) = language else {
             let marks = Language::ALL.map(|language| language.tools().mark).join(", ");
             return Err(format!(
-                "{}: is no gate's project: there is none of {marks}. `gatehouse gates new` makes one.",
+                "{}: is not the project of a gate: there is none of {marks}. `gatehouse gates new` makes one.",
                 folder.display()
             ));
         };

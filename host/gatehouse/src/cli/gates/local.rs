@@ -47,7 +47,7 @@ pub(super) fn new_gate(
     };
     let component = component
         .to_str()
-        .ok_or_else(|| failed("has a path that TOML cannot hold, because it is no UTF-8".into()))?
+        .ok_or_else(|| failed("has a path that is not UTF-8, which TOML cannot hold".into()))?
         .to_owned();
     Ok(NewGate { name, component, file, info, wasm, in_place })
 }
