@@ -14,7 +14,7 @@ use gatehouse_stores::SqliteKv;
 use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
 use gatehouse_wire::{outbound::Outbound, serve::PresetView};
 
-use crate::config::{Config, ConfigError, Env};
+use crate::config::{Config, ConfigError};
 
 mod gates;
 mod graph;
@@ -23,7 +23,7 @@ mod lacks;
 mod late;
 
 pub(crate) use gates::Gates;
-pub(crate) use graph::{index_file_at, knowledge, knowledge_on, still_there};
+pub(crate) use graph::knowledge;
 pub(crate) use late::Graph;
 
 /// The wall clock of this machine.
@@ -99,10 +99,10 @@ pub(crate) fn models(config: &Config) -> Result<Models, ConfigError> {
 }
 
 impl Composition {
-    pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: Config) -> Result<Self, ConfigError> {
         let config = Arc::new(config);
         let Models { llm, embedder, missing } = models(&config)?;
-        let knowledge = Arc::new(graph::of_host(&config, env, &embedder));
+        let knowledge = Arc::new(graph::of_host(&config, &embedder));
         let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
         let stores = Stores { knowledge: Arc::clone(&knowledge), kv: Arc::clone(&kv) };
         let models = sandbox::Models { llm, embedder, tokens: Arc::new(Tokens) };

@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
     let (state, file) = (&config.state, &arguments.file);
     let made = tokio::task::block_in_place(|| archive::make(state, file, arguments.force));
     let made = made.map_err(Failure::Failed)?;
-    let elsewhere = elsewhere(&config, env);
+    let elsewhere = elsewhere(&config);
     let manifest = &made.manifest;
     if arguments.json {
         out::json(&json!({
@@ -60,8 +60,8 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
 }
 
 /// Where the pages are, if they are not in the data folder.
-fn elsewhere(config: &Config, env: &Env) -> Option<String> {
-    if let Some(index) = env.kg_index_path() {
+fn elsewhere(config: &Config) -> Option<String> {
+    if let Some(index) = &config.knowledge.index_file {
         let index = index.display();
         return Some(format!("KG_INDEX_PATH: where {index} says that the pages are is not part of this"));
     }

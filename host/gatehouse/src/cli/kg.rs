@@ -109,13 +109,9 @@ const UNSETTLED: &str = "Not every page has its vector yet; `gatehouse status` t
 pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
     let config = place.config(env)?;
     let embedder = compose::models(&config)?.embedder;
-    // A folder that is named needs no index file, and is how a missing one is made.
     let open = |named: bool| {
-        let index_file = env.kg_index_path().filter(|path| !named || path.exists());
-        if !named {
-            compose::still_there(index_file.as_deref())?;
-        }
-        compose::knowledge(&config, env, index_file.as_deref(), WikiRoots::Any, &embedder)
+        let chosen = if named { config.knowledge.chosen_to_index() } else { config.knowledge.chosen() };
+        compose::knowledge(chosen?, WikiRoots::Any, &embedder)
     };
     match command {
         Command::Index(arguments) => {
@@ -131,7 +127,7 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
         Command::Edit(arguments) => {
             on(open(false)?, async |knowledge| edit::edit(knowledge, arguments).await).await
         }
-        Command::Copy(arguments) => copy::run(arguments, &config, env, &embedder).await,
+        Command::Copy(arguments) => copy::run(arguments, &config, &embedder).await,
     }
 }
 

@@ -154,7 +154,7 @@ impl Place {
     }
 
     pub(crate) fn compose(&self, env: &Env) -> Result<Composition, ConfigError> {
-        let composition = Composition::new(self.config(env)?, env)?;
+        let composition = Composition::new(self.config(env)?)?;
         self.stores().push(composition.stores.clone());
         Ok(composition)
     }

@@ -8,8 +8,8 @@ use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 
 use super::{Failure, Place};
 use crate::{
-    compose::{self, Composition},
-    config::Env,
+    compose::Composition,
+    config::{self, Env},
     out,
     presence::{self, HostFacts},
     reload::{Origin, Reloader, Report},
@@ -32,8 +32,8 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let composition = place.compose(env)?;
     // Whoever names an index file means its wiki and no other; what the file names may be away for a while.
-    if let Some(path) = env.kg_index_path() {
-        compose::index_file_at(&path)?;
+    if let Some(path) = &composition.config.knowledge.index_file {
+        config::read_index(path)?;
     }
     let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
     let origin = Origin {

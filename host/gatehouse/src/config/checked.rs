@@ -122,7 +122,7 @@ impl Config {
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
             http: http_server::checked(text, &raw.http)?,
             models: models::checked(text, raw.models, env)?,
-            knowledge: KnowledgeConfig::checked(raw.knowledge, &base),
+            knowledge: KnowledgeConfig::checked(raw.knowledge, &base, &state, env),
             gates: raw
                 .gates
                 .into_iter()

@@ -81,7 +81,7 @@ pub(crate) const VARIABLES: [Variable; 23] = [
 ];
 
 /// The environment, read once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Env(BTreeMap<&'static str, String>);
 
 impl Env {

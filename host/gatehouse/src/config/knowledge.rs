@@ -1,8 +1,13 @@
-//! Where the knowledge graph is, checked.
+//! Where the knowledge graph is, checked. What an engine needs beyond presets.toml is checked when it is first needed:
+//! gates that do without the graph serve all the same.
 
 use std::path::{Path, PathBuf};
 
-use super::{checked::below, raw};
+use gatehouse_stores::IndexFile;
+use serde_json::Value;
+
+use super::{ConfigError, Env, checked::below, raw};
+use crate::compose::said;
 
 /// The knowledge graph.
 #[derive(Debug, PartialEq)]
@@ -11,11 +16,223 @@ pub(crate) struct KnowledgeConfig {
     pub(crate) engine: raw::KnowledgeEngine,
     /// Folders the tools may touch, absolute.
     pub(crate) wiki_roots: Vec<PathBuf>,
+    /// An index file, which says who keeps the pages instead.
+    pub(crate) index_file: Option<PathBuf>,
+    /// The database file of SQLite.
+    database: PathBuf,
+    /// Addresses and accounts of the servers.
+    env: Env,
+}
+
+/// What an engine needs, whole.
+pub(crate) enum EngineConfig {
+    Sqlite {
+        database: PathBuf,
+    },
+    #[cfg(feature = "postgres")]
+    Postgres(Box<gatehouse_stores::PostgresConfig>),
+    #[cfg(feature = "weaviate-neo4j")]
+    WeaviateNeo4j(Box<gatehouse_stores::WeaviateNeo4jConfig>),
 }
 
 impl KnowledgeConfig {
     /// Paths are relative to the folder of the file.
-    pub(super) fn checked(raw: raw::Knowledge, base: &Path) -> Self {
-        Self { engine: raw.engine, wiki_roots: below(base, raw.wiki_roots) }
+    pub(super) fn checked(raw: raw::Knowledge, base: &Path, state: &Path, env: &Env) -> Self {
+        Self {
+            engine: raw.engine,
+            wiki_roots: below(base, raw.wiki_roots),
+            index_file: env.kg_index_path(),
+            database: state.join("knowledge.db"),
+            env: env.clone(),
+        }
+    }
+
+    /// The engine, and the wiki that is indexed where none is named. Refuses an index file whose database is gone: an
+    /// empty new one in its place would look like an empty wiki.
+    pub(crate) fn chosen(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
+        let Some(path) = &self.index_file else { return Ok((self.on(self.engine)?, None)) };
+        let (file, _) = read_index(path)?;
+        match reference(&file, "database").filter(|database| !Path::new(database).exists()) {
+            Some(database) => Err(bad_index(format!(
+                "the index file '{0}' names the database '{database}', which does not exist (any more). Put it back, or \
+                 index again: `gatehouse kg index {1} --save-to {0}`",
+                path.display(),
+                file.data_source,
+            ))),
+            None => self.chosen_to_index(),
+        }
+    }
+
+    /// The same for indexing a folder that is named: it needs no index file, and is how a missing one is made.
+    pub(crate) fn chosen_to_index(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
+        let Some(path) = self.index_file.as_ref().filter(|path| path.exists()) else {
+            return Ok((self.on(self.engine)?, None));
+        };
+        let (file, engine) = read_index(path)?;
+        Ok((self.on(engine)?.made_with(&file)?, Some(file.wiki())))
+    }
+
+    /// An engine that is named, whatever the configuration says.
+    pub(crate) fn on(&self, engine: raw::KnowledgeEngine) -> Result<EngineConfig, ConfigError> {
+        match engine {
+            raw::KnowledgeEngine::Sqlite => Ok(EngineConfig::Sqlite { database: self.database.clone() }),
+            raw::KnowledgeEngine::Postgres => self.postgres(),
+            raw::KnowledgeEngine::WeaviateNeo4j => self.weaviate_neo4j(),
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    fn postgres(&self) -> Result<EngineConfig, ConfigError> {
+        let url = self.env.database_url().ok_or_else(|| {
+            bad(
+                "DATABASE_URL",
+                "is not set, and the engine 'postgres' needs it: postgres://user:password@host:5432/database",
+            )
+        })?;
+        let server = gatehouse_stores::PostgresConfig::parse(url);
+        let server = server.map_err(|fault| bad("DATABASE_URL", said(&fault)))?;
+        Ok(EngineConfig::Postgres(Box::new(server)))
+    }
+
+    #[cfg(feature = "weaviate-neo4j")]
+    fn weaviate_neo4j(&self) -> Result<EngineConfig, ConfigError> {
+        let (weaviate_url, weaviate_api_key) = self.env.weaviate();
+        let (user, password, database) = self.env.neo4j_account();
+        let missing = "is not set, and the engine 'weaviate-neo4j' needs the password of Neo4j";
+        Ok(EngineConfig::WeaviateNeo4j(Box::new(gatehouse_stores::WeaviateNeo4jConfig {
+            weaviate_url: weaviate_url.into(),
+            weaviate_api_key,
+            neo4j_uri: self.env.neo4j_uri().into(),
+            neo4j_user: user.into(),
+            neo4j_password: password.ok_or_else(|| bad("NEO4J_PASSWORD", missing))?,
+            neo4j_database: database.map(str::to_owned),
+            timing: gatehouse_stores::Timing::default(),
+        })))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn postgres(&self) -> Result<EngineConfig, ConfigError> {
+        Err(not_built("postgres"))
+    }
+
+    #[cfg(not(feature = "weaviate-neo4j"))]
+    fn weaviate_neo4j(&self) -> Result<EngineConfig, ConfigError> {
+        Err(not_built("weaviate-neo4j"))
+    }
+}
+
+impl EngineConfig {
+    /// Where the index file was made: an index of one database is never taken for that of another.
+    fn made_with(self, file: &IndexFile) -> Result<Self, ConfigError> {
+        let (place, named, made) = match self {
+            Self::Sqlite { database } => {
+                let database = reference(file, "database").map_or(database, PathBuf::from);
+                return Ok(Self::Sqlite { database });
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(ref server) => {
+                ("DATABASE_URL", format!("database {}", server.address()), reference(file, "address"))
+            }
+            #[cfg(feature = "weaviate-neo4j")]
+            Self::WeaviateNeo4j(ref servers) => {
+                let address =
+                    servers.neo4j_address().map_err(|fault| bad("knowledge.engine", said(&fault)))?;
+                ("NEO4J_URI", format!("graph {address}"), reference(file, "neo4j_uri"))
+            }
+        };
+        match made.filter(|made| named.split_once(' ').is_some_and(|(_, address)| address != *made)) {
+            Some(made) => Err(bad(
+                place,
+                format!(
+                    "names the {named}, but the index file of KG_INDEX_PATH was made in {made}; correct one of them, or \
+                     index again with --save-to"
+                ),
+            )),
+            None => Ok(self),
+        }
+    }
+}
+
+/// The index file there, and the engine that it names.
+pub(crate) fn read_index(path: &Path) -> Result<(IndexFile, raw::KnowledgeEngine), ConfigError> {
+    let file = IndexFile::read(path).map_err(|fault| bad_index(said(&fault)))?;
+    let engine = match file.search_backend.as_str() {
+        "sqlite" => raw::KnowledgeEngine::Sqlite,
+        "postgres" => raw::KnowledgeEngine::Postgres,
+        "weaviate-neo4j" => raw::KnowledgeEngine::WeaviateNeo4j,
+        other => {
+            let message =
+                format!("the index file wants the engine '{other}', which this build does not have");
+            return Err(bad_index(message));
+        }
+    };
+    Ok((file, engine))
+}
+
+fn reference<'a>(file: &'a IndexFile, name: &str) -> Option<&'a str> {
+    file.backend_refs.get(name).and_then(Value::as_str)
+}
+
+fn bad(place: &str, message: impl Into<String>) -> ConfigError {
+    ConfigError { place: place.into(), message: message.into() }
+}
+
+fn bad_index(message: String) -> ConfigError {
+    bad("KG_INDEX_PATH", message)
+}
+
+#[cfg(not(all(feature = "postgres", feature = "weaviate-neo4j")))]
+fn not_built(engine: &str) -> ConfigError {
+    bad(
+        "knowledge.engine",
+        format!("this build does not have the engine '{engine}'; build with --features {engine}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Text};
+
+    /// What is wrong with an engine under these variables; nothing where it can be used.
+    fn error(engine: &str, variables: &[(&'static str, &str)]) -> String {
+        let content = format!("[knowledge]\nengine = \"{engine}\"");
+        let mut all = [("NEO4J_USER", "neo4j"); 3];
+        all[..variables.len()].copy_from_slice(variables);
+        let config = Config::parse(&Text { file: None, content }, &Env::of(all));
+        let config = config.unwrap_or_else(|error| panic!("{error}"));
+        config.knowledge.chosen().err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn postgres_needs_its_address_and_never_repeats_it() {
+        assert!(error("postgres", &[]).contains("DATABASE_URL"));
+        let wrong = error("postgres", &[("DATABASE_URL", "postgres://u:s3cret@h:x/d")]);
+        assert!(
+            wrong.contains("does not name a PostgreSQL database") && !wrong.contains("s3cret"),
+            "{wrong}"
+        );
+        assert_eq!(error("postgres", &[("DATABASE_URL", "postgres://u:s3cret@h/d")]), "");
+    }
+
+    #[test]
+    fn an_index_file_of_another_database_is_refused() {
+        let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let path = dir.path().join("wiki.index");
+        let refs = [("address".to_owned(), Value::from("h:5432/one"))].into_iter().collect();
+        let file = IndexFile::new("now".into(), "/wiki".into(), "postgres", refs, 1);
+        assert!(file.write(&path).is_ok());
+        let index = ("KG_INDEX_PATH", path.to_str().unwrap_or_default());
+        assert_eq!(error("sqlite", &[index, ("DATABASE_URL", "postgres://u:s3cret@h/one")]), "");
+        let other = error("sqlite", &[index, ("DATABASE_URL", "postgres://u:s3cret@h/two")]);
+        assert!(other.contains("h:5432/two") && other.contains("made in h:5432/one"), "{other}");
+        assert!(!other.contains("s3cret"), "{other}");
+    }
+
+    #[cfg(feature = "weaviate-neo4j")]
+    #[test]
+    fn weaviate_and_neo4j_need_a_password() {
+        assert!(error("weaviate-neo4j", &[]).contains("NEO4J_PASSWORD: is not set"));
+        assert_eq!(error("weaviate-neo4j", &[("NEO4J_PASSWORD", "s3cret")]), "");
     }
 }

@@ -21,7 +21,7 @@ pub(crate) mod trust;
 pub(crate) use checked::{Config, GateConfig};
 pub(crate) use env::Env;
 pub(crate) use error::{ConfigError, Text};
-pub(crate) use knowledge::KnowledgeConfig;
+pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use raw::KnowledgeEngine;
 
 /// The most characters of a gate's name.

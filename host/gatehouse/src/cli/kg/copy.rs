@@ -7,13 +7,13 @@ use gatehouse_core::{
     Fault,
     ports::{Embedder, knowledge::IndexReport},
 };
-use gatehouse_stores::WikiKnowledge;
+use gatehouse_stores::{WikiKnowledge, WikiRoots};
 use serde_json::json;
 
 use super::{Failure, UNSETTLED, bar, settled};
 use crate::{
     compose,
-    config::{Config, Env, KnowledgeEngine},
+    config::{Config, KnowledgeEngine},
     out,
 };
 
@@ -36,14 +36,13 @@ pub(in crate::cli) struct Copy {
 pub(super) async fn run(
     arguments: Copy,
     config: &Config,
-    env: &Env,
     embedder: &Arc<dyn Embedder>,
 ) -> Result<(), Failure> {
     if arguments.from == arguments.to {
         return Err(Failure::Usage("--from and --to name the same engine".into()));
     }
-    let from = compose::knowledge_on(arguments.from, config, env, embedder)?;
-    let to = compose::knowledge_on(arguments.to, config, env, embedder)?;
+    let on = |engine| compose::knowledge((config.knowledge.on(engine)?, None), WikiRoots::Any, embedder);
+    let (from, to) = (on(arguments.from)?, on(arguments.to)?);
     let bar = bar("copying");
     let step = |done, all| {
         bar.set_length(all);
