@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     Params,
     args::{Asked, ListArgs, TOP_K_MAX},
-    items::{Item, Section},
+    items::{Item, section},
     render,
     run::{self, Kind, Run},
     sources::Evidence,
@@ -34,10 +34,6 @@ pub(crate) static KIND: Kind = Kind {
         RelatedTool { tool: "research_implementation", what: "searches the web for code" },
     ],
 };
-
-const fn section(key: &'static str, heading: &'static str, about: &'static str) -> Section {
-    Section { key, heading, about, max: 4_000, code: false }
-}
 
 /// What was found. Texts are Markdown; one that is missing was not given.
 #[derive(Serialize, JsonSchema)]

@@ -31,6 +31,11 @@ pub(crate) struct Section {
     pub(crate) code: bool,
 }
 
+/// A section of text, of one item among others.
+pub(crate) const fn section(key: &'static str, heading: &'static str, about: &'static str) -> Section {
+    Section { key, heading, about, max: 4_000, code: false }
+}
+
 /// Cleaned texts of sections that have one, by key.
 pub(crate) type Texts = BTreeMap<&'static str, String>;
 

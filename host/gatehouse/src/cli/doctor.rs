@@ -62,10 +62,10 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
             }
         }
         out::line("\nenvironment");
-        let width = VARIABLES.iter().map(|variable| variable.name.len()).max().unwrap_or_default();
-        for variable in &VARIABLES {
-            let set = if env.is_set(variable.name) { "set" } else { "-" };
-            out::line(format!("  {:<width$} {set:<4} {}", variable.name, variable.meaning));
+        let width = VARIABLES.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        for (name, meaning) in VARIABLES {
+            let set = if env.is_set(name) { "set" } else { "-" };
+            out::line(format!("  {name:<width$} {set:<4} {meaning}"));
         }
     }
     if broken == 0 {

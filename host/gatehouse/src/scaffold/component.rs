@@ -9,34 +9,21 @@ use gatehouse_sandbox::ComponentInfo;
 /// A component, whole.
 pub(crate) struct Component {
     pub(crate) bytes: Vec<u8>,
-    /// Capabilities it asks for, by name, sorted.
-    pub(crate) asks: Vec<String>,
-    /// Full names of the other interfaces it imports.
-    pub(crate) others: Vec<String>,
+    pub(crate) info: ComponentInfo,
 }
 
 impl Component {
     /// Reads what a toolchain wrote. The error says why it is no gate.
     pub(crate) fn read(bytes: Vec<u8>) -> Result<Self, String> {
         let info = ComponentInfo::read(&bytes).map_err(|why| format!("what was built {why}"))?;
-        let mut asks: Vec<String> = info.ask.capabilities.iter().map(ToString::to_string).collect();
-        asks.sort();
-        let mut others = info.ask.others;
-        others.sort();
-        Ok(Self { bytes, asks, others })
-    }
-
-    /// SHA-256, hexadecimal.
-    pub(crate) fn digest(&self) -> String {
-        gatehouse_core::hash::sha256_hex(&self.bytes)
+        Ok(Self { bytes, info })
     }
 
     /// What to write into presets.toml so that a host serves it.
     pub(crate) fn presets(&self, name: &str, file: &Path) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let mut block = format!("[gates.{name}]\ncomponent = {}\n", quoted(&file.display().to_string()));
-        let asked =
-            Capability::ALL.into_iter().filter(|known| self.asks.iter().any(|ask| ask == known.as_str()));
+        let asked = self.info.ask.capabilities.iter().copied();
         let (blocks, entries): (Vec<Capability>, Vec<Capability>) =
             asked.filter(|capability| !capability.always_granted()).partition(|c| c.granted_by_block());
         if !entries.is_empty() {
@@ -65,12 +52,16 @@ pub(crate) fn place(bytes: &[u8], file: &Path) -> Result<bool, String> {
 
 #[cfg(test)]
 mod tests {
+    use gatehouse_core::capability::Ask;
+
     use super::*;
 
     #[test]
     fn the_block_grants_what_is_asked_for_and_no_more() {
-        let asks = ["context", "http", "knowledge"].map(str::to_owned).to_vec();
-        let component = Component { bytes: vec![], asks, others: vec![] };
+        let capabilities = vec![Capability::Context, Capability::Knowledge, Capability::Http];
+        let ask = Ask { capabilities, others: vec![] };
+        let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
+        let component = Component { bytes: vec![], info };
         let block = component.presets("weather", Path::new("/a \"b\"/weather.wasm"));
         let table: toml::Table = block.parse().expect("TOML");
         assert_eq!(table["gates"]["weather"]["grants"].as_array().map(Vec::len), Some(1), "{block}");

@@ -36,18 +36,20 @@ async fn build(arguments: &Arguments) -> Result<(), Failure> {
     let component = scaffold::build(&project).await.map_err(Failure::Failed)?;
     let file = project.folder.join(format!("{}.wasm", project.name));
     scaffold::place(&component.bytes, &file).map_err(Failure::Failed)?;
-    let Component { bytes, asks, others } = &component;
-    let (digest, presets) = (component.digest(), component.presets(&project.name, &file));
+    let Component { bytes, info } = &component;
+    let (digest, presets) = (&info.digest, component.presets(&project.name, &file));
+    let mut asks: Vec<String> = info.ask.capabilities.iter().map(ToString::to_string).collect();
+    asks.sort();
     if arguments.json {
         out::json(&json!({"name": project.name, "file": file, "bytes": bytes.len(), "sha256": digest,
-                          "asks": asks, "imports": others, "presets": presets}));
+                          "asks": asks, "imports": info.ask.others, "presets": presets}));
         return Ok(());
     }
     let list = |names: &[String]| if names.is_empty() { "nothing".into() } else { names.join(", ") };
     let seconds = start.elapsed().as_secs_f64();
     out::line(format!("built        {} ({} bytes) in {seconds:.1} s", file.display(), bytes.len()));
-    out::line(format!("asks for     {}", list(asks)));
-    out::line(format!("imports      {}", list(others)));
+    out::line(format!("asks for     {}", list(&asks)));
+    out::line(format!("imports      {}", list(&info.ask.others)));
     out::line(format!("sha256       {digest}"));
     out::line("\nTo serve it, write into presets.toml:\n");
     out::line(presets.trim_end());
