@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What one client did; shared between its handler and the list of clients.
 #[derive(Default)]
-pub(super) struct Client {
+pub(super) struct ClientState {
     /// The generation of the list it got last, 0 for none.
     listed: AtomicU64,
     /// The generation of the list that it was told of last, 0 for none.
@@ -31,7 +31,7 @@ pub(super) struct Client {
     listed_at: AtomicU64,
 }
 
-impl Client {
+impl ClientState {
     /// The client got the list of this generation.
     pub(super) fn lists(&self, generation: Generation) {
         self.listed.store(generation.0, Ordering::SeqCst);
@@ -57,7 +57,7 @@ pub struct ClientInfo {
 }
 
 struct Connected {
-    client: Arc<Client>,
+    client: Arc<ClientState>,
     peer: Peer<RoleServer>,
 }
 
@@ -76,7 +76,7 @@ impl Clients {
 
     /// A client has shaken hands; doing so again makes it no other one. Where the list changed since it got
     /// one, on the way here, it is told.
-    pub(super) fn join(&self, client: Arc<Client>, peer: Peer<RoleServer>) {
+    pub(super) fn join(&self, client: Arc<ClientState>, peer: Peer<RoleServer>) {
         let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
         if connected.iter().any(|known| Arc::ptr_eq(&known.client, &client)) {
@@ -92,7 +92,7 @@ impl Clients {
     }
 
     /// A client is back whose list nobody here knows, so it is told that the list may be another one now.
-    pub(super) fn rejoin(&self, client: Arc<Client>, peer: Peer<RoleServer>, generation: Generation) {
+    pub(super) fn rejoin(&self, client: Arc<ClientState>, peer: Peer<RoleServer>, generation: Generation) {
         tell(&client, &peer, generation.0);
         self.join(client, peer);
     }
@@ -121,7 +121,7 @@ impl Clients {
     }
 }
 
-fn tell(client: &Client, peer: &Peer<RoleServer>, generation: u64) {
+fn tell(client: &ClientState, peer: &Peer<RoleServer>, generation: u64) {
     client.told.store(generation, Ordering::Relaxed);
     client.told_at.store(now_ms(), Ordering::Relaxed);
     let peer = peer.clone();

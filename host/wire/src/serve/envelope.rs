@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 /// The answer to what is no message: why it is none, to the request that it may have been.
 #[derive(Debug)]
-pub(super) struct NoMessage(Value);
+pub(super) struct InvalidMessage(Value);
 
-impl NoMessage {
+impl InvalidMessage {
     fn new(id: Option<Value>, code: ErrorCode, why: impl Into<String>) -> Self {
         // Of the ids that JSON-RPC knows only those that tell one request from another.
         let id = id.filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
@@ -47,8 +47,8 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
 }
 
 /// Checks the bytes of one message.
-pub(super) fn check(bytes: &[u8]) -> Result<(), NoMessage> {
-    let invalid = |id, why: &str| Err(NoMessage::new(id, ErrorCode::INVALID_REQUEST, why));
+pub(super) fn check(bytes: &[u8]) -> Result<(), InvalidMessage> {
+    let invalid = |id, why: &str| Err(InvalidMessage::new(id, ErrorCode::INVALID_REQUEST, why));
     let batch = || invalid(None, "Batches are not supported; send each message on its own");
     let is_batch = bytes.trim_ascii_start().first() == Some(&b'[');
     let Envelope { jsonrpc, id, method, result, error } = match serde_json::from_slice(bytes) {
@@ -59,7 +59,9 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), NoMessage> {
         Err(cause) if cause.is_data() => {
             return invalid(None, &format!("Not a JSON-RPC 2.0 message: {cause}"));
         }
-        Err(cause) => return Err(NoMessage::new(None, ErrorCode::PARSE_ERROR, format!("Not JSON: {cause}"))),
+        Err(cause) => {
+            return Err(InvalidMessage::new(None, ErrorCode::PARSE_ERROR, format!("Not JSON: {cause}")));
+        }
     };
     if jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
         return invalid(id, "Not a JSON-RPC 2.0 message: 'jsonrpc' must be \"2.0\"");

@@ -61,24 +61,24 @@ impl fmt::Display for EventId {
 
 /// The event id is not one of ours.
 #[derive(Debug)]
-pub(super) struct NotOurs;
+pub(super) struct ForeignEventId;
 
 impl FromStr for EventId {
-    type Err = NotOurs;
+    type Err = ForeignEventId;
 
-    fn from_str(text: &str) -> Result<Self, NotOurs> {
+    fn from_str(text: &str) -> Result<Self, ForeignEventId> {
         let mut parts = text.splitn(4, '.');
-        let mut part = || parts.next().ok_or(NotOurs);
-        let epoch = u32::from_str_radix(part()?, 16).map_err(|_| NotOurs)?;
+        let mut part = || parts.next().ok_or(ForeignEventId);
+        let epoch = u32::from_str_radix(part()?, 16).map_err(|_| ForeignEventId)?;
         let (stream, number) = (part()?.parse(), part()?.parse());
-        let (Ok(stream), Ok(number)) = (stream, number) else { return Err(NotOurs) };
+        let (Ok(stream), Ok(number)) = (stream, number) else { return Err(ForeignEventId) };
         let request = match part() {
             Ok(id) if id.len() <= MAX_ID * 2 => {
-                let id = BASE64.decode(id).map_err(|_| NotOurs)?;
-                Some(serde_json::from_slice(&id).map_err(|_| NotOurs)?)
+                let id = BASE64.decode(id).map_err(|_| ForeignEventId)?;
+                Some(serde_json::from_slice(&id).map_err(|_| ForeignEventId)?)
             }
-            Ok(_) => return Err(NotOurs),
-            Err(NotOurs) => None,
+            Ok(_) => return Err(ForeignEventId),
+            Err(ForeignEventId) => None,
         };
         Ok(Self { epoch, stream, number, request })
     }
@@ -175,7 +175,7 @@ fn size(message: &ServerJsonRpcMessage) -> usize {
 
 /// Ended streams that a client may still ask for, of all sessions of the host: the oldest give way.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<Queue>);
+pub(super) struct ReplyStore(Mutex<Queue>);
 
 #[derive(Default)]
 struct Queue {
@@ -190,7 +190,7 @@ struct Ended {
     since: Instant,
 }
 
-impl Kept {
+impl ReplyStore {
     /// Keeps a stream that has ended. The caller must not hold the session's state.
     pub(super) fn keep(&self, session: &Arc<Session>, stream: u64, bytes: usize, now: Instant) {
         let ended = Ended { session: Arc::downgrade(session), stream, bytes, since: now };

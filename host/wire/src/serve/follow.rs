@@ -25,7 +25,7 @@ fn lost(request: RequestId) -> ServerJsonRpcMessage {
 }
 
 /// One connection's way through a stream. The stream knows that it is read for as long as this lives.
-pub(super) struct Follow {
+pub(super) struct EventReader {
     session: Arc<Session>,
     stream: u64,
     /// The number of the next message.
@@ -44,7 +44,7 @@ enum Next {
     End,
 }
 
-impl Follow {
+impl EventReader {
     /// From its first message on.
     pub(super) fn from_start(session: &Arc<Session>, state: &mut State, stream: u64, primes: bool) -> Self {
         let mut follow = Self::from(session, state, stream, 1);
@@ -141,7 +141,7 @@ impl Follow {
     }
 }
 
-impl Drop for Follow {
+impl Drop for EventReader {
     fn drop(&mut self) {
         self.session.touch();
         let mut state = self.session.state();

@@ -18,7 +18,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::{ServedPreset, ServedPresets, clients::Client, progress, reply};
+use super::{ServedPreset, ServedPresets, clients::ClientState, progress, reply};
 
 /// How long a client may keep a tool list without asking again.
 const LIST_TTL_MS: u64 = 60_000;
@@ -33,7 +33,7 @@ pub(super) struct Handler {
     served: Arc<ServedPreset>,
     principal: Principal,
     /// Whom this handler serves, where it serves one client for long.
-    client: Arc<Client>,
+    client: Arc<ClientState>,
 }
 
 impl Handler {

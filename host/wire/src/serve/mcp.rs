@@ -10,7 +10,9 @@ use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 
-use super::{ServedPreset, ServedPresets, envelope, events::Kept, handler::Handler, sessions::Sessions};
+use super::{
+    ServedPreset, ServedPresets, envelope, events::ReplyStore, handler::Handler, sessions::Sessions,
+};
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
@@ -30,7 +32,7 @@ impl Mcp {
         presets: &Arc<ServedPresets>,
         served: &Arc<ServedPreset>,
         principal: &Principal,
-        kept: &Arc<Kept>,
+        kept: &Arc<ReplyStore>,
         mut config: StreamableHttpServerConfig,
     ) -> Self {
         // Sessions begin their streams themselves, as the client's version wants it.
@@ -63,7 +65,7 @@ impl Mcp {
             }
             // The message is none of MCP's.
             (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => {
-                let why = envelope::NoMessage::unknown();
+                let why = envelope::InvalidMessage::unknown();
                 return json(StatusCode::BAD_REQUEST, &why.answer());
             }
             _ => {}

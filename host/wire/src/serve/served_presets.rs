@@ -11,7 +11,7 @@ use gatehouse_core::{Catalog, Exposure, Pipeline, lock};
 use tokio::sync::watch;
 
 use super::{
-    clients::{Client, ClientInfo, Clients},
+    clients::{ClientInfo, ClientState, Clients},
     reply,
 };
 
@@ -91,13 +91,13 @@ fn listed(catalog: &Catalog) -> Vec<u8> {
 pub(super) type ClientsChanged = watch::Sender<()>;
 
 /// A preset, or why it cannot be served.
-type Named = Result<Arc<ServedPreset>, String>;
+type PresetResult = Result<Arc<ServedPreset>, String>;
 
 /// Everything clients can reach.
 pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
     default: Arc<ServedPreset>,
-    presets: ArcSwap<BTreeMap<String, Named>>,
+    presets: ArcSwap<BTreeMap<String, PresetResult>>,
     news: ClientsChanged,
 }
 
@@ -158,7 +158,7 @@ impl ServedPresets {
     }
 
     /// The presets that are served by name.
-    pub(super) fn presets(&self) -> Arc<BTreeMap<String, Named>> {
+    pub(super) fn presets(&self) -> Arc<BTreeMap<String, PresetResult>> {
         self.presets.load_full()
     }
 
@@ -177,7 +177,7 @@ impl ServedPresets {
     }
 
     /// A client that has said nothing yet.
-    pub(super) fn client(&self) -> Arc<Client> {
+    pub(super) fn client(&self) -> Arc<ClientState> {
         Arc::default()
     }
 }

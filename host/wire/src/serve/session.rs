@@ -19,10 +19,10 @@ use rmcp::{
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    events::{EventId, Kept, Stream},
-    follow::Follow,
+    events::{EventId, ReplyStore, Stream},
+    follow::EventReader,
     session_transport::SessionTransport,
-    sessions::Standing,
+    sessions::EvictionRank,
 };
 
 /// Messages of the client that may wait for the handler.
@@ -33,14 +33,14 @@ pub(super) const CHANGES: u64 = 0;
 
 #[derive(Debug, thiserror::Error)]
 #[error("there is no such session")]
-pub(super) struct Gone;
+pub(super) struct NoSession;
 
 pub(super) struct Session {
     pub(super) id: SessionId,
     /// Whether it stands for one that this host, or one before it, let go of.
     pub(super) restored: bool,
     epoch: u32,
-    kept: Arc<Kept>,
+    kept: Arc<ReplyStore>,
     state: Mutex<State>,
 }
 
@@ -78,7 +78,7 @@ impl Session {
     /// A session and the handler's end of it. One that is restored knows its version and was initialized.
     pub(super) fn new(
         id: SessionId,
-        kept: Arc<Kept>,
+        kept: Arc<ReplyStore>,
         restored: Option<ProtocolVersion>,
     ) -> (Arc<Self>, SessionTransport) {
         let (inbox, receiver) = mpsc::channel(INBOX);
@@ -111,9 +111,9 @@ impl Session {
         self.state().version.clone()
     }
 
-    pub(super) fn standing(&self) -> Standing {
+    pub(super) fn eviction_rank(&self) -> EvictionRank {
         let state = self.state();
-        Standing {
+        EvictionRank {
             runs: !state.requests.is_empty(),
             initialized: state.initialized,
             listens: !state.listeners.is_empty(),
@@ -135,25 +135,28 @@ impl Session {
         EventId { epoch: self.epoch, stream, number, request }.to_string()
     }
 
-    async fn hand_over(&self, message: ClientJsonRpcMessage) -> Result<(), Gone> {
-        let inbox = self.state().inbox.clone().ok_or(Gone)?;
-        inbox.send(message).await.map_err(|_| Gone)
+    async fn hand_over(&self, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
+        let inbox = self.state().inbox.clone().ok_or(NoSession)?;
+        inbox.send(message).await.map_err(|_| NoSession)
     }
 
     /// Hands over `initialize` and waits for the answer.
     pub(super) async fn initialize(
         &self,
         message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, Gone> {
+    ) -> Result<ServerJsonRpcMessage, NoSession> {
         let (opening, answer) = oneshot::channel();
         self.state().opening = Some(opening);
         self.hand_over(message).await?;
-        answer.await.map_err(|_| Gone)
+        answer.await.map_err(|_| NoSession)
     }
 
     /// Hands over a request; what comes gives its answer.
-    pub(super) async fn request(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<Follow, Gone> {
-        let ClientJsonRpcMessage::Request(request) = &message else { return Err(Gone) };
+    pub(super) async fn request(
+        self: &Arc<Self>,
+        message: ClientJsonRpcMessage,
+    ) -> Result<EventReader, NoSession> {
+        let ClientJsonRpcMessage::Request(request) = &message else { return Err(NoSession) };
         let (id, token) = (request.id.clone(), request.request.get_meta().get_progress_token());
         let primes = self.primes();
         let follow = {
@@ -161,17 +164,15 @@ impl Session {
             state.initialized = true;
             let number = state.add(Stream::new(Some(id.clone()), token.clone(), primes));
             state.requests.insert(id, number);
-            if let Some(token) = token {
-                state.tokens.insert(token, number);
-            }
-            Follow::from_start(self, &mut state, number, primes)
+            state.tokens.extend(token.map(|token| (token, number)));
+            EventReader::from_start(self, &mut state, number, primes)
         };
         self.hand_over(message).await?;
         Ok(follow)
     }
 
     /// Hands over what wants no answer.
-    pub(super) async fn accept(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<(), Gone> {
+    pub(super) async fn accept(self: &Arc<Self>, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
         if let ClientJsonRpcMessage::Notification(notification) = &message {
             match &notification.notification {
                 ClientNotification::InitializedNotification(_) => self.state().initialized = true,
@@ -188,17 +189,17 @@ impl Session {
     }
 
     /// Follows what changes, beginning with what nobody was told.
-    pub(super) fn listen(self: &Arc<Self>) -> Follow {
+    pub(super) fn listen(self: &Arc<Self>) -> EventReader {
         let primes = self.primes();
-        Follow::changes(self, &mut self.state(), None, primes)
+        EventReader::changes(self, &mut self.state(), None, primes)
     }
 
     /// Follows a stream from after an event on. A reply that is not there any more is answered for.
-    pub(super) fn resume(self: &Arc<Self>, after: &EventId) -> Follow {
+    pub(super) fn resume(self: &Arc<Self>, after: &EventId) -> EventReader {
         let mut state = self.state();
         let ours = after.epoch == self.epoch;
         match &after.request {
-            None => Follow::changes(self, &mut state, ours.then_some(after.number + 1), false),
+            None => EventReader::changes(self, &mut state, ours.then_some(after.number + 1), false),
             Some(request)
                 if ours
                     && state
@@ -206,9 +207,9 @@ impl Session {
                         .get(&after.stream)
                         .is_some_and(|s| s.request.as_ref() == Some(request)) =>
             {
-                Follow::from(self, &mut state, after.stream, after.number + 1)
+                EventReader::from(self, &mut state, after.stream, after.number + 1)
             }
-            Some(request) => Follow::lost(self, &mut state, request.clone()),
+            Some(request) => EventReader::lost(self, &mut state, request.clone()),
         }
     }
 

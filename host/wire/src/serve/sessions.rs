@@ -24,9 +24,9 @@ use rmcp::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    events::{EventId, Kept},
+    events::{EventId, ReplyStore},
     handler::Handler,
-    session::{Gone, Session},
+    session::{NoSession, Session},
     session_transport::SessionTransport,
     wire_id::WireId,
 };
@@ -48,14 +48,14 @@ const MAX_ENDED: usize = 1_000;
 
 /// How much a session is needed; the least needed one makes room for another.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Standing {
+pub(super) struct EvictionRank {
     pub(super) runs: bool,
     pub(super) initialized: bool,
     pub(super) listens: bool,
     pub(super) used: Instant,
 }
 
-impl Standing {
+impl EvictionRank {
     /// Whether it rested too long.
     fn is_over(&self, now: Instant) -> bool {
         let idle = now.saturating_duration_since(self.used);
@@ -69,7 +69,7 @@ pub(super) struct Sessions {
     open: Mutex<Open>,
     /// Made anew for each session that is restored.
     handler: Handler,
-    kept: Arc<Kept>,
+    kept: Arc<ReplyStore>,
     end: CancellationToken,
     me: Weak<Self>,
 }
@@ -86,7 +86,7 @@ impl Open {
         if self.sessions.len() < MAX_SESSIONS {
             return None;
         }
-        let least = self.sessions.values().min_by_key(|session| session.standing())?.id.clone();
+        let least = self.sessions.values().min_by_key(|session| session.eviction_rank())?.id.clone();
         self.sessions.remove(&least)
     }
 
@@ -96,14 +96,14 @@ impl Open {
 
     /// Takes out those that rested too long.
     fn resting(&mut self, now: Instant) -> Vec<Arc<Session>> {
-        let resting = |_: &SessionId, session: &mut Arc<Session>| session.standing().is_over(now);
+        let resting = |_: &SessionId, session: &mut Arc<Session>| session.eviction_rank().is_over(now);
         self.sessions.extract_if(resting).map(|(_, session)| session).collect()
     }
 }
 
 impl Sessions {
     /// `handler` is what sessions are served by, `end` ends them all. `kept` is shared by the whole host.
-    pub(super) fn new(handler: Handler, kept: Arc<Kept>, end: CancellationToken) -> Arc<Self> {
+    pub(super) fn new(handler: Handler, kept: Arc<ReplyStore>, end: CancellationToken) -> Arc<Self> {
         let sessions =
             Arc::new_cyclic(|me| Self { open: Mutex::default(), handler, kept, end, me: me.clone() });
         tokio::spawn(sweep(Arc::downgrade(&sessions)));
@@ -126,15 +126,15 @@ impl Sessions {
     }
 
     /// The session that a client names, restored if need be.
-    pub(super) fn find(&self, id: &str) -> Result<Arc<Session>, Gone> {
-        let wire = WireId::parse(id).ok_or(Gone)?;
+    pub(super) fn find(&self, id: &str) -> Result<Arc<Session>, NoSession> {
+        let wire = WireId::parse(id).ok_or(NoSession)?;
         let mut open = self.open();
         if let Some(session) = open.sessions.get(wire.id) {
             session.touch();
             return Ok(Arc::clone(session));
         }
         if open.has_ended(wire.id) {
-            return Err(Gone);
+            return Err(NoSession);
         }
         let room = open.make_room();
         let (session, line) =
@@ -189,10 +189,10 @@ async fn sweep(sessions: Weak<Sessions>) {
 }
 
 impl SessionManager for Sessions {
-    type Error = Gone;
+    type Error = NoSession;
     type Transport = SessionTransport;
 
-    async fn create_session(&self) -> Result<(SessionId, SessionTransport), Gone> {
+    async fn create_session(&self) -> Result<(SessionId, SessionTransport), NoSession> {
         let (session, line) = Session::new(session_id(), Arc::clone(&self.kept), None);
         let mut open = self.open();
         let room = open.make_room();
@@ -206,18 +206,18 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<ServerJsonRpcMessage, Gone> {
-        let session = self.open().sessions.get(id).cloned().ok_or(Gone)?;
+    ) -> Result<ServerJsonRpcMessage, NoSession> {
+        let session = self.open().sessions.get(id).cloned().ok_or(NoSession)?;
         session.initialize(message).await
     }
 
-    async fn has_session(&self, id: &SessionId) -> Result<bool, Gone> {
+    async fn has_session(&self, id: &SessionId) -> Result<bool, NoSession> {
         Ok(self.find(id).is_ok())
     }
 
     /// The library names a session as it was created, once its handler has ended; a client names it as it
     /// was told, to end it.
-    async fn close_session(&self, id: &SessionId) -> Result<(), Gone> {
+    async fn close_session(&self, id: &SessionId) -> Result<(), NoSession> {
         let wire = WireId::parse(id);
         let mut open = self.open();
         let known = wire.as_ref().map_or(&**id, |wire| wire.id);
@@ -241,18 +241,18 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         message: ClientJsonRpcMessage,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Gone> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
         Ok(self.find(id)?.request(message).await?.events())
     }
 
-    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Gone> {
+    async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), NoSession> {
         self.find(id)?.accept(message).await
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Gone> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
         Ok(self.find(id)?.listen().events())
     }
 
@@ -260,7 +260,7 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
         last_event_id: String,
-    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Gone> {
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
         let session = self.find(id)?;
         // An event id that is none of ours is one of a host that told of changes only.
         let follow = match last_event_id.parse::<EventId>() {
@@ -279,14 +279,14 @@ mod tests {
     fn the_session_that_is_needed_least_makes_room() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let standing =
-            |runs, initialized, listens, used| Standing { runs, initialized, listens, used: at(used) };
+        let eviction_rank =
+            |runs, initialized, listens, used| EvictionRank { runs, initialized, listens, used: at(used) };
         let order = [
-            standing(false, false, false, 9),
-            standing(false, true, false, 1),
-            standing(false, true, false, 2),
-            standing(false, true, true, 0),
-            standing(true, true, false, 0),
+            eviction_rank(false, false, false, 9),
+            eviction_rank(false, true, false, 1),
+            eviction_rank(false, true, false, 2),
+            eviction_rank(false, true, true, 0),
+            eviction_rank(true, true, false, 0),
         ];
         assert!(order.is_sorted());
         let (unready, rested) = (&order[0], &order[1]);

@@ -42,7 +42,7 @@ pub(super) struct Bodies {
 }
 
 /// Why a body was not read.
-pub(super) enum Unread {
+pub(super) enum BodyRefused {
     TooLarge,
     TooSlow,
     /// Other bodies have the memory.
@@ -60,11 +60,14 @@ impl Bodies {
     }
 
     /// Reads it whole. What comes with it is kept until the request is answered.
-    pub(super) async fn read(&self, body: Incoming) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
+    pub(super) async fn read(
+        &self,
+        body: Incoming,
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), BodyRefused> {
         let until = Instant::now() + self.time;
         let declared = body.size_hint().exact().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         if declared.is_some_and(|size| size > MAX_BODY) {
-            return Err(Unread::TooLarge);
+            return Err(BodyRefused::TooLarge);
         }
         let mut reading = None;
         if declared.is_some_and(|size| size > SMALL) {
@@ -73,7 +76,7 @@ impl Bodies {
         let collected = self.collect(body, declared, reading, until).await?;
         let values = bounds::at_most(&collected.0);
         if values > MAX_VALUES {
-            return Err(Unread::TooManyValues(collected.0));
+            return Err(BodyRefused::TooManyValues(collected.0));
         }
         let size = collected.0.len() + values * VALUE;
         // Who waits here holds room for reading only, and nobody who has this room waits for that one.
@@ -87,14 +90,14 @@ impl Bodies {
         declared: Option<usize>,
         mut reading: Option<OwnedSemaphorePermit>,
         until: Instant,
-    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Unread> {
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), BodyRefused> {
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
-        while let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| Unread::TooSlow)? {
-            let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        while let Some(frame) = timeout_at(until, body.frame()).await.map_err(|_| BodyRefused::TooSlow)? {
+            let Ok(data) = frame.map_err(|_| BodyRefused::Broken)?.into_data() else { continue };
             let size = first.len().max(rest.len()) + data.len();
             if size > MAX_BODY {
-                return Err(Unread::TooLarge);
+                return Err(BodyRefused::TooLarge);
             }
             if size > SMALL && reading.is_none() {
                 reading = Some(room(&self.reading, MAX_BODY, until).await?);
@@ -114,13 +117,17 @@ impl Bodies {
     }
 }
 
-async fn room(of: &Arc<Semaphore>, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, Unread> {
+async fn room(
+    of: &Arc<Semaphore>,
+    bytes: usize,
+    until: Instant,
+) -> Result<OwnedSemaphorePermit, BodyRefused> {
     let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
     let granted = timeout_at(until, Arc::clone(of).acquire_many_owned(units)).await;
-    granted.map_err(|_| Unread::NoRoom)?.map_err(|_| Unread::NoRoom)
+    granted.map_err(|_| BodyRefused::NoRoom)?.map_err(|_| BodyRefused::NoRoom)
 }
 
-impl Unread {
+impl BodyRefused {
     pub(super) fn response(&self) -> BoxResponse {
         match self {
             Self::TooLarge => {

@@ -22,7 +22,7 @@ enum Phase {
     /// A request is being answered.
     Working,
     /// The answer is a stream that tells of changes, and ends when the client likes.
-    Standing,
+    Listening,
     /// The answer is complete, and not all of it handed to the network.
     Flushing,
     /// The last request was answered.
@@ -42,7 +42,7 @@ struct State {
 
 /// What a connection has for it when there is no room, and since when; the least goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Claim {
+pub(super) enum EvictionRank {
     /// Nobody knows who it is.
     Unknown(Instant),
     /// Its client is known and asks for nothing.
@@ -52,7 +52,7 @@ pub(super) enum Claim {
     /// Its client does not read its reply.
     Stalled(Instant),
     /// Its client waits for changes, and knows how to come back.
-    Standing(Instant),
+    Listening(Instant),
 }
 
 /// Why a connection's time is over.
@@ -149,21 +149,21 @@ impl Connection {
     }
 
     /// How much it may ask to stay; none while a call runs on it, or it closes anyway.
-    pub(super) fn claim(&self) -> Option<Claim> {
+    pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let state = self.state();
         if self.is_closing() {
             return None;
         }
         if !state.known {
-            return Some(Claim::Unknown(state.since));
+            return Some(EvictionRank::Unknown(state.since));
         }
         if let Some(since) = state.stalled {
-            return Some(Claim::Stalled(since));
+            return Some(EvictionRank::Stalled(since));
         }
         match state.phase {
-            Phase::Header | Phase::Idle => Some(Claim::Idle(state.since)),
-            Phase::Body => Some(Claim::Body(state.since)),
-            Phase::Standing => Some(Claim::Standing(state.since)),
+            Phase::Header | Phase::Idle => Some(EvictionRank::Idle(state.since)),
+            Phase::Body => Some(EvictionRank::Body(state.since)),
+            Phase::Listening => Some(EvictionRank::Listening(state.since)),
             Phase::Working | Phase::Flushing => None,
         }
     }
@@ -224,7 +224,7 @@ impl Work {
 
     /// Its answer is a stream that only tells of changes.
     pub(super) fn stands(&self) {
-        self.connection.state().enter(Phase::Standing);
+        self.connection.state().enter(Phase::Listening);
     }
 
     /// A part of its reply is on its way.

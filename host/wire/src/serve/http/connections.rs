@@ -11,7 +11,7 @@ use std::{
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
-    connection::{Claim, Connection, Expired},
+    connection::{Connection, EvictionRank, Expired},
     settings::HttpSettings,
 };
 
@@ -37,7 +37,7 @@ struct Open {
 }
 
 /// What there is for one more connection.
-enum Room {
+enum Vacancy {
     Free,
     /// One is being closed.
     Soon,
@@ -73,9 +73,9 @@ impl Connections {
         loop {
             let changed = self.changed.notified();
             match self.room() {
-                Room::Free => return Some(self.insert(peer)),
-                Room::Soon => changed.await,
-                Room::None => return None,
+                Vacancy::Free => return Some(self.insert(peer)),
+                Vacancy::Soon => changed.await,
+                Vacancy::None => return None,
             }
         }
     }
@@ -91,25 +91,27 @@ impl Connections {
         Entry { id, all: Arc::clone(self), connection }
     }
 
-    fn room(&self) -> Room {
+    fn room(&self) -> Vacancy {
         let open = self.open();
         if open.connections.len() < self.settings.connections {
-            return Room::Free;
+            return Vacancy::Free;
         }
         if open.connections.values().any(|connection| connection.is_closing()) {
-            return Room::Soon;
+            return Vacancy::Soon;
         }
         drop(open);
-        if self.make_room() { Room::Soon } else { Room::None }
+        if self.make_room() { Vacancy::Soon } else { Vacancy::None }
     }
 
     /// Closes the connection with the least claim to its place. False where every one has a call that runs.
     pub(super) fn make_room(&self) -> bool {
         let open = self.open();
-        let claims =
-            open.connections.values().filter_map(|connection| Some((connection.claim()?, connection)));
-        let Some((claim, least)) = claims.min_by_key(|(claim, _)| *claim) else { return false };
-        tracing::debug!(peer = %least.peer, ?claim, "closed to make room");
+        let ranked = open
+            .connections
+            .values()
+            .filter_map(|connection| Some((connection.eviction_rank()?, connection)));
+        let Some((rank, least)) = ranked.min_by_key(|(rank, _)| *rank) else { return false };
+        tracing::debug!(peer = %least.peer, ?rank, "closed to make room");
         least.close();
         true
     }
@@ -151,7 +153,7 @@ impl Connections {
     /// Closes those that have asked for nothing.
     pub(super) fn dismiss(&self) {
         for connection in self.open().connections.values() {
-            if matches!(connection.claim(), Some(Claim::Unknown(_) | Claim::Idle(_))) {
+            if matches!(connection.eviction_rank(), Some(EvictionRank::Unknown(_) | EvictionRank::Idle(_))) {
                 connection.close();
             }
         }

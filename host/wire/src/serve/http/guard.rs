@@ -35,7 +35,7 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// How many seconds a browser may keep what it was allowed.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
-pub(super) struct Guard {
+pub(super) struct RequestGuard {
     /// None where every name will do.
     hosts: Option<Vec<HostName>>,
     /// Pages of this server's own address.
@@ -48,7 +48,7 @@ pub(super) struct Guard {
 
 /// What was wrong.
 #[derive(Debug, Clone, Copy)]
-enum Wrong {
+enum FailedCheck {
     Host,
     Origin,
     Token,
@@ -56,15 +56,15 @@ enum Wrong {
 
 /// Why a request goes no further.
 pub(super) struct Refusal {
-    wrong: Wrong,
+    wrong: FailedCheck,
     status: StatusCode,
     why: &'static str,
 }
 
 /// A web page that may call, as its browser named it; none where no page asks.
-pub(super) struct Page(Option<HeaderValue>);
+pub(super) struct BrowserOrigin(Option<HeaderValue>);
 
-impl Guard {
+impl RequestGuard {
     pub(super) fn new(address: SocketAddr, settings: &HttpSettings, token: Option<Token>) -> Self {
         // Beyond loopback the host goes by names it cannot know, unless it is told; the token protects it.
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
@@ -74,13 +74,13 @@ impl Guard {
     }
 
     /// Whether the request is meant for this server, and comes from no foreign web page.
-    pub(super) fn checks(&self, request: &Parts) -> Result<Page, Refusal> {
+    pub(super) fn checks(&self, request: &Parts) -> Result<BrowserOrigin, Refusal> {
         self.checks_host(request)?;
         self.checks_origin(&request.headers)
     }
 
     fn checks_host(&self, request: &Parts) -> Result<(), Refusal> {
-        let malformed = |why| Refusal { wrong: Wrong::Host, status: StatusCode::BAD_REQUEST, why };
+        let malformed = |why| Refusal { wrong: FailedCheck::Host, status: StatusCode::BAD_REQUEST, why };
         let given = only(&request.headers, HOST).map_err(|_| malformed("The Host header stands twice."))?;
         let given = given.ok_or_else(|| malformed("The Host header is missing."))?;
         let read =
@@ -95,17 +95,17 @@ impl Guard {
             return Ok(());
         }
         let why = "This is not the host that the Host header names; allowed_hosts under [http] in presets.toml adds names.";
-        Err(Refusal { wrong: Wrong::Host, status: StatusCode::FORBIDDEN, why })
+        Err(Refusal { wrong: FailedCheck::Host, status: StatusCode::FORBIDDEN, why })
     }
 
-    fn checks_origin(&self, headers: &HeaderMap) -> Result<Page, Refusal> {
-        let refusal = |status, why| Refusal { wrong: Wrong::Origin, status, why };
+    fn checks_origin(&self, headers: &HeaderMap) -> Result<BrowserOrigin, Refusal> {
+        let refusal = |status, why| Refusal { wrong: FailedCheck::Origin, status, why };
         let twice = |_| refusal(StatusCode::BAD_REQUEST, "The Origin header stands twice.");
-        let Some(given) = only(headers, ORIGIN).map_err(twice)? else { return Ok(Page(None)) };
+        let Some(given) = only(headers, ORIGIN).map_err(twice)? else { return Ok(BrowserOrigin(None)) };
         let page = given.to_str().ok().and_then(|text| WebOrigin::parse(text).ok());
         match page {
-            Some(page) if self.pages.contains(&page) => Ok(Page(Some(given.clone()))),
-            Some(page) if self.own.contains(&page) => Ok(Page(None)),
+            Some(page) if self.pages.contains(&page) => Ok(BrowserOrigin(Some(given.clone()))),
+            Some(page) if self.own.contains(&page) => Ok(BrowserOrigin(None)),
             _ => {
                 let why = "Web pages of this origin may not call; allowed_origins under [http] in presets.toml adds origins.";
                 Err(refusal(StatusCode::FORBIDDEN, why))
@@ -119,7 +119,7 @@ impl Guard {
             return Ok(());
         }
         let why = "This host needs the header `Authorization: Bearer <GATEHOUSE_TOKEN>`.";
-        Err(Refusal { wrong: Wrong::Token, status: StatusCode::UNAUTHORIZED, why })
+        Err(Refusal { wrong: FailedCheck::Token, status: StatusCode::UNAUTHORIZED, why })
     }
 
     /// The answer to a request that was refused, and its line in the log.
@@ -127,10 +127,10 @@ impl Guard {
         if let Some(left_out) = self.limits[refusal.wrong as usize].line() {
             let headers = &request.headers;
             let given = match refusal.wrong {
-                Wrong::Host => Some(shown(headers, HOST)),
-                Wrong::Origin => Some(shown(headers, ORIGIN)),
+                FailedCheck::Host => Some(shown(headers, HOST)),
+                FailedCheck::Origin => Some(shown(headers, ORIGIN)),
                 // Whatever it is, it is somebody's secret.
-                Wrong::Token => None,
+                FailedCheck::Token => None,
             };
             tracing::warn!(
                 %peer, path = %quoted(request.uri.path(), 64), given = given.map(tracing::field::display),
@@ -140,14 +140,14 @@ impl Guard {
         let mut response = refuse(refusal.status, refusal.why);
         // Nobody whom we know: the place is for others.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        if matches!(refusal.wrong, Wrong::Token) {
+        if matches!(refusal.wrong, FailedCheck::Token) {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for FailedCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Host => "foreign or malformed Host",
@@ -157,7 +157,7 @@ impl fmt::Display for Wrong {
     }
 }
 
-impl Page {
+impl BrowserOrigin {
     /// The answer to a browser that asks whether the page may send its request; none where it asks not.
     pub(super) fn preflight(&self, request: &Parts) -> Option<BoxResponse> {
         let asks =

@@ -11,7 +11,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     connections::{Connections, Entry},
     router::Router,
-    stream::Watched,
+    stream::WatchedStream,
 };
 
 /// Bytes of a connection that are kept to be read or to be written, beside the body in hand.
@@ -88,7 +88,7 @@ async fn drive(
     end: CancellationToken,
 ) {
     let connection = Arc::clone(&entry.connection);
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&connection)));
+    let io = TokioIo::new(WatchedStream::new(stream, Arc::clone(&connection)));
     let service = service_fn(|request| {
         let (router, connection) = (Arc::clone(&router), Arc::clone(&connection));
         async move { Ok::<_, Infallible>(router.respond(connection, request).await) }

@@ -28,7 +28,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{LAST_CALLS, ServedPresets, auth::Token};
 use body::Bodies;
 use connections::Connections;
-use guard::Guard;
+use guard::RequestGuard;
 use listener::Listener;
 pub use names::{HostName, WebOrigin};
 use router::Router;
@@ -82,7 +82,7 @@ impl Http {
             None => Principal::Local,
         };
         let router = Router {
-            guard: Guard::new(address, &settings, token),
+            guard: RequestGuard::new(address, &settings, token),
             bodies: Bodies::new(settings.body_timeout),
             services: Services::new(Arc::clone(&presets), principal, &end),
             stop: stop.clone(),

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     body::Bodies,
     connection::{Connection, Work},
-    guard::Guard,
+    guard::RequestGuard,
     reply::{self, BoxResponse, Outgoing, refuse},
     service::Services,
 };
@@ -26,7 +26,7 @@ use crate::serve::{ServedPresets, mcp::Mcp};
 
 pub(super) struct Router {
     pub(super) presets: Arc<ServedPresets>,
-    pub(super) guard: Guard,
+    pub(super) guard: RequestGuard,
     pub(super) bodies: Bodies,
     pub(super) services: Services,
     /// Cancelled when the host is to end.

@@ -10,7 +10,7 @@ use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::body::MAX_BODY;
-use crate::serve::{ServedPreset, ServedPresets, events::Kept, mcp::Mcp};
+use crate::serve::{ServedPreset, ServedPresets, events::ReplyStore, mcp::Mcp};
 
 /// A preset and the service that was made for it.
 type PresetService = (Arc<ServedPreset>, Arc<Mcp>);
@@ -23,7 +23,7 @@ pub(super) struct Services {
     by_name: Mutex<HashMap<String, PresetService>>,
     principal: Principal,
     /// Replies that clients may ask for again.
-    kept: Arc<Kept>,
+    kept: Arc<ReplyStore>,
     config: StreamableHttpServerConfig,
 }
 

@@ -22,18 +22,18 @@ use super::connection::Connection;
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 8 << 20;
 
-pub(super) struct Watched {
+pub(super) struct WatchedStream {
     stream: TcpStream,
     connection: Arc<Connection>,
-    lingering: Option<Lingering>,
+    lingering: Option<LingeringClose>,
 }
 
-struct Lingering {
+struct LingeringClose {
     left: usize,
     end: Pin<Box<Sleep>>,
 }
 
-impl Watched {
+impl WatchedStream {
     pub(super) fn new(stream: TcpStream, connection: Arc<Connection>) -> Self {
         // Small replies would wait for the client's delayed acknowledgement, 40 ms each.
         let _ = stream.set_nodelay(true);
@@ -50,7 +50,7 @@ impl Watched {
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for WatchedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -65,7 +65,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for WatchedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.wrote(polled)
@@ -95,7 +95,7 @@ impl AsyncWrite for Watched {
         if this.lingering.is_none() {
             ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
         }
-        let lingering = this.lingering.get_or_insert_with(|| Lingering {
+        let lingering = this.lingering.get_or_insert_with(|| LingeringClose {
             left: LINGER_BYTES,
             end: Box::pin(tokio::time::sleep(LINGER)),
         });

@@ -64,12 +64,12 @@ async fn a_reply_on_its_way_is_no_rest() {
     work.admitted();
     work.sending(10);
     drop(work);
-    assert_eq!(one.connection.claim(), None);
+    assert_eq!(one.connection.eviction_rank(), None);
     one.connection.stalls();
-    assert!(matches!(one.connection.claim(), Some(Claim::Stalled(_))));
+    assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Stalled(_))));
     one.connection.sent(10);
     one.connection.flushed();
-    assert!(matches!(one.connection.claim(), Some(Claim::Idle(_))));
+    assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Idle(_))));
 }
 
 #[tokio::test]
