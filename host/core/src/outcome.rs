@@ -26,6 +26,20 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    /// In a word, as it is serialized.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownTool => "unknown-tool",
+            Self::InvalidArguments => "invalid-arguments",
+            Self::NotFound => "not-found",
+            Self::Denied => "denied",
+            Self::Unavailable => "unavailable",
+            Self::TimedOut => "timed-out",
+            Self::Exhausted => "exhausted",
+            Self::Internal => "internal",
+        }
+    }
+
     /// The `type` that clients see in the text of an error and in its `_meta`. `MCP_ERROR` is the tool's own failure:
     /// it was reached, it ran, and it could not do what it was asked.
     pub const fn error_type(self) -> &'static str {
@@ -90,19 +104,26 @@ impl Fault {
         self.hint = Some(hint.into());
         self
     }
+    /// What happened and the next step in one line, for people at a terminal.
+    pub fn in_one_line(&self) -> String {
+        let Some(hint) = &self.hint else { return self.message.clone() };
+        let stop = if self.message.ends_with(['.', '?', '!']) { "" } else { "." };
+        format!("{}{stop} {hint}", self.message)
+    }
 }
 
 /// Bytes with their media type.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Media {
-    /// The bytes, not encoded.
+    /// The bytes, not encoded; base64 where they are serialized.
+    #[serde(with = "base64_text")]
     pub data: Vec<u8>,
     /// For example `image/png`.
     pub mime_type: String,
 }
 
 /// A pointer to a resource that the client may read on its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResourceLink {
     /// Where it is.
     pub uri: String,
@@ -119,16 +140,17 @@ pub struct ResourceLink {
 }
 
 /// What an embedded resource holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ResourceBody {
     /// Text.
     Text(String),
-    /// Bytes, not encoded.
-    Blob(Vec<u8>),
+    /// Bytes, not encoded; base64 where they are serialized.
+    Blob(#[serde(with = "base64_text")] Vec<u8>),
 }
 
 /// A resource inside a reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmbeddedResource {
     /// Its address.
     pub uri: String,
@@ -139,7 +161,8 @@ pub struct EmbeddedResource {
 }
 
 /// One block of a reply.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Content {
     /// Text, markdown as a rule.
     Text(String),
@@ -156,7 +179,7 @@ pub enum Content {
 }
 
 /// The answer to a call.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reply {
     /// For reading.
     pub content: Vec<Content>,
@@ -185,3 +208,63 @@ impl Reply {
 
 /// Reply or fault.
 pub type Outcome = Result<Reply, Fault>;
+
+/// Bytes as base64 text: JSON would write them as a list of numbers.
+mod base64_text {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        STANDARD.decode(String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_reply_is_read_back_as_it_was_written() {
+        let media = |mime: &str| Media { data: (0..=255).collect(), mime_type: mime.into() };
+        let object = |value: serde_json::Value| value.as_object().cloned().expect("an object");
+        let link = ResourceLink {
+            uri: "file:///x".into(),
+            name: "x".into(),
+            title: Some("X".into()),
+            description: None,
+            mime_type: Some("text/plain".into()),
+            size: Some(u64::MAX),
+        };
+        let embedded = |body| EmbeddedResource { uri: "file:///y".into(), mime_type: None, body };
+        let reply = Reply {
+            content: vec![
+                Content::Text("text \u{202e}\n\0".into()),
+                Content::Image(media("image/png")),
+                Content::Audio(media("audio/wav")),
+                Content::Link(link),
+                Content::Embedded(embedded(ResourceBody::Text("inside".into()))),
+                Content::Embedded(embedded(ResourceBody::Blob(vec![0, 255]))),
+                Content::Other(object(json!({"type": "new", "z": null, "a": [1, {"b": true}]}))),
+            ],
+            structured: Some(object(json!({
+                "z": 1, "a": {}, "largest": u64::MAX, "least": i64::MIN,
+                "floats": [0.1, 1.0, -0.0, 5e-324, f64::MAX, 123_456.789_012_345_67, 2.225_073_858_507_201_4e-308,
+                    0.3 - 0.1, 1.0 / 3.0, 8.533e68, 4.1006e-184, 9.007_199_254_740_993e15],
+            }))),
+            is_error: true,
+        };
+        let text = serde_json::to_string(&reply).expect("written");
+        let read: Reply = serde_json::from_str(&text).expect("read");
+        assert_eq!(read, reply);
+        assert_eq!(serde_json::to_string(&read).expect("written"), text, "the order of members too");
+        let empty = Reply::default();
+        let text = serde_json::to_string(&empty).expect("written");
+        assert_eq!(serde_json::from_str::<Reply>(&text).expect("read"), empty);
+    }
+}

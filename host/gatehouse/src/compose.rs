@@ -37,9 +37,7 @@ impl Clock for SystemClock {
 
 /// A fault in one line, for people at a terminal.
 pub(crate) fn said(fault: &gatehouse_core::Fault) -> String {
-    let Some(hint) = &fault.hint else { return fault.message.clone() };
-    let stop = if fault.message.ends_with(['.', '?', '!']) { "" } else { "." };
-    format!("{}{stop} {hint}", fault.message)
+    fault.in_one_line()
 }
 
 /// A configuration at work: gates are loaded when a preset first needs them, each once. What is composed
