@@ -1,7 +1,5 @@
 //! Further names for tools: what an alias of a preset stands for, and how to part two tools of one name.
 
-use std::sync::Arc;
-
 use crate::{
     catalog::{CatalogError, Entry},
     names,
@@ -10,8 +8,8 @@ use crate::{
 };
 
 /// Adds the aliases of an exposure. Each stands for one declared tool: by its own name, where only one gate
-/// has it, or as `gate.tool`.
-pub(crate) fn add(exposure: &Exposure, entries: &mut Vec<Entry>) -> Result<(), CatalogError> {
+/// has it, or as `gate.tool`. Where the listing is not `complete`, what is missing may be what is meant.
+pub(crate) fn add(exposure: &Exposure, entries: &mut Vec<Entry>, complete: bool) -> Result<(), CatalogError> {
     let declared = entries.len();
     for (alias, target) in &exposure.aliases {
         let bad = |why: String| CatalogError::BadAlias {
@@ -23,17 +21,12 @@ pub(crate) fn add(exposure: &Exposure, entries: &mut Vec<Entry>) -> Result<(), C
         if let Some(taken) = entries[..declared].iter().find(|entry| entry.name == name) {
             return Err(bad(format!("is already the name of a tool of {}", taken.id.source)));
         }
-        let entry = meant(&entries[..declared], target).map_err(bad)?;
-        let entry = Entry {
-            name,
-            id: entry.id.clone(),
-            spec: Arc::clone(&entry.spec),
-            source: Arc::clone(&entry.source),
-            params: Arc::clone(&entry.params),
-            schema: Arc::clone(&entry.schema),
-            output: entry.output.clone(),
-            rank: entries.len(),
+        let entry = match meant(&entries[..declared], target) {
+            Ok(entry) => entry,
+            Err(_) if !complete => continue,
+            Err(why) => return Err(bad(why)),
         };
+        let entry = Entry { name, rank: entries.len(), ..entry.clone() };
         entries.push(entry);
     }
     Ok(())
@@ -65,7 +58,7 @@ fn meant<'a>(entries: &'a [Entry], target: &str) -> Result<&'a Entry, String> {
 
 /// `gate.tool`, which only one tool of a preset is called.
 fn qualified(entry: &Entry) -> String {
-    format!("{}.{}", entry.id.source.name(), entry.name)
+    format!("{}.{}", entry.id.source.name(), entry.id.name)
 }
 
 /// What to write where several tools are called `name`: ` To keep both, …`. The aliases are names that

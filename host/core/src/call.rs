@@ -1,4 +1,4 @@
-//! One tool call on its way through the host.
+//! One tool call on its way through the host: what is settled once for the call, and what belongs to an attempt.
 
 use std::{
     fmt,
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     catalog::{Catalog, Entry},
     nesting::Ceiling,
-    outcome::Fault,
+    outcome::{Fault, Outcome},
     pipeline::Pipeline,
     tool::SourceId,
 };
@@ -55,58 +55,198 @@ pub trait ProgressSink: Send + Sync {
     fn report(&self, done: u64, total: Option<u64>, message: Option<String>);
 }
 
-/// A request to run one tool. It holds its catalog, so a reload while it runs changes nothing for it.
-pub struct Call {
+/// What holds for a call from its beginning to its end. It keeps its catalog, so a reload while it runs changes
+/// nothing for it.
+pub struct CallContext {
     /// Its id.
     pub id: CallId,
     /// The tool's name as the client gave it, unchecked.
     pub name: String,
-    /// The arguments as the client gave them; an object once they are validated.
-    pub arguments: Value,
     /// Who calls.
     pub principal: Principal,
     /// What may be called.
     pub catalog: Arc<Catalog>,
-    /// When it has to be over. Set by the deadline stage.
-    pub deadline: Instant,
+    /// When it began.
+    pub started: Instant,
     /// Cancelled when the client gives up.
     pub cancel: CancellationToken,
     /// Where progress goes, if the client asked for it.
     pub progress: Option<Arc<dyn ProgressSink>>,
-    /// The line it takes, for the calls it makes itself. Set by the pipeline.
-    pub(crate) line: Option<Arc<Pipeline>>,
     /// The sources of the calls it is nested in, outermost first; none for a client's own call.
     pub within: Vec<SourceId>,
+    /// The tool, or the fault of there being none. The outermost stage sees that fault like any other.
+    entry: Result<Arc<Entry>, Fault>,
+    /// When the call around it has to be over.
+    pub(crate) outer_deadline: Option<Instant>,
     /// What it may do at most, where a tool makes it that promised no more.
     pub(crate) ceiling: Option<Ceiling>,
+    pub(crate) pipeline: Arc<Pipeline>,
 }
 
-impl Call {
-    /// A call without deadline, progress or cancellation; the caller adds what it knows.
-    pub fn new(catalog: Arc<Catalog>, name: impl Into<String>, arguments: Value) -> Self {
+impl CallContext {
+    /// A call that passes `pipeline`, without progress or cancellation; the caller adds what it knows.
+    pub fn new(pipeline: &Arc<Pipeline>, catalog: Arc<Catalog>, name: impl Into<String>) -> Self {
+        let name = name.into();
         Self {
             id: CallId::next(),
-            name: name.into(),
-            arguments,
+            entry: catalog.find(&name).cloned(),
+            name,
             principal: Principal::Local,
             catalog,
-            // The longest any policy allows is five minutes; the deadline stage only ever shortens this.
-            deadline: Instant::now() + Duration::from_secs(300),
+            started: Instant::now(),
             cancel: CancellationToken::new(),
             progress: None,
-            line: None,
             within: Vec::new(),
+            outer_deadline: None,
             ceiling: None,
+            pipeline: Arc::clone(pipeline),
         }
     }
 
     /// The tool it asks for.
-    pub fn entry(&self) -> Result<&Entry, Fault> {
-        self.catalog.find(&self.name)
+    pub fn entry(&self) -> Result<&Arc<Entry>, Fault> {
+        self.entry.as_ref().map_err(Fault::clone)
+    }
+
+    /// The longest it may take.
+    pub fn time_limit(&self) -> Duration {
+        self.entry.as_ref().map_or(Duration::ZERO, |entry| entry.source.time_limit())
+    }
+
+    /// When it has to be over, however many attempts it takes.
+    pub fn deadline(&self) -> Instant {
+        let own = self.started + self.time_limit();
+        self.outer_deadline.map_or(own, |outer| own.min(outer))
+    }
+}
+
+/// One attempt at a call.
+pub struct Call {
+    /// What all attempts share.
+    pub context: Arc<CallContext>,
+    /// The arguments as the client gave them; an object once they are validated.
+    pub arguments: Value,
+    deadline: Instant,
+}
+
+impl Call {
+    /// The first attempt, which has all the time of the call.
+    pub fn new(context: CallContext, arguments: Value) -> Self {
+        let deadline = context.deadline();
+        Self { context: Arc::new(context), arguments, deadline }
+    }
+
+    /// A further attempt that takes no longer than `limit`. The attempts after it have their own time.
+    #[must_use]
+    pub fn attempt(&self, limit: Duration) -> Self {
+        let deadline = self.deadline.min(Instant::now() + limit);
+        Self { context: Arc::clone(&self.context), arguments: self.arguments.clone(), deadline }
+    }
+
+    /// When this attempt has to be over.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
     }
 
     /// What is left of its time.
     pub fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Takes the call down its pipeline and its outcome back.
+    pub async fn run(mut self) -> Outcome {
+        let pipeline = Arc::clone(&self.context.pipeline);
+        pipeline.run(&mut self).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use serde_json::json;
+    use tokio::time::timeout_at;
+
+    use super::*;
+    use crate::{
+        outcome::FaultKind,
+        pipeline::{Admit, CallEnding, CallObserver, CallRecord, Deadline, Next, Observe, Stage},
+        testing::{Fixture, context, tool},
+    };
+
+    /// Tries three times, ten seconds each.
+    struct Retry;
+
+    #[async_trait]
+    impl Stage for Retry {
+        async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+            for _ in 0..2 {
+                let mut attempt = call.attempt(Duration::from_secs(10));
+                if let Ok(outcome) = timeout_at(attempt.deadline(), next.run(&mut attempt)).await {
+                    return outcome;
+                }
+            }
+            next.run(call).await
+        }
+    }
+
+    fn source() -> Arc<Fixture> {
+        Fixture::new(SourceId::Gate("x".into()), vec![tool("search", None)])
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_has_its_own_time_and_all_share_that_of_the_call() {
+        let source = source();
+        source.hangs.store(2, Ordering::Relaxed);
+        let context = context(vec![Arc::new(Deadline), Arc::new(Retry)], &source, "search").await;
+        let begun = context.started;
+        assert!(Call::new(context, json!({})).run().await.is_ok(), "the third attempt");
+        assert_eq!(begun.elapsed(), Duration::from_secs(20));
+
+        source.hangs.store(9, Ordering::Relaxed);
+        let context = crate::testing::context(vec![Arc::new(Deadline), Arc::new(Retry)], &source, "search");
+        let fault = Call::new(context.await, json!({})).run().await.expect_err("too slow");
+        assert_eq!(fault.message, "'search' was stopped after 30 s.");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_nested_call_ends_with_the_attempt_that_made_it() {
+        let source = source();
+        let context = context(vec![Arc::new(Admit), Arc::new(Deadline)], &source, "search").await;
+        let call = Call::new(context, json!({})).attempt(Duration::from_secs(3));
+        source.hangs.store(1, Ordering::Relaxed);
+        let begun = Instant::now();
+        let nested = call.context.nested(call.deadline(), "search", json!({})).await;
+        assert_eq!(nested.expect_err("too slow").kind, FaultKind::TimedOut);
+        assert_eq!(begun.elapsed(), Duration::from_secs(3));
+        let deep = call.context.nested(call.deadline(), "search", json!({"nested": "search"})).await;
+        assert!(deep.expect_err("too deep").message.contains("nest at most 4 deep"));
+    }
+
+    #[tokio::test]
+    async fn every_call_is_recorded_that_of_an_unknown_tool_too() {
+        type Seen = Arc<std::sync::Mutex<Vec<(String, CallEnding, usize, usize)>>>;
+        struct Ledger(Seen);
+        impl CallObserver for Ledger {
+            fn observe(&self, record: &CallRecord<'_>) {
+                let name = record.context.name.clone();
+                let seen = (name, record.ending, record.bytes_in, record.bytes_out);
+                self.0.lock().expect("not poisoned").push(seen);
+            }
+        }
+        let seen = Seen::default();
+        for (name, arguments) in
+            [("search", json!({"q": "ä"})), ("search", json!({"is_error": true})), ("serach", json!({}))]
+        {
+            let observe = Observe::new(vec![Box::new(Ledger(Arc::clone(&seen)))]);
+            let context = context(vec![Arc::new(observe), Arc::new(Admit)], &source(), name).await;
+            let _ = Call::new(context, arguments).run().await;
+        }
+        let unknown = "Unknown tool: 'serach'. Did you mean 'search'?".len();
+        let expected = [
+            ("search".to_owned(), CallEnding::Replied, 10, 17),
+            ("search".to_owned(), CallEnding::ErrorReply, 17, 24),
+            ("serach".to_owned(), CallEnding::Fault(FaultKind::UnknownTool), 2, unknown),
+        ];
+        assert_eq!(*seen.lock().expect("not poisoned"), expected);
     }
 }

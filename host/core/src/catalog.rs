@@ -13,10 +13,11 @@ use serde_json::{Map, Value};
 use crate::{
     alias, names,
     outcome::{Fault, FaultKind},
+    overrides::ToolOverride,
     preset::Exposure,
     schema::{Schema, with_defaults},
     source::{Listing, Source},
-    tool::{ExposedName, ToolId, ToolSpec},
+    tool::{ExposedName, SourceId, ToolId, ToolSpec},
 };
 
 /// Numbers the catalogs of a host; a later one has a higher number.
@@ -39,15 +40,18 @@ pub struct SourceListing {
     pub listing: Arc<Listing>,
     /// As the preset sets them.
     pub params: Map<String, Value>,
+    /// Why this is what the source listed before, or nothing; none where it is what it lists now.
+    pub problem: Option<String>,
 }
 
 /// One tool under one name.
+#[derive(Clone)]
 pub struct Entry {
     /// The name the client sees.
     pub name: ExposedName,
     /// Whose tool it is.
     pub id: ToolId,
-    /// As declared.
+    /// As declared, or as the preset changes it.
     pub spec: Arc<ToolSpec>,
     /// Who runs it.
     pub source: Arc<dyn Source>,
@@ -57,8 +61,51 @@ pub struct Entry {
     pub schema: Arc<Schema>,
     /// Checks the data of replies, where the tool declares a schema of it.
     pub output: Option<Arc<Schema>>,
-    /// Where it stands when tools are told in the order of the preset's gates.
+    /// Arguments that the preset sets, whatever the client sends.
+    pub fixed: Map<String, Value>,
+    /// Where it stands when tools are told in the order of the preset's sources.
     pub rank: usize,
+}
+
+impl Entry {
+    fn new(offer: &SourceListing, tool: &Arc<ToolSpec>, params: &Arc<str>) -> Result<Self, CatalogError> {
+        let source = offer.source.id();
+        let name = source
+            .exposes(&tool.name)
+            .map_err(|why| CatalogError::BadName { source_id: source.to_string(), why })?;
+        let mut entry = Self {
+            name,
+            id: ToolId { source: source.clone(), name: Arc::clone(&tool.name) },
+            spec: Arc::clone(tool),
+            source: Arc::clone(&offer.source),
+            params: Arc::clone(params),
+            schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
+            output: None,
+            fixed: Map::new(),
+            rank: 0,
+        };
+        entry.output = tool.output_schema.as_ref().map(|schema| Arc::new(Schema::new(Arc::clone(schema))));
+        Ok(entry)
+    }
+
+    /// The same as a preset changes it.
+    fn overridden(mut self, change: &ToolOverride) -> Result<Self, CatalogError> {
+        if let Some(name) = &change.name {
+            let source_id = self.id.source.to_string();
+            self.name = ExposedName::new(name).map_err(|why| CatalogError::BadName { source_id, why })?;
+        }
+        self.spec = change.apply(&self.spec);
+        self.schema = Arc::new(Schema::new(Arc::clone(&self.spec.input_schema)));
+        self.fixed.clone_from(&change.fixed);
+        Ok(self)
+    }
+
+    /// Sets the arguments that the preset fixes.
+    pub(crate) fn fix(&self, arguments: &mut Value) {
+        if let Some(arguments) = arguments.as_object_mut().filter(|_| !self.fixed.is_empty()) {
+            arguments.extend(self.fixed.clone());
+        }
+    }
 }
 
 /// Why a catalog cannot be built. The texts are for people.
@@ -104,44 +151,43 @@ pub struct Catalog {
     pub generation: Generation,
     /// Whether clients get output schemas and structured replies. Tools that call tools always do.
     pub structured: bool,
-    entries: Vec<Entry>,
+    /// Why sources do not list what they should, by source.
+    pub problems: Vec<(SourceId, String)>,
+    entries: Vec<Arc<Entry>>,
     by_name: HashMap<ExposedName, usize>,
 }
 
 impl Catalog {
     /// Names every tool, takes away what the preset denies, adds its aliases and sorts by name.
     pub fn build(exposure: &Exposure, offers: Vec<SourceListing>) -> Result<Self, CatalogError> {
-        let mut entries = Vec::new();
-        for offer in offers {
+        let mut entries: Vec<Entry> = Vec::new();
+        for offer in &offers {
             let params = with_defaults(&offer.listing.params_schema, &offer.params);
             let params: Arc<str> = Value::Object(params).to_string().into();
-            for spec in &offer.listing.tools {
-                let id = offer.source.id();
-                let name = ExposedName::new(&spec.name)
-                    .map_err(|why| CatalogError::BadName { source_id: id.to_string(), why })?;
-                entries.push(Entry {
-                    name,
-                    id: ToolId { source: id.clone(), name: Arc::clone(&spec.name) },
-                    schema: Arc::new(Schema::new(Arc::clone(&spec.input_schema))),
-                    output: spec
-                        .output_schema
-                        .as_ref()
-                        .map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
-                    spec: Arc::clone(spec),
-                    source: Arc::clone(&offer.source),
-                    params: Arc::clone(&params),
-                    rank: entries.len(),
-                });
+            for tool in &offer.listing.tools {
+                let mut entry = Entry::new(offer, tool, &params)?;
+                if let Some(change) = exposure.tools.get(entry.name.as_str()) {
+                    if change.hidden {
+                        continue;
+                    }
+                    entry = entry.overridden(change)?;
+                }
+                entry.rank = entries.len();
+                entries.push(entry);
             }
         }
-        alias::add(exposure, &mut entries)?;
+        let problems: Vec<_> = offers
+            .into_iter()
+            .filter_map(|offer| Some((offer.source.id().clone(), offer.problem?)))
+            .collect();
+        alias::add(exposure, &mut entries, problems.is_empty())?;
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(CatalogError::Collision {
                 name: pair[0].name.to_string(),
-                first: pair[0].id.source.name().into(),
-                second: pair[1].id.source.name().into(),
+                first: pair[0].id.source.name().to_string(),
+                second: pair[1].id.source.name().to_string(),
                 mend: alias::mend(exposure, &entries, &pair[0].name),
             });
         }
@@ -150,18 +196,19 @@ impl Catalog {
             preset: exposure.preset.as_str().into(),
             generation: Generation::next(),
             structured: exposure.structured,
-            entries,
+            problems,
+            entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })
     }
 
     /// The tool of this name, if the preset exposes one.
-    pub fn get(&self, name: &str) -> Option<&Entry> {
+    pub fn get(&self, name: &str) -> Option<&Arc<Entry>> {
         self.by_name.get(name).and_then(|index| self.entries.get(*index))
     }
 
     /// The tool of this name. A tool that the preset hides is as unknown as one that does not exist.
-    pub fn find(&self, name: &str) -> Result<&Entry, Fault> {
+    pub fn find(&self, name: &str) -> Result<&Arc<Entry>, Fault> {
         self.get(name).ok_or_else(|| {
             let near = names::did_you_mean(name, self.names());
             Fault::new(FaultKind::UnknownTool, format!("Unknown tool: '{}'.{near}", names::quoted(name, 64)))
@@ -169,13 +216,13 @@ impl Catalog {
     }
 
     /// Every tool, sorted by name.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
     }
 
     /// Every tool in the order of the preset's gates, aliases last.
-    pub fn in_gate_order(&self) -> Vec<&Entry> {
-        let mut entries: Vec<&Entry> = self.entries.iter().collect();
+    pub fn in_gate_order(&self) -> Vec<&Arc<Entry>> {
+        let mut entries: Vec<&Arc<Entry>> = self.entries.iter().collect();
         entries.sort_by_key(|entry| entry.rank);
         entries
     }

@@ -12,6 +12,7 @@ pub mod checks;
 mod clean;
 pub mod effect;
 pub mod fair;
+pub mod gather;
 pub mod hash;
 pub mod http;
 pub mod json;
@@ -20,6 +21,7 @@ pub mod log_limit;
 pub mod names;
 pub mod nesting;
 pub mod outcome;
+pub mod overrides;
 pub mod page;
 pub mod pipeline;
 pub mod ports;
@@ -27,9 +29,11 @@ pub mod preset;
 pub mod schema;
 pub mod search;
 pub mod source;
+#[cfg(test)]
+mod testing;
 pub mod tool;
 
-pub use call::{Call, Principal};
+pub use call::{Call, CallContext, Principal};
 pub use catalog::{Catalog, Generation};
 pub use effect::{Effect, Intent};
 pub use lock::lock;

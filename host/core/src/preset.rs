@@ -1,11 +1,11 @@
 //! Presets as people declare them, and the exposures they compile to.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
 
-use crate::names;
+use crate::{names, overrides::ToolOverride, tool::SourceId};
 
 /// What one agent sees, as declared: its own lines only, `extends` not yet followed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -14,8 +14,8 @@ pub struct Preset {
     pub description: Option<String>,
     /// Presets whose lines come first, left to right.
     pub extends: Vec<String>,
-    /// Gates with the parameters they get, in the order of the file.
-    pub gates: Vec<(String, Map<String, Value>)>,
+    /// Sources with the parameters they get, in the order of the file.
+    pub sources: Vec<(SourceId, Map<String, Value>)>,
     /// Globs over exposed tool names that are taken away.
     pub deny: Vec<String>,
     /// Further names for tools: alias to a tool's own name, or to `gate.tool`.
@@ -73,10 +73,12 @@ pub struct Exposure {
     pub declared: bool,
     /// What it is for.
     pub description: Option<String>,
-    /// Gates in order, with their merged parameters.
-    pub gates: Vec<(String, Map<String, Value>)>,
+    /// Sources in order, with their merged parameters.
+    pub sources: Vec<(SourceId, Map<String, Value>)>,
     /// Further names for tools.
     pub aliases: BTreeMap<String, String>,
+    /// What is changed about tools, by exposed name.
+    pub tools: BTreeMap<String, ToolOverride>,
     /// Whether clients get output schemas and structured replies.
     pub structured: bool,
     deny: GlobSet,
@@ -92,7 +94,7 @@ impl Exposure {
         };
         let mut merged = Preset::default();
         merge(presets, name, &mut Vec::new(), &mut merged)?;
-        let mut exposure = Self::of_gates(name, merged.gates);
+        let mut exposure = Self::of_sources(name, merged.sources);
         exposure.declared = true;
         exposure.description.clone_from(&preset.description);
         exposure.aliases = merged.aliases;
@@ -102,18 +104,27 @@ impl Exposure {
         Ok(exposure)
     }
 
-    /// An exposure of some gates and nothing else, as MCP_ENABLED_GATES asks for.
-    pub fn of_gates(preset: &str, gates: Vec<(String, Map<String, Value>)>) -> Self {
+    /// An exposure of some sources and nothing else, as MCP_ENABLED_GATES asks for.
+    pub fn of_sources(preset: &str, sources: Vec<(SourceId, Map<String, Value>)>) -> Self {
         Self {
             preset: preset.into(),
             declared: false,
             description: None,
-            gates,
+            sources,
             aliases: BTreeMap::new(),
+            tools: BTreeMap::new(),
             structured: false,
             deny: GlobSet::empty(),
             deny_list: Vec::new(),
         }
+    }
+
+    /// The gates among the sources.
+    pub fn gates(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.sources.iter().filter_map(|(source, _)| match source {
+            SourceId::Gate(gate) => Some(gate),
+            SourceId::Server(_) => None,
+        })
     }
 
     /// The glob that takes this exposed name away, if one does.
@@ -142,10 +153,10 @@ fn merge(
         merge(presets, base, path, into)?;
     }
     path.pop();
-    for (gate, params) in &preset.gates {
-        match into.gates.iter_mut().find(|(known, _)| known == gate) {
+    for (source, params) in &preset.sources {
+        match into.sources.iter_mut().find(|(known, _)| known == source) {
             Some((_, merged)) => merged.extend(params.clone()),
-            None => into.gates.push((gate.clone(), params.clone())),
+            None => into.sources.push((source.clone(), params.clone())),
         }
     }
     into.deny.extend(preset.deny.iter().cloned());
@@ -183,15 +194,19 @@ mod tests {
         value.as_object().cloned().unwrap_or_default()
     }
 
+    fn gate(name: &str) -> SourceId {
+        SourceId::Gate(name.into())
+    }
+
     fn presets() -> BTreeMap<String, Preset> {
         let base = Preset {
-            gates: vec![("idea".into(), params(json!({"top_k": 10, "use_llm_reranker": true})))],
+            sources: vec![(gate("idea"), params(json!({"top_k": 10, "use_llm_reranker": true})))],
             deny: vec!["research_*".into()],
             ..Preset::default()
         };
         let mine = Preset {
             extends: vec!["base".into()],
-            gates: vec![("code".into(), Map::new()), ("idea".into(), params(json!({"top_k": 3})))],
+            sources: vec![(gate("code"), Map::new()), (gate("idea"), params(json!({"top_k": 3})))],
             ..Preset::default()
         };
         let (a, b) = (
@@ -208,7 +223,7 @@ mod tests {
     fn later_lines_win_parameter_by_parameter() {
         let mine = Exposure::compile(&presets(), "mine").expect("compiles");
         let expected = json!({"top_k": 3, "use_llm_reranker": true});
-        assert_eq!(mine.gates, vec![("idea".into(), params(expected)), ("code".into(), Map::new())]);
+        assert_eq!(mine.sources, vec![(gate("idea"), params(expected)), (gate("code"), Map::new())]);
         assert_eq!(mine.denied_by("research_study"), Some("research_*"));
         assert_eq!(mine.denied_by("wiki_idea_search"), None);
     }

@@ -1,4 +1,4 @@
-//! A source lists tools and runs them: a gate, or later a proxied MCP server.
+//! A source lists tools and runs them: a gate, or a proxied MCP server.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     call::Call,
+    catalog::Entry,
     clean, names,
     outcome::{Fault, Outcome},
     schema::{Schema, Size},
@@ -19,7 +20,7 @@ use crate::{
 };
 
 /// What a source offers under one set of parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
     /// The name the source gives itself.
     pub name: String,
@@ -36,16 +37,6 @@ pub struct Listing {
     pub removed: BTreeMap<String, usize>,
 }
 
-/// One tool call on its way to a source: what the pipeline knows, and which tool the source calls it.
-pub struct SourceCall<'a> {
-    /// The call; its arguments are an object that matches the tool's schema.
-    pub call: &'a Call,
-    /// The tool as the source declares it.
-    pub tool: &'a ToolSpec,
-    /// The preset's parameters, defaults filled in, as JSON text.
-    pub params: &'a str,
-}
-
 /// Something that has tools.
 #[async_trait]
 pub trait Source: Send + Sync {
@@ -55,11 +46,12 @@ pub trait Source: Send + Sync {
     /// The longest one call may take.
     fn time_limit(&self) -> Duration;
 
-    /// What it offers under these parameters. The same parameters give the same listing.
+    /// What it offers under these parameters, cleaned and checked. The same parameters give the same listing.
     async fn list(&self, params: &Map<String, Value>) -> Result<Arc<Listing>, Fault>;
 
-    /// Runs a tool. Dropping the future ends the call and frees what it holds.
-    async fn call(&self, call: SourceCall<'_>) -> Outcome;
+    /// Runs `tool`, which is the one that the call asks for; the arguments are an object that matches its schema.
+    /// Dropping the future ends the call and frees what it holds.
+    async fn call(&self, call: &Call, tool: &Entry) -> Outcome;
 }
 
 /// The most tools one source may list; a client that is shown more has lost its context anyway.

@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::effect::{Annotations, Effect, Intent};
+use crate::{
+    effect::{Annotations, Effect, Intent},
+    hash::sha256_hex,
+};
 
 /// Where tools come from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -14,15 +17,29 @@ pub enum SourceId {
     /// A gate, by the name presets.toml gives it.
     Gate(Arc<str>),
     /// A proxied MCP server, by the name presets.toml gives it.
-    Downstream(Arc<str>),
+    Server(Arc<str>),
 }
 
 impl SourceId {
     /// The name without its kind.
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &Arc<str> {
         match self {
-            Self::Gate(name) | Self::Downstream(name) => name,
+            Self::Gate(name) | Self::Server(name) => name,
         }
+    }
+
+    /// The name under which clients see a tool of this source: a gate's own name for it, `server__tool` for a
+    /// server's. What a server's name for it has too much, or of other characters, gives way to a digest.
+    pub fn exposes(&self, tool: &str) -> Result<ExposedName, String> {
+        let Self::Server(server) = self else { return ExposedName::new(tool) };
+        let whole = format!("{server}__{tool}");
+        ExposedName::new(&whole).or_else(|_| {
+            let fitting = whole.chars().map(|c| if ExposedName::may_have(c) { c } else { '_' });
+            let mut name: String = fitting.take(MAX_NAME - 9).collect();
+            name.push('_');
+            name.push_str(&sha256_hex(&whole)[..8]);
+            ExposedName::new(&name)
+        })
     }
 }
 
@@ -30,7 +47,7 @@ impl fmt::Display for SourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Gate(name) => write!(f, "gate '{name}'"),
-            Self::Downstream(name) => write!(f, "server '{name}'"),
+            Self::Server(name) => write!(f, "server '{name}'"),
         }
     }
 }
@@ -61,13 +78,17 @@ impl ExposedName {
                 name.chars().count()
             ));
         }
-        match name.chars().find(|c| !(c.is_ascii_alphanumeric() || "_-.".contains(*c))) {
+        match name.chars().find(|c| !Self::may_have(*c)) {
             Some(bad) => Err(format!(
                 "'{}' contains {bad:?}, a tool name has A-Z a-z 0-9 _ - . only",
                 crate::names::quoted(name, MAX_NAME)
             )),
             None => Ok(Self(name.into())),
         }
+    }
+
+    fn may_have(c: char) -> bool {
+        c.is_ascii_alphanumeric() || "_-.".contains(c)
     }
 
     /// The name.
@@ -130,5 +151,20 @@ mod tests {
         for bad in ["", "a b", "tööl", "x\u{202e}", &"x".repeat(65)] {
             assert!(ExposedName::new(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn tools_of_servers_have_a_prefix_and_names_that_fit() {
+        let server = SourceId::Server("github".into());
+        let exposed = |tool: &str| server.exposes(tool).expect("a name").to_string();
+        assert_eq!(exposed("create_issue"), "github__create_issue");
+        let long = "x".repeat(100);
+        let (one, other) = (exposed(&format!("{long}1")), exposed(&format!("{long}2")));
+        assert_eq!((one.len(), other.len()), (MAX_NAME, MAX_NAME));
+        assert_ne!(one, other);
+        assert_eq!(one, exposed(&format!("{long}1")), "the same at each start");
+        assert!(exposed("list files/all").starts_with("github__list_files_all_"));
+        assert_ne!(exposed("list files"), exposed("list/files"));
+        assert!(SourceId::Gate("kg".into()).exposes("list files").is_err());
     }
 }

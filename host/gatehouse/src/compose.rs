@@ -7,7 +7,13 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use gatehouse_core::{Catalog, Exposure, catalog::SourceListing, ports::Clock, tool::SourceId};
+use gatehouse_core::{
+    Catalog, Exposure, Source,
+    catalog::SourceListing,
+    gather::{LastListings, gather},
+    ports::Clock,
+    tool::SourceId,
+};
 use gatehouse_models::{Local, Missing, Models};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
 use gatehouse_stores::SqliteKv;
@@ -21,10 +27,12 @@ mod graph;
 mod instructions;
 mod lacks;
 mod late;
+mod pipeline;
 
 pub(crate) use gates::Gates;
 pub(crate) use graph::knowledge;
 pub(crate) use late::Graph;
+pub(crate) use pipeline::pipeline;
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -55,6 +63,8 @@ pub(crate) struct Composition {
     pub(crate) stores: Stores,
     /// The gates.
     pub(crate) gates: Gates,
+    /// What sources listed that are slow or gone now.
+    last_listings: Arc<LastListings>,
 }
 
 /// What keeps things for gates, and has to be closed at the end.
@@ -114,10 +124,10 @@ impl Composition {
         };
         let sandbox = Sandbox::new(&config.cache, config.cache_size, ports);
         let gates = Gates::new(Arc::clone(&config), sandbox);
-        Ok(Self { knowledge, models, missing, stores, gates, config })
+        Ok(Self { knowledge, models, missing, stores, gates, last_listings: Arc::default(), config })
     }
 
-    /// The same house under another configuration. Gates whose settings are the same stay loaded, but for
+    /// The same host under another configuration. Gates whose settings are the same stay loaded, but for
     /// those in `reread`, whose files are read again; those in `withdrawn` have none any more.
     pub(crate) async fn next(
         &self,
@@ -132,6 +142,7 @@ impl Composition {
             missing: self.missing.clone(),
             stores: self.stores.clone(),
             gates,
+            last_listings: Arc::clone(&self.last_listings),
             config,
         }
     }
@@ -156,12 +167,15 @@ impl Composition {
         let listings: Vec<_> =
             offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
         let catalog = Catalog::build(exposure, offers).map_err(|error| error.to_string())?;
+        for (source, why) in &catalog.problems {
+            tracing::warn!(preset = exposure.preset, "{source} does not list its tools: {why}");
+        }
         // A gate whose tools are all denied is none of the client's business.
         let shown = |source: &SourceId| catalog.entries().iter().any(|entry| entry.id.source == *source);
         let gates: Vec<(&str, &str)> = listings
             .iter()
             .filter(|(source, _)| shown(source))
-            .map(|(source, listing)| (source.name(), listing.summary.as_str()))
+            .map(|(source, listing)| (&**source.name(), listing.summary.as_str()))
             .collect();
         let instructions = instructions::instructions(&gates, exposure.description.as_deref());
         Ok(PresetView { catalog, instructions })
@@ -186,15 +200,19 @@ impl Composition {
         catalogs
     }
 
-    /// What the gates of a preset offer, before anything is named or denied.
+    /// What the sources of a preset list, before anything is named or denied.
     pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<SourceListing>, String> {
-        let preset = &exposure.preset;
-        let mut offers = Vec::new();
-        for (name, params) in exposure.gates.iter().filter(|(name, _)| !self.gates.is_withdrawn(name)) {
-            let offer = self.gates.offer(name, params).await;
-            offers.push(offer.map_err(|why| format!("preset '{preset}': {why}"))?);
+        let refused = |why: String| format!("preset '{}': {why}", exposure.preset);
+        let mut sources = Vec::new();
+        for (id, params) in &exposure.sources {
+            let source: Arc<dyn Source> = match id {
+                SourceId::Gate(name) if self.gates.is_withdrawn(name) => continue,
+                SourceId::Gate(name) => self.gates.get(name).await.map_err(refused)?,
+                SourceId::Server(_) => return Err(refused(format!("there is no {id}"))),
+            };
+            sources.push((source, params.clone()));
         }
-        Ok(offers)
+        gather(sources, &self.last_listings).await.map_err(refused)
     }
 
     /// The gate of this name, loaded once. The error names the file, or what exists instead.

@@ -8,15 +8,16 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Outcome, Source, SourceId,
+    Call, Outcome, Principal, Source, SourceId,
     capability::{Ask, Grants},
+    catalog::Entry,
     checks,
     http::Rules,
     names::quoted,
     nesting::MAX_DEPTH,
     outcome::Fault,
     schema::Schema,
-    source::{Listing, SourceCall},
+    source::Listing,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -24,7 +25,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     abi::ToolCall,
-    capability::{CallFacts, Client},
+    capability::{InstanceContext, RunningCall},
     folders::{self, Folder},
     idle_instances::IdleInstances,
     index::Stamp,
@@ -160,8 +161,8 @@ impl Gate {
         listing.map_err(|ended| ended.fault)
     }
 
-    pub(crate) fn facts(&self, params: Arc<str>, call: Option<Client>) -> CallFacts {
-        CallFacts {
+    pub(crate) fn facts(&self, params: Arc<str>, call: Option<RunningCall>) -> InstanceContext {
+        InstanceContext {
             gate: Arc::clone(&self.name),
             grants: Arc::clone(&self.grants),
             ports: self.shared.ports.clone(),
@@ -233,26 +234,27 @@ impl Source for Gate {
         Ok(self.said(listing))
     }
 
-    async fn call(&self, call: SourceCall<'_>) -> Outcome {
-        let SourceCall { call, tool, params } = call;
-        let _turn = self.turn(call.within.len()).await?;
+    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
+        let context = &call.context;
+        let _turn = self.turn(context.within.len()).await?;
         let ready = self.ready().await?;
-        let _place = self.shared.place(&self.name, call.within.len()).await;
-        let facts = self.facts(params.into(), Some(Client::of(call, &self.id, tool, &self.grants)));
+        let _place = self.shared.place(&self.name, context.within.len()).await;
+        let running = RunningCall { context: Arc::clone(context), deadline: call.deadline() };
+        let facts = self.facts(Arc::clone(&tool.params), Some(running));
         let request = ToolCall {
-            id: call.id.to_string(),
-            tool: tool.name.to_string(),
+            id: context.id.to_string(),
+            tool: tool.id.name.to_string(),
             arguments: call.arguments.to_string(),
-            params: params.to_owned(),
-            caller: match &call.principal {
-                gatehouse_core::Principal::Local => None,
-                gatehouse_core::Principal::Named(name) => Some(quoted(name, 128)),
+            params: tool.params.to_string(),
+            caller: match &context.principal {
+                Principal::Local => None,
+                Principal::Named(name) => Some(quoted(name, 128)),
             },
-            preset: call.catalog.preset.to_string(),
+            preset: context.catalog.preset.to_string(),
             deadline_ms: call.remaining().as_millis() as u64,
         };
         self.prepare_folders().await?;
-        let (folders, deadline) = (&self.info.folders, call.deadline.into_std());
+        let (folders, deadline) = (&self.info.folders, call.deadline().into_std());
         let reply = ready.call(facts, folders, deadline, request, self.idle.as_ref()).await;
         self.version.traps.observe(matches!(reply, Err(CallFailure { trapped: true, .. })));
         reply.map_err(|ended| ended.fault)

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{capability::CallFacts, engine::MAX_IDLE, instance::Instance};
+use crate::{capability::InstanceContext, engine::MAX_IDLE, instance::Instance};
 
 /// The most instances of one gate that wait.
 const MAX_IDLE_OF_GATE: usize = 8;
@@ -44,7 +44,7 @@ impl IdleInstances {
 
     /// Keeps an instance after a call that returned, if it is worth it and there is room. `facts` are those
     /// of no call: what waits holds nobody's catalog and reaches no engine.
-    pub(crate) fn give_back(&self, mut instance: Instance, facts: CallFacts) {
+    pub(crate) fn give_back(&self, mut instance: Instance, facts: InstanceContext) {
         if instance.calls() >= MAX_CALLS || instance.grown() {
             return;
         }

@@ -16,7 +16,7 @@ use wasmtime_wasi::I32Exit;
 
 use crate::{
     abi::{self, GatePre, GuestError, ToolCall},
-    capability::CallFacts,
+    capability::InstanceContext,
     engine::Runtime,
     folders::Folder,
     gate::DESCRIBE_TIME,
@@ -61,7 +61,7 @@ impl Ready {
     /// Runs `describe`.
     pub(crate) async fn describe(
         &self,
-        facts: CallFacts,
+        facts: InstanceContext,
         deadline: Instant,
         params: &str,
     ) -> Result<Listing, CallFailure> {
@@ -82,7 +82,7 @@ impl Ready {
     /// Runs one tool, in an instance of `idle` where there is one.
     pub(crate) async fn call(
         &self,
-        facts: CallFacts,
+        facts: InstanceContext,
         folders: &[Folder],
         deadline: Instant,
         call: ToolCall,
@@ -110,7 +110,7 @@ impl Ready {
 
     pub(crate) async fn instance(
         &self,
-        facts: CallFacts,
+        facts: InstanceContext,
         folders: &[Folder],
         deadline: Instant,
     ) -> Result<Instance, CallFailure> {
@@ -146,13 +146,13 @@ impl Instance {
     }
 
     /// Makes it the instance of another call.
-    fn begin(&mut self, facts: CallFacts, deadline: Instant) {
+    fn begin(&mut self, facts: InstanceContext, deadline: Instant) {
         self.store.data_mut().begin(facts, deadline);
         self.store.set_epoch_deadline(1);
     }
 
     /// Takes from it what belonged to the call that is over.
-    pub(crate) fn rest(&mut self, facts: CallFacts) {
+    pub(crate) fn rest(&mut self, facts: InstanceContext) {
         self.store.data_mut().begin(facts, Instant::now());
     }
 }

@@ -10,7 +10,7 @@ use wasmtime_wasi::{
 use wasmtime_wasi_http::WasiHttpCtx;
 
 use crate::{
-    capability::{CallFacts, Capabilities, http::Outgoing},
+    capability::{Capabilities, InstanceContext, http::Outgoing},
     capture::Capture,
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES},
     folders::{self, Folder},
@@ -54,7 +54,7 @@ pub(crate) struct State {
 
 impl State {
     /// Faults where one of the folders cannot be opened.
-    pub(crate) fn new(facts: CallFacts, folders: &[Folder], deadline: Instant) -> Result<Self, Fault> {
+    pub(crate) fn new(facts: InstanceContext, folders: &[Folder], deadline: Instant) -> Result<Self, Fault> {
         let output = Capture::new(facts.limits.output);
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(output.clone()).stderr(output.clone());
@@ -94,7 +94,7 @@ impl State {
 
     /// Forgets the former call and takes up this one. What the guest has in its memory stays, and so do its
     /// share of memory, the handles that it holds, and what they take of the budget.
-    pub(crate) fn begin(&mut self, facts: CallFacts, deadline: Instant) {
+    pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: Instant) {
         self.capabilities = Capabilities::new(facts, &self.budget);
         self.outgoing = self.capabilities.http.outgoing();
         self.caps.memory_refused = false;

@@ -34,12 +34,13 @@ fn every_capability_has_a_file_and_an_interface() {
 fn every_stage_stands_in_the_line() {
     let path = "host/core/src/pipeline/mod.rs";
     let text = read(path);
-    let body = between(path, &text, "pub fn standard()", "\n    }\n");
-    let line = words_after(body, "Arc::new(");
+    let composed = "host/gatehouse/src/compose/pipeline.rs";
+    let list = read(composed);
+    let line = words_after(between(composed, &list, "pub(crate) fn pipeline()", "\n}\n"), "Arc::new(");
     let folder = "host/core/src/pipeline";
     let mut sorted = line.clone();
     sorted.sort();
-    none("one stage, one file", differences("Pipeline::standard", &sorted, folder, &modules(folder)));
+    none("one stage, one file", differences(composed, &sorted, folder, &modules(folder)));
     let picture = between(path, &text, "//! ```text\n//! ", " → source\n");
     assert_eq!(
         picture.split(" → ").collect::<Vec<_>>(),

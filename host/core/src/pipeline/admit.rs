@@ -7,13 +7,16 @@ use async_trait::async_trait;
 use super::{Next, Stage};
 use crate::{call::Call, outcome::Outcome};
 
-pub(super) struct Admit;
+/// See the module.
+pub struct Admit;
 
 #[async_trait]
 impl Stage for Admit {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        let entry = call.entry()?;
-        call.ceiling.as_ref().map_or(Ok(()), |ceiling| ceiling.admits(&entry.spec))?;
+        let entry = call.context.entry()?;
+        if let Some(ceiling) = &call.context.ceiling {
+            ceiling.admits(&entry.spec)?;
+        }
         next.run(call).await
     }
 }

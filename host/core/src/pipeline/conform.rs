@@ -16,13 +16,14 @@ use crate::{
     tool::SourceId,
 };
 
-pub(super) struct Conform;
+/// See the module.
+pub struct Conform;
 
 #[async_trait]
 impl Stage for Conform {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        let catalog = Arc::clone(&call.catalog);
-        let entry = catalog.find(&call.name)?;
+        let context = Arc::clone(&call.context);
+        let entry = context.entry()?;
         let mut reply = next.run(call).await?;
         let Some(schema) = entry.output.as_ref().filter(|_| !reply.is_error) else { return Ok(reply) };
         let Some(structured) = reply.structured.take() else {
@@ -72,72 +73,20 @@ fn broken(entry: &Entry, why: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use serde_json::{Map, json};
+    use serde_json::json;
 
     use super::*;
     use crate::{
-        Catalog, Exposure, FaultKind, Source,
-        catalog::SourceListing,
-        effect::{Effect, Intent},
-        pipeline::Pipeline,
-        source::{Listing, SourceCall},
-        tool::{SourceId, ToolSpec},
+        FaultKind,
+        testing::{Fixture, context, tool},
     };
 
-    /// Replies with its arguments: `structured` and `is_error` as they are given.
-    struct Mirror(SourceId);
-
-    #[async_trait]
-    impl Source for Mirror {
-        fn id(&self) -> &SourceId {
-            &self.0
-        }
-        fn time_limit(&self) -> Duration {
-            Duration::from_secs(30)
-        }
-        async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
-            let output =
-                json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
-            let tool = |name: &str, output: Option<Value>| {
-                Arc::new(ToolSpec {
-                    name: name.into(),
-                    title: None,
-                    description: String::new(),
-                    input_schema: Arc::new(Map::from_iter([("type".into(), "object".into())])),
-                    output_schema: output
-                        .map(|schema| Arc::new(schema.as_object().cloned().expect("object"))),
-                    intent: Intent::Query,
-                    effect: Effect::ReadOnly,
-                    idempotent: true,
-                    open_world: false,
-                    dry_run: None,
-                })
-            };
-            Ok(Arc::new(Listing {
-                name: "mirror".into(),
-                version: "1".into(),
-                summary: String::new(),
-                params_schema: Arc::default(),
-                tools: vec![tool("strict", Some(output)), tool("free", None)],
-                removed: Default::default(),
-            }))
-        }
-        async fn call(&self, call: SourceCall<'_>) -> Outcome {
-            let structured = call.call.arguments["structured"].as_object().cloned();
-            let is_error = call.call.arguments["is_error"] == true;
-            Ok(Reply { content: vec![], structured, is_error })
-        }
-    }
-
-    async fn outcome(tool: &str, arguments: Value) -> Result<Option<Value>, (FaultKind, String)> {
-        let source = Arc::new(Mirror(SourceId::Gate("x".into())));
-        let listing = source.list(&Map::new()).await.expect("a listing");
-        let exposure = Exposure::of_gates("p", vec![("x".into(), Map::new())]);
-        let catalog = Catalog::build(&exposure, vec![SourceListing { source, listing, params: Map::new() }]);
-        let mut call = Call::new(Arc::new(catalog.expect("a catalog")), tool, arguments);
-        match Arc::new(Pipeline::standard()).call(&mut call).await {
+    async fn outcome(name: &str, arguments: Value) -> Result<Option<Value>, (FaultKind, String)> {
+        let output = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
+        let tools = vec![tool("strict", Some(output)), tool("free", None)];
+        let source = Fixture::new(SourceId::Gate("x".into()), tools);
+        let context = context(vec![Arc::new(Conform)], &source, name).await;
+        match Call::new(context, arguments).run().await {
             Ok(reply) => Ok(reply.structured.map(Value::Object)),
             Err(fault) => Err((fault.kind, fault.message)),
         }

@@ -1,10 +1,9 @@
-//! Ends a call when its time is up or its client has given up. Dropping the rest of the line frees
+//! Ends a call when its time is up or its client has given up. Dropping the rest of the pipeline frees
 //! whatever it held; the sandbox ends a busy loop by its own deadline, at the same moment.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use tokio::time::Instant;
 
 use super::{Next, Stage};
 use crate::{
@@ -12,19 +11,19 @@ use crate::{
     outcome::{Fault, FaultKind, Outcome},
 };
 
-pub(super) struct Deadline;
+/// See the module.
+pub struct Deadline;
 
 #[async_trait]
 impl Stage for Deadline {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        let limit = call.entry()?.source.time_limit();
-        call.deadline = call.deadline.min(Instant::now() + limit);
-        let (deadline, cancel) = (call.deadline, call.cancel.clone());
+        let context = Arc::clone(&call.context);
+        let deadline = call.deadline();
         let ended = tokio::select! {
             biased;
             outcome = next.run(call) => return outcome,
-            () = tokio::time::sleep_until(deadline) => timed_out(&call.name, limit),
-            () = cancel.cancelled() => cancelled(&call.name),
+            () = tokio::time::sleep_until(deadline) => timed_out(&context.name, context.time_limit()),
+            () = context.cancel.cancelled() => cancelled(&context.name),
         };
         Err(ended)
     }

@@ -8,8 +8,8 @@
 //! about a schema would tell that a hidden tool exists. *deadline* comes before all that takes time: checking
 //! arguments and replies counts as running does. *conform* stands next to the source, so that no stage works
 //! on a reply that breaks its promise. Later stages (splice, suggest, compact, cache, retry, breaker) have
-//! their places between *validate* and *conform*, a retry with a limit for each attempt; [`Pipeline::standard`]
-//! is the only list.
+//! their places between *validate* and *conform*, a retry with a limit for each attempt ([`Call::attempt`]). The
+//! list itself stands where the host is composed, because stages need what only that place knows.
 
 mod admit;
 mod conform;
@@ -21,18 +21,22 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-pub use observe::CALLS;
+pub use admit::Admit;
+pub use conform::Conform;
+pub use deadline::Deadline;
+pub use observe::{CALLS, CallEnding, CallLog, CallObserver, CallRecord, Observe};
+pub use validate::Validate;
 
-use crate::{call::Call, outcome::Outcome, source::SourceCall};
+use crate::{call::Call, outcome::Outcome};
 
-/// One step of the line.
+/// One step of the pipeline.
 #[async_trait]
 pub trait Stage: Send + Sync {
     /// Does its part and hands the call on, or ends it.
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome;
 }
 
-/// The rest of the line. A stage that retries may run it more than once.
+/// The rest of the pipeline. A stage that retries may run it more than once.
 #[derive(Clone, Copy)]
 pub struct Next<'a> {
     stages: &'a [Arc<dyn Stage>],
@@ -44,9 +48,10 @@ impl Next<'_> {
         if let [stage, rest @ ..] = self.stages {
             return stage.run(call, Next { stages: rest }).await;
         }
-        let catalog = Arc::clone(&call.catalog);
-        let entry = catalog.find(&call.name)?;
-        entry.source.call(SourceCall { call, tool: &entry.spec, params: &entry.params }).await
+        let context = Arc::clone(&call.context);
+        let entry = context.entry()?;
+        entry.fix(&mut call.arguments);
+        entry.source.call(call, entry).await
     }
 }
 
@@ -56,22 +61,13 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// The stages of this host, outermost first.
-    pub fn standard() -> Self {
-        Self {
-            stages: vec![
-                Arc::new(observe::Observe),
-                Arc::new(admit::Admit),
-                Arc::new(deadline::Deadline),
-                Arc::new(validate::Validate),
-                Arc::new(conform::Conform),
-            ],
-        }
+    /// These stages, outermost first.
+    pub fn new(stages: Vec<Arc<dyn Stage>>) -> Self {
+        Self { stages }
     }
 
-    /// Takes a call down the line and its outcome back.
-    pub async fn call(self: &Arc<Self>, call: &mut Call) -> Outcome {
-        call.line = Some(Arc::clone(self));
+    /// Takes a call through the stages and its outcome back.
+    pub(crate) async fn run(&self, call: &mut Call) -> Outcome {
         Next { stages: &self.stages }.run(call).await
     }
 }

@@ -1,14 +1,16 @@
-//! Sees every call: one line when it is over, where the operator asks for lines of calls, and one span
-//! around it at level debug. Arguments and results are never logged here, only sizes and kinds: a fault's
-//! message may quote an argument.
+//! Keeps books of every call: hands a record to each observer when the call is over. The log is one of them, with
+//! a line for each call where the operator asks for lines of calls, and one span around it at level debug.
+//! Observers see sizes and kinds, never arguments or results: a fault's message may quote an argument.
+
+use std::{io, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use tokio::time::Instant;
+use serde_json::Value;
 use tracing::{Instrument, Level};
 
 use super::{Next, Stage};
 use crate::{
-    call::Call,
+    call::{Call, CallContext},
     log_limit::LogLimit,
     names,
     outcome::{FaultKind, Outcome},
@@ -20,51 +22,145 @@ pub const CALLS: &str = "calls";
 /// Lines about tools that are unknown.
 static UNKNOWN: LogLimit = LogLimit::new();
 
-pub(super) struct Observe;
+/// What is known of a call that is over.
+pub struct CallRecord<'a> {
+    /// The call; its tool may be an unknown one.
+    pub context: &'a CallContext,
+    /// How long it took.
+    pub duration: Duration,
+    /// How it ended.
+    pub ending: CallEnding,
+    /// Bytes of its arguments as JSON text.
+    pub bytes_in: usize,
+    /// Bytes of the reply's text and media, or of the fault's message.
+    pub bytes_out: usize,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallEnding {
+    /// With a reply.
+    Replied,
+    /// With a reply that says that it is an error.
+    ErrorReply,
+    /// With a fault.
+    Fault(FaultKind),
+}
+
+impl CallEnding {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Ok(reply) if reply.is_error => Self::ErrorReply,
+            Ok(_) => Self::Replied,
+            Err(fault) => Self::Fault(fault.kind),
+        }
+    }
+
+    /// In a word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Replied => "ok",
+            Self::ErrorReply => "error",
+            Self::Fault(kind) => kind.as_str(),
+        }
+    }
+}
+
+/// Is told of every call that is over. It must not block.
+pub trait CallObserver: Send + Sync {
+    /// Whether it wants the call that begins now. Where no observer does, nothing is measured.
+    fn is_on(&self) -> bool {
+        true
+    }
+
+    /// Takes the record of a call.
+    fn observe(&self, record: &CallRecord<'_>);
+}
+
+/// Writes a line for each call.
+pub struct CallLog;
+
+impl CallObserver for CallLog {
+    fn is_on(&self) -> bool {
+        tracing::enabled!(target: CALLS, Level::INFO)
+    }
+
+    fn observe(&self, record: &CallRecord<'_>) {
+        let CallRecord { context, duration, ending, bytes_out, .. } = record;
+        let (tool, preset) = (names::quoted(&context.name, 64), &context.catalog.preset);
+        let ms = duration.as_micros() as f64 / 1_000.0;
+        tracing::info!(
+            target: CALLS, call = %context.id, %tool, %preset, ms, outcome = ending.as_str(), bytes = bytes_out,
+            "tools/call"
+        );
+    }
+}
+
+/// See the module.
+pub struct Observe {
+    observers: Vec<Box<dyn CallObserver>>,
+}
+
+impl Observe {
+    /// Tells these.
+    pub fn new(observers: Vec<Box<dyn CallObserver>>) -> Self {
+        Self { observers }
+    }
+
+    async fn observed(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let context = Arc::clone(&call.context);
+        let bytes_in = json_bytes(&call.arguments);
+        let (id, tool, preset) = (context.id, &context.name, &context.catalog.preset);
+        let generation = context.catalog.generation.0;
+        let span = tracing::debug_span!("tools/call", call = %id, tool = %names::quoted(tool, 64), %preset, generation);
+        let outcome = next.run(call).instrument(span).await;
+        let record = CallRecord {
+            context: &context,
+            duration: context.started.elapsed(),
+            ending: CallEnding::of(&outcome),
+            bytes_in,
+            bytes_out: match &outcome {
+                Ok(reply) => reply.bytes(),
+                Err(fault) => fault.message.len(),
+            },
+        };
+        for observer in self.observers.iter().filter(|observer| observer.is_on()) {
+            observer.observe(&record);
+        }
+        outcome
+    }
+}
 
 #[async_trait]
 impl Stage for Observe {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        let outcome = if tracing::enabled!(target: CALLS, Level::INFO) {
-            observed(call, next).await
+        let outcome = if self.observers.iter().any(|observer| observer.is_on()) {
+            self.observed(call, next).await
         } else {
             next.run(call).await
         };
         if matches!(&outcome, Err(fault) if fault.kind == FaultKind::UnknownTool)
             && let Some(left_out) = UNKNOWN.line()
         {
-            let (tool, preset) = (names::quoted(&call.name, 64), &call.catalog.preset);
+            let (tool, preset) = (names::quoted(&call.context.name, 64), &call.context.catalog.preset);
             tracing::info!(%tool, %preset, left_out, "unknown tool called");
         }
         outcome
     }
 }
 
-async fn observed(call: &mut Call, next: Next<'_>) -> Outcome {
-    let (id, tool, preset) = (call.id, names::quoted(&call.name, 64), call.catalog.preset.clone());
-    let generation = call.catalog.generation.0;
-    let span = tracing::debug_span!("tools/call", call = %id, %tool, %preset, generation);
-    let started = Instant::now();
-    let outcome = next.run(call).instrument(span).await;
-    let ms = started.elapsed().as_micros() as f64 / 1_000.0;
-    let (ended, bytes) = match &outcome {
-        Ok(reply) if reply.is_error => ("error", reply.bytes()),
-        Ok(reply) => ("ok", reply.bytes()),
-        Err(fault) => (kind(fault.kind), fault.message.len()),
-    };
-    tracing::info!(target: CALLS, call = %id, %tool, %preset, ms, outcome = ended, bytes, "tools/call");
-    outcome
-}
-
-fn kind(kind: FaultKind) -> &'static str {
-    match kind {
-        FaultKind::UnknownTool => "unknown-tool",
-        FaultKind::InvalidArguments => "invalid-arguments",
-        FaultKind::NotFound => "not-found",
-        FaultKind::Denied => "denied",
-        FaultKind::Unavailable => "unavailable",
-        FaultKind::TimedOut => "timed-out",
-        FaultKind::Exhausted => "exhausted",
-        FaultKind::Internal => "internal",
+/// The length of a value's JSON text, which is written nowhere.
+fn json_bytes(value: &Value) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
+    let mut counter = Counter(0);
+    serde_json::to_writer(&mut counter, value).map_or(0, |()| counter.0)
 }

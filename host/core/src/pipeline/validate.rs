@@ -22,18 +22,20 @@ const MAX_SHOWN_SCHEMA: usize = 4096;
 /// A longer text is not parsed on a thread that serves requests.
 const SHORT_TEXT: usize = 32 << 10;
 
-pub(super) struct Validate;
+/// See the module.
+pub struct Validate;
 
 #[async_trait]
 impl Stage for Validate {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
-        let entry = call.entry()?;
-        let (schema, source) = (Arc::clone(&entry.schema), entry.id.source.clone());
+        let context = Arc::clone(&call.context);
+        let entry = context.entry()?;
+        let schema = &entry.schema;
         let mut arguments = std::mem::take(&mut call.arguments);
         let short = !matches!(&arguments, Value::String(text) if text.len() > SHORT_TEXT);
         let mut settled = None;
         if short && schema.is_read() {
-            settled = match settle(&schema, &mut arguments, &mut Effort::short()) {
+            settled = match settle(schema, &mut arguments, &mut Effort::short()) {
                 Err(Refusal::Stopped(_)) => None,
                 settled => Some(settled),
             };
@@ -41,18 +43,18 @@ impl Stage for Validate {
         let settled = match settled {
             Some(settled) => settled,
             None => {
-                let schema = Arc::clone(&schema);
+                let schema = Arc::clone(schema);
                 let work = move |abandoned: &dyn Fn() -> bool| {
                     let settled = settle(&schema, &mut arguments, &mut Effort::long(abandoned));
                     (arguments, settled)
                 };
-                let (checked, settled) = checks::run(&source, work).await?;
+                let (checked, settled) = checks::run(&entry.id.source, work).await?;
                 arguments = checked;
                 settled
             }
         };
         settled.map_err(|refusal| match refusal {
-            Refusal::Wrong(why) => refused(&why, &schema),
+            Refusal::Wrong(why) => refused(&why, schema),
             Refusal::Stopped(_) => Fault::invalid(format!("Invalid arguments: they {}.", too_long())),
         })?;
         call.arguments = arguments;

@@ -56,7 +56,7 @@ async fn explain(
     let gate_of = |name: &str| {
         offers.iter().find(|offer| {
             let gate = offer.source.id().name();
-            let own = name.strip_prefix(gate).and_then(|rest| rest.strip_prefix('.'));
+            let own = name.strip_prefix(&**gate).and_then(|rest| rest.strip_prefix('.'));
             offer.listing.tools.iter().any(|tool| *tool.name == *name || Some(&*tool.name) == own)
         })
     };

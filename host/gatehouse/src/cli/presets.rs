@@ -59,7 +59,7 @@ fn list(composition: &Composition, json: bool) {
         let told: Vec<Value> = presets
             .iter()
             .map(|(name, preset)| {
-                let gates: Vec<&str> = preset.gates.iter().map(|(gate, _)| gate.as_str()).collect();
+                let gates: Vec<&str> = preset.sources.iter().map(|(source, _)| &**source.name()).collect();
                 json!({"name": name, "description": preset.description, "extends": preset.extends, "gates": gates,
                        "default": *name == composition.config.default_preset})
             })
@@ -68,7 +68,7 @@ fn list(composition: &Composition, json: bool) {
     }
     let mut rows = vec![vec!["PRESET".into(), "GATES".into(), "FOR".into()]];
     for (name, preset) in presets {
-        let gates: Vec<&str> = preset.gates.iter().map(|(gate, _)| gate.as_str()).collect();
+        let gates: Vec<&str> = preset.sources.iter().map(|(source, _)| &**source.name()).collect();
         let mark = if *name == composition.config.default_preset { " (default)" } else { "" };
         let mut told = gates.join(", ");
         if !preset.extends.is_empty() {
@@ -86,15 +86,15 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
         .in_gate_order()
         .iter()
         .map(|entry| {
-            json!({"name": entry.name.as_str(), "gate": entry.id.source.name(), "effect": entry.spec.effect,
+            json!({"name": entry.name.as_str(), "gate": &**entry.id.source.name(), "effect": entry.spec.effect,
                    "title": entry.spec.title})
         })
         .collect();
     if json {
         let gates: serde_json::Map<String, Value> = exposure
-            .gates
+            .sources
             .iter()
-            .map(|(name, params)| (name.clone(), Value::Object(params.clone())))
+            .map(|(source, params)| (source.name().to_string(), Value::Object(params.clone())))
             .collect();
         out::json(
             &json!({"preset": preset, "description": exposure.description, "gates": gates, "tools": tools}),
@@ -102,8 +102,8 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
         return Ok(());
     }
     out::line(format!("{preset}: {}", exposure.description.as_deref().unwrap_or("(no description)")));
-    for (name, params) in &exposure.gates {
-        out::line(format!("gate {name} {}", Value::Object(params.clone())));
+    for (source, params) in &exposure.sources {
+        out::line(format!("gate {} {}", source.name(), Value::Object(params.clone())));
     }
     for tool in &tools {
         let text = |key: &str| tool[key].as_str().unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use clap::Args;
-use gatehouse_core::{Exposure, Pipeline};
+use gatehouse_core::Exposure;
 use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 
 use super::{Failure, Place};
@@ -77,7 +77,7 @@ async fn open(
     for lack in composition.lacks().await {
         tracing::warn!("{lack}");
     }
-    let presets = Arc::new(ServedPresets::new(Pipeline::standard(), views.default, views.presets));
+    let presets = Arc::new(ServedPresets::new(compose::pipeline(), views.default, views.presets));
     let report = Report::default();
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
     tokio::spawn(presence::announce(facts, Arc::clone(&presets), report.follow()));

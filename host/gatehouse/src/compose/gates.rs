@@ -6,12 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use gatehouse_core::{FaultKind, Source, catalog::SourceListing, names, schema::Schema, source::Listing};
+use gatehouse_core::names;
 use gatehouse_sandbox::{Gate, GateSettings, Sandbox};
-use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use super::said;
 use crate::built_in;
 use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
 
@@ -91,17 +89,6 @@ impl Gates {
     /// Throws away what is kept of compiled gates beyond what the configuration says. Blocking.
     pub(crate) fn sweep(&self) {
         self.sandbox.keep(self.config.cache_size);
-    }
-
-    /// What a gate offers under these parameters. The error names the gate.
-    pub(super) async fn offer(
-        &self,
-        name: &str,
-        params: &Map<String, Value>,
-    ) -> Result<SourceListing, String> {
-        let gate = self.get(name).await?;
-        let listing = list(&gate, params).await.map_err(|why| format!("gate '{name}': {why}"))?;
-        Ok(SourceListing { source: gate, listing, params: params.clone() })
     }
 
     pub(super) async fn get(&self, name: &str) -> Result<Arc<Gate>, String> {
@@ -200,21 +187,6 @@ impl Gates {
         };
         format!("unknown gate '{shown}': no {shown}.wasm in {folders}.{near} {there_are}")
     }
-}
-
-/// What a gate offers under these parameters. Where the gate refuses them, the host looks for the reason in
-/// the schema that the gate declares without any, and words it as it words every such mistake.
-async fn list(gate: &Gate, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
-    let fault = match gate.list(params).await {
-        Ok(listing) => return Ok(listing),
-        Err(fault) => fault,
-    };
-    if fault.kind == FaultKind::InvalidArguments
-        && let Ok(plain) = gate.list(&Map::new()).await
-    {
-        Schema::new(Arc::clone(&plain.params_schema)).check(&Value::Object(params.clone()), "parameter")?;
-    }
-    Err(said(&fault))
 }
 
 /// A link may point to another file of its folder, as mounted folders do, and nowhere else: who can write

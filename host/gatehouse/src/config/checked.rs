@@ -8,7 +8,7 @@ use std::{
 };
 
 use gatehouse_core::{
-    Exposure, Preset,
+    Exposure, Preset, SourceId,
     capability::{Capability, Grants},
     names,
 };
@@ -165,25 +165,27 @@ impl Config {
                 let message = "names no gate; unset it, or list gates such as kg,idea".into();
                 return Err(ConfigError { place: "MCP_ENABLED_GATES".into(), message });
             }
-            let mut once: Vec<(String, Map<_, _>)> = Vec::new();
+            let mut once: Vec<(SourceId, Map<_, _>)> = Vec::new();
             for gate in gates {
                 check_gate_name(&gate)
                     .map_err(|message| ConfigError { place: "MCP_ENABLED_GATES".into(), message })?;
-                if !once.iter().any(|(known, _)| *known == gate) {
-                    once.push((gate, Map::new()));
+                let source = SourceId::Gate(gate.into());
+                if !once.iter().any(|(known, _)| *known == source) {
+                    once.push((source, Map::new()));
                 }
             }
-            return Ok(Exposure::of_gates("enabled-gates", once));
+            return Ok(Exposure::of_sources("enabled-gates", once));
         }
         compile("default_preset", &self.default_preset)
     }
 }
 
 fn declared(preset: raw::Preset) -> Preset {
+    let gates = preset.gates.into_iter();
     Preset {
         description: preset.description,
         extends: preset.extends,
-        gates: preset.gates.into_iter().map(|(name, params)| (name.into_inner(), params)).collect(),
+        sources: gates.map(|(name, params)| (SourceId::Gate(name.into_inner().into()), params)).collect(),
         deny: preset.deny,
         aliases: preset.aliases,
         structured: preset.structured,

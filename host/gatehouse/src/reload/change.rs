@@ -83,6 +83,8 @@ impl Reloader {
     fn wanted_by_failing(&self) -> Vec<String> {
         let config = &self.current.config;
         let exposures = self.failing.iter().filter_map(|name| Exposure::compile(&config.presets, name).ok());
-        exposures.flat_map(|exposure| exposure.gates.into_iter().map(|(gate, _)| gate)).collect()
+        exposures
+            .flat_map(|exposure| exposure.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
+            .collect()
     }
 }

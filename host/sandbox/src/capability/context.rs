@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use gatehouse_core::names::quoted;
 use tracing::Level;
 
-use super::{CallFacts, Capabilities};
+use super::{InstanceContext, Capabilities};
 
 /// Progress that comes faster than this is thinned out; nobody reads it, and each message costs the
 /// client as much as a reply.
@@ -23,7 +23,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(facts: &CallFacts) -> Self {
+    pub(super) fn new(facts: &InstanceContext) -> Self {
         let (gate, lines_left) = (facts.gate.clone(), facts.limits.log_lines);
         Self { gate, lines_left, lines_dropped: 0, last_progress: None }
     }
@@ -58,7 +58,7 @@ impl Capabilities {
 
     /// Tells the client how far the call is.
     pub(crate) fn progress(&mut self, done: u64, total: Option<u64>, message: Option<String>) {
-        let Some(sink) = self.facts.call.as_ref().and_then(|client| client.progress.as_ref()) else { return };
+        let Some(sink) = self.facts.call.as_ref().and_then(|call| call.context.progress.as_ref()) else { return };
         let (now, last) = (Instant::now(), &mut self.context.last_progress);
         if last.is_none_or(|last| now - last >= PROGRESS_INTERVAL) {
             *last = Some(now);

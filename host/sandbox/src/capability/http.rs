@@ -24,7 +24,7 @@ use gatehouse_core::{
 };
 use tokio::time::Instant;
 
-use super::{CallFacts, describing};
+use super::{InstanceContext, describing};
 use crate::limits::MAX_TIME;
 pub(crate) use wasi::{CHUNK, Outgoing};
 
@@ -70,9 +70,9 @@ pub(crate) struct OutgoingRequest {
 }
 
 impl RequestSender {
-    pub(super) fn new(facts: &CallFacts, budget: &ByteBudget) -> Arc<Self> {
+    pub(super) fn new(facts: &InstanceContext, budget: &ByteBudget) -> Arc<Self> {
         let port = Arc::clone(&facts.ports.http);
-        let open = facts.call.as_ref().map(|client| Open { port, deadline: client.deadline });
+        let open = facts.call.as_ref().map(|call| Open { port, deadline: call.deadline });
         let limit = facts.limits.http_requests;
         let rules = Arc::clone(&facts.http);
         Arc::new(Self { rules, open, limit, left: AtomicU32::new(limit), room: budget.part(ROOM) })

@@ -10,24 +10,20 @@ mod text;
 use std::sync::Arc;
 
 use gatehouse_core::{
+    CallContext,
     budget::ByteBudget,
-    call::{Call, ProgressSink},
     capability::{Access, Capability, Grants},
-    catalog::Catalog,
     http::Rules,
-    nesting::Nesting,
     outcome::Fault,
-    tool::{SourceId, ToolSpec},
 };
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 pub(crate) use models::Question;
 
 use crate::{Ports, limits::Limits, wasi::threads::FileThreads};
 
-/// What the host knows about the call an instance works for.
-pub(crate) struct CallFacts {
+/// What an instance works with: its gate, and the call if there is one.
+pub(crate) struct InstanceContext {
     pub(crate) gate: Arc<str>,
     pub(crate) grants: Arc<Grants>,
     pub(crate) ports: Ports,
@@ -37,10 +33,10 @@ pub(crate) struct CallFacts {
     /// Where the blocking work of its files goes.
     pub(crate) threads: Arc<FileThreads>,
     /// None while a gate describes itself: then it has neither client nor catalog nor engines.
-    pub(crate) call: Option<Client>,
+    pub(crate) call: Option<RunningCall>,
 }
 
-impl CallFacts {
+impl InstanceContext {
     /// The same gate while it serves nobody.
     pub(crate) fn without_call(&self) -> Self {
         Self {
@@ -56,32 +52,16 @@ impl CallFacts {
     }
 }
 
-/// The client's side of a call.
-pub(crate) struct Client {
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) progress: Option<Arc<dyn ProgressSink>>,
-    /// For calls of the gate's own, where it is granted to make any.
-    pub(crate) nesting: Option<Nesting>,
+/// The attempt at a call that an instance works for.
+#[derive(Clone)]
+pub(crate) struct RunningCall {
+    pub(crate) context: Arc<CallContext>,
     pub(crate) deadline: Instant,
 }
 
-impl Client {
-    pub(crate) fn of(call: &Call, source: &SourceId, tool: &ToolSpec, grants: &Grants) -> Self {
-        let may_call = grants.access(Capability::Catalog).is_some();
-        Self {
-            nesting: may_call.then(|| Nesting::of(call, source, tool)).flatten(),
-            catalog: Arc::clone(&call.catalog),
-            cancel: call.cancel.clone(),
-            progress: call.progress.clone(),
-            deadline: call.deadline,
-        }
-    }
-}
-
-/// Every capability a gate can have: what the host knows about its call, and what the call has used up.
+/// Every capability a gate can have: what the instance works with, and what the call has used up.
 pub(crate) struct Capabilities {
-    facts: CallFacts,
+    facts: InstanceContext,
     context: context::Context,
     models: models::Models,
     /// Shared with `wasi:http`.
@@ -93,12 +73,12 @@ pub(crate) struct Capabilities {
 /// A gate at work for a client, which was granted what it is about to do.
 #[derive(Clone, Copy)]
 pub(crate) struct Granted<'a> {
-    pub(crate) facts: &'a CallFacts,
-    pub(crate) client: &'a Client,
+    pub(crate) facts: &'a InstanceContext,
+    pub(crate) call: &'a RunningCall,
 }
 
 impl Capabilities {
-    pub(crate) fn new(facts: CallFacts, budget: &ByteBudget) -> Self {
+    pub(crate) fn new(facts: InstanceContext, budget: &ByteBudget) -> Self {
         Self {
             context: context::Context::new(&facts),
             models: models::Models::new(&facts),
@@ -108,8 +88,8 @@ impl Capabilities {
         }
     }
 
-    /// What the host knows about the call that runs.
-    pub(crate) fn facts(&self) -> &CallFacts {
+    /// What the instance works with.
+    pub(crate) fn facts(&self) -> &InstanceContext {
         &self.facts
     }
 
@@ -117,8 +97,8 @@ impl Capabilities {
     pub(crate) fn granted(&self, capability: Capability, access: Access) -> Result<Granted<'_>, Fault> {
         let facts = &self.facts;
         facts.grants.require(&facts.gate, capability, access)?;
-        let client = facts.call.as_ref().ok_or_else(|| describing(capability))?;
-        Ok(Granted { facts, client })
+        let call = facts.call.as_ref().ok_or_else(|| describing(capability))?;
+        Ok(Granted { facts, call })
     }
 }
 

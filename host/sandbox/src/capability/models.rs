@@ -23,7 +23,7 @@ use gatehouse_core::{
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{CallFacts, Capabilities, Granted};
+use super::{InstanceContext, Capabilities, Granted};
 
 /// The most bytes of one question, its schema included: more than any model reads.
 const MAX_QUESTION: usize = 2 << 20;
@@ -62,7 +62,7 @@ pub(super) struct Models {
 }
 
 impl Models {
-    pub(super) fn new(facts: &CallFacts) -> Self {
+    pub(super) fn new(facts: &InstanceContext) -> Self {
         Self { requests_left: facts.limits.model_calls }
     }
 }
@@ -89,9 +89,9 @@ impl Capabilities {
 
     /// Asks the language model.
     pub(crate) async fn complete(&mut self, question: Question) -> Result<Completion, Fault> {
-        let Granted { facts, client } = self.model_request()?;
-        let prompt = question.checked(client.deadline)?;
-        let progress = ProgressReporter::new(client.progress.clone());
+        let Granted { facts, call } = self.model_request()?;
+        let prompt = question.checked(call.deadline)?;
+        let progress = ProgressReporter::new(call.context.progress.clone());
         let begun = Instant::now();
         let answer = facts.ports.models.llm.complete(prompt, &|step| progress.report(step)).await?;
         let (input, output) = answer.tokens.map_or((0, 0), |tokens| (tokens.input, tokens.output));
@@ -115,11 +115,11 @@ impl Capabilities {
         texts: &[String],
         purpose: EmbedFor,
     ) -> Result<(String, Vec<Option<Vec<f32>>>), Fault> {
-        let Granted { facts, client } = self.model_request()?;
+        let Granted { facts, call } = self.model_request()?;
         bounded(texts)?;
         let embedder = &facts.ports.models.embedder;
         let late = |_| Fault::new(FaultKind::TimedOut, "The embedding model took longer than the call may.");
-        let vectors = tokio::time::timeout_at(client.deadline, embedder.embed(texts, purpose))
+        let vectors = tokio::time::timeout_at(call.deadline, embedder.embed(texts, purpose))
             .await
             .map_err(late)??;
         Ok((embedder.model().to_owned(), vectors))

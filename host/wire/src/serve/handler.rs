@@ -4,7 +4,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
-use gatehouse_core::{Call, Fault, Principal, names::quoted};
+use gatehouse_core::{Call, CallContext, Fault, Principal, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -31,15 +31,14 @@ const METHODS: [&str; 6] =
 pub(super) struct Handler {
     presets: Arc<ServedPresets>,
     served: Arc<ServedPreset>,
-    principal: Principal,
     /// Whom this handler serves, where it serves one client for long.
     client: Arc<ClientState>,
 }
 
 impl Handler {
-    pub(super) fn new(presets: Arc<ServedPresets>, served: Arc<ServedPreset>, principal: Principal) -> Self {
+    pub(super) fn new(presets: Arc<ServedPresets>, served: Arc<ServedPreset>) -> Self {
         let client = presets.client();
-        Self { presets, served, principal, client }
+        Self { presets, served, client }
     }
 
     /// The same for another client.
@@ -61,15 +60,14 @@ impl Handler {
     ) -> Result<CallToolResult, ErrorData> {
         let catalog = self.served.catalog();
         let structured = catalog.structured;
-        let mut call = Call::new(catalog, name, arguments);
-        call.principal = self.principal.clone();
+        let mut call = CallContext::new(&self.presets.pipeline, catalog, name);
+        let id = call.id;
+        call.principal = principal(context);
         call.cancel = context.ct.clone();
         let progress = progress::channel(context);
         call.progress = progress.as_ref().map(progress::Channel::sink);
         // A panic here would leave the client without an answer for ever.
-        let outcome = AssertUnwindSafe(self.presets.pipeline.call(&mut call)).catch_unwind().await;
-        let id = call.id;
-        drop(call);
+        let outcome = AssertUnwindSafe(Call::new(call, arguments).run()).catch_unwind().await;
         if let Some(channel) = progress {
             channel.finish().await;
         }
@@ -80,6 +78,12 @@ impl Handler {
         });
         reply::result(outcome, structured)
     }
+}
+
+/// Who calls: over HTTP whom the request was admitted as, over stdio whoever started this process.
+fn principal(context: &RequestContext<RoleServer>) -> Principal {
+    let admitted = context.extensions.get::<http::request::Parts>();
+    admitted.and_then(|request| request.extensions.get::<Principal>()).cloned().unwrap_or_default()
 }
 
 impl ServerHandler for Handler {

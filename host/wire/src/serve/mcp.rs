@@ -4,7 +4,6 @@
 use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
-use gatehouse_core::Principal;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -31,13 +30,12 @@ impl Mcp {
     pub(super) fn new(
         presets: &Arc<ServedPresets>,
         served: &Arc<ServedPreset>,
-        principal: &Principal,
         kept: &Arc<ReplyStore>,
         mut config: StreamableHttpServerConfig,
     ) -> Self {
         // Sessions begin their streams themselves, as the client's version wants it.
         config.sse_retry = None;
-        let handler = Handler::new(Arc::clone(presets), Arc::clone(served), principal.clone());
+        let handler = Handler::new(Arc::clone(presets), Arc::clone(served));
         let end = config.cancellation_token.clone();
         let sessions = Sessions::new(handler.for_another_client(), Arc::clone(kept), end);
         let make = move || Ok(handler.for_another_client());

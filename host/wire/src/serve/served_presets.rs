@@ -75,7 +75,7 @@ impl ServedPreset {
 
     /// The preset is gone: who is still connected sees no tool any more.
     fn retire(&self, preset: &str) {
-        let nothing = Exposure::of_gates(preset, Vec::new());
+        let nothing = Exposure::of_sources(preset, Vec::new());
         if let Ok(catalog) = Catalog::build(&nothing, Vec::new()) {
             self.swap(PresetView { catalog, instructions: self.instructions() });
         }

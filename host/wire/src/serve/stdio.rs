@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::Principal;
 use rmcp::{ServiceExt, transport::io::stdio_pipes};
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +26,7 @@ pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -
 
 async fn serve(presets: Arc<ServedPresets>, pending: Arc<Pending>) -> Result<(), String> {
     let served = Arc::clone(presets.default());
-    let handler = Handler::new(presets, served, Principal::Local);
+    let handler = Handler::new(presets, served);
     let client = in_place::Client::default();
     let lines = Counted::new(Lines::new(stdio_pipes()), pending);
     let transport = InPlace::new(lines, handler.clone(), Arc::clone(&client));

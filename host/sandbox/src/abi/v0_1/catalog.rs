@@ -3,39 +3,35 @@
 
 use gatehouse_core::{
     capability::{Access, Capability},
-    catalog, json,
-    nesting::Nesting,
-    outcome,
+    catalog, json, outcome,
 };
 use serde_json::Value;
 
 use super::gatehouse::gate::{catalog as wit, types};
-use crate::state::State;
+use crate::{capability::RunningCall, state::State};
 
-fn nesting(state: &State) -> Result<&Nesting, outcome::Fault> {
-    let granted = state.capabilities.granted(Capability::Catalog, Access::Full)?;
-    let alone = || outcome::Fault::denied("This call has no catalog.");
-    granted.client.nesting.as_ref().ok_or_else(alone)
+fn granted(state: &State) -> Result<&RunningCall, outcome::Fault> {
+    Ok(state.capabilities.granted(Capability::Catalog, Access::Full)?.call)
 }
 
 impl wit::Host for State {
     async fn tools(&mut self) -> Result<Vec<wit::Entry>, types::Fault> {
-        Ok(nesting(self)?.catalog().entries().iter().map(Into::into).collect())
+        Ok(granted(self)?.context.catalog.entries().iter().map(|entry| (&**entry).into()).collect())
     }
 
     async fn schema(&mut self, tool: String) -> Result<String, types::Fault> {
-        let entry = nesting(self)?.catalog().find(&tool)?;
+        let entry = granted(self)?.context.catalog.find(&tool)?;
         Ok(Value::Object((*entry.spec.input_schema).clone()).to_string())
     }
 
     async fn call(&mut self, tool: String, arguments: String) -> Result<types::Reply, types::Fault> {
-        let nesting = nesting(self)?;
+        let running = granted(self)?;
         // They are held until the call is over.
         let mut reader = json::Reader::new(&self.capabilities.budget);
         let arguments = reader
             .parse(&arguments)
             .map_err(|why| outcome::Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
-        Ok(nesting.call(&tool, arguments).await?.into())
+        Ok(running.context.nested(running.deadline, &tool, arguments).await?.into())
     }
 }
 
@@ -43,7 +39,7 @@ impl From<&catalog::Entry> for wit::Entry {
     fn from(entry: &catalog::Entry) -> Self {
         Self {
             name: entry.name.to_string(),
-            source: entry.id.source.name().into(),
+            source: entry.id.source.name().to_string(),
             title: entry.spec.title.clone(),
             description: entry.spec.description.clone(),
             effect: entry.spec.effect.into(),

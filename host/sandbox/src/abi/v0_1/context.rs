@@ -30,11 +30,11 @@ impl Host for State {
     }
 
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
-        Ok(self.capabilities.facts().call.as_ref().is_some_and(|client| client.cancel.is_cancelled()))
+        Ok(self.capabilities.facts().call.as_ref().is_some_and(|call| call.context.cancel.is_cancelled()))
     }
 
     fn exposed_name(&mut self, tool: String) -> wasmtime::Result<Option<String>> {
-        let client = self.capabilities.facts().call.as_ref();
-        Ok(client.and_then(|client| client.catalog.exposed_name(&tool)).map(str::to_owned))
+        let call = self.capabilities.facts().call.as_ref();
+        Ok(call.and_then(|call| call.context.catalog.exposed_name(&tool)).map(str::to_owned))
     }
 }

@@ -63,7 +63,7 @@ impl wit::Host for State {
             persist_path: options.persist_path.map(Into::into),
         };
         let progress = |done, total| {
-            if let Some(sink) = &granted.client.progress {
+            if let Some(sink) = &granted.call.context.progress {
                 sink.report(done, Some(total), None);
             }
         };

@@ -3,7 +3,7 @@
 
 use std::{fmt, net::SocketAddr};
 
-use gatehouse_core::{LogLimit, names::quoted};
+use gatehouse_core::{LogLimit, Principal, names::quoted};
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{
@@ -43,6 +43,8 @@ pub(super) struct RequestGuard {
     /// Pages that the operator allows; they get CORS headers.
     pages: Vec<WebOrigin>,
     token: Option<Token>,
+    /// Whoever bears the token.
+    bearer: Principal,
     limits: [LogLimit; 3],
 }
 
@@ -70,7 +72,8 @@ impl RequestGuard {
         let checked = address.ip().is_loopback() || !settings.hosts.is_empty();
         let hosts = checked.then(|| [HostName::local(address.ip()), settings.hosts.clone()].concat());
         let own = WebOrigin::local(address.ip(), address.port());
-        Self { hosts, own, pages: settings.origins.clone(), token, limits: Default::default() }
+        let bearer = Principal::Named("token".into());
+        Self { hosts, own, pages: settings.origins.clone(), token, bearer, limits: Default::default() }
     }
 
     /// Whether the request is meant for this server, and comes from no foreign web page.
@@ -113,10 +116,12 @@ impl RequestGuard {
         }
     }
 
-    /// Whether it bears the token, where there is one.
-    pub(super) fn admits(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        if self.token.as_ref().is_none_or(|token| token.admits(headers)) {
-            return Ok(());
+    /// Who asks: whoever bears the token, where there is one.
+    pub(super) fn admits(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
+        match &self.token {
+            None => return Ok(Principal::Local),
+            Some(token) if token.admits(headers) => return Ok(self.bearer.clone()),
+            Some(_) => {}
         }
         let why = "This host needs the header `Authorization: Bearer <GATEHOUSE_TOKEN>`.";
         Err(Refusal { wrong: FailedCheck::Token, status: StatusCode::UNAUTHORIZED, why })

@@ -21,7 +21,6 @@ mod stream;
 
 use std::{net::SocketAddr, sync::Arc};
 
-use gatehouse_core::Principal;
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -77,14 +76,10 @@ impl Http {
     pub async fn serve(self, presets: Arc<ServedPresets>, settings: HttpSettings, stop: CancellationToken) {
         let Self { listener, address, token } = self;
         let end = CancellationToken::new();
-        let principal = match &token {
-            Some(_) => Principal::Named("token".into()),
-            None => Principal::Local,
-        };
         let router = Router {
             guard: RequestGuard::new(address, &settings, token),
             bodies: Bodies::new(settings.body_timeout),
-            services: Services::new(Arc::clone(&presets), principal, &end),
+            services: Services::new(Arc::clone(&presets), &end),
             stop: stop.clone(),
             presets,
         };

@@ -86,16 +86,18 @@ impl Router {
     }
 
     /// Liveness and readiness are for everybody who knows the host's name; the rest is for its clients.
-    async fn route(&self, parts: Parts, body: Incoming, work: &mut Work) -> BoxResponse {
+    async fn route(&self, mut parts: Parts, body: Incoming, work: &mut Work) -> BoxResponse {
         let preset = match Route::of(parts.uri.path()) {
             Route::Health => return probe(&parts, || reply::json(StatusCode::OK, &json!({"status": "ok"}))),
             Route::Ready => return probe(&parts, || self.ready()),
             Route::Mcp(preset) => Some(preset),
             Route::Unknown => None,
         };
-        if let Err(refusal) = self.guard.admits(&parts.headers) {
-            return self.guard.refuses(&refusal, &parts, work.peer());
-        }
+        match self.guard.admits(&parts.headers) {
+            // The call that the request asks for is made in this name.
+            Ok(principal) => parts.extensions.insert(principal),
+            Err(refusal) => return self.guard.refuses(&refusal, &parts, work.peer()),
+        };
         work.admitted();
         let Some(preset) = preset else {
             return refuse(StatusCode::NOT_FOUND, "MCP is served on /mcp and on /mcp/p/<preset>.");

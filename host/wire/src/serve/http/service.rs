@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use gatehouse_core::Principal;
 use rmcp::transport::streamable_http_server::StreamableHttpServerConfig;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +20,6 @@ pub(super) struct Services {
     default: Arc<Mcp>,
     /// Made when a client first asks for the preset; made anew for a preset that went and came back.
     by_name: Mutex<HashMap<String, PresetService>>,
-    principal: Principal,
     /// Replies that clients may ask for again.
     kept: Arc<ReplyStore>,
     config: StreamableHttpServerConfig,
@@ -29,7 +27,7 @@ pub(super) struct Services {
 
 impl Services {
     /// Must be called inside the runtime. Every stream of theirs ends when `end` is cancelled.
-    pub(super) fn new(presets: Arc<ServedPresets>, principal: Principal, end: &CancellationToken) -> Self {
+    pub(super) fn new(presets: Arc<ServedPresets>, end: &CancellationToken) -> Self {
         // Host and Origin were checked before anything comes here.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -38,10 +36,9 @@ impl Services {
             .with_cancellation_token(end.child_token());
         let kept = Arc::default();
         Self {
-            default: Arc::new(Mcp::new(&presets, presets.default(), &principal, &kept, config.clone())),
+            default: Arc::new(Mcp::new(&presets, presets.default(), &kept, config.clone())),
             by_name: Mutex::default(),
             presets,
-            principal,
             kept,
             config,
         }
@@ -57,7 +54,7 @@ impl Services {
         if let Some((_, mcp)) = services.get(name).filter(|(known, _)| Arc::ptr_eq(known, served)) {
             return Arc::clone(mcp);
         }
-        let mcp = Mcp::new(&self.presets, served, &self.principal, &self.kept, self.config.clone());
+        let mcp = Mcp::new(&self.presets, served, &self.kept, self.config.clone());
         let mcp = Arc::new(mcp);
         services.insert(name.to_owned(), (Arc::clone(served), Arc::clone(&mcp)));
         mcp

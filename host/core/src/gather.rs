@@ -1,0 +1,204 @@
+//! Asks the sources of a preset what they list, all at the same time.
+//!
+//! A gate that fails refuses the preset: its tools are part of what somebody composed and tested. A server is
+//! somebody else's: one that is slow or gone holds nothing back. What it listed before is kept meanwhile, and so is
+//! the reason.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use crate::{
+    catalog::SourceListing,
+    lock,
+    outcome::{Fault, FaultKind},
+    schema::Schema,
+    source::{Listing, Source},
+    tool::SourceId,
+};
+
+/// How long a server may take to list its tools. A gate has a limit of its own.
+const SERVER_TIME: Duration = Duration::from_secs(5);
+
+/// What servers listed last, by the parameters that they were given.
+#[derive(Default)]
+pub struct LastListings(Mutex<HashMap<(SourceId, String), Arc<Listing>>>);
+
+impl LastListings {
+    fn with<T>(&self, work: impl FnOnce(&mut HashMap<(SourceId, String), Arc<Listing>>) -> T) -> T {
+        work(&mut lock(&self.0))
+    }
+}
+
+/// What these sources list under their parameters, in the same order. The error names the gate that failed.
+pub async fn gather(
+    sources: Vec<(Arc<dyn Source>, Map<String, Value>)>,
+    last: &LastListings,
+) -> Result<Vec<SourceListing>, String> {
+    let asked = sources.into_iter().map(|(source, params)| async move {
+        let (listing, problem) = match source.id() {
+            SourceId::Gate(_) => {
+                let listing = strict(&*source, &params).await;
+                (listing.map_err(|why| format!("{}: {why}", source.id()))?, None)
+            }
+            SourceId::Server(_) => lenient(&*source, &params, last).await,
+        };
+        Ok(SourceListing { source, listing, params, problem })
+    });
+    join_all(asked).await.into_iter().collect()
+}
+
+/// What a gate lists. Where it refuses the parameters, the host looks for the reason in the schema that the gate
+/// declares without any, and words it as it words every such mistake.
+async fn strict(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<Listing>, String> {
+    let fault = match source.list(params).await {
+        Ok(listing) => return Ok(listing),
+        Err(fault) => fault,
+    };
+    if fault.kind == FaultKind::InvalidArguments
+        && let Ok(plain) = source.list(&Map::new()).await
+    {
+        Schema::new(Arc::clone(&plain.params_schema)).check(&Value::Object(params.clone()), "parameter")?;
+    }
+    Err(fault.in_one_line())
+}
+
+/// What a server lists or listed last, and why it is not what it lists now.
+async fn lenient(
+    source: &dyn Source,
+    params: &Map<String, Value>,
+    last: &LastListings,
+) -> (Arc<Listing>, Option<String>) {
+    let key = (source.id().clone(), Value::Object(params.clone()).to_string());
+    let slow = || {
+        let seconds = SERVER_TIME.as_secs();
+        Fault::unavailable(format!("{} did not list its tools within {seconds} s.", source.id()))
+    };
+    match timeout(SERVER_TIME, source.list(params)).await.unwrap_or_else(|_| Err(slow())) {
+        Ok(listing) => {
+            last.with(|last| last.insert(key, Arc::clone(&listing)));
+            (listing, None)
+        }
+        Err(fault) => {
+            (last.with(|last| last.get(&key).cloned()).unwrap_or_default(), Some(fault.in_one_line()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        CallContext, Catalog, Exposure, Pipeline,
+        call::Call,
+        outcome::{Content, Outcome},
+        overrides::ToolOverride,
+        testing::{Fixture, Lists, tool},
+    };
+
+    fn server(name: &str, tools: &[&str]) -> Arc<Fixture> {
+        Fixture::new(SourceId::Server(name.into()), tools.iter().map(|name| tool(name, None)).collect())
+    }
+
+    async fn gathered(sources: &[&Arc<Fixture>], last: &LastListings) -> Result<Vec<SourceListing>, String> {
+        let sources = sources.iter().map(|source| (Arc::clone(source) as Arc<dyn Source>, Map::new()));
+        gather(sources.collect(), last).await
+    }
+
+    fn names(catalog: &Catalog) -> Vec<&str> {
+        catalog.names().collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_slow_or_gone_holds_nothing_back_and_keeps_what_it_listed() {
+        let last = LastListings::default();
+        let exposure = Exposure::of_sources("p", Vec::new());
+        let [slow, gone, well] = ["slow", "gone", "well"].map(|name| server(name, &["search"]));
+        let build = async || {
+            let listings = gathered(&[&slow, &gone, &well], &last).await.expect("listings");
+            Catalog::build(&exposure, listings).expect("a catalog")
+        };
+        gone.now_lists(Lists::WithAFault);
+        let catalog = build().await;
+        assert_eq!(names(&catalog), ["slow__search", "well__search"], "nothing is known of the other one");
+        let problem = (gone.id().clone(), "It is gone. Start it.".to_owned());
+        assert_eq!(catalog.problems, [problem.clone()]);
+        slow.now_lists(Lists::Never);
+        let started = tokio::time::Instant::now();
+        let catalog = build().await;
+        assert_eq!(started.elapsed(), SERVER_TIME, "one wait, however many are slow");
+        assert_eq!(names(&catalog), ["slow__search", "well__search"], "what was listed before is kept");
+        let late = "server 'slow' did not list its tools within 5 s.".to_owned();
+        assert_eq!(catalog.problems, [(slow.id().clone(), late), problem]);
+        slow.now_lists(Lists::AtOnce);
+        gone.now_lists(Lists::AtOnce);
+        assert!(build().await.problems.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_gate_that_fails_is_refused() {
+        let gate = Fixture::new(SourceId::Gate("kg".into()), vec![tool("search", None)]);
+        let last = LastListings::default();
+        assert!(gathered(&[&gate], &last).await.is_ok());
+        gate.now_lists(Lists::WithAFault);
+        let why = gathered(&[&gate], &last).await.map(drop).expect_err("refused");
+        assert_eq!(why, "gate 'kg': It is gone. Start it.");
+    }
+
+    #[tokio::test]
+    async fn an_alias_waits_for_the_server_that_it_means() {
+        let (server, last) = (server("git", &["log"]), LastListings::default());
+        let mut exposure = Exposure::of_sources("p", Vec::new());
+        exposure.aliases.insert("history".into(), "git.log".into());
+        let build = async || Catalog::build(&exposure, gathered(&[&server], &last).await.expect("listings"));
+        server.now_lists(Lists::WithAFault);
+        assert!(build().await.expect("a catalog").entries().is_empty());
+        server.now_lists(Lists::AtOnce);
+        assert_eq!(names(&build().await.expect("a catalog")), ["git__log", "history"]);
+        exposure.aliases.insert("lost".into(), "git.lgo".into());
+        let why = Catalog::build(&exposure, vec![server.listed().await]).map(drop).expect_err("refused");
+        assert!(why.to_string().contains("Did you mean 'git.log'?"), "{why}");
+    }
+
+    #[tokio::test]
+    async fn a_preset_renames_describes_fixes_and_hides_tools_of_any_source() {
+        let mut create = tool("create_issue", None);
+        let schema = json!({"type": "object", "required": ["owner", "title"], "additionalProperties": false,
+            "properties": {"owner": {"type": "string"}, "title": {"type": "string"}}});
+        create.input_schema = Arc::new(schema.as_object().cloned().expect("an object"));
+        let server = Fixture::new(SourceId::Server("github".into()), vec![create, tool("delete_all", None)]);
+        let mut exposure = Exposure::of_sources("p", Vec::new());
+        let change = ToolOverride {
+            name: Some("report_bug".into()),
+            description: Some("Reports a bug to us.".into()),
+            fixed: Map::from_iter([("owner".into(), json!("acme"))]),
+            hidden: false,
+        };
+        exposure.tools.insert("github__create_issue".into(), change);
+        let hidden = ToolOverride { hidden: true, ..ToolOverride::default() };
+        exposure.tools.insert("github__delete_all".into(), hidden);
+        let catalog = Arc::new(Catalog::build(&exposure, vec![server.listed().await]).expect("a catalog"));
+        assert_eq!(names(&catalog), ["report_bug"]);
+        let spec = &catalog.find("report_bug").expect("a tool").spec;
+        assert_eq!(spec.description, "Reports a bug to us.");
+        let shown = json!({"type": "object", "required": ["title"], "additionalProperties": false,
+            "properties": {"title": {"type": "string"}}});
+        assert_eq!(Value::Object((*spec.input_schema).clone()), shown);
+        let pipeline = Arc::new(Pipeline::new(vec![Arc::new(crate::pipeline::Validate)]));
+        let called = async |arguments: Value| -> Outcome {
+            Call::new(CallContext::new(&pipeline, Arc::clone(&catalog), "report_bug"), arguments).run().await
+        };
+        let reply = called(json!({"title": "x"})).await.expect("a reply");
+        let own = "create_issue {\"title\":\"x\",\"owner\":\"acme\"}";
+        assert_eq!(reply.content, [Content::Text(own.into())], "under its own name, with what is fixed");
+        assert!(called(json!({"title": "x", "owner": "me"})).await.is_err(), "it cannot be set");
+    }
+}

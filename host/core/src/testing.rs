@@ -1,0 +1,115 @@
+//! A native source for the tests of this crate, which does what its tools' arguments say.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Catalog, Effect, Exposure, Intent, Source,
+    call::{Call, CallContext},
+    catalog::{Entry, SourceListing},
+    lock,
+    outcome::{Content, Fault, Outcome, Reply},
+    pipeline::{Pipeline, Stage},
+    source::Listing,
+    tool::{SourceId, ToolSpec},
+};
+
+/// How a source behaves when it is asked what it lists.
+#[derive(Clone, Copy)]
+pub(crate) enum Lists {
+    AtOnce,
+    Never,
+    WithAFault,
+}
+
+pub(crate) struct Fixture {
+    id: SourceId,
+    tools: Mutex<(Lists, Vec<Arc<ToolSpec>>)>,
+    /// Calls that hang before one gets its reply.
+    pub(crate) hangs: AtomicU32,
+}
+
+/// A tool that takes anything, with an output schema where one is given.
+pub(crate) fn tool(name: &str, output: Option<Value>) -> ToolSpec {
+    let object = |schema: Value| Arc::new(schema.as_object().cloned().expect("an object"));
+    ToolSpec {
+        name: name.into(),
+        title: None,
+        description: format!("Is {name}."),
+        input_schema: object(json!({"type": "object"})),
+        output_schema: output.map(object),
+        intent: Intent::Query,
+        effect: Effect::ReadOnly,
+        idempotent: true,
+        open_world: false,
+        dry_run: None,
+    }
+}
+
+impl Fixture {
+    pub(crate) fn new(id: SourceId, tools: Vec<ToolSpec>) -> Arc<Self> {
+        let tools = tools.into_iter().map(Arc::new).collect();
+        Arc::new(Self { id, tools: Mutex::new((Lists::AtOnce, tools)), hangs: AtomicU32::new(0) })
+    }
+
+    pub(crate) fn now_lists(&self, lists: Lists) {
+        lock(&self.tools).0 = lists;
+    }
+
+    /// What it lists, with no parameters.
+    pub(crate) async fn listed(self: &Arc<Self>) -> SourceListing {
+        let listing = self.list(&Map::new()).await.expect("a listing");
+        SourceListing { source: Arc::clone(self) as _, listing, params: Map::new(), problem: None }
+    }
+}
+
+/// A call of a tool of these sources, through these stages.
+pub(crate) async fn context(stages: Vec<Arc<dyn Stage>>, source: &Arc<Fixture>, tool: &str) -> CallContext {
+    let exposure = Exposure::of_sources("p", Vec::new());
+    let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
+    CallContext::new(&Arc::new(Pipeline::new(stages)), Arc::new(catalog), tool)
+}
+
+#[async_trait]
+impl Source for Fixture {
+    fn id(&self) -> &SourceId {
+        &self.id
+    }
+
+    fn time_limit(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+        let (lists, tools) = lock(&self.tools).clone();
+        match lists {
+            Lists::AtOnce => Ok(Arc::new(Listing { name: "fixture".into(), tools, ..Listing::default() })),
+            Lists::Never => std::future::pending().await,
+            Lists::WithAFault => Err(Fault::unavailable("It is gone.").hint("Start it.")),
+        }
+    }
+
+    /// Replies with `structured` and `is_error` of its arguments, which are the text. With `nested` it calls that tool.
+    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
+        let less = |left: u32| left.checked_sub(1);
+        if self.hangs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
+            std::future::pending::<()>().await;
+        }
+        if let Some(nested) = call.arguments["nested"].as_str() {
+            return call.context.nested(call.deadline(), nested, call.arguments.clone()).await;
+        }
+        Ok(Reply {
+            content: vec![Content::Text(format!("{} {}", tool.id.name, call.arguments))],
+            structured: call.arguments["structured"].as_object().cloned(),
+            is_error: call.arguments["is_error"] == true,
+        })
+    }
+}

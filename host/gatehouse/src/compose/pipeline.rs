@@ -1,0 +1,16 @@
+//! The stages of this host, outermost first, each with what it needs.
+
+use std::sync::Arc;
+
+use gatehouse_core::pipeline::{Admit, CallLog, Conform, Deadline, Observe, Pipeline, Validate};
+
+/// The pipeline that every call passes. [`gatehouse_core::pipeline`] says why in this order.
+pub(crate) fn pipeline() -> Pipeline {
+    Pipeline::new(vec![
+        Arc::new(Observe::new(vec![Box::new(CallLog)])),
+        Arc::new(Admit),
+        Arc::new(Deadline),
+        Arc::new(Validate),
+        Arc::new(Conform),
+    ])
+}
