@@ -5,7 +5,7 @@ use crate::bindings::gatehouse::gate::catalog as host;
 #[cfg(not(target_family = "wasm"))]
 use crate::testing::catalog as host;
 
-pub use crate::bindings::gatehouse::gate::catalog::Entry;
+pub use crate::bindings::gatehouse::gate::catalog::{Entry, ToolRequest};
 use crate::{Fault, Reply};
 
 /// Every tool that the caller has, sorted by name.
@@ -22,4 +22,9 @@ pub fn schema(tool: &str) -> Result<String, Fault> {
 /// effect than its own, and calls nest at most four deep.
 pub fn call(tool: &str, arguments: &str) -> Result<Reply, Fault> {
     host::call(tool, arguments)
+}
+
+/// The same for several calls, which run at the same time; the outcomes are in the order of the calls.
+pub fn call_many(calls: &[ToolRequest]) -> Vec<Result<Reply, Fault>> {
+    host::call_many(calls)
 }

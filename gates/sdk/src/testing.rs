@@ -167,7 +167,8 @@ impl Fake {
         self
     }
 
-    /// What [`crate::catalog::tools`] finds and [`crate::catalog::call`] does.
+    /// What [`crate::catalog::tools`] finds and [`crate::catalog::call`] does, and
+    /// [`crate::catalog::call_many`] with each of its calls.
     #[must_use]
     pub fn catalog(
         mut self,

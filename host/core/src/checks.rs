@@ -174,7 +174,7 @@ mod tests {
         let mut taken = || state.take(1).map(|(source, _)| source.name().to_owned());
         assert_eq!([taken(), taken(), taken()], [Some("greedy".into()), Some("modest".into()), None]);
         state.done(&source("greedy"));
-        assert!(state.take(1).is_some_and(|(source, _)| &*source.name() == "greedy"));
+        assert!(state.take(1).is_some_and(|(source, _)| source.name().to_string() == "greedy"));
         state.done(&source("modest"));
         assert_eq!(state.busy.len(), 1, "only the one that works is remembered");
     }

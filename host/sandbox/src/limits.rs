@@ -41,6 +41,8 @@ pub struct Limits {
     pub http_requests: u32,
     /// Questions to the language model, and requests to the embedding model, of one call.
     pub model_calls: u32,
+    /// Calls of other tools, those of `call-many` included.
+    pub calls: u32,
     /// Bytes kept of what the guest writes to standard error and output.
     pub output: usize,
     /// Bytes of keys and values that the gate may keep.
@@ -60,6 +62,7 @@ impl Default for Limits {
             log_lines: 200,
             http_requests: 64,
             model_calls: 16,
+            calls: 64,
             output: 64 * KIB,
             kv: 16 << 20,
             folder: 64 << 20,
@@ -95,6 +98,7 @@ impl Limits {
             "log_lines" => self.log_lines = number(name, value, 0..=10_000)? as u32,
             "http_requests" => self.http_requests = number(name, value, 0..=1_000)? as u32,
             "model_calls" => self.model_calls = number(name, value, 0..=100)? as u32,
+            "calls" => self.calls = number(name, value, 0..=1_000)? as u32,
             _ => return Err(LimitsError(format!("there is no limit '{name}'"))),
         }
         Ok(self)

@@ -23,7 +23,7 @@ pub(crate) mod context {
 
 pub(crate) mod catalog {
     use super::super::*;
-    pub(crate) use crate::bindings::gatehouse::gate::catalog::Entry;
+    pub(crate) use crate::bindings::gatehouse::gate::catalog::{Entry, ToolRequest};
 
     pub(crate) fn tools() -> Result<Vec<Entry>, Fault> {
         Ok(current().tools.clone())
@@ -33,6 +33,9 @@ pub(crate) mod catalog {
     }
     pub(crate) fn call(tool: &str, arguments: &str) -> Result<Reply, Fault> {
         current().call_tool.as_ref().map_or_else(|| unset("call"), |f| f(tool, arguments))
+    }
+    pub(crate) fn call_many(calls: &[ToolRequest]) -> Vec<Result<Reply, Fault>> {
+        calls.iter().map(|one| call(&one.tool, &one.arguments)).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 
 use super::{Failure, Place};
 use crate::{
-    compose::Composition,
+    compose::{self, Composition},
     config::{self, Env},
     out,
     presence::{self, HostFacts},

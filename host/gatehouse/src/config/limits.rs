@@ -14,11 +14,12 @@ pub(super) fn checked(text: &Text, raw: &GateLimits) -> Result<Limits, ConfigErr
         ("kv", &raw.kv),
         ("folder", &raw.folder),
     ];
-    let numbers: [(&str, &Option<Spanned<usize>>); 5] = [
+    let numbers: [(&str, &Option<Spanned<usize>>); 6] = [
         ("concurrency", &raw.concurrency),
         ("http_requests", &raw.http_requests),
         ("log_lines", &raw.log_lines),
         ("model_calls", &raw.model_calls),
+        ("calls", &raw.calls),
         ("table_elements", &raw.table_elements),
     ];
     let mut limits = Limits::default();

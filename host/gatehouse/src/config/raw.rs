@@ -249,6 +249,9 @@ pub(crate) struct GateLimits {
     /// Requests to models: 16 by default, at most 100.
     #[schemars(with = "Option<usize>")]
     pub(crate) model_calls: Option<Spanned<usize>>,
+    /// Calls of other tools: 64 by default, at most 1000.
+    #[schemars(with = "Option<usize>")]
+    pub(crate) calls: Option<Spanned<usize>>,
     /// Bytes kept of what it writes to standard output and error: "64 KiB" by default, at most "1 MiB".
     #[schemars(with = "Option<String>")]
     pub(crate) output: Option<Spanned<String>>,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use gatehouse_core::names::quoted;
 use tracing::Level;
 
-use super::{InstanceContext, Capabilities};
+use super::{Capabilities, InstanceContext};
 
 /// Progress that comes faster than this is thinned out; nobody reads it, and each message costs the
 /// client as much as a reply.
@@ -58,7 +58,9 @@ impl Capabilities {
 
     /// Tells the client how far the call is.
     pub(crate) fn progress(&mut self, done: u64, total: Option<u64>, message: Option<String>) {
-        let Some(sink) = self.facts.call.as_ref().and_then(|call| call.context.progress.as_ref()) else { return };
+        let Some(sink) = self.facts.call.as_ref().and_then(|call| call.context.progress.as_ref()) else {
+            return;
+        };
         let (now, last) = (Instant::now(), &mut self.context.last_progress);
         if last.is_none_or(|last| now - last >= PROGRESS_INTERVAL) {
             *last = Some(now);

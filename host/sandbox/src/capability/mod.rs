@@ -2,6 +2,7 @@
 //! always granted begins with [`Capabilities::granted`], the one check; the functions of each contract version
 //! in `abi` do.
 
+mod catalog;
 mod context;
 pub(crate) mod http;
 mod models;
@@ -62,6 +63,7 @@ pub(crate) struct RunningCall {
 /// Every capability a gate can have: what the instance works with, and what the call has used up.
 pub(crate) struct Capabilities {
     facts: InstanceContext,
+    catalog: catalog::Catalog,
     context: context::Context,
     models: models::Models,
     /// Shared with `wasi:http`.
@@ -80,6 +82,7 @@ pub(crate) struct Granted<'a> {
 impl Capabilities {
     pub(crate) fn new(facts: InstanceContext, budget: &ByteBudget) -> Self {
         Self {
+            catalog: catalog::Catalog::new(facts.limits.calls),
             context: context::Context::new(&facts),
             models: models::Models::new(&facts),
             http: http::RequestSender::new(&facts, budget),

@@ -23,7 +23,7 @@ use gatehouse_core::{
 use serde_json::Value;
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{InstanceContext, Capabilities, Granted};
+use super::{Capabilities, Granted, InstanceContext};
 
 /// The most bytes of one question, its schema included: more than any model reads.
 const MAX_QUESTION: usize = 2 << 20;
@@ -119,9 +119,8 @@ impl Capabilities {
         bounded(texts)?;
         let embedder = &facts.ports.models.embedder;
         let late = |_| Fault::new(FaultKind::TimedOut, "The embedding model took longer than the call may.");
-        let vectors = tokio::time::timeout_at(call.deadline, embedder.embed(texts, purpose))
-            .await
-            .map_err(late)??;
+        let vectors =
+            tokio::time::timeout_at(call.deadline, embedder.embed(texts, purpose)).await.map_err(late)??;
         Ok((embedder.model().to_owned(), vectors))
     }
 

@@ -1,37 +1,38 @@
 //! `catalog`: the tools that the caller has. Granted as `catalog`; what a gate calls takes the same line as
 //! what a client calls, and may do no more than the calling tool promised.
 
-use gatehouse_core::{
-    capability::{Access, Capability},
-    catalog, json, outcome,
-};
+use gatehouse_core::{catalog, outcome};
 use serde_json::Value;
 
 use super::gatehouse::gate::{catalog as wit, types};
-use crate::{capability::RunningCall, state::State};
-
-fn granted(state: &State) -> Result<&RunningCall, outcome::Fault> {
-    Ok(state.capabilities.granted(Capability::Catalog, Access::Full)?.call)
-}
+use crate::state::State;
 
 impl wit::Host for State {
     async fn tools(&mut self) -> Result<Vec<wit::Entry>, types::Fault> {
-        Ok(granted(self)?.context.catalog.entries().iter().map(|entry| (&**entry).into()).collect())
+        Ok(self
+            .capabilities
+            .catalog()?
+            .context
+            .catalog
+            .entries()
+            .iter()
+            .map(|entry| (&**entry).into())
+            .collect())
     }
 
     async fn schema(&mut self, tool: String) -> Result<String, types::Fault> {
-        let entry = granted(self)?.context.catalog.find(&tool)?;
+        let entry = self.capabilities.catalog()?.context.catalog.find(&tool)?;
         Ok(Value::Object((*entry.spec.input_schema).clone()).to_string())
     }
 
     async fn call(&mut self, tool: String, arguments: String) -> Result<types::Reply, types::Fault> {
-        let running = granted(self)?;
-        // They are held until the call is over.
-        let mut reader = json::Reader::new(&self.capabilities.budget);
-        let arguments = reader
-            .parse(&arguments)
-            .map_err(|why| outcome::Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
-        Ok(running.context.nested(running.deadline, &tool, arguments).await?.into())
+        Ok(self.capabilities.call_tool(&tool, &arguments).await?.into())
+    }
+
+    async fn call_many(&mut self, calls: Vec<wit::ToolRequest>) -> Vec<Result<types::Reply, types::Fault>> {
+        let calls = calls.into_iter().map(|call| (call.tool, call.arguments)).collect();
+        let outcomes = self.capabilities.call_tools(calls).await;
+        outcomes.into_iter().map(|outcome| Ok(outcome?.into())).collect()
     }
 }
 

@@ -1,0 +1,97 @@
+//! Calls of other tools: what a gate calls passes the same pipeline as what a client calls, and may do no more than the
+//! calling tool promised. There are only so many of them in a call.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures_util::{StreamExt, stream};
+use gatehouse_core::{
+    budget::Held,
+    capability::{Access, Capability},
+    json,
+    outcome::{Content, Fault, Outcome, Reply, ResourceBody},
+};
+
+use super::{Capabilities, RunningCall};
+
+/// Calls of one batch that run at the same time; the places for nested calls are for other gates too.
+const AT_ONCE: usize = 8;
+
+/// What a call has used up.
+pub(super) struct Catalog {
+    calls_left: AtomicU32,
+}
+
+impl Catalog {
+    pub(super) fn new(calls: u32) -> Self {
+        Self { calls_left: AtomicU32::new(calls) }
+    }
+}
+
+impl Capabilities {
+    /// The caller's tools, through the grant.
+    pub(crate) fn catalog(&self) -> Result<&RunningCall, Fault> {
+        Ok(self.granted(Capability::Catalog, Access::Full)?.call)
+    }
+
+    /// Calls a tool; the arguments are JSON.
+    pub(crate) async fn call_tool(&self, tool: &str, arguments: &str) -> Outcome {
+        Ok(self.held_call(tool, arguments).await?.0)
+    }
+
+    /// Calls tools, some at a time; the outcomes are in the order of the calls.
+    pub(crate) async fn call_tools(&self, calls: Vec<(String, String)>) -> Vec<Outcome> {
+        let (count, limit) = (calls.len(), self.facts.limits.calls);
+        if count > limit as usize {
+            let why = format!("{count} calls at once are too many, the most is {limit}.");
+            let fault = || Err(Fault::exhausted(why.clone()).hint("Make them in parts."));
+            return calls.iter().map(|_| fault()).collect();
+        }
+        let outcomes = stream::iter(calls)
+            .map(|(tool, arguments)| async move { self.held_call(&tool, &arguments).await })
+            .buffered(AT_ONCE);
+        // Let go of when the last one is there: until then each is held.
+        let outcomes: Vec<_> = outcomes.collect().await;
+        outcomes.into_iter().map(|outcome| Ok(outcome?.0)).collect()
+    }
+
+    /// Calls a tool. What the reply takes is held for as long as it comes with the reply.
+    async fn held_call(&self, tool: &str, arguments: &str) -> Result<(Reply, Held), Fault> {
+        let running = self.catalog()?;
+        let less = |left: u32| left.checked_sub(1);
+        if self.catalog.calls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
+            let (gate, limit) = (&self.facts.gate, self.facts.limits.calls);
+            let message = format!("Gate '{gate}' called {limit} tools in one call, which is the most.");
+            let hint =
+                format!("Ask for less at once, or raise limits.calls under [gates.{gate}] in presets.toml.");
+            return Err(Fault::exhausted(message).hint(hint));
+        }
+        // The arguments are held until the call is over.
+        let mut reader = json::Reader::new(&self.budget);
+        let arguments = reader
+            .parse(arguments)
+            .map_err(|why| Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
+        let reply = running.context.nested(running.deadline, tool, arguments).await?;
+        let mut held = self.budget.hold();
+        if !held.take(bytes(&reply)) {
+            let message = format!("The reply of '{tool}' is too large beside what this call holds.");
+            return Err(Fault::exhausted(message).hint("Ask for less at once."));
+        }
+        Ok((reply, held))
+    }
+}
+
+/// Bytes of what a reply consists of.
+fn bytes(reply: &Reply) -> usize {
+    let length = |object| serde_json::to_string(object).map_or(0, |text| text.len());
+    let blocks = reply.content.iter().map(|block| match block {
+        Content::Text(text) => text.len(),
+        Content::Other(object) => length(object),
+        Content::Image(media) | Content::Audio(media) => media.data.len(),
+        Content::Link(link) => link.uri.len(),
+        Content::Embedded(resource) => match &resource.body {
+            ResourceBody::Text(text) => text.len(),
+            ResourceBody::Blob(data) => data.len(),
+        },
+    });
+    blocks.sum::<usize>() + reply.structured.as_ref().map_or(0, length)
+}
