@@ -1,9 +1,9 @@
-//! Turns that parties share fairly: places in a pool, threads, connections.
+//! Turns that gates (or whoever else takes them) share fairly: places in a pool, threads, connections.
 //!
-//! A plain semaphore is one queue, so whoever asks most gets most. Here each party has a queue of its own, and
-//! turns go round among those that wait. No party takes the last ones either: it may hold at most as many as
+//! A plain semaphore is one queue, so whoever asks most gets most. Here each sharer has a queue of its own, and
+//! turns go round among those that wait. No sharer takes the last ones either: it may hold at most as many as
 //! are left free (the dynamic thresholds of Choudhury and Hahne, 1998), so somebody who comes anew finds one
-//! at once, unless there are more greedy parties than turns can be halved. Alone, a party gets half.
+//! at once, unless there are more greedy sharers than turns can be halved. Alone, a sharer gets half.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,30 +12,30 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// Parties that are remembered before those that neither hold nor wait are forgotten.
+/// Sharers that are remembered before those that neither hold nor wait are forgotten.
 const REMEMBERED: usize = 256;
 
-/// So many turns at the same time, for as many parties as there are.
+/// So many turns at the same time, for as many sharers as there are.
 #[derive(Clone)]
 pub struct FairTurns(Arc<Mutex<State>>);
 
 /// A turn, over when it is dropped.
 pub struct FairTurn {
     turns: FairTurns,
-    party: Arc<str>,
+    sharer: Arc<str>,
 }
 
 struct State {
     free: usize,
-    /// The most that one party holds, whatever is free.
+    /// The most that one sharer holds, whatever is free.
     most: usize,
-    parties: HashMap<Arc<str>, Party>,
-    /// Parties that wait, in the order in which they are looked at; each once.
+    sharers: HashMap<Arc<str>, Sharer>,
+    /// Sharers that wait, in the order in which they are looked at; each once.
     round: VecDeque<Arc<str>>,
 }
 
 #[derive(Default)]
-struct Party {
+struct Sharer {
     held: usize,
     waiting: VecDeque<oneshot::Sender<FairTurn>>,
 }
@@ -46,24 +46,24 @@ impl FairTurns {
         Self::with_most(turns, turns)
     }
 
-    /// So many turns, of which one party never has more than `most`.
+    /// So many turns, of which one sharer never has more than `most`.
     pub fn with_most(turns: usize, most: usize) -> Self {
-        let (parties, round) = (HashMap::new(), VecDeque::new());
-        Self(Arc::new(Mutex::new(State { free: turns, most, parties, round })))
+        let (sharers, round) = (HashMap::new(), VecDeque::new());
+        Self(Arc::new(Mutex::new(State { free: turns, most, sharers, round })))
     }
 
-    /// Waits for a turn of this party. To stop waiting, drop the future.
-    pub async fn take(&self, party: &Arc<str>) -> FairTurn {
+    /// Waits for a turn of this sharer. To stop waiting, drop the future.
+    pub async fn take(&self, sharer: &Arc<str>) -> FairTurn {
         loop {
             let waiting = {
                 let mut state = self.lock();
-                if state.admits(party) {
-                    state.grant(party);
-                    return self.turn(party);
+                if state.admits(sharer) {
+                    state.grant(sharer);
+                    return self.turn(sharer);
                 }
-                state.queue(party)
+                state.queue(sharer)
             };
-            // The sender is dropped without a turn only where the party was forgotten, which waits for nobody.
+            // The sender is dropped without a turn only where the sharer was forgotten, which waits for nobody.
             if let Ok(turn) = waiting.await {
                 return turn;
             }
@@ -72,11 +72,11 @@ impl FairTurns {
 
     /// Whether nobody holds a turn or waits for one.
     pub fn idle(&self) -> bool {
-        self.lock().parties.values().all(Party::idle)
+        self.lock().sharers.values().all(Sharer::idle)
     }
 
-    fn turn(&self, party: &Arc<str>) -> FairTurn {
-        FairTurn { turns: self.clone(), party: Arc::clone(party) }
+    fn turn(&self, sharer: &Arc<str>) -> FairTurn {
+        FairTurn { turns: self.clone(), sharer: Arc::clone(sharer) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -87,51 +87,51 @@ impl FairTurns {
     fn pump(&self) {
         loop {
             let next = self.lock().next();
-            let Some((party, waiting)) = next else { return };
+            let Some((sharer, waiting)) = next else { return };
             // Sent outside the lock: a turn that nobody receives any more comes back on the spot.
-            drop(waiting.send(self.turn(&party)));
+            drop(waiting.send(self.turn(&sharer)));
         }
     }
 }
 
 impl Drop for FairTurn {
     fn drop(&mut self) {
-        self.turns.lock().give_back(&self.party);
+        self.turns.lock().give_back(&self.sharer);
         self.turns.pump();
     }
 }
 
-impl Party {
+impl Sharer {
     fn idle(&self) -> bool {
         self.held == 0 && self.waiting.is_empty()
     }
 }
 
 impl State {
-    fn admits(&self, party: &str) -> bool {
-        let held = self.parties.get(party).map_or(0, |party| party.held);
+    fn admits(&self, sharer: &str) -> bool {
+        let held = self.sharers.get(sharer).map_or(0, |sharer| sharer.held);
         held < self.free && held < self.most
     }
 
-    fn party(&mut self, name: &Arc<str>) -> &mut Party {
-        if self.parties.len() >= REMEMBERED && !self.parties.contains_key(name) {
-            self.parties.retain(|_, party| !party.idle());
+    fn sharer(&mut self, name: &Arc<str>) -> &mut Sharer {
+        if self.sharers.len() >= REMEMBERED && !self.sharers.contains_key(name) {
+            self.sharers.retain(|_, sharer| !sharer.idle());
         }
-        self.parties.entry(Arc::clone(name)).or_default()
+        self.sharers.entry(Arc::clone(name)).or_default()
     }
 
     fn grant(&mut self, name: &Arc<str>) {
-        self.party(name).held += 1;
+        self.sharer(name).held += 1;
         self.free -= 1;
     }
 
     fn queue(&mut self, name: &Arc<str>) -> oneshot::Receiver<FairTurn> {
         let (sender, receiver) = oneshot::channel();
-        let party = self.party(name);
+        let sharer = self.sharer(name);
         // Those that gave up must not pile up while nothing is free.
-        party.waiting.retain(|waiting| !waiting.is_closed());
-        let first = party.waiting.is_empty();
-        party.waiting.push_back(sender);
+        sharer.waiting.retain(|waiting| !waiting.is_closed());
+        let first = sharer.waiting.is_empty();
+        sharer.waiting.push_back(sender);
         if first && !self.round.contains(name) {
             self.round.push_back(Arc::clone(name));
         }
@@ -139,21 +139,21 @@ impl State {
     }
 
     fn give_back(&mut self, name: &str) {
-        if let Some(party) = self.parties.get_mut(name) {
-            party.held = party.held.saturating_sub(1);
+        if let Some(sharer) = self.sharers.get_mut(name) {
+            sharer.held = sharer.held.saturating_sub(1);
             self.free += 1;
         }
     }
 
-    /// The next one whose turn it is; the turn is taken in its party's name.
+    /// The next one whose turn it is; the turn is taken in its sharer's name.
     fn next(&mut self) -> Option<(Arc<str>, oneshot::Sender<FairTurn>)> {
         for _ in 0..self.round.len() {
             let name = self.round.pop_front()?;
             let admitted = self.admits(&name);
-            let Some(party) = self.parties.get_mut(&name) else { continue };
-            party.waiting.retain(|waiting| !waiting.is_closed());
-            let granted = if admitted { party.waiting.pop_front() } else { None };
-            if !party.waiting.is_empty() {
+            let Some(sharer) = self.sharers.get_mut(&name) else { continue };
+            sharer.waiting.retain(|waiting| !waiting.is_closed());
+            let granted = if admitted { sharer.waiting.pop_front() } else { None };
+            if !sharer.waiting.is_empty() {
                 self.round.push_back(Arc::clone(&name));
             }
             if let Some(waiting) = granted {
@@ -182,9 +182,9 @@ mod tests {
         .await
     }
 
-    async fn now(turns: &FairTurns, party: &str) -> Option<FairTurn> {
-        let party = party.into();
-        once(pin!(turns.take(&party))).await
+    async fn now(turns: &FairTurns, sharer: &str) -> Option<FairTurn> {
+        let sharer = sharer.into();
+        once(pin!(turns.take(&sharer))).await
     }
 
     #[tokio::test]
@@ -232,7 +232,7 @@ mod tests {
         for _ in 0..100 {
             assert!(now(&turns, "one").await.is_none(), "one at a time");
         }
-        assert!(turns.lock().parties["one"].waiting.len() <= 1);
+        assert!(turns.lock().sharers["one"].waiting.len() <= 1);
         drop(running);
         let again = now(&turns, "one").await;
         assert!(again.is_some());
