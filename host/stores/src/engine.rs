@@ -2,112 +2,101 @@
 //! been done before one is asked, so an engine stores and finds, and nothing else.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    path::Path,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{
-        Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, TakenOver, Unresolved,
-    },
+    ports::knowledge::{Filters, Neighbour, Page, SearchResult, Statistics},
 };
 use serde_json::{Map, Value};
 
 use crate::wiki::{
-    file::FileSwap,
-    folder, ids,
-    record::{Origin, Record, is_in_store_alone},
-    seen::Seen,
+    file::FileEdit,
+    folder::Folder,
+    record::{Origin, Record},
 };
 
-/// Pages to be stored together.
-#[derive(Debug, Default)]
-pub(crate) struct Batch {
-    /// The pages.
-    pub(crate) records: Vec<Record>,
-    /// Where they are all the pages of one wiki folder: what else is stored of it goes.
-    pub(crate) folder: Option<WholeFolder>,
-    /// Whether every stored page goes first, and which.
-    pub(crate) clear: Clear,
+/// Pages that are stored and removed together, all or none, if what the plan was made for is still so.
+pub(crate) struct Plan {
+    /// The pages that it depends on.
+    pub(crate) scope: Scope,
+    /// What was stored of them when it was made.
+    pub(crate) found: Vec<Head>,
+    /// The folder that it was made from: it still has to say the same.
+    pub(crate) folder: Option<Arc<Mutex<Folder>>>,
+    /// Ids of the pages that go.
+    pub(crate) remove: Vec<String>,
+    /// Pages that come, new or in the place of their older selves.
+    pub(crate) put: Vec<Record>,
+    /// A file that changes with them: last, so that it is not changed where the rest fails.
+    pub(crate) file: Option<Arc<FileEdit>>,
 }
 
-/// What goes before a batch is stored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Clear {
-    /// Nothing.
-    #[default]
-    No,
-    /// Every page, where each of them says what some file says; else nothing is done, and that is a fault.
-    Filed,
-    /// Every page.
-    All,
-}
-
-/// The fault for pages that would go for good; nothing was changed.
-pub(crate) fn would_lose(pages: &[String]) -> Fault {
-    const SHOWN: usize = 5;
-    let (noun, brings) = if pages.len() == 1 { ("page", "it") } else { ("pages", "them") };
-    let named = pages.iter().take(SHOWN).map(|id| ids::shorten(id)).collect::<Vec<_>>().join(", ");
-    let more = pages.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let count = pages.len();
-    Fault::invalid(format!(
-        "clear_existing would remove {count} {noun} for good, since no folder brings {brings} back: {named}{more}"
-    ))
-    .hint("Leave clear_existing out to keep them, or send confirm = \"all\" with it; nothing was changed.")
-}
-
-/// A folder that was read whole.
-#[derive(Debug)]
-pub(crate) struct WholeFolder {
-    /// As [`crate::wiki::record::Origin`] has it.
-    pub(crate) root: String,
-    /// Files that exist but could not be read; their stored pages stay.
-    pub(crate) unreadable: Vec<String>,
-    /// How the files of the pages were when they were read.
-    pub(crate) seen: HashMap<String, Seen>,
-}
-
-impl Batch {
-    /// Makes the pages of a folder what its files are now. An engine calls it inside the transaction that writes, where
-    /// no edit of a page and its file is under way: between the reading and the writing some may have been made, and
-    /// what was read would take them back. Looks at every file and reads those that changed, so it may block.
+impl Plan {
+    /// Whether it can be applied: nothing was stored, and no file changed, since it was made. Asked inside the
+    /// transaction that writes, where no edit of a page and its file is under way. Looks at files, so it may block.
     ///
     /// # Errors
     /// `not-found` where the folder has gone.
-    pub(crate) fn refresh(&mut self) -> Result<(), Fault> {
-        let Some(whole) = &mut self.folder else { return Ok(()) };
-        let (known, seen) = (std::mem::take(&mut self.records), std::mem::take(&mut whole.seen));
-        let now = folder::read_again(Path::new(&whole.root), known, seen, &mut |_, _| {})?;
-        (self.records, whole.unreadable, whole.seen) = (now.records, now.unreadable, now.seen);
-        Ok(())
-    }
-}
-
-/// Pages that follow another file than before, gathered while a batch is stored.
-#[derive(Debug, Default)]
-pub(crate) struct Takeover(BTreeMap<Option<String>, Vec<String>>);
-
-impl Takeover {
-    /// Notes a page that is stored in the place of one that came from there.
-    pub(crate) fn note(&mut self, before: Option<&Origin>, page: &Record) {
-        let root = |origin: &Origin| origin.root.clone();
-        let (before, now) = (before.map(root), page.origin.as_ref().map(root));
-        if now.is_some() && before != now {
-            self.0.entry(before).or_default().push(page.id.clone());
+    pub(crate) fn holds(&self, found: &[Head]) -> Result<bool, Fault> {
+        match &self.folder {
+            _ if found != self.found => Ok(false),
+            None => Ok(true),
+            Some(folder) => Ok(!folder.lock().unwrap_or_else(PoisonError::into_inner).refresh()?),
         }
     }
 
-    /// What is told of them.
-    pub(crate) fn told(self) -> Vec<TakenOver> {
-        let sorted = |(from, mut pages): (_, Vec<String>)| {
-            pages.sort();
-            TakenOver { from, pages }
-        };
-        self.0.into_iter().map(sorted).collect()
+    /// Changes the file. May block.
+    ///
+    /// # Errors
+    /// `invalid-arguments` where the file is another one by now.
+    pub(crate) fn finish(&self) -> Result<(), Fault> {
+        self.file.as_ref().map_or(Ok(()), |file| file.apply())
+    }
+
+    /// The same as a step of asynchronous work.
+    pub(crate) async fn off_thread<T: Send + 'static>(
+        self: &Arc<Self>,
+        step: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let plan = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || step(&plan)).await;
+        done.unwrap_or_else(|_| Err(Fault::internal("work on wiki files ended without an answer")))
+    }
+}
+
+/// What became of a plan.
+#[derive(Debug)]
+pub(crate) enum Applied {
+    /// It is stored.
+    Done,
+    /// Nothing was: somebody else was faster, and a plan made now may hold.
+    Changed,
+    /// Whether it was is not known, for this reason.
+    Unknown(Fault),
+}
+
+/// Which pages are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Every page.
+    All,
+    /// Those with these ids (compared as ids are), and those that came from this wiki folder.
+    Of {
+        /// The ids.
+        ids: Vec<String>,
+        /// As [`Origin`] has it.
+        root: Option<String>,
+    },
+}
+
+impl Scope {
+    /// The pages with these ids.
+    pub(crate) fn ids(ids: impl IntoIterator<Item = String>) -> Self {
+        Self::Of { ids: ids.into_iter().collect(), root: None }
     }
 }
 
@@ -121,27 +110,11 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Whether it says what no file says: a caller wrote it, or changed it in the store alone. Pages of the folder that
-    /// is indexed do not count: indexing makes them what the folder says anyway.
-    pub(crate) fn is_in_store_alone(&self, indexed: Option<&WholeFolder>) -> bool {
-        match &self.origin {
-            None => true,
-            Some(origin) => {
-                is_in_store_alone(&self.hash) && indexed.is_none_or(|folder| folder.root != origin.root)
-            }
-        }
+    /// What is known of a page that was read.
+    pub(crate) fn of(page: &Record) -> Self {
+        let Record { id, title, hash, origin, .. } = page.clone();
+        Self { id, title, hash, origin }
     }
-}
-
-/// A page to be stored in the place of another, together with the change of its file.
-#[derive(Debug)]
-pub(crate) struct Replacement {
-    /// What must be stored for the replacement to be made.
-    pub(crate) before: Record,
-    /// What is stored afterwards.
-    pub(crate) after: Record,
-    /// The file that changes with it.
-    pub(crate) file: Option<FileSwap>,
 }
 
 /// How an engine is.
@@ -188,8 +161,8 @@ pub(crate) trait Engine: Send + Sync {
     /// The page that an id or a title names.
     async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault>;
 
-    /// Every page, by id.
-    async fn heads(&self) -> Result<Vec<Head>, Fault>;
+    /// What is known of these pages, by id.
+    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault>;
 
     /// The ids of the pages with this title (compared as titles are), sorted.
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault>;
@@ -204,12 +177,9 @@ pub(crate) trait Engine: Send + Sync {
     /// What is stored under an id.
     async fn record(&self, id: &str) -> Result<Option<Record>, Fault>;
 
-    /// Stores pages, all or none. Counts everything in the report but `skipped`.
-    async fn sync(&self, batch: Batch) -> Result<IndexReport, Fault>;
-
-    /// Stores a page in the place of another and changes its file: both or neither. Gives the page's links
-    /// that point nowhere.
-    async fn replace(&self, change: Replacement) -> Result<Vec<Unresolved>, Fault>;
+    /// Applies a plan in one transaction: [`Plan::holds`] comes first, [`Plan::finish`] last. Where it fails, nothing
+    /// is stored.
+    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault>;
 
     /// Waits until every stored page has its vector; false where that fails or takes longer than this.
     async fn settle(&self, _limit: Duration) -> bool {

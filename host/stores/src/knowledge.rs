@@ -4,6 +4,8 @@
 mod copy;
 mod index;
 mod patch;
+mod plan;
+mod store;
 mod write;
 
 use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
@@ -25,7 +27,7 @@ use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
 #[cfg(feature = "weaviate-neo4j")]
 use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
-    engine::{Engine, Health},
+    engine::{Engine, Health, Scope},
     sqlite::knowledge::SqliteEngine,
     wiki::{
         WikiRoots, ids,
@@ -50,7 +52,7 @@ pub struct KnowledgeConfig {
 
 /// A knowledge graph made of wiki pages.
 pub struct WikiKnowledge {
-    engine: Box<dyn Engine>,
+    engine: Arc<dyn Engine>,
     roots: WikiRoots,
     default_root: Option<PathBuf>,
     clock: Arc<dyn Clock>,
@@ -66,7 +68,7 @@ impl WikiKnowledge {
     ) -> Self {
         let KnowledgeConfig { database, roots, default_root } = config;
         let roots = roots.and(default_root.as_deref());
-        Self { engine: Box::new(SqliteEngine::new(database, embedder)), roots, default_root, clock }
+        Self { engine: Arc::new(SqliteEngine::new(database, embedder)), roots, default_root, clock }
     }
 
     /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
@@ -80,7 +82,7 @@ impl WikiKnowledge {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let roots = roots.and(default_root.as_deref());
-        Self { engine: Box::new(PostgresEngine::new(server, embedder)), roots, default_root, clock }
+        Self { engine: Arc::new(PostgresEngine::new(server, embedder)), roots, default_root, clock }
     }
 
     /// On Neo4j, with Weaviate to search in. Reaches nothing before the first call that needs it; for the rest as
@@ -98,7 +100,7 @@ impl WikiKnowledge {
     ) -> Result<Self, Fault> {
         let engine = WeaviateNeo4jEngine::new(servers, embedder)?;
         let roots = roots.and(default_root.as_deref());
-        Ok(Self { engine: Box::new(engine), roots, default_root, clock })
+        Ok(Self { engine: Arc::new(engine), roots, default_root, clock })
     }
 
     /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
@@ -114,7 +116,7 @@ impl WikiKnowledge {
     /// # Errors
     /// `unavailable`, naming the engine, its address and the cause.
     pub async fn ids(&self) -> Result<Vec<String>, Fault> {
-        Ok(self.engine.heads().await?.into_iter().map(|page| page.id).collect())
+        Ok(self.engine.heads(&Scope::All).await?.into_iter().map(|page| page.id).collect())
     }
 
     /// Waits until every stored page has its vector, for processes that end when their work is done. False where
@@ -176,7 +178,7 @@ impl Knowledge for WikiKnowledge {
             let namesakes = self.namesakes(id_or_title, &page).await?;
             return Ok(Lookup::Found { page: Box::new(page), namesakes });
         }
-        Ok(Lookup::Missing(nearest(id_or_title, &self.engine.heads().await?)))
+        Ok(Lookup::Missing(nearest(id_or_title, &self.engine.heads(&Scope::All).await?)))
     }
 
     async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {

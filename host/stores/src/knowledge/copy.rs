@@ -3,9 +3,9 @@
 
 use gatehouse_core::{outcome::Fault, ports::knowledge::IndexReport};
 
-use super::WikiKnowledge;
+use super::{WikiKnowledge, plan::Clear};
 use crate::{
-    engine::{Batch, Clear, Head},
+    engine::{Head, Scope},
     wiki::record::Record,
 };
 
@@ -37,7 +37,7 @@ impl WikiKnowledge {
         let clear = if replace { Clear::All } else { Clear::No };
         let records = self.records(step).await?;
         let pages = records.len();
-        let report = to.sync(Batch { records, folder: None, clear }).await?;
+        let report = other.store(records, clear).await?;
         if report.added as usize != pages {
             let name = to.name();
             let fault = Fault::internal(format!(
@@ -51,7 +51,7 @@ impl WikiKnowledge {
 
     /// Every page, whole.
     async fn records(&self, step: &(dyn Fn(u64, u64) + Send + Sync)) -> Result<Vec<Record>, Fault> {
-        let heads = self.engine.heads().await?;
+        let heads = self.engine.heads(&Scope::All).await?;
         let all = heads.len() as u64;
         let mut records = Vec::with_capacity(heads.len());
         step(0, all);

@@ -9,14 +9,17 @@ use gatehouse_core::{
 };
 use tokio::sync::mpsc;
 
-use super::WikiKnowledge;
+use super::{
+    WikiKnowledge,
+    plan::{Clear, would_lose},
+};
 use crate::{
-    engine::{Batch, Clear, WholeFolder, would_lose},
+    engine::Scope,
     wiki::{
         IndexFile, WikiRoots,
         folder::{self, Folder},
         index_file,
-        record::Origin,
+        record::{Origin, is_in_store_alone},
         rfc3339,
     },
 };
@@ -33,7 +36,7 @@ impl WikiKnowledge {
                 .hint("Name one with wiki_dir, or start gatehouse with KG_INDEX_PATH.")
         })?;
         let persist = options.persist_path;
-        let (root, save_to, folder) = read(self.roots.clone(), root, persist, progress).await?;
+        let (root, save_to, mut folder) = read(self.roots.clone(), root, persist, progress).await?;
         let clear = match (options.clear_existing, options.accept_loss) {
             (false, _) => Clear::No,
             (true, true) => Clear::All,
@@ -42,12 +45,10 @@ impl WikiKnowledge {
                 Clear::Filed
             }
         };
-        let Folder { records, unreadable, skipped, unknown_edges, seen } = folder;
-        let pages = records.len() as u64;
-        let root_name = folder::root_name(&root)?;
-        let whole = WholeFolder { root: root_name.clone(), unreadable, seen };
-        let batch = Batch { records, folder: Some(whole), clear };
-        let report = self.engine.sync(batch).await?;
+        let (skipped, unknown_edges) =
+            (std::mem::take(&mut folder.skipped), std::mem::take(&mut folder.unknown_edges));
+        let (pages, root_name) = (folder.records.len() as u64, folder.root.clone());
+        let report = self.store_folder(folder, clear).await?;
         if let Some(path) = save_to {
             let created_at = rfc3339(self.clock.now_ms());
             let file = IndexFile::new(created_at, root_name, self.engine.name(), self.engine.refs(), pages);
@@ -59,19 +60,20 @@ impl WikiKnowledge {
     /// Refuses where stored pages of other folders came from files that are no longer there; with them it names those
     /// that the engine looks for again inside its transaction, which never had one.
     async fn nothing_has_vanished(&self, indexed: &Path) -> Result<(), Fault> {
-        let heads = self.engine.heads().await?;
+        let heads = self.engine.heads(&Scope::All).await?;
         let indexed = indexed.to_owned();
         let vanished = blocking(move || {
             let is_gone =
                 |origin: &Origin| !Path::new(&origin.root).join(&origin.file).try_exists().unwrap_or(false);
             let lost = heads.into_iter().filter(|page| match &page.origin {
                 Some(origin) if Path::new(&origin.root) == indexed => false,
-                Some(origin) => page.is_in_store_alone(None) || is_gone(origin),
+                Some(origin) => is_in_store_alone(&page.hash) || is_gone(origin),
                 None => true,
             });
             Ok(lost.map(|page| page.id).collect::<Vec<_>>())
         });
         let vanished = vanished.await?;
+        let vanished: Vec<&str> = vanished.iter().map(String::as_str).collect();
         if vanished.is_empty() { Ok(()) } else { Err(would_lose(&vanished)) }
     }
 }
@@ -115,7 +117,7 @@ pub(super) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(unfinished()))
 }
 
-fn unfinished() -> Fault {
+pub(super) fn unfinished() -> Fault {
     Fault::internal("reading the wiki ended without an answer")
         .hint("This is a mistake in gatehouse; its log on stderr says where.")
 }

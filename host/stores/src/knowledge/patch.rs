@@ -13,12 +13,12 @@ use gatehouse_core::{
 
 use super::{WikiKnowledge, index::blocking};
 use crate::{
-    engine::Replacement,
+    engine::Scope,
     wiki::{
         WikiRoots,
         edges::UnknownEdges,
         edit,
-        file::{FileSwap, changed_meanwhile},
+        file::{FileEdit, changed_meanwhile},
         folder, ids,
         nearest::nearest,
         record::{Origin, Record, file_hash},
@@ -30,7 +30,7 @@ use crate::{
 /// An edit that is ready to be stored.
 struct Prepared {
     after: Record,
-    file: Option<FileSwap>,
+    file: Option<FileEdit>,
     changed: Vec<&'static str>,
     /// The unknown edges of the page, as far as it was read anew.
     unknown: Vec<String>,
@@ -48,7 +48,7 @@ impl WikiKnowledge {
         let id = ids::join(page_type, name);
         let changes = validate::changes(changes)?;
         let Some(before) = self.engine.record(&id).await? else {
-            let near = nearest(&id, &self.engine.heads().await?);
+            let near = nearest(&id, &self.engine.heads(&Scope::All).await?);
             return Err(Fault::not_found(format!("Page not found: '{id}'")).hint(match near.as_slice() {
                 [] => "Nothing is indexed yet: kg_index reads a wiki folder.".to_owned(),
                 _ => format!("Nearest titles: {}.", near.join(", ")),
@@ -71,7 +71,7 @@ impl WikiKnowledge {
         };
         // Nothing to change is stored all the same: it finds the links that point nowhere, and a page that
         // was removed meanwhile.
-        report.unresolved_links = self.engine.replace(Replacement { before, after, file }).await?;
+        report.unresolved_links = self.replace(before, after, file).await?;
         Ok(report)
     }
 }
@@ -157,8 +157,9 @@ fn in_file(
             .hint("Split the page and link its parts with 'related'."));
     }
     let (after, unknown) = Record::from_file(&origin.root, &file, &edited.text);
-    let swap = FileSwap { path: path.to_owned(), before: text.into_bytes(), after: edited.text.into_bytes() };
-    Ok(Prepared { after, file: Some(swap), changed: edited.changed, unknown })
+    let (path, before, after_text) = (path.to_owned(), text.into_bytes(), edited.text.into_bytes());
+    let file = FileEdit { path, before, after: after_text, ..FileEdit::default() };
+    Ok(Prepared { after, file: Some(file), changed: edited.changed, unknown })
 }
 
 /// New content is read as that of a file: what it says of overview, domains, sources and links counts.

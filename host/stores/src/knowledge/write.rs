@@ -11,18 +11,15 @@ use gatehouse_core::{
     ports::knowledge::{Changes, Draft, IndexReport, PageType, Written},
 };
 
-use super::{WikiKnowledge, index::blocking};
-use crate::{
-    engine::Batch,
-    wiki::{
-        WikiRoots,
-        edges::UnknownEdges,
-        edit,
-        file::create,
-        folder::{self, PageFile},
-        record::{Record, draft_id},
-        validate,
-    },
+use super::{WikiKnowledge, index::blocking, plan::Clear};
+use crate::wiki::{
+    WikiRoots,
+    edges::UnknownEdges,
+    edit,
+    file::create,
+    folder::{self, PageFile},
+    record::{Record, draft_id},
+    validate,
 };
 
 /// Longest name of a file that is made, in bytes.
@@ -70,7 +67,7 @@ impl WikiKnowledge {
             records.push(record);
         }
         if !records.is_empty() {
-            let stored = self.engine.sync(Batch { records, ..Batch::default() }).await;
+            let stored = self.store(records, Clear::No).await;
             let stored = match stored {
                 Ok(stored) => stored,
                 Err(fault) => {

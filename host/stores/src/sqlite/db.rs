@@ -108,16 +108,14 @@ impl Database {
         tokio::task::spawn_blocking(run).await.map_err(|_| self.ended())?
     }
 
-    /// Runs work that writes, in one transaction: it is kept when the work succeeds, and only then. `kept`
-    /// hears whether it was, after `work` succeeded.
+    /// Runs work that writes, in one transaction: it is kept when the work succeeds, and only then.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
-        kept: impl FnOnce(bool) + Send + 'static,
     ) -> Result<T, Fault> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            let result = catch_unwind(AssertUnwindSafe(|| in_transaction(connection, work, kept)));
+            let result = catch_unwind(AssertUnwindSafe(|| in_transaction(connection, work)));
             // Where it panicked the answer is dropped, and whoever waits is told; where nobody waits any
             // more, the work is done all the same.
             if let Ok(result) = result {
@@ -162,13 +160,10 @@ impl Database {
 fn in_transaction<T>(
     connection: &mut Connection,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-    kept: impl FnOnce(bool),
 ) -> Result<T, StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let value = work(&transaction)?;
-    let committed = transaction.commit();
-    kept(committed.is_ok());
-    committed?;
+    transaction.commit()?;
     Ok(value)
 }
 

@@ -85,7 +85,7 @@ impl Kv for SqliteKv {
             .execute(params![gate, key, size as i64, expires_at, value])?;
             Ok(())
         };
-        self.db.write(write, |_| ()).await
+        self.db.write(write).await
     }
 
     async fn delete(&self, gate: &str, key: &str) -> Result<bool, Fault> {
@@ -96,7 +96,7 @@ impl Kv for SqliteKv {
             let mut statement = db.prepare_cached("DELETE FROM entry WHERE gate = ?1 AND key = ?2")?;
             Ok(statement.execute([gate, key])? > 0)
         };
-        self.db.write(write, |_| ()).await
+        self.db.write(write).await
     }
 
     async fn keys(&self, gate: &str, prefix: &str) -> Result<Vec<String>, Fault> {
@@ -195,7 +195,7 @@ mod tests {
             db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?;
             Ok(())
         };
-        kv.db.write(bound, |_| ()).await.unwrap();
+        kv.db.write(bound).await.unwrap();
         let fault = kv.set("a", "k", vec![1; 1 << 20], None, 1 << 30).await.unwrap_err();
         assert!(fault.message.contains("kv.db: the disk is full"), "{}", fault.message);
         assert!(fault.message.starts_with("the store of the gates (kv) at "), "{}", fault.message);

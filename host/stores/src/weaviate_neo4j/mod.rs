@@ -25,7 +25,7 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    page::{Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, Unresolved},
+    page::{Filters, Neighbour, Page, SearchResult, Statistics},
     ports::Embedder,
 };
 use serde_json::{Map, Value};
@@ -40,7 +40,7 @@ use self::{
     weaviate::Weaviate,
 };
 use crate::{
-    engine::{Batch, EmbeddingHealth, Engine, Head, Health, Replacement},
+    engine::{Applied, EmbeddingHealth, Engine, Head, Health, Plan, Scope},
     wiki::record::Record,
 };
 
@@ -169,8 +169,8 @@ impl Engine for WeaviateNeo4jEngine {
         self.neo4j.named(id_or_title).await
     }
 
-    async fn heads(&self) -> Result<Vec<Head>, Fault> {
-        self.neo4j.heads().await
+    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
+        self.neo4j.heads(scope).await
     }
 
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
@@ -190,16 +190,12 @@ impl Engine for WeaviateNeo4jEngine {
         self.neo4j.record(id).await
     }
 
-    async fn sync(&self, batch: Batch) -> Result<IndexReport, Fault> {
-        let report = self.neo4j.sync(batch).await?;
-        self.bring().await;
-        Ok(report)
-    }
-
-    async fn replace(&self, change: Replacement) -> Result<Vec<Unresolved>, Fault> {
-        let unresolved = self.neo4j.replace(change).await?;
-        self.bring().await;
-        Ok(unresolved)
+    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
+        let applied = self.neo4j.apply(plan).await?;
+        if let Applied::Done = applied {
+            self.bring().await;
+        }
+        Ok(applied)
     }
 
     async fn stats(&self) -> Result<Statistics, Fault> {

@@ -5,6 +5,7 @@ use std::{
     fs, io,
     io::Write as _,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use gatehouse_core::outcome::Fault;
@@ -69,17 +70,19 @@ pub(crate) fn create(roots: &WikiRoots, path: &Path, bytes: &[u8]) -> Result<(),
 }
 
 /// A change of one file that can be taken back.
-#[derive(Debug)]
-pub(crate) struct FileSwap {
+#[derive(Debug, Default)]
+pub(crate) struct FileEdit {
     /// The file, canonical.
     pub(crate) path: PathBuf,
     /// What it must hold for the change to be made.
     pub(crate) before: Vec<u8>,
     /// What it holds afterwards.
     pub(crate) after: Vec<u8>,
+    /// Whether the change is made.
+    pub(crate) applied: AtomicBool,
 }
 
-impl FileSwap {
+impl FileEdit {
     /// Makes the change; a file that is not as expected stays as it is.
     pub(crate) fn apply(&self) -> Result<(), Fault> {
         let cannot = |error: io::Error| {
@@ -89,18 +92,21 @@ impl FileSwap {
         if fs::read(&self.path).map_err(cannot)? != self.before {
             return Err(changed_meanwhile(&self.path));
         }
-        write_atomic(&self.path, &self.after).map_err(|error| {
-            // The rename may have succeeded and only what follows it failed.
-            if fs::read(&self.path).is_ok_and(|now| now == self.after) {
-                self.revert();
-            }
+        let written = write_atomic(&self.path, &self.after);
+        // The rename may have succeeded and only what follows it failed.
+        let made = written.is_ok() || fs::read(&self.path).is_ok_and(|now| now == self.after);
+        self.applied.store(made, Ordering::SeqCst);
+        written.map_err(|error| {
+            self.revert();
             cannot(error)
         })
     }
 
-    /// Puts back what was there; called where the store could not follow.
+    /// Puts back what was there, where the change was made; called where the store could not follow.
     pub(crate) fn revert(&self) {
-        if let Err(error) = write_atomic(&self.path, &self.before) {
+        if self.applied.swap(false, Ordering::SeqCst)
+            && let Err(error) = write_atomic(&self.path, &self.before)
+        {
             tracing::error!(file = %self.path.display(), %error, "a wiki file keeps an edit that was not stored");
         }
     }
@@ -135,8 +141,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.md");
         fs::write(&path, "other").unwrap();
-        let swap = FileSwap { path: path.clone(), before: b"old".to_vec(), after: b"new".to_vec() };
-        assert!(swap.apply().is_err());
+        let (before, after) = (b"old".to_vec(), b"new".to_vec());
+        let edit = FileEdit { path: path.clone(), before, after, ..FileEdit::default() };
+        assert!(edit.apply().is_err());
+        edit.revert();
         assert_eq!(fs::read_to_string(&path).unwrap(), "other");
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct PageFile {
 /// What a wiki folder holds.
 #[derive(Debug, Default)]
 pub(crate) struct Folder {
+    /// The folder, as pages remember it.
+    pub(crate) root: String,
     /// The pages, in the order of their files.
     pub(crate) records: Vec<Record>,
     /// Files that are there and could not be read: what is stored of them stays.
@@ -38,6 +40,21 @@ pub(crate) struct Folder {
     pub(crate) unknown_edges: UnknownEdges,
     /// How the files of the pages were when they were read, by their path in the folder.
     pub(crate) seen: HashMap<String, Seen>,
+}
+
+impl Folder {
+    /// Reads again what has changed since; says whether anything has. What was left out stays as it was told first.
+    pub(crate) fn refresh(&mut self) -> Result<bool, Fault> {
+        let says = |folder: &Self| -> (Vec<(String, String)>, Vec<String>) {
+            let pages = folder.records.iter().map(|page| (page.id.clone(), page.hash.clone()));
+            (pages.collect(), folder.unreadable.clone())
+        };
+        let before = says(self);
+        let (known, seen) = (std::mem::take(&mut self.records), std::mem::take(&mut self.seen));
+        let now = read_again(Path::new(&self.root), known, seen, &mut |_, _| {})?;
+        (self.records, self.unreadable, self.seen) = (now.records, now.unreadable, now.seen);
+        Ok(says(self) != before)
+    }
 }
 
 /// Reads every page of a folder. `root` is canonical; `progress` hears (files done, files in all).
@@ -56,7 +73,7 @@ pub(crate) fn read_again(
     let root_name = root_name(root)?;
     let by_file = |record: Record| Some((record.origin.as_ref()?.file.clone(), record));
     let mut known: HashMap<String, Record> = known.into_iter().filter_map(by_file).collect();
-    let mut folder = Folder::default();
+    let mut folder = Folder { root: root_name.clone(), ..Folder::default() };
     let mut first: HashMap<String, String> = HashMap::new();
     let total = files.len() as u64;
     progress(0, total);

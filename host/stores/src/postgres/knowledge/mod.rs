@@ -17,7 +17,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         Embedder,
-        knowledge::{Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, Unresolved},
+        knowledge::{Filters, Neighbour, Page, SearchResult, Statistics},
     },
 };
 use serde_json::{Map, Value};
@@ -25,8 +25,8 @@ use serde_json::{Map, Value};
 use self::vectors::{Meaning, Pgvector, Vectors};
 use super::{PostgresConfig, error::StoreError, migrations, server::Server, session::Session};
 use crate::{
-    embedding::{Embedding, SETTLE, waiting_note, words_alone},
-    engine::{Batch, EmbeddingHealth, Engine, Head, Health, Replacement},
+    embedding::{Embedding, waiting_note, words_alone},
+    engine::{Applied, EmbeddingHealth, Engine, Head, Health, Plan, Scope},
     wiki::{ids, record::Record},
 };
 
@@ -127,9 +127,9 @@ impl Engine for PostgresEngine {
         db.end(found).await
     }
 
-    async fn heads(&self) -> Result<Vec<Head>, Fault> {
+    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
         let db = self.server.read().await?;
-        let found = read::heads(&db).await;
+        let found = read::heads(&db, scope).await;
         db.end(found).await
     }
 
@@ -158,24 +158,8 @@ impl Engine for PostgresEngine {
         Ok(db.end(found).await?.map(|(_, record)| record))
     }
 
-    async fn sync(&self, batch: Batch) -> Result<IndexReport, Fault> {
-        let db = self.server.write().await?;
-        let done = write::sync(&db, batch).await;
-        let report = db.end(done).await?;
-        self.settle(SETTLE).await;
-        Ok(report)
-    }
-
-    async fn replace(&self, change: Replacement) -> Result<Vec<Unresolved>, Fault> {
-        let server = Arc::clone(&self.server);
-        // Done to its end even if nobody waits for it any more: a file is changed by it.
-        let work = tokio::spawn(async move { write::replace(&server, change).await });
-        let unresolved = work.await.unwrap_or_else(|_| {
-            Err(Fault::internal("knowledge engine 'postgres': the work ended without an answer")
-                .hint("This is a mistake in gatehouse; its log on stderr says where."))
-        })?;
-        self.settle(SETTLE).await;
-        Ok(unresolved)
+    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
+        write::apply(&self.server, &plan).await
     }
 
     async fn stats(&self) -> Result<Statistics, Fault> {

@@ -4,7 +4,6 @@ use gatehouse_core::search::name::name_key;
 
 use super::{
     super::{error::StoreError, session::Session},
-    read::column,
     terms::Terms,
 };
 use crate::wiki::{edges, ids, record::Record};
@@ -58,8 +57,8 @@ fn sources(page: &Record) -> Result<String, StoreError> {
     serde_json::to_string(&page.sources).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// Stores one page; gives its number.
-pub(super) async fn put(db: &Session, page: &Record) -> Result<i64, StoreError> {
+/// Stores one page that is not there.
+pub(super) async fn put(db: &Session, page: &Record) -> Result<(), StoreError> {
     let terms = Terms::of(page);
     if terms.cut {
         tracing::warn!(page = page.id, "a page is too long to be found by all of its words");
@@ -68,8 +67,7 @@ pub(super) async fn put(db: &Session, page: &Record) -> Result<i64, StoreError> 
     let origin = page.origin.as_ref();
     let names = names(page);
     let domains: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
-    let row = db
-        .one(
+    db.run(
             "WITH own AS (
                 INSERT INTO gatehouse.page (id, key, title_key, type, title, hash, root, file,
                     last_updated, domains, sources, length)
@@ -122,7 +120,7 @@ pub(super) async fn put(db: &Session, page: &Record) -> Result<i64, StoreError> 
             ],
         )
         .await?;
-    column(&row, 0)
+    Ok(())
 }
 
 /// What a page is called, in the form in which names are compared.

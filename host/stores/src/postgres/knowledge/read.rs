@@ -1,14 +1,14 @@
 //! Reads stored pages, their links and the counts. Changes nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use gatehouse_core::ports::knowledge::{Link, Neighbour, Page, PageType, Statistics, Unresolved};
+use gatehouse_core::ports::knowledge::{Link, Neighbour, Page, PageType, Statistics};
 use serde::de::DeserializeOwned;
 use tokio_postgres::{Row, types::FromSqlOwned};
 
 use super::super::{error::StoreError, session::Session};
 use crate::{
-    engine::Head,
+    engine::{Head, Scope},
     wiki::{
         ids,
         record::{Origin, Record},
@@ -136,21 +136,18 @@ pub(super) async fn neighbours_of(db: &Session, key: &str) -> Result<Vec<Neighbo
     Ok(neighbours(db, &[number]).await?.remove(&number).unwrap_or_default())
 }
 
-/// The links of these pages that point nowhere, sorted.
-pub(super) async fn unresolved(db: &Session, numbers: &[i64]) -> Result<Vec<Unresolved>, StoreError> {
-    let sql = "SELECT DISTINCT own.id, l.edge, l.target
-         FROM gatehouse.link l JOIN gatehouse.page own ON own.number = l.page
-         WHERE l.page = ANY($1) AND NOT EXISTS (SELECT 1 FROM gatehouse.page p WHERE p.key = l.target_key)";
-    let rows = db.rows(sql, &[&numbers]).await?;
-    let found = rows
-        .iter()
-        .map(|row| Ok(Unresolved { page: column(row, 0)?, edge: column(row, 1)?, target: column(row, 2)? }));
-    Ok(found.collect::<Result<BTreeSet<_>, StoreError>>()?.into_iter().collect())
-}
-
-/// Every page, by id.
-pub(super) async fn heads(db: &Session) -> Result<Vec<Head>, StoreError> {
-    let rows = db.rows("SELECT id, title, hash, root, file FROM gatehouse.page ORDER BY id", &[]).await?;
+/// What is known of these pages, by id.
+pub(super) async fn heads(db: &Session, scope: &Scope) -> Result<Vec<Head>, StoreError> {
+    let of = |condition: &str| {
+        format!("SELECT id, title, hash, root, file FROM gatehouse.page{condition} ORDER BY id")
+    };
+    let rows = match scope {
+        Scope::All => db.rows(&of(""), &[]).await?,
+        Scope::Of { ids, root } => {
+            let keys: Vec<String> = ids.iter().map(|id| ids::key(&super::storable(id))).collect();
+            db.rows(&of(" WHERE key = ANY($1) OR root = $2"), &[&keys, root]).await?
+        }
+    };
     let head = |row: &Row| {
         let origin = column::<Option<String>>(row, 3)?.zip(column(row, 4)?);
         Ok(Head {

@@ -25,18 +25,18 @@ fn insert(page: i64) -> impl FnOnce(&Transaction<'_>) -> Result<(), StoreError> 
 async fn work_that_fails_or_panics_changes_nothing_and_the_next_succeeds() {
     let dir = tempfile::tempdir().unwrap();
     let db = database(dir.path().join("a/b/k.db"));
-    db.write(insert(1), |kept| assert!(kept)).await.unwrap();
+    db.write(insert(1)).await.unwrap();
     let failed = |t: &Transaction<'_>| {
         insert(2)(t)?;
         Err::<(), _>(StoreError::Fault(Fault::invalid("no")))
     };
-    assert_eq!(db.write(failed, |_| ()).await.unwrap_err().message, "no");
+    assert_eq!(db.write(failed).await.unwrap_err().message, "no");
     let panics = |t: &Transaction<'_>| -> Result<(), StoreError> {
         insert(3)(t)?;
         panic!("a mistake")
     };
-    assert!(db.write(panics, |_| ()).await.is_err());
-    db.write(insert(4), |_| ()).await.unwrap();
+    assert!(db.write(panics).await.is_err());
+    db.write(insert(4)).await.unwrap();
     assert_eq!(count(&db).await.unwrap(), 2);
 }
 
@@ -101,11 +101,11 @@ async fn a_closed_database_is_one_whole_file_and_stays_closed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
     let db = Arc::new(database(path.clone()));
-    db.write(insert(1), |_| ()).await.unwrap();
+    db.write(insert(1)).await.unwrap();
     assert_eq!(count(&db).await, Ok(1));
     let writes = (2..50).map(|page| {
         let db = Arc::clone(&db);
-        tokio::spawn(async move { db.write(insert(page), |_| ()).await })
+        tokio::spawn(async move { db.write(insert(page)).await })
     });
     let writes: Vec<_> = writes.collect();
     tokio::task::yield_now().await;
@@ -129,7 +129,7 @@ async fn a_database_is_replaced_by_nobody_while_it_is_used_and_used_by_nobody_wh
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
     let db = database(path.clone());
-    db.write(insert(1), |_| ()).await.unwrap();
+    db.write(insert(1)).await.unwrap();
     let fault = Claim::alone(Kept::Knowledge, &path).map(|_| ()).unwrap_err();
     assert!(fault.message.ends_with("knowledge.db: it is in use"), "{}", fault.message);
     db.close().await;

@@ -20,7 +20,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         Embedder,
-        knowledge::{Filters, IndexReport, Neighbour, Page, SearchResult, Statistics, Unresolved},
+        knowledge::{Filters, Neighbour, Page, SearchResult, Statistics},
     },
 };
 use serde_json::{Map, Value};
@@ -30,8 +30,8 @@ use super::{
     migrations,
 };
 use crate::{
-    embedding::{Embedding, Made, SETTLE, VectorStore, Waiting, waiting_note},
-    engine::{Batch, EmbeddingHealth, Engine, Head, Health, Replacement},
+    embedding::{Embedding, Made, VectorStore, Waiting, waiting_note},
+    engine::{Applied, EmbeddingHealth, Engine, Head, Health, Plan, Scope},
     sqlite::error::StoreError,
     wiki::{ids, record::Record},
 };
@@ -94,8 +94,9 @@ impl Engine for SqliteEngine {
         self.db.read(move |db| read::named(db, &text)?.map(|stored| read::page(db, stored)).transpose()).await
     }
 
-    async fn heads(&self) -> Result<Vec<Head>, Fault> {
-        self.db.read(read::heads).await
+    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
+        let scope = scope.clone();
+        self.db.read(move |db| read::heads(db, &scope)).await
     }
 
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
@@ -121,23 +122,8 @@ impl Engine for SqliteEngine {
         self.db.read(move |db| Ok(read::stored(db, &key)?.map(|(_, record)| record))).await
     }
 
-    async fn sync(&self, batch: Batch) -> Result<IndexReport, Fault> {
-        let report = self.db.write(move |db| write::sync(db, batch), |_| ()).await?;
-        self.settle(SETTLE).await;
-        Ok(report)
-    }
-
-    async fn replace(&self, change: Replacement) -> Result<Vec<Unresolved>, Fault> {
-        let change = Arc::new(change);
-        let applied = Arc::clone(&change);
-        let kept = move |kept: bool| {
-            if let (false, Some(file)) = (kept, &applied.file) {
-                file.revert();
-            }
-        };
-        let unresolved = self.db.write(move |db| write::replace(db, &change), kept).await?;
-        self.settle(SETTLE).await;
-        Ok(unresolved)
+    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
+        self.db.write(move |db| write::apply(db, &plan)).await
     }
 
     async fn stats(&self) -> Result<Statistics, Fault> {
@@ -214,6 +200,6 @@ impl VectorStore for Database {
 
     async fn store(&self, model: &str, made: Vec<Made>) -> Result<(), Fault> {
         let model = model.to_owned();
-        self.write(move |db| vectors::store(db, &model, &made), |_| ()).await
+        self.write(move |db| vectors::store(db, &model, &made)).await
     }
 }

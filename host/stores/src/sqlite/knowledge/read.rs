@@ -1,11 +1,12 @@
 //! Reads stored pages, their links and the counts. Changes nothing.
 
-use gatehouse_core::ports::knowledge::{Neighbour, Page, PageType, Statistics, Unresolved};
+use gatehouse_core::ports::knowledge::{Neighbour, Page, PageType, Statistics};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::{
-    engine::Head,
+    engine::{Head, Scope},
     sqlite::error::StoreError,
     wiki::{
         ids,
@@ -116,23 +117,20 @@ pub(super) fn neighbours(db: &Connection, number: i64) -> Result<Vec<Neighbour>,
     Ok(Neighbour::each_once(found.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The links of a page that point nowhere.
-pub(super) fn unresolved(db: &Connection, number: i64) -> Result<Vec<Unresolved>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT DISTINCT own.id, l.edge, l.target FROM link l JOIN page own ON own.number = l.page
-         WHERE l.page = ?1 AND NOT EXISTS (SELECT 1 FROM page p WHERE p.key = l.target_key)
-         ORDER BY own.id, l.edge, l.target",
-    )?;
-    let found = statement.query_map([number], |row| {
-        Ok(Unresolved { page: row.get(0)?, edge: row.get(1)?, target: row.get(2)? })
-    })?;
-    Ok(found.collect::<Result<_, _>>()?)
-}
-
-/// Every page, by id.
-pub(super) fn heads(db: &Connection) -> Result<Vec<Head>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT id, title, hash, root, file FROM page ORDER BY id")?;
-    let found = statement.query_map([], |row| {
+/// What is known of these pages, by id.
+pub(super) fn heads(db: &Connection, scope: &Scope) -> Result<Vec<Head>, StoreError> {
+    let (condition, values) = match scope {
+        Scope::All => ("", Vec::new()),
+        Scope::Of { ids, root } => {
+            // Lists travel as JSON: they have any length, and the statement stays the same.
+            let keys: Value = ids.iter().map(|id| ids::key(id)).collect();
+            let condition = " WHERE key IN (SELECT value FROM json_each(?1)) OR root = ?2";
+            (condition, vec![Some(keys.to_string()), root.clone()])
+        }
+    };
+    let sql = format!("SELECT id, title, hash, root, file FROM page{condition} ORDER BY id");
+    let mut statement = db.prepare_cached(&sql)?;
+    let found = statement.query_map(rusqlite::params_from_iter(values), |row| {
         let origin = row.get::<_, Option<String>>(3)?.zip(row.get(4)?);
         Ok(Head {
             id: row.get(0)?,

@@ -1,126 +1,34 @@
 //! Writes pages. Everything here runs inside a transaction that the caller opened and will keep or drop
 //! as a whole.
 
-use std::collections::HashSet;
-
-use gatehouse_core::{
-    outcome::Fault,
-    ports::knowledge::{IndexReport, Unresolved},
-    search::{embedded_text, name::name_key, script},
-};
+use gatehouse_core::search::{embedded_text, name::name_key, script};
 use rusqlite::{Connection, params};
 
 use super::{read, vectors};
 use crate::{
-    engine::{Batch, Clear, Replacement, Takeover, WholeFolder, would_lose},
+    engine::{Applied, Plan},
     sqlite::{
         error::StoreError,
         functions::{separated, with_variants},
     },
-    wiki::{
-        edges, ids,
-        record::{Origin, Record},
-    },
+    wiki::{edges, ids, record::Record},
 };
 
-/// Stores a batch of pages, as their files are now, and removes the pages of its folder that are no longer there.
-pub(super) fn sync(db: &Connection, mut batch: Batch) -> Result<IndexReport, StoreError> {
-    batch.refresh()?;
-    let (mut report, mut takeover) = (IndexReport::default(), Takeover::default());
-    if batch.clear == Clear::Filed {
-        nothing_is_lost(db, batch.folder.as_ref())?;
+/// Applies a plan, where it still holds.
+pub(super) fn apply(db: &Connection, plan: &Plan) -> Result<Applied, StoreError> {
+    if !plan.holds(&read::heads(db, &plan.scope)?)? {
+        return Ok(Applied::Changed);
     }
-    if batch.clear != Clear::No {
-        report.removed += clear(db)?;
-    }
-    let mut numbers = Vec::with_capacity(batch.records.len());
-    for record in &batch.records {
-        report.links += u32::try_from(record.links.len()).unwrap_or(u32::MAX);
-        let number = match read::stored(db, &record.key())? {
-            None => {
-                report.added += 1;
-                put(db, None, record)?
-            }
-            Some((number, old)) if old.hash == record.hash && old.origin == record.origin => {
-                report.unchanged += 1;
-                number
-            }
-            Some(old) => {
-                report.updated += 1;
-                takeover.note(old.1.origin.as_ref(), record);
-                put(db, Some(&old), record)?
-            }
-        };
-        numbers.push(number);
-    }
-    if let Some(folder) = &batch.folder {
-        report.removed += remove_vanished(db, &folder.root, &batch.records, &folder.unreadable)?;
-    }
-    for number in numbers {
-        report.unresolved_links.extend(read::unresolved(db, number)?);
-    }
-    report.unresolved_links.sort();
-    report.unresolved_links.dedup();
-    report.taken_over = takeover.told();
-    Ok(report)
-}
-
-/// Puts a page in the place of another, if that one is still what the caller has seen; then makes the
-/// change of the file, last, so that it is not made where the rest fails.
-pub(super) fn replace(db: &Connection, change: &Replacement) -> Result<Vec<Unresolved>, StoreError> {
-    let meanwhile = || {
-        Fault::invalid(format!("page '{}' has changed meanwhile", change.after.id))
-            .hint("Read it again with get_wiki_page, then repeat the edit; nothing was changed.")
-    };
-    let now = read::stored(db, &change.after.key())?.ok_or_else(meanwhile)?;
-    if now.1 != change.before {
-        return Err(meanwhile().into());
-    }
-    let number = if change.after == now.1 { now.0 } else { put(db, Some(&now), &change.after)? };
-    let unresolved = read::unresolved(db, number)?;
-    if let Some(file) = &change.file {
-        file.apply()?;
-    }
-    Ok(unresolved)
-}
-
-/// Refuses where a stored page says what no file says.
-fn nothing_is_lost(db: &Connection, indexed: Option<&WholeFolder>) -> Result<(), StoreError> {
-    let heads = read::heads(db)?;
-    let lost: Vec<String> =
-        heads.into_iter().filter(|page| page.is_in_store_alone(indexed)).map(|page| page.id).collect();
-    if lost.is_empty() { Ok(()) } else { Err(would_lose(&lost).into()) }
-}
-
-fn clear(db: &Connection) -> Result<u32, StoreError> {
-    let removed = db.execute("DELETE FROM page", [])?;
-    db.execute("DELETE FROM page_text", [])?;
-    db.execute("DELETE FROM page_grams", [])?;
-    Ok(u32::try_from(removed).unwrap_or(u32::MAX))
-}
-
-fn remove_vanished(
-    db: &Connection,
-    root: &str,
-    records: &[Record],
-    unreadable: &[String],
-) -> Result<u32, StoreError> {
-    let present: HashSet<&str> = records
-        .iter()
-        .filter_map(|record| record.origin.as_ref())
-        .map(|Origin { file, .. }| file.as_str())
-        .chain(unreadable.iter().map(String::as_str))
-        .collect();
-    let mut statement = db.prepare_cached("SELECT number, file FROM page WHERE root = ?1")?;
-    let stored = statement.query_map([root], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut removed = 0;
-    for row in stored.collect::<Result<Vec<(i64, String)>, _>>()? {
-        if !present.contains(row.1.as_str()) {
-            remove(db, row.0)?;
-            removed += 1;
+    for id in &plan.remove {
+        if let Some((number, _)) = read::stored(db, &ids::key(id))? {
+            remove(db, number)?;
         }
     }
-    Ok(removed)
+    for record in &plan.put {
+        put(db, read::stored(db, &record.key())?.as_ref(), record)?;
+    }
+    plan.finish()?;
+    Ok(Applied::Done)
 }
 
 fn remove(db: &Connection, number: i64) -> Result<(), StoreError> {
@@ -136,7 +44,7 @@ fn embedded(record: &Record) -> String {
 }
 
 /// Writes one page, anew or over a stored one. Its vectors stay where what is embedded of it did not change.
-fn put(db: &Connection, old: Option<&(i64, Record)>, record: &Record) -> Result<i64, StoreError> {
+fn put(db: &Connection, old: Option<&(i64, Record)>, record: &Record) -> Result<(), StoreError> {
     let json = |value: Result<String, serde_json::Error>| {
         value.map_err(|error| StoreError::Damaged(error.to_string()))
     };
@@ -176,8 +84,7 @@ fn put(db: &Connection, old: Option<&(i64, Record)>, record: &Record) -> Result<
     }
     put_links(db, number, record)?;
     put_text(db, number, record)?;
-    vectors::put_back(db, number, &kept)?;
-    Ok(number)
+    vectors::put_back(db, number, &kept)
 }
 
 fn put_links(db: &Connection, number: i64, record: &Record) -> Result<(), StoreError> {

@@ -4,7 +4,6 @@
 //! Connections are made when they are needed and kept; every statement has a time. Work runs in a task of its
 //! own: it comes to its end even where nobody waits for it any more, so a page and its file never part.
 
-mod clear;
 mod queue;
 mod read;
 mod rows;

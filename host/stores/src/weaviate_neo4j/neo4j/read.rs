@@ -7,7 +7,7 @@ use std::{
 
 use gatehouse_core::{
     Fault,
-    page::{Filters, Neighbour, Page, PageType, Statistics, Unresolved},
+    page::{Filters, Neighbour, Page, PageType, Statistics},
     search::{NameQuery, Named, POOL},
 };
 
@@ -16,7 +16,7 @@ use super::{
     rows::{self, domain_key, page_columns},
 };
 use crate::{
-    engine::Head,
+    engine::{Head, Scope},
     wiki::{ids, record::Record},
 };
 
@@ -104,11 +104,12 @@ impl Neo4j {
         .await
     }
 
-    /// Every page, by id.
-    pub(in super::super) async fn heads(self: &Arc<Self>) -> Result<Vec<Head>, Fault> {
+    /// What is known of these pages, by id.
+    pub(in super::super) async fn heads(self: &Arc<Self>, scope: &Scope) -> Result<Vec<Head>, Fault> {
+        let scope = scope.clone();
         self.checked().await?;
         self.reading(|mut transaction| async move {
-            let heads = transaction.heads().await?;
+            let heads = transaction.heads(&scope).await?;
             transaction.rollback().await;
             Ok(heads)
         })
@@ -276,16 +277,27 @@ impl Transaction {
         Ok(found.into_iter().map(|(key, near)| (key, Neighbour::each_once(near))).collect())
     }
 
-    /// The links of these pages that point nowhere, sorted.
-    pub(super) async fn unresolved(&mut self, keys: Vec<String>) -> Result<Vec<Unresolved>, Trouble> {
-        let statement = cypher(
-            "MATCH (p:WikiPage)-[l:LINKS]->(:WikiMissing) WHERE p.key IN $keys
-             RETURN DISTINCT p.id AS page, l.edge AS edge, l.target AS target",
-        );
-        let rows = self.rows(statement.with("keys", keys)).await?;
-        let one = |row: &neo4rs::Row| {
-            Ok(Unresolved { page: row.get("page")?, edge: row.get("edge")?, target: row.get("target")? })
+    /// What is known of these pages, by id.
+    pub(super) async fn heads(&mut self, scope: &Scope) -> Result<Vec<Head>, Trouble> {
+        macro_rules! heads {
+            ($of:literal) => {
+                cypher(concat!(
+                    "MATCH (p:WikiPage) ",
+                    $of,
+                    " RETURN p.id AS id, p.title AS title, p.hash AS hash, p.root AS root, p.file AS file"
+                ))
+            };
+        }
+        let statement = match scope {
+            Scope::All => heads!(""),
+            Scope::Of { ids, root } => {
+                let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
+                heads!("WHERE p.key IN $keys OR p.root = $root").with("keys", keys).with("root", root.clone())
+            }
         };
-        Ok(rows.iter().map(one).collect::<Result<BTreeSet<_>, Trouble>>()?.into_iter().collect())
+        let rows = self.rows(statement).await?;
+        let mut heads = rows.iter().map(rows::head).collect::<Result<Vec<_>, Trouble>>()?;
+        heads.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(heads)
     }
 }

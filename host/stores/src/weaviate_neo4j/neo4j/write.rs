@@ -2,168 +2,72 @@
 //! in the same one, so neither a crash nor a failure between the two servers is forgotten.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
-use gatehouse_core::{
-    Fault,
-    page::{IndexReport, Unresolved},
-};
+use gatehouse_core::Fault;
 use neo4rs::BoltType;
 
 use super::{Neo4j, Transaction, Trouble, cypher, rows};
 use crate::{
-    engine::{Batch, Replacement, Takeover, WholeFolder},
-    wiki::{
-        file::FileSwap,
-        record::{Origin, Record},
-    },
+    engine::{Applied, Plan},
+    wiki::record::Record,
 };
 
 impl Neo4j {
-    /// Stores a batch of pages, and removes the pages of its folder that are no longer there.
-    pub(in super::super) async fn sync(self: &Arc<Self>, batch: Batch) -> Result<IndexReport, Fault> {
-        // Made what its files are now each time that the transaction is made.
-        let batch = Arc::new(tokio::sync::Mutex::new(batch));
-        self.writes(move |mut transaction| {
-            let batch = Arc::clone(&batch);
-            async move {
-                transaction.lock().await?;
-                let mut batch = batch.lock_owned().await;
-                let looked = tokio::task::spawn_blocking(move || batch.refresh().map(|()| batch)).await;
-                let batch = looked
-                    .unwrap_or_else(|_| Err(Fault::internal("reading the wiki ended without an answer")))?;
-                let report = transaction.sync(&batch).await?;
-                transaction.commit().await?;
-                Ok(report)
-            }
-        })
-        .await
-    }
-
-    /// Puts a page in the place of another, if that one is still what the caller has seen; then makes the change
-    /// of the file, last, so that it is not made where the rest fails.
-    pub(in super::super) async fn replace(
-        self: &Arc<Self>,
-        change: Replacement,
-    ) -> Result<Vec<Unresolved>, Fault> {
-        let change = Arc::new(change);
+    /// Applies a plan, where it still holds.
+    pub(in super::super) async fn apply(self: &Arc<Self>, plan: Arc<Plan>) -> Result<Applied, Fault> {
         let me = Arc::clone(self);
-        self.writes(move |mut transaction| {
-            let (change, me) = (Arc::clone(&change), Arc::clone(&me));
-            async move {
-                let unresolved = transaction.replace(&change).await?;
-                let Some(file) = &change.file else {
-                    transaction.commit().await?;
-                    return Ok(unresolved);
-                };
-                on_disk(&change, FileSwap::apply).await??;
-                match transaction.commit().await {
-                    Ok(()) => Ok(unresolved),
-                    // The answer may have been lost on its way rather than the commit.
-                    Err(_) if me.record(&change.after.id).await.is_ok_and(|now| now.as_ref() == Some(&change.after)) => {
-                        Ok(unresolved)
-                    }
-                    Err(trouble) => {
-                        tracing::debug!(file = %file.path.display(), "an edit is taken back, as it was not stored");
-                        on_disk(&change, FileSwap::revert).await?;
-                        Err(trouble)
-                    }
+        Self::apart(async move {
+            me.prepare().await?;
+            let _one = me.writing.lock().await;
+            let mut transaction = me.begin().await?;
+            match transaction.apply(&plan).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    transaction.rollback().await;
+                    return Ok(Applied::Changed);
                 }
+                Err(trouble) if trouble.is_conflict() => return Ok(Applied::Changed),
+                Err(trouble) => return Err(me.fault(trouble)),
+            }
+            match transaction.commit().await {
+                Ok(()) => Ok(Applied::Done),
+                Err(trouble) if trouble.is_conflict() => Ok(Applied::Changed),
+                // The answer may have been lost on its way rather than the commit.
+                Err(trouble) => Ok(Applied::Unknown(me.fault(trouble))),
             }
         })
         .await
     }
-}
-
-/// Does something with the file of a change where it may block.
-async fn on_disk<T: Send + 'static>(
-    change: &Arc<Replacement>,
-    work: impl FnOnce(&FileSwap) -> T + Send + 'static,
-) -> Result<T, Trouble> {
-    let change = Arc::clone(change);
-    let done = tokio::task::spawn_blocking(move || change.file.as_ref().map(work)).await;
-    done.ok()
-        .flatten()
-        .ok_or_else(|| Trouble::Fault(Fault::internal("changing a wiki file ended without an answer")))
 }
 
 impl Transaction {
-    /// Runs under the lock.
-    async fn sync(&mut self, batch: &Batch) -> Result<IndexReport, Trouble> {
-        let (mut report, mut takeover) = (IndexReport::default(), Takeover::default());
-        report.removed += self.clear_for(batch).await?;
-        let mut stored = self.stored(batch).await?;
-        let mut changed: BTreeMap<String, &Record> = BTreeMap::new();
-        let mut added = Vec::new();
-        for record in &batch.records {
-            report.links += u32::try_from(record.links.len()).unwrap_or(u32::MAX);
-            let key = rows::key(&record.id);
-            let now = (record.hash.clone(), record.origin.clone());
-            match stored.insert(key.clone(), now.clone()) {
-                Some(before) if before == now => report.unchanged += 1,
-                before => {
-                    match before {
-                        None => {
-                            report.added += 1;
-                            added.push(key.clone());
-                        }
-                        Some((_, origin)) => {
-                            report.updated += 1;
-                            takeover.note(origin.as_ref(), record);
-                        }
-                    }
-                    changed.insert(key, record);
-                }
-            }
-        }
-        self.put(changed.into_values().collect(), added).await?;
-        if let Some(folder) = &batch.folder {
-            report.removed += self.remove_vanished(folder, &batch.records).await?;
-        }
-        let keys: BTreeSet<String> = batch.records.iter().map(|record| rows::key(&record.id)).collect();
-        report.unresolved_links = self.unresolved(keys.into_iter().collect()).await?;
-        report.taken_over = takeover.told();
-        Ok(report)
-    }
-
-    async fn replace(&mut self, change: &Replacement) -> Result<Vec<Unresolved>, Trouble> {
-        let meanwhile = || {
-            Fault::invalid(format!("page '{}' has changed meanwhile", change.after.id))
-                .hint("Read it again with get_wiki_page, then repeat the edit; nothing was changed.")
-        };
+    async fn apply(&mut self, plan: &Arc<Plan>) -> Result<bool, Trouble> {
         self.lock().await?;
-        let key = rows::key(&change.after.id);
-        let now = self.record(key.clone()).await?.ok_or_else(meanwhile)?;
-        if now != change.before {
-            return Err(meanwhile().into());
+        let found = self.heads(&plan.scope).await?;
+        if !plan
+            .off_thread({
+                let found = found.clone();
+                move |plan| plan.holds(&found)
+            })
+            .await?
+        {
+            return Ok(false);
         }
-        if now != change.after {
-            self.put(vec![&change.after], Vec::new()).await?;
-        }
-        self.unresolved(vec![key]).await
+        self.remove(plan.remove.iter().map(|id| rows::key(id)).collect()).await?;
+        let there: HashSet<String> = found.iter().map(|page| rows::key(&page.id)).collect();
+        let keys = plan.put.iter().map(|page| rows::key(&page.id));
+        let added = keys.filter(|key| !there.contains(key)).collect();
+        self.put(plan.put.iter().collect(), added).await?;
+        plan.off_thread(Plan::finish).await?;
+        Ok(true)
     }
 
     /// Takes the lock that writers share: they come one after the other, whichever host they run in.
     pub(super) async fn lock(&mut self) -> Result<(), Trouble> {
         self.run(cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.writes = coalesce(s.writes, 0) + 1")).await
-    }
-
-    /// Hash and origin of the stored pages of a batch.
-    async fn stored(&mut self, batch: &Batch) -> Result<HashMap<String, (String, Option<Origin>)>, Trouble> {
-        let keys: Vec<String> = batch.records.iter().map(|record| rows::key(&record.id)).collect();
-        let statement = cypher(
-            "MATCH (p:WikiPage) WHERE p.key IN $keys
-             RETURN p.key AS key, p.hash AS hash, p.root AS root, p.file AS file",
-        );
-        let mut stored = HashMap::new();
-        for row in self.rows(statement.with("keys", keys)).await? {
-            let (root, file): (Option<String>, Option<String>) = (row.get("root")?, row.get("file")?);
-            let origin = root.zip(file).map(|(root, file)| Origin { root, file });
-            stored.insert(row.get("key")?, (row.get("hash")?, origin));
-        }
-        Ok(stored)
     }
 
     /// Writes pages with their links and domains. Those in `added` were not there before: links that waited for
@@ -266,23 +170,6 @@ impl Transaction {
             self.run(cypher(statement).with("keys", keys.clone())).await?;
         }
         self.sweep().await
-    }
-
-    async fn remove_vanished(&mut self, folder: &WholeFolder, records: &[Record]) -> Result<u32, Trouble> {
-        let files =
-            records.iter().filter_map(|record| record.origin.as_ref()).map(|origin| origin.file.as_str());
-        let present: HashSet<&str> = files.chain(folder.unreadable.iter().map(String::as_str)).collect();
-        let statement = cypher("MATCH (p:WikiPage {root: $root}) RETURN p.key AS key, p.file AS file");
-        let mut gone = Vec::new();
-        for row in self.rows(statement.with("root", folder.root.clone())).await? {
-            let file: String = row.get("file")?;
-            if !present.contains(file.as_str()) {
-                gone.push(row.get("key")?);
-            }
-        }
-        let removed = u32::try_from(gone.len()).unwrap_or(u32::MAX);
-        self.remove(gone).await?;
-        Ok(removed)
     }
 
     /// Removes what stands for missing pages and domains that nothing points to any more.

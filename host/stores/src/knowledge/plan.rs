@@ -1,0 +1,135 @@
+//! What storing pages means, worked out before anything is written: which pages come, which go, and what is told of it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::knowledge::{IndexReport, TakenOver},
+};
+
+use crate::{
+    engine::Head,
+    wiki::{
+        ids,
+        record::{Origin, Record, is_in_store_alone},
+    },
+};
+
+/// What goes before pages are stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Clear {
+    /// Nothing.
+    #[default]
+    No,
+    /// Every page, where each of them says what some file says; else nothing is done, and that is a fault.
+    Filed,
+    /// Every page.
+    All,
+}
+
+/// The wiki folder that pages are all of: what else is stored of it goes.
+#[derive(Clone, Copy)]
+pub(super) struct WholeFolder<'a> {
+    /// As [`Origin`] has it.
+    pub(super) root: &'a str,
+    /// Files that exist but could not be read; their stored pages stay.
+    pub(super) unreadable: &'a [String],
+}
+
+/// Pages that come and go.
+pub(super) struct Changes {
+    pub(super) remove: Vec<String>,
+    pub(super) put: Vec<Record>,
+    pub(super) report: IndexReport,
+}
+
+/// Works out what storing `records` changes, where `found` is stored.
+///
+/// # Errors
+/// `invalid-arguments` where pages would go for good.
+pub(super) fn changes(
+    records: &[Record],
+    folder: Option<WholeFolder<'_>>,
+    clear: Clear,
+    found: &[Head],
+) -> Result<Changes, Fault> {
+    let mut report = IndexReport::default();
+    let mut known: HashMap<String, (&str, Option<&Origin>)> = HashMap::new();
+    match clear {
+        Clear::No => {
+            known.extend(found.iter().map(|page| (ids::key(&page.id), (&*page.hash, page.origin.as_ref()))));
+        }
+        Clear::Filed => nothing_is_lost(found, folder)?,
+        Clear::All => {}
+    }
+    // Of two with one key the later counts.
+    let mut put: BTreeMap<String, &Record> = BTreeMap::new();
+    let mut taken_over: BTreeMap<Option<&str>, BTreeSet<&str>> = BTreeMap::new();
+    for record in records {
+        report.links += u32::try_from(record.links.len()).unwrap_or(u32::MAX);
+        let now = (&*record.hash, record.origin.as_ref());
+        match known.insert(record.key(), now) {
+            Some(before) if before == now => {
+                report.unchanged += 1;
+                continue;
+            }
+            None => report.added += 1,
+            Some((_, before)) => {
+                report.updated += 1;
+                let from = before.map(|origin| &*origin.root);
+                if record.origin.as_ref().is_some_and(|now| from != Some(&now.root)) {
+                    taken_over.entry(from).or_default().insert(&record.id);
+                }
+            }
+        }
+        put.insert(record.key(), record);
+    }
+    let named: HashSet<String> = records.iter().map(Record::key).collect();
+    let present: HashSet<&str> = records
+        .iter()
+        .filter_map(|record| Some(&*record.origin.as_ref()?.file))
+        .chain(folder.iter().flat_map(|folder| folder.unreadable).map(String::as_str))
+        .collect();
+    let goes = |page: &&Head| match (&page.origin, folder) {
+        _ if named.contains(&ids::key(&page.id)) => false,
+        _ if clear != Clear::No => true,
+        (Some(origin), Some(folder)) => origin.root == folder.root && !present.contains(&*origin.file),
+        _ => false,
+    };
+    let remove: Vec<String> = found.iter().filter(goes).map(|page| page.id.clone()).collect();
+    let removed = if clear == Clear::No { remove.len() } else { found.len() };
+    report.removed = u32::try_from(removed).unwrap_or(u32::MAX);
+    let owned = |(from, pages): (Option<&str>, BTreeSet<&str>)| TakenOver {
+        from: from.map(str::to_owned),
+        pages: pages.into_iter().map(str::to_owned).collect(),
+    };
+    report.taken_over = taken_over.into_iter().map(owned).collect();
+    Ok(Changes { remove, put: put.into_values().cloned().collect(), report })
+}
+
+/// Refuses where a stored page says what no file says: a caller wrote it, or changed it in the store alone. Pages of
+/// the folder that is indexed do not count: indexing makes them what the folder says anyway.
+fn nothing_is_lost(found: &[Head], indexed: Option<WholeFolder<'_>>) -> Result<(), Fault> {
+    let is_lost = |page: &&Head| match &page.origin {
+        None => true,
+        Some(origin) => {
+            is_in_store_alone(&page.hash) && indexed.is_none_or(|folder| folder.root != origin.root)
+        }
+    };
+    let lost: Vec<&str> = found.iter().filter(is_lost).map(|page| &*page.id).collect();
+    if lost.is_empty() { Ok(()) } else { Err(would_lose(&lost)) }
+}
+
+/// The fault for pages that would go for good; nothing was changed.
+pub(super) fn would_lose(pages: &[&str]) -> Fault {
+    const SHOWN: usize = 5;
+    let (noun, brings) = if pages.len() == 1 { ("page", "it") } else { ("pages", "them") };
+    let named = pages.iter().take(SHOWN).map(|id| ids::shorten(id)).collect::<Vec<_>>().join(", ");
+    let more = pages.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let count = pages.len();
+    Fault::invalid(format!(
+        "clear_existing would remove {count} {noun} for good, since no folder brings {brings} back: {named}{more}"
+    ))
+    .hint("Leave clear_existing out to keep them, or send confirm = \"all\" with it; nothing was changed.")
+}
