@@ -2,6 +2,7 @@
 //! been done before one is asked, so an engine stores and finds, and nothing else.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -9,14 +10,18 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Filters, Neighbour, Page, SearchResult, Statistics},
+    ports::knowledge::{Page, PageType, Statistics},
+    search::{NameQuery, Named, POOL, Query, Scored},
 };
 use serde_json::{Map, Value};
 
-use crate::wiki::{
-    file::FileEdit,
-    folder::Folder,
-    record::{Origin, Record},
+use crate::{
+    embedding::{VectorModel, VectorStore},
+    wiki::{
+        file::FileEdit,
+        folder::Folder,
+        record::{Origin, Record},
+    },
 };
 
 /// Pages that are stored and removed together, all or none, if what the plan was made for is still so.
@@ -146,7 +151,91 @@ pub struct EmbeddingHealth {
     pub failing: Option<String>,
 }
 
-/// A store for pages. Faults are `unavailable` and name the engine and its address.
+/// How an engine itself is.
+#[derive(Debug, Default)]
+pub(crate) struct EngineHealth {
+    /// Where it is, without credentials.
+    pub(crate) address: String,
+    /// Version of the schema there, and the newest that this binary knows.
+    pub(crate) schema: Option<(i64, i64)>,
+    /// Pages it holds.
+    pub(crate) pages: u32,
+    /// Those of them that search does not see as they are yet.
+    pub(crate) waiting: u32,
+    /// Those that have no vector of the model that was asked for.
+    pub(crate) without_vector: u32,
+    /// Why it can keep no vectors, where it cannot.
+    pub(crate) no_vectors: Option<String>,
+}
+
+/// The corpus that pages are.
+pub(crate) const PAGES: &str = "page";
+
+/// What is looked for.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) query: Query,
+    pub(crate) name: NameQuery,
+    /// None where meaning has no part in it.
+    pub(crate) vector: Option<QueryVector>,
+    /// Pages of these types only, where some are given.
+    pub(crate) types: Vec<PageType>,
+    /// Pages of these domains only, [as they are compared](crate::wiki::ids::domain_key), where some are given.
+    pub(crate) domains: Vec<String>,
+    /// How many pages are wanted.
+    pub(crate) limit: usize,
+}
+
+impl Question {
+    /// How many of the best in each way are looked at closely.
+    pub(crate) fn pool(&self) -> usize {
+        self.limit.max(POOL)
+    }
+}
+
+/// A question as a vector.
+#[derive(Debug)]
+pub(crate) struct QueryVector {
+    /// The name under which the model's vectors are stored.
+    pub(crate) model: String,
+    /// Of unit length.
+    pub(crate) values: Vec<f32>,
+}
+
+/// What may answer a question: the best by name, by words and by vector, filters before every limit, each with its
+/// scores in the other ways too. The key of one is its id.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    pub(crate) scored: Vec<Scored<String>>,
+    /// Words of the question that no page holds.
+    pub(crate) unmatched_terms: Vec<String>,
+    /// Pages that have no vector of the question's model.
+    pub(crate) without_vector: usize,
+    /// What else the caller should know of how these were found.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The pages whose names answer a question, of rows of (page, name as names are compared). A beginning that more than
+/// [`POOL`] pages have tells nothing.
+pub(crate) fn named<K: Ord>(
+    query: &NameQuery,
+    rows: impl IntoIterator<Item = (K, String)>,
+) -> BTreeMap<K, Named> {
+    let mut pages = BTreeMap::new();
+    for (page, name) in rows {
+        let name = query.matches_key(&name);
+        let best = pages.entry(page).or_insert(name);
+        *best = name.min(*best);
+    }
+    if pages.len() > POOL {
+        pages.retain(|_, name| *name == Named::Exact);
+    }
+    pages
+}
+
+/// A store for pages. It keeps and finds; what is to be stored, and which of what it finds is a hit, is decided before
+/// and after. Ids come in any spelling and are compared as ids are. Faults are `unavailable` and name the engine and
+/// its address.
 #[async_trait]
 pub(crate) trait Engine: Send + Sync {
     /// The name in configuration and index files.
@@ -155,43 +244,50 @@ pub(crate) trait Engine: Send + Sync {
     /// Where it keeps the pages, for index files. No credentials.
     fn refs(&self) -> Map<String, Value>;
 
-    /// Finds pages.
-    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault>;
-
-    /// The page that an id or a title names.
-    async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault>;
-
     /// What is known of these pages, by id.
     async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault>;
+
+    /// What is stored under these ids, in any order.
+    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault>;
+
+    /// The pages with these ids, in their order; none where there is no such page.
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault>;
 
     /// The ids of the pages with this title (compared as titles are), sorted.
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault>;
 
-    /// The domains that pages have, as they are [compared](crate::wiki::ids::domain_key), sorted; of `asked` only, where
-    /// those are given in that form.
-    async fn domains(&self, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault>;
+    /// The domains that pages have, as they are [compared](crate::wiki::ids::domain_key), sorted; of `among` only,
+    /// where those are given in that form.
+    async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault>;
 
-    /// Pages one link away.
-    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault>;
-
-    /// What is stored under an id.
-    async fn record(&self, id: &str) -> Result<Option<Record>, Fault>;
+    /// What may answer a question.
+    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault>;
 
     /// Applies a plan in one transaction: [`Plan::holds`] comes first, [`Plan::finish`] last. Where it fails, nothing
-    /// is stored.
+    /// is stored. A page whose [version](Record::version_to_embed) changes loses its vectors and waits for others.
     async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault>;
 
-    /// Waits until every stored page has its vector; false where that fails or takes longer than this.
-    async fn settle(&self, _limit: Duration) -> bool {
-        true
-    }
+    /// Where it keeps the vectors of pages.
+    fn vectors(&self) -> Arc<dyn VectorStore>;
 
     /// Counts.
     async fn stats(&self) -> Result<Statistics, Fault>;
 
+    /// Waits until search sees every stored page; false where that fails or takes longer than this.
+    async fn settle(&self, _limit: Duration) -> bool {
+        true
+    }
+
     /// Ends the use of it, for hosts that stop.
     async fn close(&self) {}
 
-    /// Whether it can be reached, without changing anything there.
-    async fn health(&self) -> Result<Health, Fault>;
+    /// Whether it can be reached, and how far the vectors of this model are; changes nothing there.
+    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault>;
+}
+
+impl dyn Engine {
+    /// What is stored under an id.
+    pub(crate) async fn record(&self, id: &str) -> Result<Option<Record>, Fault> {
+        Ok(self.records(&[id.to_owned()]).await?.pop())
+    }
 }

@@ -5,6 +5,7 @@ mod copy;
 mod index;
 mod patch;
 mod plan;
+mod search;
 mod store;
 mod write;
 
@@ -27,7 +28,8 @@ use crate::postgres::{PostgresConfig, knowledge::PostgresEngine};
 #[cfg(feature = "weaviate-neo4j")]
 use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
-    engine::{Engine, Health, Scope},
+    embedding::Embedding,
+    engine::{EmbeddingHealth, Engine, EngineHealth, Health, Scope},
     sqlite::knowledge::SqliteEngine,
     wiki::{
         WikiRoots, ids,
@@ -35,6 +37,8 @@ use crate::{
         stamp,
     },
 };
+
+use search::PageTexts;
 
 /// Unknown domains of a search that are told; each is compared with all that there are.
 const UNKNOWN_TOLD: usize = 5;
@@ -53,6 +57,7 @@ pub struct KnowledgeConfig {
 /// A knowledge graph made of wiki pages.
 pub struct WikiKnowledge {
     engine: Arc<dyn Engine>,
+    embedding: Option<Embedding>,
     roots: WikiRoots,
     default_root: Option<PathBuf>,
     clock: Arc<dyn Clock>,
@@ -67,8 +72,7 @@ impl WikiKnowledge {
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
         let KnowledgeConfig { database, roots, default_root } = config;
-        let roots = roots.and(default_root.as_deref());
-        Self { engine: Arc::new(SqliteEngine::new(database, embedder)), roots, default_root, clock }
+        Self::on(Arc::new(SqliteEngine::new(database)), (roots, default_root), clock, embedder)
     }
 
     /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
@@ -81,8 +85,7 @@ impl WikiKnowledge {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let roots = roots.and(default_root.as_deref());
-        Self { engine: Arc::new(PostgresEngine::new(server, embedder)), roots, default_root, clock }
+        Self::on(Arc::new(PostgresEngine::new(server)), (roots, default_root), clock, embedder)
     }
 
     /// On Neo4j, with Weaviate to search in. Reaches nothing before the first call that needs it; for the rest as
@@ -98,9 +101,22 @@ impl WikiKnowledge {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Result<Self, Fault> {
-        let engine = WeaviateNeo4jEngine::new(servers, embedder)?;
+        let engine = Arc::new(WeaviateNeo4jEngine::new(servers)?);
+        Ok(Self::on(engine, (roots, default_root), clock, embedder))
+    }
+
+    fn on(
+        engine: Arc<dyn Engine>,
+        (roots, default_root): (WikiRoots, Option<PathBuf>),
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
         let roots = roots.and(default_root.as_deref());
-        Ok(Self { engine: Arc::new(engine), roots, default_root, clock })
+        let embedding = embedder.map(|embedder| {
+            let texts = Arc::new(PageTexts(Arc::clone(&engine)));
+            Embedding::new(embedder, engine.vectors(), texts)
+        });
+        Self { engine, embedding, roots, default_root, clock }
     }
 
     /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
@@ -108,7 +124,16 @@ impl WikiKnowledge {
     /// # Errors
     /// `unavailable`, naming the engine, its address and the cause.
     pub async fn health(&self) -> Result<Health, Fault> {
-        self.engine.health().await
+        let embedding = self.embedding.as_ref();
+        let model = embedding.map(Embedding::vectors);
+        let engine = self.engine.health(model.as_ref()).await?;
+        let embedding = embedding.map(|embedding| EmbeddingHealth {
+            model: embedding.model().to_owned(),
+            waiting: engine.without_vector,
+            failing: engine.no_vectors.or_else(|| embedding.failing()),
+        });
+        let EngineHealth { address, schema, pages, waiting, .. } = engine;
+        Ok(Health { engine: self.engine.name(), address, schema, pages, waiting, embedding })
     }
 
     /// The ids of all pages, sorted.
@@ -122,11 +147,17 @@ impl WikiKnowledge {
     /// Waits until every stored page has its vector, for processes that end when their work is done. False where
     /// the model fails or it takes longer than this; the rest is made up for by whoever opens the database next.
     pub async fn settle(&self, limit: Duration) -> bool {
-        self.engine.settle(limit).await
+        match &self.embedding {
+            Some(embedding) => embedding.settle(limit).await && self.engine.settle(limit).await,
+            None => self.engine.settle(limit).await,
+        }
     }
 
     /// Ends the use of the graph for good, for hosts and commands that stop; a database in a file is then whole in it.
     pub async fn close(&self) {
+        if let Some(embedding) = &self.embedding {
+            embedding.stop();
+        }
         self.engine.close().await;
     }
 
@@ -134,14 +165,19 @@ impl WikiKnowledge {
         stamp(self.clock.now_ms())
     }
 
-    /// The other pages with the title by which a page was found; none where an id found it.
-    async fn namesakes(&self, asked: &str, page: &Page) -> Result<Vec<String>, Fault> {
-        if ids::key(asked) != ids::key(&page.title) || ids::names(asked, &page.id) {
-            return Ok(Vec::new());
+    /// The page that an id or a title names, and the ids of the others with that title. An id is preferred to a title;
+    /// of several pages with one title the first by id is meant.
+    async fn lookup(&self, text: &str) -> Result<Option<(Page, Vec<String>)>, Fault> {
+        let mut ids = vec![text.to_owned()];
+        ids.extend(ids::split_loose(text).map(|(kind, name)| ids::join(kind, name)));
+        if let Some(page) = self.engine.pages(&ids).await?.into_iter().flatten().next() {
+            return Ok(Some((page, Vec::new())));
         }
-        let mut titled = self.engine.titled(asked).await?;
-        titled.retain(|id| *id != page.id);
-        Ok(titled)
+        let mut titled = self.engine.titled(text).await?;
+        let Some(id) = titled.first().cloned() else { return Ok(None) };
+        titled.remove(0);
+        let page = self.engine.pages(&[id]).await?.pop().flatten();
+        Ok(page.map(|page| (page, titled)))
     }
 
     /// Those of the domains that no page has.
@@ -169,20 +205,20 @@ impl WikiKnowledge {
 impl Knowledge for WikiKnowledge {
     async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
         let unknown_domains = self.unknown_domains(&filters.domains).await?;
-        let result = self.engine.search(query, filters, limit.max(1)).await?;
+        let result = self.find(query, filters, limit.max(1)).await?;
         Ok(SearchResult { unknown_domains, ..result })
     }
 
     async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault> {
-        if let Some(page) = self.engine.page(id_or_title).await? {
-            let namesakes = self.namesakes(id_or_title, &page).await?;
+        if let Some((page, namesakes)) = self.lookup(id_or_title).await? {
             return Ok(Lookup::Found { page: Box::new(page), namesakes });
         }
         Ok(Lookup::Missing(nearest(id_or_title, &self.engine.heads(&Scope::All).await?)))
     }
 
     async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
-        self.engine.neighbours(id).await
+        let page = self.engine.pages(&[id.to_owned()]).await?.pop().flatten();
+        Ok(page.map(|page| page.neighbours).unwrap_or_default())
     }
 
     async fn upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {

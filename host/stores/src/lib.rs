@@ -1,9 +1,10 @@
-//! The databases of the house. This crate keeps the knowledge graph, and what gates store under keys; it
-//! knows SQLite, PostgreSQL, wiki folders and nothing of wires, sandboxes or models. What it stores for the
-//! house it offers as the ports of `gatehouse-core`.
+//! The databases. This crate keeps the knowledge graph, and what gates store under keys; it knows SQLite, PostgreSQL,
+//! Weaviate, Neo4j and wiki folders, and nothing of wires, sandboxes or models. What it stores it offers as the ports
+//! of `gatehouse-core`.
 //!
-//! `wiki` is shared by all engines and so is `embedding`, which gives pages their vectors; `sqlite` and
-//! `postgres` are engines, `knowledge` joins all of them behind the port.
+//! `knowledge` is the graph on any engine: it plans what is stored, and judges what is found. `engine` is what an
+//! engine has to do; `sqlite`, `postgres` and `weaviate_neo4j` are engines. `embedding` gives what is searched by
+//! meaning its vectors; `wiki` is about pages and their files.
 
 mod embedding;
 mod engine;
@@ -15,6 +16,7 @@ mod sqlite;
 #[cfg(feature = "weaviate-neo4j")]
 mod weaviate_neo4j;
 pub mod wiki;
+mod worker;
 
 pub use engine::{EmbeddingHealth, Health};
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};

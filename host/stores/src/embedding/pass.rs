@@ -1,55 +1,95 @@
-//! One pass over the pages that wait.
+//! One pass over the items that wait.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
 use gatehouse_core::{
     outcome::{Fault, FaultKind},
-    ports::embed::{EmbedFor, Vector},
-    search::embedded::embedded_text,
+    ports::{
+        Embedder,
+        embed::{EmbedFor, Vector},
+    },
 };
 use tokio::time::timeout;
 
-use super::{Made, Shared, Waiting};
+use super::store::{NewVector, TextSource, VectorModel, VectorStore, WaitingItem};
+use crate::worker::{Left, Work};
 
-/// Pages that are embedded and stored together.
+/// Items that are embedded and stored together.
 const BATCH: usize = 64;
 
 /// How long one batch may take. Providers have limits of their own; this one is for those that forgot.
 const BATCH_TIME: Duration = Duration::from_secs(300);
 
-impl Shared {
-    pub(super) fn dimension(&self) -> Option<usize> {
-        Some(self.dimension.load(Ordering::Relaxed)).filter(|dimension| *dimension > 0)
+/// The pause after a failure, the first time and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+/// What the task works with.
+pub(super) struct EmbedWaiting {
+    pub(super) embedder: Arc<dyn Embedder>,
+    /// The name under which its vectors are stored.
+    pub(super) name: String,
+    pub(super) store: Arc<dyn VectorStore>,
+    pub(super) texts: Arc<dyn TextSource>,
+    /// The dimension of its vectors; 0 while it is not known.
+    pub(super) dimension: AtomicUsize,
+}
+
+#[async_trait]
+impl Work for EmbedWaiting {
+    /// What fails would be asked by every change.
+    const PATIENT: bool = true;
+
+    fn pauses(&self) -> (Duration, Duration) {
+        PAUSES
     }
 
-    /// Goes over all pages that wait, once.
-    pub(super) async fn pass(&self) -> Result<(), Fault> {
-        let (mut after, mut first) = (i64::MIN, Ok(()));
+    async fn pass(&self) -> Result<Left, Fault> {
+        let (mut after, mut first) = (None, Ok(Left::Nothing));
         loop {
-            let batch = self.store.waiting(&self.name, self.dimension(), after, BATCH).await?;
-            let Some(last) = batch.last() else { return first };
-            after = last.page;
+            let batch = self.store.waiting(&self.model(), after.as_ref(), BATCH).await?;
+            let Some(last) = batch.last() else { break };
+            after = Some(last.item.clone());
             if let Err(fault) = self.embed(batch).await {
+                tracing::warn!(model = self.name, "texts wait for their vectors: {}", fault.message);
                 if stops(fault.kind) {
                     return Err(fault);
                 }
                 first = first.and(Err(fault));
             }
         }
+        first
+    }
+}
+
+impl EmbedWaiting {
+    /// Whose vectors these are.
+    pub(super) fn model(&self) -> VectorModel {
+        let dimension = Some(self.dimension.load(Ordering::Relaxed)).filter(|dimension| *dimension > 0);
+        VectorModel { name: self.name.clone(), dimension }
     }
 
-    /// Embeds pages and stores their vectors. Where the model takes offence at a page, the others are embedded all
+    /// Embeds items and stores their vectors. Where the model takes offence at a text, the others are embedded all
     /// the same.
-    async fn embed(&self, pages: Vec<Waiting>) -> Result<(), Fault> {
-        let texts: Vec<String> = pages.iter().map(text).collect();
+    async fn embed(&self, batch: Vec<WaitingItem>) -> Result<(), Fault> {
+        let items: Vec<_> = batch.iter().map(|waiting| waiting.item.clone()).collect();
+        let texts = self.texts.texts(&items).await?;
+        let there = batch.into_iter().zip(texts).filter_map(|(waiting, text)| Some((waiting, text?)));
+        let (batch, texts): (Vec<_>, Vec<String>) = there.unzip();
         match self.vectors(&texts).await {
-            Ok(made) => self.keep(pages, made).await,
-            Err(fault) if stops(fault.kind) || pages.len() == 1 => Err(fault),
+            Ok(made) => self.keep(batch, made).await,
+            Err(fault) if stops(fault.kind) || batch.len() == 1 => Err(fault),
             Err(_) => {
                 let mut first = Ok(());
-                for (page, text) in pages.into_iter().zip(texts) {
+                for (waiting, text) in batch.into_iter().zip(texts) {
                     let done = match self.vectors(std::slice::from_ref(&text)).await {
-                        Ok(made) => self.keep(vec![page], made).await,
+                        Ok(made) => self.keep(vec![waiting], made).await,
                         Err(fault) => Err(fault),
                     };
                     match done {
@@ -63,6 +103,9 @@ impl Shared {
     }
 
     async fn vectors(&self, texts: &[String]) -> Result<Vec<Vector>, Fault> {
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
         let model = self.embedder.model();
         match timeout(BATCH_TIME, self.embedder.embed(texts, EmbedFor::Document)).await {
             Ok(answer) => checked(model, answer?, texts.len()),
@@ -73,24 +116,19 @@ impl Shared {
         }
     }
 
-    async fn keep(&self, pages: Vec<Waiting>, vectors: Vec<Vector>) -> Result<(), Fault> {
+    async fn keep(&self, batch: Vec<WaitingItem>, vectors: Vec<Vector>) -> Result<(), Fault> {
         if let Some(vector) = vectors.iter().flatten().next() {
             self.dimension.store(vector.len(), Ordering::Relaxed);
         }
-        let made = pages.into_iter().zip(vectors);
-        let made: Vec<Made> =
-            made.map(|(page, vector)| Made { page: page.page, hash: page.hash, vector }).collect();
-        self.store.store(&self.name, made).await
+        let made = batch.into_iter().zip(vectors);
+        let new = |(WaitingItem { item, version }, vector)| NewVector { item, version, vector };
+        self.store.store(&self.model(), made.map(new).collect()).await
     }
 }
 
-/// Faults that the next page would meet as well.
+/// Faults that the next text would meet as well.
 fn stops(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Unavailable | FaultKind::TimedOut | FaultKind::Denied | FaultKind::Exhausted)
-}
-
-fn text(page: &Waiting) -> String {
-    embedded_text(&page.title, &page.overview, &page.domains, &page.content)
 }
 
 /// What the model gave, where it is what was asked for.

@@ -1,53 +1,62 @@
-//! What is asked of an engine that stores vectors, and how the lack of some is said.
+//! What is embedded, and where the vectors are kept: by corpus and key. A corpus is all of one kind that is searched
+//! by meaning, wiki pages for example; what its texts are, its own module knows.
 
 use async_trait::async_trait;
 use gatehouse_core::outcome::Fault;
 
-/// A page that waits, with what is embedded of it.
-pub(crate) struct Waiting {
-    pub(crate) page: i64,
-    /// The page's hash when it was read.
-    pub(crate) hash: String,
-    pub(crate) title: String,
-    pub(crate) overview: String,
-    pub(crate) domains: Vec<String>,
-    pub(crate) content: String,
+/// Something that has a vector.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Item {
+    pub(crate) corpus: String,
+    /// Names it within its corpus.
+    pub(crate) key: String,
+}
+
+/// An item that waits for its vector.
+#[derive(Debug, Clone)]
+pub(crate) struct WaitingItem {
+    pub(crate) item: Item,
+    /// Of its text; another text has another one.
+    pub(crate) version: String,
 }
 
 /// A vector to be stored.
-pub(crate) struct Made {
-    pub(crate) page: i64,
-    /// The page's hash when its text was read; the vector is dropped where the page has changed since.
-    pub(crate) hash: String,
+#[derive(Debug, Clone)]
+pub(crate) struct NewVector {
+    pub(crate) item: Item,
+    /// Of the text that was embedded; the vector is dropped where the item has another by now.
+    pub(crate) version: String,
     /// None where the model has nothing to say.
     pub(crate) vector: Option<Vec<f32>>,
+}
+
+/// Whose vectors are meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VectorModel {
+    /// The name under which they are stored.
+    pub(crate) name: String,
+    /// Their dimension, where it is known.
+    pub(crate) dimension: Option<usize>,
 }
 
 /// Where vectors are stored.
 #[async_trait]
 pub(crate) trait VectorStore: Send + Sync {
-    /// The next pages after this one, by number, that have no vector of this model, or one of another dimension.
+    /// The next items after this one, in order, that have no vector of this model, or one of another dimension.
     async fn waiting(
         &self,
-        model: &str,
-        dimension: Option<usize>,
-        after: i64,
+        model: &VectorModel,
+        after: Option<&Item>,
         limit: usize,
-    ) -> Result<Vec<Waiting>, Fault>;
+    ) -> Result<Vec<WaitingItem>, Fault>;
 
-    /// Stores vectors of pages that are still as they were.
-    async fn store(&self, model: &str, made: Vec<Made>) -> Result<(), Fault>;
+    /// Stores vectors of items that are still as they were.
+    async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault>;
 }
 
-/// What a search says where pages have no vectors yet.
-pub(crate) fn waiting_note(pages: usize) -> String {
-    match pages {
-        1 => "1 page has no vector yet and is found by its words alone.".to_owned(),
-        _ => format!("{pages} pages have no vectors yet and are found by their words alone."),
-    }
-}
-
-/// What a search says where meaning had no part in it.
-pub(crate) fn words_alone(why: &str) -> String {
-    format!("Found by words alone: {}.", why.trim_end_matches('.'))
+/// What knows the texts of a corpus.
+#[async_trait]
+pub(crate) trait TextSource: Send + Sync {
+    /// The text of each item, in their order; none where it is gone.
+    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault>;
 }

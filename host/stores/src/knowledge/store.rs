@@ -22,6 +22,9 @@ use crate::{
     wiki::{file::FileEdit, folder::Folder, ids, record::Record},
 };
 
+/// How long storing pages waits for their vectors; what takes longer goes on in the background.
+const SETTLE: Duration = Duration::from_secs(5);
+
 /// How often something is planned again because somebody else was faster.
 const ATTEMPTS: u64 = 8;
 
@@ -113,7 +116,9 @@ impl WikiKnowledge {
             self.engine.heads(&targets).await?.iter().map(|page| ids::key(&page.id)).collect();
         let mut unresolved_links = links;
         unresolved_links.retain(|link| !there.contains(&ids::key(&link.target)));
-        self.engine.settle(crate::embedding::SETTLE).await;
+        if let Some(embedding) = &self.embedding {
+            embedding.settle(SETTLE).await;
+        }
         Ok(IndexReport { unresolved_links, ..report })
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gatehouse_core::outcome::Fault;
 use gatehouse_net::root_cause;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::{Row, error::SqlState, types::FromSqlOwned};
 
 /// A failure inside a piece of work on the server.
 #[derive(Debug, thiserror::Error)]
@@ -149,4 +149,13 @@ fn of_connection(error: &tokio_postgres::Error) -> (String, &'static str, bool) 
 fn bounded(message: &str, code: &str) -> String {
     let line: String = message.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if code.is_empty() { line } else { format!("{line}, SQLSTATE {code}") }
+}
+/// A column of a row.
+pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, StoreError> {
+    row.try_get(at).map_err(|error| StoreError::Damaged(error.to_string()))
+}
+
+/// A count, which is never negative and never that large.
+pub(super) fn count(row: &Row, at: usize) -> Result<u32, StoreError> {
+    Ok(u32::try_from(column::<i64>(row, at)?).unwrap_or(u32::MAX))
 }

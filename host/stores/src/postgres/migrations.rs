@@ -86,14 +86,25 @@ pub(super) const KNOWLEDGE: Part = Part {
         PRIMARY KEY (page, position)
     );
     CREATE INDEX link_target ON gatehouse.link USING hash (target_key);
+    ",
+    // 2: what is searched by meaning, by corpus and key. Until it changes, a page's hash stands for what was embedded.
+    "
+    CREATE TABLE gatehouse.item (
+        corpus  text COLLATE \"C\" NOT NULL,
+        key     text COLLATE \"C\" NOT NULL,
+        version text NOT NULL,
+        PRIMARY KEY (corpus, key)
+    );
+    INSERT INTO gatehouse.item (corpus, key, version) SELECT 'page', key, hash FROM gatehouse.page;
     "],
 };
 
-/// What pages mean, where the server has pgvector; `{vector}` is the schema that pgvector is in.
+/// Vectors, where the server has pgvector; `{vector}` is the schema that pgvector is in.
 pub(super) const VECTORS: Part = Part {
     name: "knowledge_vectors",
     // 1: a vector for each page and model, of whatever dimension; none where the model has nothing to say.
-    steps: &["
+    steps: &[
+        "
     CREATE TABLE gatehouse.page_vector (
         page      bigint NOT NULL REFERENCES gatehouse.page ON DELETE CASCADE,
         model     text COLLATE \"C\" NOT NULL,
@@ -103,7 +114,26 @@ pub(super) const VECTORS: Part = Part {
         PRIMARY KEY (page, model)
     );
     CREATE INDEX page_vector_model ON gatehouse.page_vector (model, dimension);
-    "],
+    ",
+        // 2: the same by corpus and key.
+        "
+    CREATE TABLE gatehouse.item_vector (
+        corpus    text COLLATE \"C\" NOT NULL,
+        key       text COLLATE \"C\" NOT NULL,
+        model     text COLLATE \"C\" NOT NULL,
+        dimension integer NOT NULL,
+        embedding {vector}.vector,
+        made      timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (corpus, key, model),
+        FOREIGN KEY (corpus, key) REFERENCES gatehouse.item ON DELETE CASCADE
+    );
+    INSERT INTO gatehouse.item_vector (corpus, key, model, dimension, embedding, made)
+        SELECT 'page', p.key, v.model, v.dimension, v.embedding, v.made
+        FROM gatehouse.page_vector v JOIN gatehouse.page p ON p.number = v.page;
+    DROP TABLE gatehouse.page_vector;
+    CREATE INDEX item_vector_model ON gatehouse.item_vector (corpus, model, dimension);
+    ",
+    ],
 };
 
 impl Part {

@@ -11,5 +11,6 @@ mod migrations;
 mod server;
 mod session;
 mod tls;
+mod vectors;
 
 pub use address::{PostgresConfig, Times};

@@ -1,20 +1,16 @@
-//! The knowledge engine on two servers: Neo4j keeps the pages and their links, Weaviate finds pages by words and
-//! by meaning.
+//! The knowledge engine on two servers: Neo4j keeps the pages, their links and their vectors, Weaviate finds pages by
+//! words and by vector.
 //!
 //! Neo4j is the truth: one transaction stores pages, and writes down with them what Weaviate has yet to see.
-//! Weaviate's collection is made from it and can be made again, so no failure of either half, and no crash between
+//! Weaviate's collections are made from it and can be made again, so no failure of either server, and no crash between
 //! them, leaves anything lost; it is only found a little later, and search says so.
 
-mod background;
-mod bring;
 mod config;
-mod embedding;
 mod half;
 mod neo4j;
+mod outbox;
 mod search;
-mod vectors;
 mod weaviate;
-mod words;
 
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
@@ -25,23 +21,22 @@ use std::{
 use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
-    page::{Filters, Neighbour, Page, SearchResult, Statistics},
-    ports::Embedder,
+    page::{Page, Statistics},
 };
 use serde_json::{Map, Value};
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
 use self::{
-    background::Background,
-    bring::{Bringer, Left},
-    embedding::Embedding,
-    neo4j::{Neo4j, SCHEMA, Stage, State},
-    search::{Outcome, Search},
+    neo4j::{Neo4j, SCHEMA, State},
+    outbox::Outbox,
+    search::Search,
     weaviate::Weaviate,
 };
 use crate::{
-    engine::{Applied, EmbeddingHealth, Engine, Head, Health, Plan, Scope},
+    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
+    engine::{Applied, Candidates, Engine, EngineHealth, Head, Plan, Question, Scope},
     wiki::record::Record,
+    worker::{Left, Worker},
 };
 
 pub use config::{Timing, WeaviateNeo4jConfig};
@@ -59,11 +54,13 @@ const BEFORE_SEARCHING: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(100);
 
 /// The engine.
-pub(crate) struct WeaviateNeo4jEngine {
+pub(crate) struct WeaviateNeo4jEngine(Arc<Servers>);
+
+/// The two servers, and the task between them.
+struct Servers {
     neo4j: Arc<Neo4j>,
     weaviate: Arc<Weaviate>,
-    embedding: Arc<Embedding>,
-    background: Background,
+    outbox: Worker<Outbox>,
 }
 
 impl WeaviateNeo4jEngine {
@@ -71,54 +68,60 @@ impl WeaviateNeo4jEngine {
     ///
     /// # Errors
     /// `invalid-arguments`, where an address cannot be used, naming its variable.
-    pub(crate) fn new(config: &WeaviateNeo4jConfig, model: Option<Arc<dyn Embedder>>) -> Result<Self, Fault> {
+    pub(crate) fn new(config: &WeaviateNeo4jConfig) -> Result<Self, Fault> {
         let neo4j = Arc::new(Neo4j::new(config)?);
         let weaviate = Arc::new(Weaviate::new(config)?);
-        let embedding = Arc::new(Embedding::new(model));
-        let background = Background::new(Bringer {
-            neo4j: Arc::clone(&neo4j),
-            weaviate: Arc::clone(&weaviate),
-            embedding: Arc::clone(&embedding),
-            timing: config.timing,
-            holder: name_of_this_host(),
-            looked: watch::Sender::new(false),
-        });
-        Ok(Self { neo4j, weaviate, embedding, background })
+        let outbox =
+            Outbox::new(Arc::clone(&neo4j), Arc::clone(&weaviate), config.timing, name_of_this_host());
+        Ok(Self(Arc::new(Servers { neo4j, weaviate, outbox: Worker::new(outbox) })))
     }
+}
 
+impl Servers {
     /// The state, after what waits was given the time to be brought.
-    async fn settled(&self, before: State) -> Result<State, Fault> {
-        self.background.look(BEFORE_SEARCHING).await?;
+    async fn settled(&self, before: State, wanted: Option<&VectorModel>) -> Result<State, Fault> {
+        let mut looked = self.outbox.work().looked.subscribe();
+        if !*looked.borrow() {
+            tokio::select! {
+                _ = looked.wait_for(|looked| *looked) => {}
+                brought = self.outbox.wait(BEFORE_SEARCHING) => if let Some(Err(fault)) = brought {
+                    return Err(fault);
+                },
+            }
+        }
         let state = self.neo4j.state().await?.unwrap_or(before);
-        if state.waiting == 0 {
-            if state.queued > 0 && self.background.failing().is_none() {
-                self.background.ask();
+        let other_vectors = wanted.is_some_and(|model| state.space != space(model));
+        if state.waiting == 0 && !other_vectors {
+            if state.queued > 0 && self.outbox.failing().is_none() {
+                self.outbox.ask();
             }
             return Ok(state);
         }
-        if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
-            return Err(fault);
+        if let Some(model) = wanted {
+            self.outbox.work().want(model);
         }
-        Ok(self.neo4j.state().await?.unwrap_or(state))
-    }
-
-    async fn found(
-        &self,
-        state: &State,
-        (query, filters, limit): (&str, &Filters, usize),
-    ) -> Result<Outcome, Fault> {
-        let Self { neo4j, weaviate, embedding, .. } = self;
-        Search { neo4j, weaviate, embedding, state }.run(query, filters, limit).await
-    }
-
-    /// After pages were stored: they are, whatever becomes of this.
-    async fn bring(&self) {
-        match self.background.wait(AFTER_WRITING).await {
-            Some(Ok(_)) => {}
-            Some(Err(fault)) => tracing::warn!(%fault, "pages are stored, and wait to be found by search"),
-            None => tracing::info!("pages are stored, and still on their way to Weaviate"),
+        match self.outbox.wait(BEFORE_SEARCHING).await {
+            Some(Err(fault)) => Err(fault),
+            _ => Ok(self.neo4j.state().await?.unwrap_or(state)),
         }
     }
+
+    async fn settle(&self, limit: Duration) -> bool {
+        let until = Instant::now() + limit;
+        loop {
+            match self.outbox.wait(until.saturating_duration_since(Instant::now())).await {
+                Some(Ok(Left::Nothing)) => return true,
+                // The host that is at it may be gone; its lease runs out.
+                Some(Ok(Left::Elsewhere)) if Instant::now() < until => tokio::time::sleep(POLL).await,
+                _ => return false,
+            }
+        }
+    }
+}
+
+/// The name of a kind of vectors: only those of one kind can be compared.
+fn space(model: &VectorModel) -> Option<String> {
+    model.dimension.map(|dimension| format!("{} {dimension}", model.name))
 }
 
 /// A name that no other host that shares the graph has.
@@ -135,101 +138,121 @@ impl Engine for WeaviateNeo4jEngine {
 
     fn refs(&self) -> Map<String, Value> {
         Map::from_iter([
-            ("neo4j_uri".to_owned(), Value::from(self.neo4j.address())),
-            ("weaviate_url".to_owned(), Value::from(self.weaviate.address())),
+            ("neo4j_uri".to_owned(), Value::from(self.0.neo4j.address())),
+            ("weaviate_url".to_owned(), Value::from(self.0.weaviate.address())),
             ("weaviate_collection".to_owned(), Value::from(weaviate::MAIN.name())),
         ])
     }
 
-    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
-        self.neo4j.checked().await?;
-        let Some(state) = self.neo4j.state().await? else { return Ok(SearchResult::default()) };
-        let mut state = self.settled(state).await?;
-        let found = match self.found(&state, (query, filters, limit)).await {
-            Ok(found) => found,
-            // Its collection may be gone: a pass makes it anew, or says why Weaviate cannot be asked.
-            Err(_) => {
-                if let Some(Err(fault)) = self.background.wait(BEFORE_SEARCHING).await {
-                    return Err(fault);
-                }
-                state = self.neo4j.state().await?.unwrap_or(state);
-                self.found(&state, (query, filters, limit)).await?
-            }
-        };
-        // Vectors that were kept, or few, are there soon; a rebuild that is under way is not waited for.
-        if !found.other_space || state.stage != Stage::Steady || self.background.failing().is_some() {
-            return Ok(found.result);
-        }
-        self.background.wait(BEFORE_SEARCHING).await;
-        let state = self.neo4j.state().await?.unwrap_or(state);
-        Ok(self.found(&state, (query, filters, limit)).await?.result)
-    }
-
-    async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault> {
-        self.neo4j.named(id_or_title).await
-    }
-
     async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
-        self.neo4j.heads(scope).await
+        self.0.neo4j.heads(scope).await
+    }
+
+    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+        self.0.neo4j.records(ids).await
+    }
+
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+        self.0.neo4j.pages(ids).await
     }
 
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
-        self.neo4j.titled(title).await
+        self.0.neo4j.titled(title).await
     }
 
-    async fn domains(&self, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
-        self.neo4j.checked().await?;
-        self.neo4j.domains(asked).await
+    async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
+        self.0.neo4j.checked().await?;
+        self.0.neo4j.domains(among).await
     }
 
-    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
-        self.neo4j.neighbours(id).await
-    }
-
-    async fn record(&self, id: &str) -> Result<Option<Record>, Fault> {
-        self.neo4j.record(id).await
+    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
+        let Servers { neo4j, weaviate, outbox } = &*self.0;
+        neo4j.checked().await?;
+        let Some(state) = neo4j.state().await? else { return Ok(Candidates::default()) };
+        let model = question
+            .vector
+            .as_ref()
+            .map(|vector| VectorModel { name: vector.model.clone(), dimension: Some(vector.values.len()) });
+        let model = model.as_ref();
+        let mut state = self.0.settled(state, model).await?;
+        let found = Search { neo4j, weaviate, state: &state, model }.candidates(question).await;
+        if found.is_ok() {
+            return found;
+        }
+        // A collection may be gone: a pass makes it anew, or says why Weaviate cannot be asked.
+        if let Some(Err(fault)) = outbox.wait(BEFORE_SEARCHING).await {
+            return Err(fault);
+        }
+        state = neo4j.state().await?.unwrap_or(state);
+        Search { neo4j, weaviate, state: &state, model }.candidates(question).await
     }
 
     async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
-        let applied = self.neo4j.apply(plan).await?;
+        let applied = self.0.neo4j.apply(plan).await?;
         if let Applied::Done = applied {
-            self.bring().await;
+            // They are stored, whatever becomes of this.
+            match self.0.outbox.wait(AFTER_WRITING).await {
+                Some(Ok(_)) => {}
+                Some(Err(fault)) => {
+                    tracing::warn!(%fault, "pages are stored, and wait to be found by search")
+                }
+                None => tracing::info!("pages are stored, and still on their way to Weaviate"),
+            }
         }
         Ok(applied)
     }
 
+    fn vectors(&self) -> Arc<dyn VectorStore> {
+        Arc::clone(&self.0) as _
+    }
+
     async fn stats(&self) -> Result<Statistics, Fault> {
-        self.neo4j.statistics(NAME).await
+        self.0.neo4j.statistics(NAME).await
     }
 
     async fn settle(&self, limit: Duration) -> bool {
-        let until = Instant::now() + limit;
-        loop {
-            match self.background.wait(until.saturating_duration_since(Instant::now())).await {
-                Some(Ok(Left::Nothing)) => return true,
-                // The host that is at it may be gone; its claim runs out.
-                Some(Ok(Left::Elsewhere)) if Instant::now() < until => tokio::time::sleep(POLL).await,
-                _ => return false,
-            }
-        }
+        self.0.settle(limit).await
     }
 
-    async fn health(&self) -> Result<Health, Fault> {
-        let (schema, ()) = tokio::try_join!(self.neo4j.schema(), self.weaviate.ping())?;
-        let state = if schema.is_some() { self.neo4j.state().await? } else { None };
-        let pages = if schema.is_some() { self.neo4j.statistics(NAME).await?.pages } else { 0 };
-        let queued = state.as_ref().map_or(0, |state| state.queued);
-        Ok(Health {
-            engine: NAME,
-            address: format!("{} and {}", self.neo4j.address(), self.weaviate.address()),
+    async fn close(&self) {
+        self.0.outbox.stop();
+    }
+
+    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
+        let Servers { neo4j, weaviate, .. } = &*self.0;
+        let (schema, ()) = tokio::try_join!(neo4j.schema(), weaviate.ping())?;
+        let mut health = EngineHealth {
+            address: format!("{} and {}", neo4j.address(), weaviate.address()),
             schema: schema.map(|found| (found, SCHEMA)),
-            pages,
-            waiting: state.map_or(0, |state| state.waiting),
-            embedding: self.embedding.model().map(|model| EmbeddingHealth {
-                model: model.to_owned(),
-                waiting: queued,
-                failing: self.background.failing(),
-            }),
-        })
+            ..EngineHealth::default()
+        };
+        if schema.is_some() {
+            health.pages = neo4j.statistics(NAME).await?.pages;
+            health.waiting = neo4j.state().await?.map_or(0, |state| state.waiting);
+            health.without_vector = match model {
+                Some(model) if schema == Some(SCHEMA) => neo4j.without_vector(model).await?,
+                _ => health.pages,
+            };
+        }
+        Ok(health)
+    }
+}
+
+#[async_trait]
+impl VectorStore for Servers {
+    async fn waiting(
+        &self,
+        model: &VectorModel,
+        after: Option<&Item>,
+        limit: usize,
+    ) -> Result<Vec<WaitingItem>, Fault> {
+        self.neo4j.items_without_vector(model, after, limit).await
+    }
+
+    async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
+        self.neo4j.keep_vectors(model, vectors).await?;
+        self.outbox.work().want(model);
+        self.settle(AFTER_WRITING).await;
+        Ok(())
     }
 }

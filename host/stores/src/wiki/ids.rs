@@ -33,12 +33,6 @@ pub(crate) fn split_loose(text: &str) -> Option<(PageType, &str)> {
     (!name.is_empty()).then_some((page_type, name))
 }
 
-/// Whether a text, as people write it, is this id.
-pub(crate) fn names(text: &str, id: &str) -> bool {
-    let whole = key(text) == key(id);
-    whole || split_loose(text).is_some_and(|(kind, name)| key(&join(kind, name)) == key(id))
-}
-
 /// Splits the id of a page that is to be changed; anything that could be a path is refused.
 pub(crate) fn split_strict(id: &str) -> Result<(PageType, &str), Fault> {
     let refuse = |why: &str| {

@@ -1,6 +1,9 @@
 //! A page as engines store it, made from a file or from a caller's draft.
 
-use gatehouse_core::ports::knowledge::{Draft, Link, Neighbour, Page, PageSource, PageType};
+use gatehouse_core::{
+    ports::knowledge::{Draft, Link, Neighbour, Page, PageSource, PageType},
+    search::embedded_text,
+};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -52,6 +55,16 @@ impl Record {
     /// The id in the form in which ids are compared.
     pub(crate) fn key(&self) -> String {
         ids::key(&self.id)
+    }
+
+    /// What of it is embedded.
+    pub(crate) fn text_to_embed(&self) -> String {
+        embedded_text(&self.title, &self.overview, &self.domains, &self.content)
+    }
+
+    /// Another one for each other [text](Self::text_to_embed).
+    pub(crate) fn version_to_embed(&self) -> String {
+        hex(&Sha256::digest(self.text_to_embed()))
     }
 
     /// The page as the house sees it, with the pages it is linked to.

@@ -1,32 +1,32 @@
 //! The knowledge engine on PostgreSQL: full-text search with the server's own stems and ranks, links as rows,
 //! vectors with pgvector where the server has it.
-//!
-//! Knows no files: what it stores has been read, checked and hashed before.
 
 mod put;
 mod read;
 mod search;
 mod terms;
-mod vectors;
 mod write;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::{
-        Embedder,
-        knowledge::{Filters, Neighbour, Page, SearchResult, Statistics},
-    },
+    ports::knowledge::{Page, Statistics},
 };
 use serde_json::{Map, Value};
 
-use self::vectors::{Meaning, Pgvector, Vectors};
-use super::{PostgresConfig, error::StoreError, migrations, server::Server, session::Session};
+use super::{
+    PostgresConfig,
+    error::StoreError,
+    migrations,
+    server::Server,
+    session::Session,
+    vectors::{Near, Pgvector, Vectors},
+};
 use crate::{
-    embedding::{Embedding, waiting_note, words_alone},
-    engine::{Applied, EmbeddingHealth, Engine, Head, Health, Plan, Scope},
+    embedding::{VectorModel, VectorStore, words_alone},
+    engine::{Applied, Candidates, Engine, EngineHealth, Head, PAGES, Plan, Question, Scope},
     wiki::{ids, record::Record},
 };
 
@@ -36,58 +36,67 @@ pub(crate) const NAME: &str = "postgres";
 /// The engine.
 pub(crate) struct PostgresEngine {
     server: Arc<Server>,
-    meaning: Option<(Embedding, Arc<Vectors>)>,
+    vectors: Arc<Vectors>,
 }
 
 impl PostgresEngine {
-    /// An engine on this server, which is reached on first use. Without an embedder it searches by words alone.
-    pub(crate) fn new(config: PostgresConfig, embedder: Option<Arc<dyn Embedder>>) -> Self {
+    /// An engine on this server, which is reached on first use.
+    pub(crate) fn new(config: PostgresConfig) -> Self {
         let server = Arc::new(Server::new("knowledge engine 'postgres'", config, migrations::KNOWLEDGE));
-        let meaning = embedder.map(|embedder| {
-            let vectors = Arc::new(Vectors::new(Arc::clone(&server)));
-            (Embedding::new(embedder, Arc::clone(&vectors) as _), vectors)
-        });
-        Self { server, meaning }
+        let vectors = Arc::new(Vectors::new(Arc::clone(&server)));
+        Self { server, vectors }
     }
 
-    /// The question as a vector, or what to say where there is none.
-    async fn asked(&self, query: &str) -> (Option<Vec<f32>>, Option<String>) {
-        match &self.meaning {
-            Some((embedding, _)) => embedding.ask(query).await,
-            None => (None, None),
+    /// Outside of a transaction: nothing here may make a table.
+    async fn examined(&self, db: &Session, model: Option<&VectorModel>) -> Result<EngineHealth, StoreError> {
+        let version = migrations::KNOWLEDGE.version(db).await?;
+        if let Some(found) = version {
+            migrations::KNOWLEDGE.check(found)?;
         }
-    }
-
-    /// What the question means on this server, or what to say where that has no part in it.
-    async fn meant(&self, db: &Session, vector: Vec<f32>) -> Result<Result<Meaning, String>, StoreError> {
-        let Some((embedding, vectors)) = &self.meaning else { return Ok(Err(String::new())) };
-        Ok(match vectors.examined(db).await? {
-            Pgvector::Ready(schema) => Ok(Meaning { schema, model: embedding.name().to_owned(), vector }),
-            Pgvector::Fresh(_) => Err(words_alone("no page has its vector yet")),
-            Pgvector::Missing(why) => Err(words_alone(&why)),
-        })
-    }
-
-    async fn found(
-        &self,
-        db: &Session,
-        question: &search::Question,
-        vector: Option<Vec<f32>>,
-    ) -> Result<(search::Outcome, Option<String>), StoreError> {
-        let (meaning, note) = match vector {
-            None => (None, None),
-            Some(vector) => match self.meant(db, vector).await? {
-                Ok(meaning) => (Some(meaning), None),
-                Err(note) => (None, Some(note)),
-            },
+        let latest = migrations::KNOWLEDGE.latest();
+        let pages = if version.is_some() { read::statistics(db).await?.pages } else { 0 };
+        let mut health = EngineHealth {
+            address: self.server.address().to_owned(),
+            schema: version.map(|found| (found, latest)),
+            pages,
+            without_vector: pages,
+            ..EngineHealth::default()
         };
-        Ok((search::search(db, question, meaning.as_ref()).await?, note))
+        let Some(model) = model else { return Ok(health) };
+        match self.vectors.examined(db).await? {
+            Pgvector::Ready(_) if version == Some(latest) => {
+                health.without_vector = Vectors::count_waiting(db, PAGES, model).await?;
+            }
+            Pgvector::Ready(_) | Pgvector::Fresh(_) => {}
+            Pgvector::Missing(why) => health.no_vectors = Some(why),
+        }
+        Ok(health)
+    }
+
+    async fn found(&self, db: &Session, question: &Question) -> Result<Candidates, StoreError> {
+        let mut near = None;
+        if let Some(vector) = &question.vector {
+            match self.vectors.examined(db).await? {
+                Pgvector::Ready(schema) => near = Some(Some(Near { schema, corpus: PAGES, vector })),
+                Pgvector::Fresh(_) => near = Some(None),
+                Pgvector::Missing(why) => {
+                    let found = search::candidates(db, question, None).await?;
+                    return Ok(Candidates { notes: vec![words_alone(&why)], ..found });
+                }
+            }
+        }
+        search::candidates(db, question, near).await
     }
 }
 
 /// The form in which a text is stored and asked for: PostgreSQL has no NUL in texts.
 fn storable(text: &str) -> std::borrow::Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{FFFD}").into() } else { text.into() }
+}
+
+/// The form in which ids and titles are compared.
+fn key(text: &str) -> String {
+    ids::key(&storable(text))
 }
 
 #[async_trait]
@@ -100,66 +109,49 @@ impl Engine for PostgresEngine {
         Map::from_iter([("address".to_owned(), Value::from(self.server.address()))])
     }
 
-    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
-        let question = search::Question::of(query, filters, limit);
-        if question.is_empty() {
-            return Ok(SearchResult::default());
-        }
-        // Before a connection is taken: a model may take its time.
-        let (vector, mut note) = self.asked(query).await;
-        let db = self.server.read().await?;
-        let found = self.found(&db, &question, vector).await;
-        let (outcome, why) = db.end(found).await?;
-        note = note.or(why);
-        if outcome.waiting > 0
-            && let Some((embedding, _)) = &self.meaning
-        {
-            // Another host may have stored them.
-            embedding.announce();
-            note = note.or_else(|| Some(waiting_note(outcome.waiting)));
-        }
-        Ok(SearchResult { note, ..outcome.result })
-    }
-
-    async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::named(&db, &storable(id_or_title)).await;
-        db.end(found).await
-    }
-
     async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
         let db = self.server.read().await?;
         let found = read::heads(&db, scope).await;
         db.end(found).await
     }
 
+    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+        let db = self.server.read().await?;
+        let found = read::records(&db, ids).await;
+        db.end(found).await
+    }
+
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+        let db = self.server.read().await?;
+        let found = read::pages(&db, ids).await;
+        db.end(found).await
+    }
+
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
         let db = self.server.read().await?;
-        let found = read::titled(&db, &ids::key(&storable(title))).await;
+        let found = read::titled(&db, &key(title)).await;
         db.end(found).await
     }
 
-    async fn domains(&self, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
-        let asked = asked.map(|asked| asked.iter().map(|one| storable(one).into_owned()).collect());
+    async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
+        let among = among.map(|among| among.iter().map(|one| storable(one).into_owned()).collect());
         let db = self.server.read().await?;
-        let found = read::domains(&db, asked).await;
+        let found = read::domains(&db, among).await;
         db.end(found).await
     }
 
-    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
+    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
         let db = self.server.read().await?;
-        let found = read::neighbours_of(&db, &ids::key(&storable(id))).await;
+        let found = self.found(&db, question).await;
         db.end(found).await
-    }
-
-    async fn record(&self, id: &str) -> Result<Option<Record>, Fault> {
-        let db = self.server.read().await?;
-        let found = read::stored(&db, &ids::key(&storable(id))).await;
-        Ok(db.end(found).await?.map(|(_, record)| record))
     }
 
     async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
         write::apply(&self.server, &plan).await
+    }
+
+    fn vectors(&self) -> Arc<dyn VectorStore> {
+        Arc::clone(&self.vectors) as _
     }
 
     async fn stats(&self) -> Result<Statistics, Fault> {
@@ -168,16 +160,9 @@ impl Engine for PostgresEngine {
         db.end(counted).await
     }
 
-    async fn settle(&self, limit: Duration) -> bool {
-        match &self.meaning {
-            Some((embedding, _)) => embedding.settle(limit).await,
-            None => true,
-        }
-    }
-
-    async fn health(&self) -> Result<Health, Fault> {
+    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
         let db = self.server.session().await?;
-        match self.examined(&db).await {
+        match self.examined(&db, model).await {
             Ok(health) => {
                 db.release();
                 Ok(health)
@@ -185,44 +170,4 @@ impl Engine for PostgresEngine {
             Err(error) => Err(db.fail(error).await),
         }
     }
-}
-
-impl PostgresEngine {
-    /// Outside of a transaction: nothing here may make a table.
-    async fn examined(&self, db: &Session) -> Result<Health, StoreError> {
-        let version = migrations::KNOWLEDGE.version(db).await?;
-        if let Some(found) = version {
-            migrations::KNOWLEDGE.check(found)?;
-        }
-        let pages = if version.is_some() { read::statistics(db).await?.pages } else { 0 };
-        Ok(Health {
-            engine: NAME,
-            address: self.server.address().to_owned(),
-            schema: version.map(|found| (found, migrations::KNOWLEDGE.latest())),
-            pages,
-            waiting: 0,
-            embedding: match &self.meaning {
-                Some((embedding, vectors)) => Some(embedded(db, embedding, vectors, pages).await?),
-                None => None,
-            },
-        })
-    }
-}
-
-/// How far the vectors are.
-async fn embedded(
-    db: &Session,
-    embedding: &Embedding,
-    vectors: &Vectors,
-    pages: u32,
-) -> Result<EmbeddingHealth, StoreError> {
-    let (waiting, missing) = match vectors.examined(db).await? {
-        Pgvector::Ready(_) => {
-            (vectors::count_waiting(db, embedding.name(), embedding.dimension()).await?, None)
-        }
-        Pgvector::Fresh(_) => (pages, None),
-        Pgvector::Missing(why) => (pages, Some(why)),
-    };
-    let model = embedding.model().to_owned();
-    Ok(EmbeddingHealth { model, waiting, failing: missing.or_else(|| embedding.failing()) })
 }

@@ -33,26 +33,6 @@ impl<'a> Links<'a> {
     }
 }
 
-/// Changes what a page says beside its text; it keeps its number, its words and its vectors.
-pub(super) async fn amend(db: &Session, number: i64, page: &Record) -> Result<(), StoreError> {
-    let (sources, links) = (sources(page)?, Links::of(page));
-    db.run(
-        "UPDATE gatehouse.page SET hash = $2, last_updated = $3, sources = $4 WHERE number = $1",
-        &[&number, &page.hash, &page.last_updated, &sources],
-    )
-    .await?;
-    db.run("DELETE FROM gatehouse.link WHERE page = $1", &[&number]).await?;
-    db.run(
-        "INSERT INTO gatehouse.link (page, position, edge, target, target_key, kept, inverse)
-         SELECT $1, l.position, l.edge, l.target, l.target_key, l.kept, l.inverse
-         FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[])
-             WITH ORDINALITY AS l (edge, target, target_key, kept, inverse, position)",
-        &[&number, &links.edges, &links.targets, &links.keys, &links.kept, &links.inverse],
-    )
-    .await?;
-    Ok(())
-}
-
 fn sources(page: &Record) -> Result<String, StoreError> {
     serde_json::to_string(&page.sources).map_err(|error| StoreError::Damaged(error.to_string()))
 }

@@ -4,15 +4,18 @@ use std::collections::HashMap;
 
 use gatehouse_core::ports::knowledge::{Link, Neighbour, Page, PageType, Statistics};
 use serde::de::DeserializeOwned;
-use tokio_postgres::{Row, types::FromSqlOwned};
+use tokio_postgres::Row;
 
-use super::super::{error::StoreError, session::Session};
+use super::{
+    super::{
+        error::{StoreError, column, count},
+        session::Session,
+    },
+    key,
+};
 use crate::{
     engine::{Head, Scope},
-    wiki::{
-        ids,
-        record::{Origin, Record},
-    },
+    wiki::record::{Origin, Record},
 };
 
 /// The columns that [`record`] reads, in its order.
@@ -22,29 +25,22 @@ const COLUMNS: &str = "p.number, p.id, p.type, p.title, b.overview, b.content, p
 /// The tables that they stand in.
 const PAGES: &str = "gatehouse.page p JOIN gatehouse.page_body b ON b.page = p.number";
 
-/// A column of a row.
-pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, StoreError> {
-    row.try_get(at).map_err(|error| StoreError::Damaged(error.to_string()))
-}
-
-/// A count, which is never negative and never that large.
-pub(super) fn count(row: &Row, at: usize) -> Result<u32, StoreError> {
-    Ok(u32::try_from(column::<i64>(row, at)?).unwrap_or(u32::MAX))
-}
-
-/// The stored page with this id (compared as ids are), and its number.
-pub(super) async fn stored(db: &Session, key: &str) -> Result<Option<(i64, Record)>, StoreError> {
+/// The stored pages with these ids, with the links that they declare.
+pub(super) async fn records(db: &Session, ids: &[String]) -> Result<Vec<Record>, StoreError> {
+    let keys: Vec<String> = ids.iter().map(|id| key(id)).collect();
     let sql = format!(
         "SELECT {COLUMNS},
             ARRAY(SELECT l.edge FROM gatehouse.link l WHERE l.page = p.number ORDER BY l.position),
             ARRAY(SELECT l.target FROM gatehouse.link l WHERE l.page = p.number ORDER BY l.position)
-         FROM {PAGES} WHERE p.key = $1"
+         FROM {PAGES} WHERE p.key = ANY($1)"
     );
-    let Some(row) = db.maybe(&sql, &[&key]).await? else { return Ok(None) };
-    let (number, mut page) = record(&row)?;
-    let (edges, targets): (Vec<String>, Vec<String>) = (column(&row, 12)?, column(&row, 13)?);
-    page.links = edges.into_iter().zip(targets).map(|(edge, target)| Link { edge, target }).collect();
-    Ok(Some((number, page)))
+    let whole = |row: &Row| {
+        let (_, mut page) = record(row)?;
+        let (edges, targets): (Vec<String>, Vec<String>) = (column(row, 12)?, column(row, 13)?);
+        page.links = edges.into_iter().zip(targets).map(|(edge, target)| Link { edge, target }).collect();
+        Ok(page)
+    };
+    db.rows(&sql, &[&keys]).await?.iter().map(whole).collect()
 }
 
 /// Everything of a page but its links.
@@ -75,33 +71,18 @@ fn json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// The page that an id or a title names. An id is preferred to a title; of several pages with one title
-/// the first by id is meant.
-pub(super) async fn named(db: &Session, text: &str) -> Result<Option<Page>, StoreError> {
-    let key = ids::key(text);
-    let id_key =
-        ids::split_loose(text).map_or_else(|| key.clone(), |(kind, name)| ids::key(&ids::join(kind, name)));
-    let sql = "SELECT number FROM gatehouse.page WHERE key IN ($1, $2) OR title_key = $1
-         ORDER BY key = $1 DESC, key = $2 DESC, id LIMIT 1";
-    let Some(row) = db.maybe(sql, &[&key, &id_key]).await? else { return Ok(None) };
-    Ok(pages(db, &[column(&row, 0)?]).await?.pop())
-}
-
-/// The pages with these numbers, in this order.
-pub(super) async fn pages(db: &Session, numbers: &[i64]) -> Result<Vec<Page>, StoreError> {
-    if numbers.is_empty() {
-        return Ok(Vec::new());
-    }
-    let sql = format!("SELECT {COLUMNS} FROM {PAGES} WHERE p.number = ANY($1)");
-    let rows = db.rows(&sql, &[&numbers]).await?;
-    let mut near = neighbours(db, numbers).await?;
+/// The pages with these ids, in this order.
+pub(super) async fn pages(db: &Session, ids: &[String]) -> Result<Vec<Option<Page>>, StoreError> {
+    let keys: Vec<String> = ids.iter().map(|id| key(id)).collect();
+    let sql = format!("SELECT {COLUMNS} FROM {PAGES} WHERE p.key = ANY($1)");
+    let records = db.rows(&sql, &[&keys]).await?.iter().map(record).collect::<Result<Vec<_>, _>>()?;
+    let numbers: Vec<i64> = records.iter().map(|(number, _)| *number).collect();
+    let mut near = neighbours(db, &numbers).await?;
     let mut found = HashMap::new();
-    for row in &rows {
-        let (number, record) = record(row)?;
-        let page = record.into_page(near.remove(&number).unwrap_or_default());
-        found.insert(number, page);
+    for (number, record) in records {
+        found.insert(record.key(), record.into_page(near.remove(&number).unwrap_or_default()));
     }
-    Ok(numbers.iter().filter_map(|number| found.remove(number)).collect())
+    Ok(keys.iter().map(|key| found.remove(key)).collect())
 }
 
 /// The pages one link away from each of these that exist, each edge once however often and from whichever end
@@ -127,15 +108,6 @@ async fn neighbours(db: &Session, numbers: &[i64]) -> Result<HashMap<i64, Vec<Ne
     Ok(near.into_iter().map(|(number, near)| (number, Neighbour::each_once(near))).collect())
 }
 
-/// The pages one link away from the page with this id; none where there is no such page.
-pub(super) async fn neighbours_of(db: &Session, key: &str) -> Result<Vec<Neighbour>, StoreError> {
-    let Some(row) = db.maybe("SELECT number FROM gatehouse.page WHERE key = $1", &[&key]).await? else {
-        return Ok(Vec::new());
-    };
-    let number = column(&row, 0)?;
-    Ok(neighbours(db, &[number]).await?.remove(&number).unwrap_or_default())
-}
-
 /// What is known of these pages, by id.
 pub(super) async fn heads(db: &Session, scope: &Scope) -> Result<Vec<Head>, StoreError> {
     let of = |condition: &str| {
@@ -144,7 +116,7 @@ pub(super) async fn heads(db: &Session, scope: &Scope) -> Result<Vec<Head>, Stor
     let rows = match scope {
         Scope::All => db.rows(&of(""), &[]).await?,
         Scope::Of { ids, root } => {
-            let keys: Vec<String> = ids.iter().map(|id| ids::key(&super::storable(id))).collect();
+            let keys: Vec<String> = ids.iter().map(|id| key(id)).collect();
             db.rows(&of(" WHERE key = ANY($1) OR root = $2"), &[&keys, root]).await?
         }
     };

@@ -1,23 +1,22 @@
-//! Finds pages: by the words of a question, by its meaning, and by its being a name. The candidates of each,
-//! then what is known of every candidate, then one order, then the pages themselves.
+//! Finds candidates: by the words of a question, by name and by vector; then what is known of each of them.
 //!
 //! Filters count before the limit, in each of the three.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::try_join3;
-use gatehouse_core::{
-    ports::knowledge::{Filters, Hit, SearchResult},
-    search::{Judge, NameQuery, Named, POOL, Query, Scored, answering, fuse, script::Stretch},
-};
+use gatehouse_core::search::{Named, POOL, Scored, script::Stretch};
+use tokio_postgres::Row;
 
 use super::{
-    super::{error::StoreError, session::Session},
-    read::{self, column},
+    super::{
+        error::{StoreError, column, count},
+        session::Session,
+        vectors::Near,
+    },
     terms::{asked, asked_pieces, occurs},
-    vectors::Meaning,
 };
-use crate::wiki::ids;
+use crate::engine::{Candidates, Question, named};
 
 /// How much a word counts in content, domains, overview and title, as shares of [`HEAVIEST`]: the server wants
 /// them at most 1.
@@ -45,20 +44,18 @@ struct Form {
     counts: bool,
 }
 
-/// A question, taken apart.
-pub(super) struct Question {
+/// A question as the server is asked.
+struct Asked<'a> {
+    question: &'a Question,
     forms: Vec<Form>,
-    name: NameQuery,
-    judge: Judge,
     types: Option<Vec<&'static str>>,
     domains: Option<Vec<String>>,
-    min_score: f64,
-    limit: usize,
+    pool: i64,
 }
 
-impl Question {
-    pub(super) fn of(text: &str, filters: &Filters, limit: usize) -> Self {
-        let query = Query::of(text);
+impl<'a> Asked<'a> {
+    fn of(question: &'a Question) -> Self {
+        let query = &question.query;
         let word =
             |word: &String| Some(Form { form: asked(word)?, written: Some(word.clone()), counts: true });
         let stretch = |s: &Stretch| Form { form: occurs(s), written: Some(s.text.clone()), counts: false };
@@ -67,106 +64,84 @@ impl Question {
         let mut forms: Vec<Form> = query.words.iter().filter_map(word).collect();
         forms.extend(query.stretches.iter().map(stretch).filter(|form| !form.form.is_empty()));
         forms.extend(query.joined.iter().filter_map(|word| asked(word)).chain(pieces).map(further));
-        let types = filters.page_types.iter().map(|kind| kind.as_str()).collect::<Vec<_>>();
-        let domains = filters.domains.iter().map(|domain| ids::domain_key(&super::storable(domain)));
-        let domains = domains.collect::<Vec<_>>();
+        let types: Vec<_> = question.types.iter().map(|kind| kind.as_str()).collect();
+        let domains: Vec<_> =
+            question.domains.iter().map(|domain| super::storable(domain).into_owned()).collect();
         Self {
+            question,
             forms,
-            name: NameQuery::of(&super::storable(text)),
-            judge: Judge::of(text),
             types: Some(types).filter(|types| !types.is_empty()),
             domains: Some(domains).filter(|domains| !domains.is_empty()),
-            min_score: filters.min_score.unwrap_or(0.0),
-            limit,
+            pool: i64::try_from(question.pool()).unwrap_or(i64::MAX),
         }
-    }
-
-    /// Whether there is nothing to look for.
-    pub(super) fn is_empty(&self) -> bool {
-        self.forms.is_empty()
-    }
-
-    /// How many candidates are looked at closely.
-    fn pool(&self) -> i64 {
-        i64::try_from(self.limit.max(POOL)).unwrap_or(i64::MAX)
     }
 }
 
 /// What of a question occurs, and how much finding it says.
-struct Asked {
+struct Weighed {
     forms: Vec<String>,
     weights: Vec<f64>,
     /// How many words a page has, on average.
     length: f64,
+    /// What occurs in no page.
+    unmatched: Vec<String>,
+    /// How many pages there are.
+    total: usize,
 }
 
-/// What was found.
-pub(super) struct Outcome {
-    pub(super) result: SearchResult,
-    /// Pages that have no vector of the model, where one was asked.
-    pub(super) waiting: usize,
-}
-
-/// Runs a search.
-pub(super) async fn search(
+/// What may answer a question. `near` is there where it has a vector, and is none where no page has one yet.
+pub(super) async fn candidates(
     db: &Session,
     question: &Question,
-    meaning: Option<&Meaning>,
-) -> Result<Outcome, StoreError> {
-    let (asked, unmatched_terms, total) = counted(db, question).await?;
-    let near = async {
-        match meaning {
-            Some(meaning) => meaning.nearest(db, &question.types, &question.domains, question.pool()).await,
-            None => Ok(Vec::new()),
-        }
-    };
-    let (by_words, by_name, by_meaning) =
-        try_join3(by_words(db, question, &asked), by_name(db, question), near).await?;
-    let mut numbers = [by_words, by_name.keys().copied().collect(), by_meaning].concat();
+    near: Option<Option<Near<'_>>>,
+) -> Result<Candidates, StoreError> {
+    let asked = Asked::of(question);
+    let words = weighed(db, &asked).await?;
+    let (wants_vectors, near) = (near.is_some(), near.flatten());
+    let (by_words, by_name, by_vector) =
+        try_join3(by_words(db, &asked, &words), by_name(db, &asked), by_vector(db, &asked, near.as_ref()))
+            .await?;
+    let mut numbers = [by_words, by_name.keys().copied().collect(), by_vector].concat();
     numbers.sort_unstable();
     numbers.dedup();
-    let ranked = fuse(answering(weighed(db, &asked, &by_name, meaning, &numbers).await?));
-    let ranked: Vec<_> =
-        ranked.into_iter().take(question.limit).filter(|page| page.score >= question.min_score).collect();
-    let numbers: Vec<i64> = ranked.iter().map(|page| page.key.1).collect();
-    let pages = read::pages(db, &numbers).await?;
-    // Both are of one state of the tables: every page is still there.
-    let hits = pages.into_iter().zip(ranked).map(|(page, ranked)| Hit {
-        fit: question.judge.fit(ranked.name, ranked.cosine, &page),
-        page,
-        score: ranked.score,
-    });
-    let waiting = match meaning {
-        Some(meaning) => total.saturating_sub(meaning.held(db).await? as usize),
+    let known = match &near {
+        Some(near) => near.known(db).await? as usize,
         None => 0,
     };
-    let result = SearchResult { hits: hits.collect(), unmatched_terms, ..SearchResult::default() };
-    Ok(Outcome { result, waiting })
+    Ok(Candidates {
+        scored: scored(db, &words, &by_name, near.as_ref(), &numbers).await?,
+        without_vector: if wants_vectors { words.total.saturating_sub(known) } else { 0 },
+        unmatched_terms: words.unmatched,
+        notes: Vec::new(),
+    })
 }
 
 /// In how many pages each word occurs decides how much it says; what occurs in none is left out and named.
-async fn counted(db: &Session, question: &Question) -> Result<(Asked, Vec<String>, usize), StoreError> {
-    let forms: Vec<&str> = question.forms.iter().map(|form| form.form.as_str()).collect();
+async fn weighed(db: &Session, asked: &Asked<'_>) -> Result<Weighed, StoreError> {
+    let forms: Vec<&str> = asked.forms.iter().map(|form| form.form.as_str()).collect();
     let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
             (SELECT count(*) FROM gatehouse.page),
             (SELECT coalesce(avg(length), 0)::float8 FROM gatehouse.page)
          FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
     let rows = db.rows(sql, &[&forms]).await?;
-    let mut asked = Asked { forms: Vec::new(), weights: Vec::new(), length: 1.0 };
-    let (mut unmatched, mut total) = (Vec::new(), 0.0);
-    for (row, Form { form, written, counts }) in rows.iter().zip(&question.forms) {
+    let mut words =
+        Weighed { forms: Vec::new(), weights: Vec::new(), length: 1.0, unmatched: Vec::new(), total: 0 };
+    if rows.is_empty() {
+        words.total = count(&db.one("SELECT count(*) FROM gatehouse.page", &[]).await?, 0)? as usize;
+    }
+    for (row, Form { form, written, counts }) in rows.iter().zip(&asked.forms) {
         let (holding, all) = (column::<i64>(row, 0)? as f64, column::<i64>(row, 1)? as f64);
-        total = all;
-        asked.length = column::<f64>(row, 2)?.max(1.0);
+        words.total = all as usize;
+        words.length = column::<f64>(row, 2)?.max(1.0);
         if holding == 0.0 {
-            unmatched.extend(written.clone());
+            words.unmatched.extend(written.clone());
         } else if *counts {
-            asked.forms.push(form.clone());
+            words.forms.push(form.clone());
             // The weight of BM25: rare words say more, and one that every page holds still says something.
-            asked.weights.push((1.0 + (all - holding + 0.5) / (holding + 0.5)).ln());
+            words.weights.push((1.0 + (all - holding + 0.5) / (holding + 0.5)).ln());
         }
     }
-    Ok((asked, unmatched, total as usize))
+    Ok(words)
 }
 
 /// What one form `a` adds to the score of a page `p` with the terms `t`: BM25, with every place of a word counted by the
@@ -184,7 +159,7 @@ fn share() -> String {
 const FORMS: &str = "unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place)";
 
 /// The condition that the filters are, on a page `p`, with the numbers of their two values.
-pub(super) fn filtered(types: usize, domains: usize) -> String {
+fn filtered(types: usize, domains: usize) -> String {
     format!(
         "(${types}::text[] IS NULL OR p.type = ANY(${types}))
          AND (${domains}::text[] IS NULL OR p.number IN (SELECT d.page FROM gatehouse.domain d WHERE d.key = ANY(${domains})))"
@@ -192,8 +167,8 @@ pub(super) fn filtered(types: usize, domains: usize) -> String {
 }
 
 /// The best by words, ties by id.
-async fn by_words(db: &Session, question: &Question, asked: &Asked) -> Result<Vec<i64>, StoreError> {
-    if asked.forms.is_empty() {
+async fn by_words(db: &Session, asked: &Asked<'_>, words: &Weighed) -> Result<Vec<i64>, StoreError> {
+    if words.forms.is_empty() {
         return Ok(Vec::new());
     }
     // The index is asked for each form; one that a page does not hold costs nothing there. OFFSET 0 has the shares
@@ -208,15 +183,14 @@ async fn by_words(db: &Session, question: &Question, asked: &Asked) -> Result<Ve
         share(),
         filtered(4, 5)
     );
-    let (types, domains, pool) = (&question.types, &question.domains, question.pool());
-    let rows = db.rows(&sql, &[&asked.forms, &asked.weights, &asked.length, types, domains, &pool]).await?;
+    let (Asked { types, domains, pool, .. }, Weighed { forms, weights, length, .. }) = (asked, words);
+    let rows = db.rows(&sql, &[forms, weights, length, types, domains, pool]).await?;
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
-/// Those that the question names, and those whose name begins with it. A beginning that more than [`POOL`] pages
-/// have tells nothing.
-async fn by_name(db: &Session, question: &Question) -> Result<HashMap<i64, Named>, StoreError> {
-    let Some((from, to)) = question.name.range() else { return Ok(HashMap::new()) };
+/// Those that the question names, and those whose name begins with it.
+async fn by_name(db: &Session, asked: &Asked<'_>) -> Result<BTreeMap<i64, Named>, StoreError> {
+    let Some((from, to)) = asked.question.name.range() else { return Ok(BTreeMap::new()) };
     let sql = format!(
         "SELECT p.number, n.key FROM gatehouse.page_name n JOIN gatehouse.page p ON p.number = n.page
          WHERE n.key >= $1 AND n.key < $2 AND {} ORDER BY n.key, p.id LIMIT $5",
@@ -226,45 +200,65 @@ async fn by_name(db: &Session, question: &Question) -> Result<HashMap<i64, Named
     let to = to.replace('\0', "\u{1}");
     // Each page has three names at most.
     let limit = 3 * POOL as i64 + 1;
-    let rows = db.rows(&sql, &[&from, &to, &question.types, &question.domains, &limit]).await?;
-    let mut pages: HashMap<i64, Named> = HashMap::new();
-    for row in &rows {
-        let name = question.name.matches_key(&column::<String>(row, 1)?);
-        let best = pages.entry(column(row, 0)?).or_insert(name);
-        *best = name.min(*best);
-    }
-    if pages.len() > POOL {
-        pages.retain(|_, name| *name == Named::Exact);
-    }
-    Ok(pages)
+    let rows = db.rows(&sql, &[&from, &to, &asked.types, &asked.domains, &limit]).await?;
+    let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
+    Ok(named(&asked.question.name, rows.collect::<Result<Vec<_>, StoreError>>()?))
 }
 
-/// What is known of each candidate; the key is the id, which decides ties, with the number.
-async fn weighed(
+/// Those nearest to the question, ties by id. Every vector is looked at, so with filters this is exact too.
+async fn by_vector(db: &Session, asked: &Asked<'_>, near: Option<&Near<'_>>) -> Result<Vec<i64>, StoreError> {
+    let Some(near) = near else { return Ok(Vec::new()) };
+    // Pages are looked at where filters or ties need them, not for every vector.
+    let wanted = if asked.types.is_none() && asked.domains.is_none() {
+        "$5::text[] IS NULL AND $6::text[] IS NULL".to_owned()
+    } else {
+        format!("v.key IN (SELECT p.key FROM gatehouse.page p WHERE {})", filtered(5, 6))
+    };
+    let sql = format!(
+        "SELECT p.number FROM ({} AND {wanted} ORDER BY distance FETCH FIRST $7 ROWS WITH TIES) near
+         JOIN gatehouse.page p ON p.key = near.key ORDER BY near.distance, p.id LIMIT $7",
+        near.distances()
+    );
+    let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
+    let Asked { types, domains, pool, .. } = asked;
+    let rows = db.rows(&sql, &[&vector, &corpus, &model, &dimension, types, domains, pool]).await?;
+    rows.iter().map(|row| column(row, 0)).collect()
+}
+
+/// What is known of each candidate.
+async fn scored(
     db: &Session,
-    asked: &Asked,
-    named: &HashMap<i64, Named>,
-    meaning: Option<&Meaning>,
+    words: &Weighed,
+    by_name: &BTreeMap<i64, Named>,
+    near: Option<&Near<'_>>,
     numbers: &[i64],
-) -> Result<Vec<Scored<(String, i64)>>, StoreError> {
+) -> Result<Vec<Scored<String>>, StoreError> {
+    let mut cosines: HashMap<i64, f32> = HashMap::new();
+    if let Some(near) = near {
+        let sql = format!(
+            "SELECT p.number, 1 - near.distance FROM ({}) near JOIN gatehouse.page p ON p.key = near.key
+             WHERE p.number = ANY($5)",
+            near.distances()
+        );
+        let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
+        for row in db.rows(&sql, &[&vector, &corpus, &model, &dimension, &numbers]).await? {
+            cosines.insert(column(&row, 0)?, column::<f64>(&row, 1)? as f32);
+        }
+    }
     let sql = format!(
         "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {FORMS})
          FROM gatehouse.page p JOIN gatehouse.page_text t ON t.page = p.number WHERE p.number = ANY($4)",
         share()
     );
-    let mut cosines = match meaning {
-        Some(meaning) => meaning.cosines(db, numbers).await?,
-        None => Default::default(),
+    let rows = db.rows(&sql, &[&words.forms, &words.weights, &words.length, &numbers]).await?;
+    let one = |row: &Row| {
+        let number: i64 = column(row, 1)?;
+        Ok(Scored {
+            key: column(row, 0)?,
+            name: by_name.get(&number).copied().unwrap_or(Named::No),
+            bm25: column(row, 2)?,
+            cosine: cosines.get(&number).copied(),
+        })
     };
-    let mut scored = Vec::new();
-    for row in db.rows(&sql, &[&asked.forms, &asked.weights, &asked.length, &numbers]).await? {
-        let (id, number): (String, i64) = (column(&row, 0)?, column(&row, 1)?);
-        scored.push(Scored {
-            name: named.get(&number).copied().unwrap_or(Named::No),
-            bm25: column(&row, 2)?,
-            cosine: cosines.remove(&number),
-            key: (id, number),
-        });
-    }
-    Ok(scored)
+    rows.iter().map(one).collect()
 }

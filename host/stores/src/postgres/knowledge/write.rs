@@ -10,13 +10,14 @@ use super::{
         error::StoreError,
         server::Server,
         session::{Kept, Session},
+        vectors::{put_items, remove_items},
     },
-    put::{amend, put},
+    put::put,
     read,
 };
 use crate::{
-    engine::{Applied, Plan},
-    wiki::{ids, record::Record},
+    engine::{Applied, PAGES, Plan},
+    wiki::ids,
 };
 
 /// Pages that are on their way to the server at the same time.
@@ -45,27 +46,14 @@ async fn write(db: &Session, plan: &Arc<Plan>) -> Result<bool, StoreError> {
     if !plan.off_thread(move |plan| plan.holds(&found)).await? {
         return Ok(false);
     }
-    let mut put_whole: Vec<&Record> = plan.put.iter().collect();
-    if let [page] = &plan.put[..]
-        && let Some((number, old)) = read::stored(db, &page.key()).await?
-        && same_text(page, &old)
-    {
-        amend(db, number, page).await?;
-        put_whole.clear();
-    }
-    let replaced = put_whole.iter().map(|page| page.key());
-    let gone: Vec<String> = plan.remove.iter().map(|id| ids::key(id)).chain(replaced).collect();
-    if !gone.is_empty() {
-        db.run("DELETE FROM gatehouse.page WHERE key = ANY($1)", &[&gone]).await?;
-    }
-    let puts = put_whole.into_iter().map(|page| put(db, page));
+    let gone: Vec<String> = plan.remove.iter().map(|id| ids::key(id)).collect();
+    remove_items(db, PAGES, &gone).await?;
+    let items: Vec<_> = plan.put.iter().map(|page| (page.key(), page.version_to_embed())).collect();
+    put_items(db, PAGES, &items).await?;
+    let replaced = items.into_iter().map(|(key, _)| key).chain(gone).collect::<Vec<_>>();
+    db.run("DELETE FROM gatehouse.page WHERE key = ANY($1)", &[&replaced]).await?;
+    let puts = plan.put.iter().map(|page| put(db, page));
     stream::iter(puts.collect::<Vec<_>>()).buffered(ON_THE_WAY).try_collect::<Vec<()>>().await?;
     plan.off_thread(Plan::finish).await?;
     Ok(true)
-}
-
-/// Whether two pages are found by the same words and mean the same.
-fn same_text(a: &Record, b: &Record) -> bool {
-    (&a.id, a.page_type, &a.title, &a.overview, &a.content, &a.domains)
-        == (&b.id, b.page_type, &b.title, &b.overview, &b.content, &b.domains)
 }

@@ -1,9 +1,9 @@
 //! What a search is narrowed to. Which pages pass is asked once, because every statement of a search wants to know.
 
-use gatehouse_core::ports::knowledge::Filters;
+use gatehouse_core::ports::knowledge::PageType;
 use rusqlite::{Connection, types::Value};
 
-use crate::{sqlite::error::StoreError, wiki::ids};
+use crate::sqlite::error::StoreError;
 
 /// The pages that pass the filters; none where there is no filter.
 pub(super) struct Narrowed(Option<Passing>);
@@ -16,9 +16,9 @@ struct Passing {
 }
 
 impl Narrowed {
-    pub(super) fn of(db: &Connection, filters: &Filters) -> Result<Self, StoreError> {
-        let types = filters.page_types.iter().map(|kind| kind.as_str().to_owned());
-        let domains = filters.domains.iter().map(|domain| ids::domain_key(domain));
+    pub(super) fn of(db: &Connection, types: &[PageType], domains: &[String]) -> Result<Self, StoreError> {
+        let types = types.iter().map(|kind| kind.as_str().to_owned());
+        let domains = domains.iter().cloned();
         let of_types = passing(db, "SELECT number FROM page WHERE type", types)?;
         let of_domains = passing(db, "SELECT page FROM domain WHERE key", domains)?;
         let pages = match (of_types, of_domains) {

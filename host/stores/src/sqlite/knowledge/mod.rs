@@ -1,42 +1,34 @@
 //! The knowledge engine on SQLite: search by name, by words with the FTS5 index and by meaning with stored
 //! vectors; links as rows.
-//!
-//! Knows no files: what it stores has been read, checked and hashed before. Knows no model either: an embedder
-//! is given to it, or not, and then words are all there is.
 
 mod filter;
-mod meaning;
 mod query;
 mod read;
 mod search;
-mod vectors;
 mod words;
 mod write;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::{
-        Embedder,
-        knowledge::{Filters, Neighbour, Page, SearchResult, Statistics},
-    },
+    ports::knowledge::{Page, Statistics},
 };
 use serde_json::{Map, Value};
 
 use super::{
     db::{Database, open_reader},
     migrations,
+    vector_cache::VectorCache,
+    vectors,
 };
 use crate::{
-    embedding::{Embedding, Made, VectorStore, Waiting, waiting_note},
-    engine::{Applied, EmbeddingHealth, Engine, Head, Health, Plan, Scope},
+    embedding::{VectorModel, VectorStore},
+    engine::{Applied, Candidates, Engine, EngineHealth, Head, PAGES, Plan, Question, Scope},
     sqlite::error::StoreError,
     wiki::{ids, record::Record},
 };
-use meaning::Meaning;
-use search::Asked;
 
 /// The engine's name in configuration, faults and index files.
 pub(crate) const NAME: &str = "sqlite";
@@ -44,23 +36,14 @@ pub(crate) const NAME: &str = "sqlite";
 /// The engine.
 pub(crate) struct SqliteEngine {
     db: Arc<Database>,
-    meaning: Arc<Meaning>,
-    embedding: Option<Embedding>,
+    cache: Arc<VectorCache>,
 }
 
 impl SqliteEngine {
-    /// An engine on this file, which is opened on first use. Without an embedder it searches by words alone.
-    pub(crate) fn new(path: PathBuf, embedder: Option<Arc<dyn Embedder>>) -> Self {
-        let db = Arc::new(Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE));
-        let embedding = embedder.map(|embedder| Embedding::new(embedder, Arc::clone(&db) as _));
-        Self { db, meaning: Arc::default(), embedding }
-    }
-
-    /// The question as a vector, or what to say where there is none.
-    async fn asked(&self, query: &str) -> (Option<Asked>, Option<String>) {
-        let Some(embedding) = &self.embedding else { return (None, None) };
-        let (vector, note) = embedding.ask(query).await;
-        (vector.map(|vector| Asked { model: embedding.name().to_owned(), vector }), note)
+    /// An engine on this file, which is opened on first use.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let db = Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE);
+        Self { db: Arc::new(db), cache: Arc::new(VectorCache::new(PAGES)) }
     }
 }
 
@@ -74,29 +57,23 @@ impl Engine for SqliteEngine {
         Map::from_iter([("database".to_owned(), Value::from(self.db.path().to_string_lossy()))])
     }
 
-    async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
-        let (asked, mut note) = self.asked(query).await;
-        let (query, filters, meaning) = (query.to_owned(), filters.clone(), Arc::clone(&self.meaning));
-        let work = move |db: &_| search::search(db, &meaning, &query, asked.as_ref(), &filters, limit);
-        let outcome = self.db.read(work).await?;
-        if outcome.waiting > 0
-            && let Some(embedding) = &self.embedding
-        {
-            // Another process may have stored them.
-            embedding.announce();
-            note = note.or_else(|| Some(waiting_note(outcome.waiting)));
-        }
-        Ok(SearchResult { note, ..outcome.result })
-    }
-
-    async fn page(&self, id_or_title: &str) -> Result<Option<Page>, Fault> {
-        let text = id_or_title.to_owned();
-        self.db.read(move |db| read::named(db, &text)?.map(|stored| read::page(db, stored)).transpose()).await
-    }
-
     async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
         let scope = scope.clone();
         self.db.read(move |db| read::heads(db, &scope)).await
+    }
+
+    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+        let keys: Vec<String> = ids.iter().map(|id| ids::key(id)).collect();
+        let work = move |db: &_| {
+            let found = keys.iter().filter_map(|key| read::stored(db, key).transpose());
+            found.map(|page| Ok(page?.1)).collect()
+        };
+        self.db.read(work).await
+    }
+
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+        let ids = ids.to_vec();
+        self.db.read(move |db| ids.iter().map(|id| read::page(db, id)).collect()).await
     }
 
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
@@ -104,102 +81,51 @@ impl Engine for SqliteEngine {
         self.db.read(move |db| read::titled(db, &key)).await
     }
 
-    async fn domains(&self, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
-        self.db.read(move |db| read::domains(db, asked.as_deref())).await
+    async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
+        self.db.read(move |db| read::domains(db, among.as_deref())).await
     }
 
-    async fn neighbours(&self, id: &str) -> Result<Vec<Neighbour>, Fault> {
-        let key = ids::key(id);
-        let work = move |db: &_| match read::stored(db, &key)? {
-            Some((number, _)) => read::neighbours(db, number),
-            None => Ok(Vec::new()),
-        };
-        self.db.read(work).await
-    }
-
-    async fn record(&self, id: &str) -> Result<Option<Record>, Fault> {
-        let key = ids::key(id);
-        self.db.read(move |db| Ok(read::stored(db, &key)?.map(|(_, record)| record))).await
+    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
+        let (question, cache) = (Arc::clone(question), Arc::clone(&self.cache));
+        self.db.read(move |db| search::candidates(db, &cache, &question)).await
     }
 
     async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
         self.db.write(move |db| write::apply(db, &plan)).await
     }
 
+    fn vectors(&self) -> Arc<dyn VectorStore> {
+        Arc::clone(&self.db) as _
+    }
+
     async fn stats(&self) -> Result<Statistics, Fault> {
         self.db.read(read::statistics).await
     }
 
-    async fn settle(&self, limit: Duration) -> bool {
-        match &self.embedding {
-            Some(embedding) => embedding.settle(limit).await,
-            None => true,
-        }
-    }
-
     async fn close(&self) {
-        if let Some(embedding) = &self.embedding {
-            embedding.stop();
-        }
         self.db.close().await;
     }
 
-    async fn health(&self) -> Result<Health, Fault> {
-        let address = self.db.path().to_owned();
-        let embedding = self.embedding.as_ref();
-        let mut health = Health {
-            engine: NAME,
-            address: address.display().to_string(),
-            schema: None,
-            pages: 0,
-            waiting: 0,
-            embedding: embedding.map(|embedding| EmbeddingHealth {
-                model: embedding.model().to_owned(),
-                waiting: 0,
-                failing: embedding.failing(),
-            }),
-        };
+    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
+        let path = self.db.path().to_owned();
+        let mut health = EngineHealth { address: path.display().to_string(), ..EngineHealth::default() };
         // Asking after its health does not make a database.
-        if !tokio::fs::try_exists(&address).await.unwrap_or(true) {
+        if !tokio::fs::try_exists(&path).await.unwrap_or(true) {
             return Ok(health);
         }
-        let model = embedding.map(|embedding| (embedding.name().to_owned(), embedding.dimension()));
+        let model = model.cloned();
         let work = move || {
-            let db = open_reader(&address, migrations::KNOWLEDGE)?;
-            let schema = migrations::version(&db)?;
-            let latest = migrations::latest(migrations::KNOWLEDGE);
-            let pages = if schema > 0 { read::statistics(&db)?.pages } else { 0 };
-            let waiting = match model {
-                Some((name, dimension)) if schema == latest => vectors::count_waiting(&db, &name, dimension)?,
-                // An older schema has no vectors yet.
-                _ => pages,
+            let db = open_reader(&path, migrations::KNOWLEDGE)?;
+            let (schema, latest) = (migrations::version(&db)?, migrations::latest(migrations::KNOWLEDGE));
+            health.schema = Some((schema, latest));
+            health.pages = if schema > 0 { read::statistics(&db)?.pages } else { 0 };
+            health.without_vector = match model {
+                Some(model) if schema == latest => vectors::count_waiting(&db, PAGES, &model)?,
+                // The first who uses it brings it up to date.
+                _ => health.pages,
             };
-            Ok::<_, StoreError>((Some((schema, latest)), pages, waiting))
+            Ok::<_, StoreError>(health)
         };
-        let (schema, pages, waiting) = self.db.aside(work).await?;
-        (health.schema, health.pages) = (schema, pages);
-        if let Some(embedding) = &mut health.embedding {
-            embedding.waiting = waiting;
-        }
-        Ok(health)
-    }
-}
-
-#[async_trait]
-impl VectorStore for Database {
-    async fn waiting(
-        &self,
-        model: &str,
-        dimension: Option<usize>,
-        after: i64,
-        limit: usize,
-    ) -> Result<Vec<Waiting>, Fault> {
-        let model = model.to_owned();
-        self.read(move |db| vectors::waiting(db, &model, dimension, after, limit)).await
-    }
-
-    async fn store(&self, model: &str, made: Vec<Made>) -> Result<(), Fault> {
-        let model = model.to_owned();
-        self.write(move |db| vectors::store(db, &model, &made)).await
+        self.db.aside(work).await
     }
 }

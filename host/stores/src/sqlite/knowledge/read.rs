@@ -23,43 +23,24 @@ const PAGES: &str = "page JOIN page_body ON page_body.page = page.number";
 
 /// The stored page with this id (compared as ids are), and its number.
 pub(super) fn stored(db: &Connection, key: &str) -> Result<Option<(i64, Record)>, StoreError> {
-    one(db, &format!("SELECT {COLUMNS} FROM {PAGES} WHERE key = ?1"), &[&key])
+    let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM {PAGES} WHERE key = ?1"))?;
+    let found = statement.query_row([key], |row| Ok((row.get(11)?, record(row)))).optional()?;
+    let Some((number, record)) = found else { return Ok(None) };
+    let mut record = record?;
+    record.links = declared(db, number)?;
+    Ok(Some((number, record)))
 }
 
-/// The stored page with this number.
-pub(super) fn numbered(db: &Connection, number: i64) -> Result<Option<(i64, Record)>, StoreError> {
-    one(db, &format!("SELECT {COLUMNS} FROM {PAGES} WHERE number = ?1"), &[&number])
+/// The number of the page with this id.
+pub(super) fn number(db: &Connection, key: &str) -> Result<Option<i64>, StoreError> {
+    let mut statement = db.prepare_cached("SELECT number FROM page WHERE key = ?1")?;
+    Ok(statement.query_row([key], |row| row.get(0)).optional()?)
 }
 
 /// The id of the page with this number.
 pub(super) fn id(db: &Connection, number: i64) -> Result<Option<String>, StoreError> {
     let mut statement = db.prepare_cached("SELECT id FROM page WHERE number = ?1")?;
     Ok(statement.query_row([number], |row| row.get(0)).optional()?)
-}
-
-/// The page that an id or a title names. An id is preferred to a title; of several pages with one title
-/// the first by id is meant.
-pub(super) fn named(db: &Connection, text: &str) -> Result<Option<(i64, Record)>, StoreError> {
-    let key = ids::key(text);
-    let id_key =
-        ids::split_loose(text).map_or_else(|| key.clone(), |(kind, name)| ids::key(&ids::join(kind, name)));
-    let sql = format!(
-        "SELECT {COLUMNS} FROM {PAGES} WHERE key IN (?1, ?2) OR title_key = ?1 ORDER BY key = ?1 DESC, key = ?2 DESC, id LIMIT 1"
-    );
-    one(db, &sql, &[&key, &id_key])
-}
-
-fn one(
-    db: &Connection,
-    sql: &str,
-    values: &[&dyn rusqlite::ToSql],
-) -> Result<Option<(i64, Record)>, StoreError> {
-    let mut statement = db.prepare_cached(sql)?;
-    let found = statement.query_row(values, |row| Ok((row.get(11)?, record(row)))).optional()?;
-    let Some((number, record)) = found else { return Ok(None) };
-    let mut record = record?;
-    record.links = declared(db, number)?;
-    Ok(Some((number, record)))
 }
 
 fn record(row: &Row<'_>) -> Result<Record, StoreError> {
@@ -97,13 +78,14 @@ fn declared(db: &Connection, number: i64) -> Result<Vec<gatehouse_core::ports::k
     Ok(links.collect::<Result<_, _>>()?)
 }
 
-/// The page as the house sees it.
-pub(super) fn page(db: &Connection, (number, record): (i64, Record)) -> Result<Page, StoreError> {
-    Ok(record.into_page(neighbours(db, number)?))
+/// The page with this id, as readers see it.
+pub(super) fn page(db: &Connection, id: &str) -> Result<Option<Page>, StoreError> {
+    let Some((number, record)) = stored(db, &ids::key(id))? else { return Ok(None) };
+    Ok(Some(record.into_page(neighbours(db, number)?)))
 }
 
 /// The pages one link away that exist, each edge once however often and from whichever end it is declared.
-pub(super) fn neighbours(db: &Connection, number: i64) -> Result<Vec<Neighbour>, StoreError> {
+fn neighbours(db: &Connection, number: i64) -> Result<Vec<Neighbour>, StoreError> {
     // A link declared here leads out unless it is turned round; one declared there leads in unless it is.
     let mut statement = db.prepare_cached(
         "SELECT l.kept, l.inverse = 0, p.id, p.title FROM link l JOIN page p ON p.key = l.target_key WHERE l.page = ?1

@@ -1,15 +1,16 @@
 //! Writes pages. Everything here runs inside a transaction that the caller opened and will keep or drop
 //! as a whole.
 
-use gatehouse_core::search::{embedded_text, name::name_key, script};
+use gatehouse_core::search::{name::name_key, script};
 use rusqlite::{Connection, params};
 
-use super::{read, vectors};
+use super::read;
 use crate::{
-    engine::{Applied, Plan},
+    engine::{Applied, PAGES, Plan},
     sqlite::{
         error::StoreError,
         functions::{separated, with_variants},
+        vectors,
     },
     wiki::{edges, ids, record::Record},
 };
@@ -20,12 +21,13 @@ pub(super) fn apply(db: &Connection, plan: &Plan) -> Result<Applied, StoreError>
         return Ok(Applied::Changed);
     }
     for id in &plan.remove {
-        if let Some((number, _)) = read::stored(db, &ids::key(id))? {
+        if let Some(number) = read::number(db, &ids::key(id))? {
             remove(db, number)?;
+            vectors::remove_item(db, number)?;
         }
     }
     for record in &plan.put {
-        put(db, read::stored(db, &record.key())?.as_ref(), record)?;
+        put(db, record)?;
     }
     plan.finish()?;
     Ok(Applied::Done)
@@ -38,24 +40,14 @@ fn remove(db: &Connection, number: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What of a page is embedded.
-fn embedded(record: &Record) -> String {
-    embedded_text(&record.title, &record.overview, &record.domains, &record.content)
-}
-
-/// Writes one page, anew or over a stored one. Its vectors stay where what is embedded of it did not change.
-fn put(db: &Connection, old: Option<&(i64, Record)>, record: &Record) -> Result<(), StoreError> {
+/// Writes one page, anew or over a stored one.
+fn put(db: &Connection, record: &Record) -> Result<(), StoreError> {
     let json = |value: Result<String, serde_json::Error>| {
         value.map_err(|error| StoreError::Damaged(error.to_string()))
     };
-    let mut kept = Vec::new();
-    if let Some((number, old)) = old {
-        if embedded(old) == embedded(record) {
-            kept = vectors::taken(db, *number)?;
-        }
-        remove(db, *number)?;
-    }
-    let number = old.map(|(number, _)| *number);
+    let key = record.key();
+    let number = vectors::put_item(db, PAGES, &key, &record.version_to_embed())?;
+    remove(db, number)?;
     let origin = record.origin.as_ref();
     db.prepare_cached(
         "INSERT INTO page (number, id, key, title_key, type, title, hash, root, file, last_updated, domains, sources)
@@ -64,7 +56,7 @@ fn put(db: &Connection, old: Option<&(i64, Record)>, record: &Record) -> Result<
     .execute(params![
         number,
         record.id,
-        record.key(),
+        key,
         ids::key(&record.title),
         record.page_type.as_str(),
         record.title,
@@ -75,7 +67,6 @@ fn put(db: &Connection, old: Option<&(i64, Record)>, record: &Record) -> Result<
         json(serde_json::to_string(&record.domains))?,
         json(serde_json::to_string(&record.sources))?,
     ])?;
-    let number = db.last_insert_rowid();
     db.prepare_cached("INSERT INTO page_body (page, overview, content) VALUES (?1, ?2, ?3)")?
         .execute(params![number, record.overview, record.content])?;
     for domain in &record.domains {
@@ -83,8 +74,7 @@ fn put(db: &Connection, old: Option<&(i64, Record)>, record: &Record) -> Result<
             .execute(params![number, ids::domain_key(domain)])?;
     }
     put_links(db, number, record)?;
-    put_text(db, number, record)?;
-    vectors::put_back(db, number, &kept)
+    put_text(db, number, record)
 }
 
 fn put_links(db: &Connection, number: i64, record: &Record) -> Result<(), StoreError> {

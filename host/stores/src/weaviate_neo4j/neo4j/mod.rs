@@ -4,7 +4,7 @@
 //! Connections are made when they are needed and kept; every statement has a time. Work runs in a task of its
 //! own: it comes to its end even where nobody waits for it any more, so a page and its file never part.
 
-mod queue;
+mod outbox;
 mod read;
 mod rows;
 mod schema;
@@ -21,10 +21,9 @@ use gatehouse_core::{Fault, http::Redactor};
 use gatehouse_net::{install_crypto, plain_cause};
 use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind};
 
-pub(super) use queue::{Pending, Stage, State};
+pub(super) use outbox::{Pending, State};
 pub(super) use schema::SCHEMA;
 use transaction::{Statement, Transaction, cypher};
-pub(super) use vectors::Kept;
 
 use super::{
     config::{Timing, WeaviateNeo4jConfig},

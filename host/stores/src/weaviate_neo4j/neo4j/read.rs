@@ -7,17 +7,17 @@ use std::{
 
 use gatehouse_core::{
     Fault,
-    page::{Filters, Neighbour, Page, PageType, Statistics},
-    search::{NameQuery, Named, POOL},
+    page::{Link, Neighbour, Page, PageType, Statistics},
+    search::{Named, POOL},
 };
 
 use super::{
     Neo4j, Transaction, Trouble, cypher,
-    rows::{self, domain_key, page_columns},
+    rows::{self, page_columns},
 };
 use crate::{
-    engine::{Head, Scope},
-    wiki::{ids, record::Record},
+    engine::{Head, Question, Scope, named},
+    wiki::record::Record,
 };
 
 /// A statement that finds pages by one of their names.
@@ -38,68 +38,52 @@ macro_rules! named_by {
 }
 
 impl Neo4j {
-    /// The page that an id or a title names. An id is preferred to a title; of several pages with one title the
-    /// first by id is meant.
-    pub(in super::super) async fn named(self: &Arc<Self>, text: &str) -> Result<Option<Page>, Fault> {
-        let whole = rows::key(text);
-        let id = ids::split_loose(text)
-            .map_or_else(|| whole.clone(), |(kind, name)| rows::key(&ids::join(kind, name)));
-        self.checked().await?;
-        self.reading(|mut transaction| async move {
-            let by_title = "MATCH (p:WikiPage {title_key: $key}) RETURN p.key AS key ORDER BY p.id LIMIT 1";
-            let mut found = None;
-            for key in [&whole, &id] {
-                found = match found {
-                    None => transaction.pages(vec![key.clone()]).await?.pop(),
-                    found => found,
-                };
-            }
-            if found.is_none() {
-                let titled = transaction.rows(cypher(by_title).with("key", whole)).await?;
-                let key: Option<String> = titled.first().map(|row| row.get("key")).transpose()?;
-                if let Some(key) = key {
-                    found = transaction.pages(vec![key]).await?.pop();
-                }
-            }
-            transaction.rollback().await;
-            Ok(found.map(|(_, page)| page))
-        })
-        .await
-    }
-
-    /// The pages with these keys that there are, with their keys, each with its neighbours.
+    /// The pages with these ids, in their order, each with its neighbours.
     pub(in super::super) async fn pages(
         self: &Arc<Self>,
-        keys: Vec<String>,
-    ) -> Result<BTreeMap<String, Page>, Fault> {
+        ids: &[String],
+    ) -> Result<Vec<Option<Page>>, Fault> {
+        let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
+        self.checked().await?;
         self.reading(|mut transaction| async move {
-            let pages = transaction.pages(keys).await?;
+            let statement =
+                cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
+            let rows = transaction.rows(statement.with("keys", keys.clone())).await?;
+            let mut neighbours = transaction.neighbours(keys.clone()).await?;
             transaction.rollback().await;
-            Ok(pages.into_iter().collect())
+            let page = |row: &neo4rs::Row| {
+                let key: String = row.get("key")?;
+                let page = rows::record(row)?.into_page(neighbours.remove(&key).unwrap_or_default());
+                Ok((key, page))
+            };
+            let mut pages = rows.iter().map(page).collect::<Result<HashMap<String, Page>, Trouble>>()?;
+            Ok(keys.iter().map(|key| pages.remove(key)).collect())
         })
         .await
     }
 
-    /// What is stored under an id.
-    pub(in super::super) async fn record(self: &Arc<Self>, id: &str) -> Result<Option<Record>, Fault> {
-        let key = rows::key(id);
+    /// What is stored under these ids.
+    pub(in super::super) async fn records(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Record>, Fault> {
+        let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
         self.checked().await?;
         self.reading(|mut transaction| async move {
-            let record = transaction.record(key).await?;
+            let statement =
+                cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
+            let pages = transaction.rows(statement.with("keys", keys.clone())).await?;
+            let statement = cypher(
+                "MATCH (p:WikiPage)-[l:LINKS]->() WHERE p.key IN $keys
+                 RETURN p.key AS key, l.edge AS edge, l.target AS target ORDER BY l.position",
+            );
+            let mut links: HashMap<String, Vec<Link>> = HashMap::new();
+            for row in transaction.rows(statement.with("keys", keys)).await? {
+                links.entry(row.get("key")?).or_default().push(rows::link(&row)?);
+            }
             transaction.rollback().await;
-            Ok(record)
-        })
-        .await
-    }
-
-    /// The pages one link away from an id.
-    pub(in super::super) async fn neighbours(self: &Arc<Self>, id: &str) -> Result<Vec<Neighbour>, Fault> {
-        let key = rows::key(id);
-        self.checked().await?;
-        self.reading(|mut transaction| async move {
-            let mut found = transaction.neighbours(vec![key.clone()]).await?;
-            transaction.rollback().await;
-            Ok(found.remove(&key).unwrap_or_default())
+            let record = |row: &neo4rs::Row| {
+                let links = links.remove(&row.get::<String>("key")?).unwrap_or_default();
+                Ok(Record { links, ..rows::record(row)? })
+            };
+            pages.iter().map(record).collect::<Result<_, Trouble>>()
         })
         .await
     }
@@ -129,50 +113,30 @@ impl Neo4j {
         .await
     }
 
-    /// Titles of some pages, to learn from what a model makes of them.
-    pub(in super::super) async fn some_titles(self: &Arc<Self>) -> Result<Vec<String>, Fault> {
-        self.reading(|mut transaction| async move {
-            let statement = cypher(
-                "MATCH (p:WikiPage) RETURN p.title + ' ' + p.overview AS text ORDER BY p.key LIMIT 32",
-            );
-            let rows = transaction.rows(statement).await?;
-            transaction.rollback().await;
-            rows.iter().map(|row| Ok(row.get("text")?)).collect()
-        })
-        .await
-    }
-
-    /// The pages that the question names, or whose names begin with it: title, id, and id without its type. A
-    /// beginning that more than [`POOL`] names have tells nothing.
+    /// The pages that the question names, or whose names begin with it: title, id, and id without its type.
     pub(in super::super) async fn called(
         self: &Arc<Self>,
-        name: &NameQuery,
-        filters: &Filters,
+        question: &Question,
     ) -> Result<BTreeMap<String, Named>, Fault> {
-        let Some((from, to)) = name.range().map(|(from, to)| (rows::indexed(from), to)) else {
+        let Some((from, to)) = question.name.range().map(|(from, to)| (rows::indexed(from), to)) else {
             return Ok(BTreeMap::new());
         };
-        let types: Vec<String> = filters.page_types.iter().map(|kind| kind.as_str().to_owned()).collect();
-        let domains: Vec<String> = filters.domains.iter().map(|domain| domain_key(domain)).collect();
-        let name = name.clone();
+        let types: Vec<String> = question.types.iter().map(|kind| kind.as_str().to_owned()).collect();
+        let domains: Vec<String> = question.domains.iter().map(|domain| rows::indexed(domain)).collect();
+        let name = question.name.clone();
         self.reading(move |mut transaction| async move {
-            let mut pages = BTreeMap::new();
+            let mut found = Vec::new();
             for statement in [named_by!("name_title"), named_by!("name_id"), named_by!("name_stem")] {
                 let statement = cypher(statement).with("from", from.clone()).with("to", to.clone());
                 let statement = statement.with("any_type", types.is_empty()).with("types", types.clone());
                 let statement =
                     statement.with("any_domain", domains.is_empty()).with("domains", domains.clone());
                 for row in transaction.rows(statement.with("limit", POOL as i64 + 1)).await? {
-                    let matched = name.matches_key(&row.get::<String>("name")?);
-                    let best = pages.entry(row.get("key")?).or_insert(matched);
-                    *best = matched.min(*best);
+                    found.push((row.get("key")?, row.get("name")?));
                 }
             }
             transaction.rollback().await;
-            if pages.len() > POOL {
-                pages.retain(|_, name| *name == Named::Exact);
-            }
-            Ok(pages)
+            Ok(named(&name, found))
         })
         .await
     }
@@ -183,7 +147,7 @@ impl Neo4j {
         asked: Option<Vec<String>>,
     ) -> Result<Vec<String>, Fault> {
         let keys = asked.map(|asked| {
-            let keys: BTreeSet<String> = asked.iter().map(|domain| domain_key(domain)).collect();
+            let keys: BTreeSet<String> = asked.iter().map(|domain| rows::indexed(domain)).collect();
             keys.into_iter().collect::<Vec<String>>()
         });
         self.reading(|mut transaction| async move {
@@ -233,33 +197,6 @@ impl Neo4j {
 }
 
 impl Transaction {
-    /// The pages with these keys that there are, each with its neighbours.
-    async fn pages(&mut self, keys: Vec<String>) -> Result<Vec<(String, Page)>, Trouble> {
-        let statement = cypher(concat!("MATCH (p:WikiPage) WHERE p.key IN $keys RETURN ", page_columns!()));
-        let rows = self.rows(statement.with("keys", keys.clone())).await?;
-        let mut neighbours = self.neighbours(keys).await?;
-        let page = |row: &neo4rs::Row| {
-            let key: String = row.get("key")?;
-            let record = rows::record(row)?;
-            let page = record.into_page(neighbours.remove(&key).unwrap_or_default());
-            Ok((key, page))
-        };
-        rows.iter().map(page).collect()
-    }
-
-    /// What is stored under a key.
-    pub(super) async fn record(&mut self, key: String) -> Result<Option<Record>, Trouble> {
-        let statement = cypher(concat!("MATCH (p:WikiPage {key: $key}) RETURN ", page_columns!()));
-        let rows = self.rows(statement.with("key", key.clone())).await?;
-        let Some(mut record) = rows.first().map(rows::record).transpose()? else { return Ok(None) };
-        let statement = cypher(
-            "MATCH (:WikiPage {key: $key})-[l:LINKS]->() RETURN l.edge AS edge, l.target AS target ORDER BY l.position",
-        );
-        let rows = self.rows(statement.with("key", key)).await?;
-        record.links = rows.iter().map(rows::link).collect::<Result<_, _>>()?;
-        Ok(Some(record))
-    }
-
     /// The pages one link away from each of these, every edge once however often and from whichever end it is
     /// declared: a link declared here leads out unless it is turned round, one declared there leads in unless it is.
     async fn neighbours(&mut self, keys: Vec<String>) -> Result<HashMap<String, Vec<Neighbour>>, Trouble> {

@@ -5,8 +5,8 @@
 //! (:WikiPage {key, id, title, …})-[:LINKS {edge, target, position, kept, inverse}]->(:WikiPage)
 //!                                -[:LINKS {…}]->(:WikiMissing {key})     a target that does not exist
 //!                                -[:IN_DOMAIN]->(:WikiDomain {key})
-//! (:WikiVector {id, page, digest, numbers})   a page's vector of one model
-//! (:WikiWaiting {key, hash})      a page that Weaviate has not seen as it is now; no hash: it is gone
+//! (:WikiItem {id, corpus, key, version})-[:VECTOR]->(:WikiVector {id, model, dimension, space, numbers})
+//! (:WikiWaiting {key, text, turn})   a page that Weaviate has not seen as it is now; with text: but for its vector
 //! (:WikiState {name, schema, …})  one node
 //! ```
 
@@ -17,24 +17,34 @@ use gatehouse_core::Fault;
 use super::{Neo4j, Trouble, cypher};
 
 /// The newest schema that this binary knows.
-pub(in super::super) const SCHEMA: i64 = 1;
+pub(in super::super) const SCHEMA: i64 = 2;
 
 /// The steps. Each statement is a transaction of its own, since Neo4j does not mix schema and data, and may run
 /// twice. A step that was released is never edited.
-const STEPS: [&[&str]; SCHEMA as usize] = [&[
-    "CREATE CONSTRAINT wiki_page_key IF NOT EXISTS FOR (p:WikiPage) REQUIRE p.key IS UNIQUE",
-    "CREATE CONSTRAINT wiki_missing_key IF NOT EXISTS FOR (m:WikiMissing) REQUIRE m.key IS UNIQUE",
-    "CREATE CONSTRAINT wiki_domain_key IF NOT EXISTS FOR (d:WikiDomain) REQUIRE d.key IS UNIQUE",
-    "CREATE CONSTRAINT wiki_waiting_key IF NOT EXISTS FOR (w:WikiWaiting) REQUIRE w.key IS UNIQUE",
-    "CREATE CONSTRAINT wiki_state_name IF NOT EXISTS FOR (s:WikiState) REQUIRE s.name IS UNIQUE",
-    "CREATE INDEX wiki_page_title IF NOT EXISTS FOR (p:WikiPage) ON (p.title_key)",
-    "CREATE INDEX wiki_page_name IF NOT EXISTS FOR (p:WikiPage) ON (p.name_title)",
-    "CREATE INDEX wiki_page_name_id IF NOT EXISTS FOR (p:WikiPage) ON (p.name_id)",
-    "CREATE INDEX wiki_page_name_stem IF NOT EXISTS FOR (p:WikiPage) ON (p.name_stem)",
-    "CREATE CONSTRAINT wiki_vector_id IF NOT EXISTS FOR (v:WikiVector) REQUIRE v.id IS UNIQUE",
-    "CREATE INDEX wiki_vector_page IF NOT EXISTS FOR (v:WikiVector) ON (v.page)",
-    "CREATE INDEX wiki_page_root IF NOT EXISTS FOR (p:WikiPage) ON (p.root)",
-]];
+const STEPS: [&[&str]; SCHEMA as usize] = [
+    &[
+        "CREATE CONSTRAINT wiki_page_key IF NOT EXISTS FOR (p:WikiPage) REQUIRE p.key IS UNIQUE",
+        "CREATE CONSTRAINT wiki_missing_key IF NOT EXISTS FOR (m:WikiMissing) REQUIRE m.key IS UNIQUE",
+        "CREATE CONSTRAINT wiki_domain_key IF NOT EXISTS FOR (d:WikiDomain) REQUIRE d.key IS UNIQUE",
+        "CREATE CONSTRAINT wiki_waiting_key IF NOT EXISTS FOR (w:WikiWaiting) REQUIRE w.key IS UNIQUE",
+        "CREATE CONSTRAINT wiki_state_name IF NOT EXISTS FOR (s:WikiState) REQUIRE s.name IS UNIQUE",
+        "CREATE INDEX wiki_page_title IF NOT EXISTS FOR (p:WikiPage) ON (p.title_key)",
+        "CREATE INDEX wiki_page_name IF NOT EXISTS FOR (p:WikiPage) ON (p.name_title)",
+        "CREATE INDEX wiki_page_name_id IF NOT EXISTS FOR (p:WikiPage) ON (p.name_id)",
+        "CREATE INDEX wiki_page_name_stem IF NOT EXISTS FOR (p:WikiPage) ON (p.name_stem)",
+        "CREATE CONSTRAINT wiki_vector_id IF NOT EXISTS FOR (v:WikiVector) REQUIRE v.id IS UNIQUE",
+        "CREATE INDEX wiki_vector_page IF NOT EXISTS FOR (v:WikiVector) ON (v.page)",
+        "CREATE INDEX wiki_page_root IF NOT EXISTS FOR (p:WikiPage) ON (p.root)",
+    ],
+    &[
+        // Vectors by corpus and key. Those that were kept by page are made again.
+        "CREATE CONSTRAINT wiki_item_id IF NOT EXISTS FOR (i:WikiItem) REQUIRE i.id IS UNIQUE",
+        "CREATE INDEX wiki_vector_space IF NOT EXISTS FOR (v:WikiVector) ON (v.space)",
+        "MATCH (v:WikiVector) WHERE v.space IS NULL DETACH DELETE v",
+        "MATCH (w:WikiWaiting) SET w.turn = randomUUID(), w.text = false",
+        "MATCH (p:WikiPage) MERGE (i:WikiItem {id: 'page\n' + p.key}) SET i.corpus = 'page', i.key = p.key, i.version = p.hash",
+    ],
+];
 
 impl Neo4j {
     /// Finds or makes the schema, once.

@@ -1,74 +1,126 @@
-//! The vectors of pages, by model: so that a collection can be made again without asking a model that takes money,
-//! and that going back to an earlier model costs nothing.
+//! What is searched by meaning, by corpus and key, and its vectors, by model: so that Weaviate's part can be made again
+//! without asking a model that takes money, and that going back to an earlier model costs nothing.
 
 use std::{collections::HashMap, sync::Arc};
 
-use gatehouse_core::{Fault, ports::embed::Vector};
+use gatehouse_core::Fault;
 
-use super::{Neo4j, Trouble, cypher, rows::Parameters};
+use super::{super::space, Neo4j, Transaction, Trouble, cypher, rows::Parameters};
+use crate::{
+    embedding::{Item, NewVector, VectorModel, WaitingItem},
+    engine::PAGES,
+};
 
-/// A vector that was made, or that the model had none.
-#[derive(Debug, Clone, PartialEq)]
-pub(in super::super) struct Kept {
-    /// Of what was embedded.
-    pub(in super::super) digest: String,
-    pub(in super::super) vector: Vector,
+/// A statement about the items that have no vector of `$model`, or one of another `$dimension`.
+macro_rules! without_vector {
+    ($and:literal, $then:literal) => {
+        cypher(concat!(
+            "MATCH (i:WikiItem) WHERE NOT EXISTS { MATCH (i)-[:VECTOR]->(v:WikiVector) WHERE v.model = $model
+                AND ($dimension IS NULL OR v.dimension = 0 OR v.dimension = $dimension) } AND ",
+            $and,
+            " RETURN ",
+            $then
+        ))
+    };
 }
 
 impl Neo4j {
-    /// Those vectors of this kind that the pages with these keys have, by key.
-    pub(in super::super) async fn vectors(
+    /// The next items after this one that have no vector of this model.
+    pub(in super::super) async fn items_without_vector(
         self: &Arc<Self>,
-        space: &str,
-        keys: impl Iterator<Item = &String>,
-    ) -> Result<HashMap<String, Kept>, Fault> {
-        let ids: Vec<String> = keys.map(|key| id(space, key)).collect();
-        self.reading(|mut transaction| async move {
-            let statement = cypher(
-                "MATCH (v:WikiVector) WHERE v.id IN $ids RETURN v.page AS page, v.digest AS digest, v.numbers AS numbers",
+        model: &VectorModel,
+        after: Option<&Item>,
+        limit: usize,
+    ) -> Result<Vec<WaitingItem>, Fault> {
+        // An older schema has no items yet; where nothing was ever stored, nothing is made.
+        if self.schema().await?.is_none() {
+            return Ok(Vec::new());
+        }
+        self.prepare().await?;
+        let (after, limit) = (after.map_or_else(String::new, id), limit as i64);
+        let (name, dimension) = parameters(model);
+        self.reading(move |mut transaction| async move {
+            let statement = without_vector!(
+                "i.id > $after",
+                "i.corpus AS corpus, i.key AS key, i.version AS version ORDER BY i.id LIMIT $limit"
             );
-            let rows = transaction.rows(statement.with("ids", ids)).await?;
+            let statement = statement.with("model", name).with("dimension", dimension);
+            let rows = transaction.rows(statement.with("after", after).with("limit", limit)).await?;
             transaction.rollback().await;
-            let kept = |row: &neo4rs::Row| {
-                let numbers: Vec<f64> = row.get("numbers")?;
-                let vector: Vec<f32> = numbers.into_iter().map(|number| number as f32).collect();
-                let vector = (!vector.is_empty()).then_some(vector);
-                Ok((row.get("page")?, Kept { digest: row.get("digest")?, vector }))
+            let one = |row: &neo4rs::Row| {
+                let item = Item { corpus: row.get("corpus")?, key: row.get("key")? };
+                Ok(WaitingItem { item, version: row.get("version")? })
             };
-            rows.iter().map(kept).collect::<Result<_, Trouble>>()
+            rows.iter().map(one).collect::<Result<_, Trouble>>()
         })
         .await
     }
 
-    /// Keeps vectors of this kind, by key.
-    pub(in super::super) async fn keep(
+    /// How many pages have no vector of this model.
+    pub(in super::super) async fn without_vector(
         self: &Arc<Self>,
-        space: &str,
-        made: Vec<(String, Kept)>,
+        model: &VectorModel,
+    ) -> Result<u32, Fault> {
+        let (name, dimension) = parameters(model);
+        self.reading(move |mut transaction| async move {
+            let statement = without_vector!("i.corpus = $corpus", "count(i) AS n");
+            let statement = statement.with("model", name).with("dimension", dimension);
+            let count = transaction.count(statement.with("corpus", PAGES)).await?;
+            transaction.rollback().await;
+            Ok(count)
+        })
+        .await
+    }
+
+    /// How many pages have a vector of this model.
+    pub(in super::super) async fn count_vectors(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
+        let space = space(model);
+        self.reading(move |mut transaction| async move {
+            let statement = "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector)
+                 WHERE v.space = $space RETURN count(v) AS n";
+            let count = transaction.count(cypher(statement).with("space", space)).await?;
+            transaction.rollback().await;
+            Ok(count)
+        })
+        .await
+    }
+
+    /// Keeps vectors of items that are still as they were; their pages wait to be brought to Weaviate.
+    pub(in super::super) async fn keep_vectors(
+        self: &Arc<Self>,
+        model: &VectorModel,
+        vectors: Vec<NewVector>,
     ) -> Result<(), Fault> {
-        if made.is_empty() {
-            return Ok(());
-        }
-        let space = space.to_owned();
-        let row = move |(key, kept): &(String, Kept)| -> Parameters {
-            let numbers: Vec<f64> = kept.vector.iter().flatten().map(|number| f64::from(*number)).collect();
+        let name = model.name.clone();
+        let row = move |new: &NewVector| -> Parameters {
+            let numbers: Vec<f64> = new.vector.iter().flatten().map(|number| f64::from(*number)).collect();
+            let dimension = i64::try_from(numbers.len()).unwrap_or(i64::MAX);
             HashMap::from([
-                ("id", id(&space, key).into()),
-                ("page", key.clone().into()),
-                ("digest", kept.digest.clone().into()),
+                ("id", id(&new.item).into()),
+                ("vector", format!("{name}\n{}", id(&new.item)).into()),
+                ("key", new.item.key.clone().into()),
+                ("version", new.version.clone().into()),
+                ("model", name.clone().into()),
+                ("dimension", dimension.into()),
+                ("space", format!("{name} {dimension}").into()),
                 ("numbers", numbers.into()),
             ])
         };
         self.writes(move |mut transaction| {
-            let rows = made.iter().map(|made| (0, row(made))).collect();
+            let rows: Vec<Parameters> = vectors.iter().map(&row).collect();
             async move {
-                let statement = || {
-                    cypher(
-                        "UNWIND $rows AS row MERGE (v:WikiVector {id: row.id})
-                         SET v.page = row.page, v.digest = row.digest, v.numbers = row.numbers",
-                    )
-                };
-                transaction.in_parts(rows, statement).await?;
+                transaction.lock().await?;
+                for statement in [
+                    "UNWIND $rows AS row MATCH (v:WikiVector {id: row.vector}) DETACH DELETE v",
+                    "UNWIND $rows AS row MATCH (i:WikiItem {id: row.id}) WHERE i.version = row.version
+                     CREATE (i)-[:VECTOR]->(v:WikiVector {id: row.vector, page: row.key, model: row.model,
+                         dimension: row.dimension, space: row.space, numbers: row.numbers})",
+                    "UNWIND $rows AS row MATCH (i:WikiItem {id: row.id}) WHERE i.version = row.version
+                     MERGE (w:WikiWaiting {key: row.key}) ON CREATE SET w.text = true SET w.turn = randomUUID()",
+                ] {
+                    let weighed = rows.iter().map(|row| (0, row.clone())).collect();
+                    transaction.in_parts(weighed, || cypher(statement)).await?;
+                }
                 transaction.commit().await
             }
         })
@@ -76,6 +128,71 @@ impl Neo4j {
     }
 }
 
-fn id(space: &str, key: &str) -> String {
-    format!("{space}\n{key}")
+impl Transaction {
+    /// The vectors of pages, by key.
+    pub(super) async fn vectors(
+        &mut self,
+        space: &str,
+        keys: Vec<String>,
+    ) -> Result<HashMap<String, Vec<f32>>, Trouble> {
+        let ids: Vec<String> = keys.iter().map(|key| page_id(key)).collect();
+        let statement = cypher(
+            "MATCH (i:WikiItem)-[:VECTOR]->(v:WikiVector) WHERE i.id IN $ids AND v.space = $space
+             RETURN i.key AS key, v.numbers AS numbers",
+        );
+        let rows = self.rows(statement.with("ids", ids).with("space", space)).await?;
+        let one = |row: &neo4rs::Row| {
+            let numbers: Vec<f64> = row.get("numbers")?;
+            Ok((row.get("key")?, numbers.into_iter().map(|number| number as f32).collect()))
+        };
+        rows.iter().map(one).collect()
+    }
+
+    /// Notes pages, as (key, version): one with another version than before loses its vectors.
+    pub(super) async fn put_items(&mut self, pages: Vec<(String, String)>) -> Result<(), Trouble> {
+        let row = |(key, version): (String, String)| -> Parameters {
+            HashMap::from([
+                ("id", page_id(&key).into()),
+                ("key", key.into()),
+                ("version", version.into()),
+                ("corpus", PAGES.into()),
+            ])
+        };
+        let rows: Vec<Parameters> = pages.into_iter().map(row).collect();
+        for statement in [
+            "UNWIND $rows AS row MATCH (i:WikiItem {id: row.id})-[:VECTOR]->(v:WikiVector)
+             WHERE i.version <> row.version DETACH DELETE v",
+            "UNWIND $rows AS row MERGE (i:WikiItem {id: row.id})
+             SET i.corpus = row.corpus, i.key = row.key, i.version = row.version",
+        ] {
+            let weighed = rows.iter().map(|row| (0, row.clone())).collect();
+            self.in_parts(weighed, || cypher(statement)).await?;
+        }
+        Ok(())
+    }
+
+    /// Forgets pages with their vectors.
+    pub(super) async fn remove_items(&mut self, keys: &[String]) -> Result<(), Trouble> {
+        let ids: Vec<String> = keys.iter().map(|key| page_id(key)).collect();
+        for statement in [
+            "MATCH (i:WikiItem)-[:VECTOR]->(v:WikiVector) WHERE i.id IN $ids DETACH DELETE v",
+            "MATCH (i:WikiItem) WHERE i.id IN $ids DETACH DELETE i",
+        ] {
+            self.run(cypher(statement).with("ids", ids.clone())).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The model's name, and the dimension of its vectors where it is known.
+fn parameters(model: &VectorModel) -> (String, Option<i64>) {
+    (model.name.clone(), model.dimension.and_then(|dimension| i64::try_from(dimension).ok()))
+}
+
+fn id(item: &Item) -> String {
+    format!("{}\n{}", item.corpus, item.key)
+}
+
+fn page_id(key: &str) -> String {
+    format!("{PAGES}\n{key}")
 }

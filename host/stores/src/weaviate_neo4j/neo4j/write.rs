@@ -104,13 +104,16 @@ impl Transaction {
         })
         .await?;
         self.sweep().await?;
-        let waiting = records.iter().map(|record| {
-            (0, HashMap::from([("key", rows::key(&record.id).into()), ("hash", record.hash.clone().into())]))
-        });
-        self.in_parts(waiting.collect(), || {
-            cypher("UNWIND $rows AS row MERGE (w:WikiWaiting {key: row.key}) SET w.hash = row.hash, w.text = false, w.seen = false")
-        })
-        .await
+        let items = records.iter().map(|record| (rows::key(&record.id), record.version_to_embed()));
+        self.put_items(items.collect()).await?;
+        self.wait(keys).await
+    }
+
+    /// Has pages wait to be brought to Weaviate.
+    async fn wait(&mut self, keys: Vec<String>) -> Result<(), Trouble> {
+        let statement =
+            "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.text = false, w.turn = randomUUID()";
+        self.run(cypher(statement).with("keys", keys)).await
     }
 
     /// Links pages as they declare it: to the target where it exists, else to what stands for it.
@@ -164,11 +167,11 @@ impl Transaction {
             "MATCH (p:WikiPage)<-[l:LINKS]-(o:WikiPage) WHERE p.key IN $keys AND NOT o.key IN $keys
              MERGE (m:WikiMissing {key: p.key}) CREATE (o)-[k:LINKS]->(m) SET k = properties(l) DELETE l",
             "MATCH (p:WikiPage) WHERE p.key IN $keys DETACH DELETE p",
-            "MATCH (v:WikiVector) WHERE v.page IN $keys DELETE v",
-            "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.hash = null, w.text = false, w.seen = false",
         ] {
             self.run(cypher(statement).with("keys", keys.clone())).await?;
         }
+        self.remove_items(&keys).await?;
+        self.wait(keys).await?;
         self.sweep().await
     }
 

@@ -10,25 +10,28 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Weaviate, said};
 use crate::{
-    weaviate_neo4j::words,
+    sqlite::cut,
     wiki::{ids, record::Record},
 };
 
-/// Where the pages are.
+/// Where the texts of pages are.
 pub(in super::super) const MAIN: Collection = Collection("KGWikiPages");
 
-/// Where their texts are while [`MAIN`] is made anew for other vectors.
-pub(in super::super) const STAND_IN: Collection = Collection("KGWikiPagesMeanwhile");
+/// Where their vectors are: apart, since vectors of another model need a collection made anew.
+pub(in super::super) const VECTORS: Collection = Collection("KGWikiVectors");
 
 /// What a description of ours begins with; raise the number when objects are made differently, and the
 /// collection is made anew.
-const DESCRIPTION: &str = "Gatehouse wiki pages, version 1, of graph ";
+const DESCRIPTION: &str = "Gatehouse wiki pages, version 2, of graph ";
 
 /// A collection, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct Collection(pub(super) &'static str);
 
 impl Collection {
+    /// Earlier versions made it; it may have been left behind.
+    pub(in super::super) const STAND_IN_OF_VERSION_1: Self = Self("KGWikiPagesMeanwhile");
+
     /// Its name.
     pub(in super::super) const fn name(self) -> &'static str {
         self.0
@@ -51,45 +54,60 @@ pub(in super::super) enum Found {
 /// A page on its way into a collection.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Object {
-    pub(in super::super) key: String,
-    body: Value,
+    key: String,
+    properties: Value,
+    vector: Option<Vec<f32>>,
 }
 
 impl Object {
-    /// The object of a page. Runs the word cutter: for a thread that may block.
-    pub(in super::super) fn of(key: &str, page: &Record) -> Result<Self, String> {
+    /// A page with its texts. Runs the word cutter: for a thread that may block.
+    pub(in super::super) fn with_texts(key: &str, page: &Record) -> Result<Self, rusqlite::Error> {
         let domains = page.domains.join(", ");
         let texts = [&page.title, &page.overview, &domains, &page.content];
         let with_variants = texts.map(|text| format!("{} {}", script::separated(text), variants(text)));
-        let mut cut = words::cut(&with_variants).map_err(|error| error.to_string())?.into_iter();
+        let mut cut = cut::cut(&with_variants)?.into_iter();
         let mut words = || cut.next().unwrap_or_default().join(" ");
-        let domain_keys: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
-        let properties = json!({
-            "key": key,
-            "page_id": page.id,
-            "page_type": page.page_type.as_str(),
-            "title": page.title,
-            "overview": page.overview,
-            "content": page.content,
-            "domains": page.domains,
-            "domain_keys": domain_keys,
-            "hash": page.hash,
-            "title_words": words(),
-            "overview_words": words(),
-            "domain_words": words(),
-            "content_words": words(),
-            "pieces": words::pieces(&texts.map(String::as_str)),
-        });
-        Ok(Self { key: key.to_owned(), body: properties })
+        let mut properties = filtered_by(key, page);
+        properties.extend([
+            ("title", json!(page.title)),
+            ("overview", json!(page.overview)),
+            ("content", json!(page.content)),
+            ("domains", json!(page.domains)),
+            ("hash", json!(page.hash)),
+            ("title_words", json!(words())),
+            ("overview_words", json!(words())),
+            ("domain_words", json!(words())),
+            ("content_words", json!(words())),
+            ("pieces", json!(cut::pieces(&texts.map(String::as_str)))),
+        ]);
+        Ok(Self { key: key.to_owned(), properties: properties.into_iter().collect(), vector: None })
     }
 
-    fn into_json(self, collection: Collection, vector: Option<&[f32]>) -> Value {
-        let mut object = json!({"class": collection.0, "id": id_of(&self.key), "properties": self.body});
-        if let Some(vector) = vector {
-            object["vector"] = vector.iter().map(|x| f64::from(*x)).collect();
+    /// A page with its vector.
+    pub(in super::super) fn with_vector(key: &str, page: &Record, vector: Vec<f32>) -> Self {
+        let properties = filtered_by(key, page).into_iter().collect();
+        Self { key: key.to_owned(), properties, vector: Some(vector) }
+    }
+
+    fn into_json(self, collection: Collection) -> Value {
+        let mut object =
+            json!({"class": collection.0, "id": id_of(&self.key), "properties": self.properties});
+        if let Some(vector) = self.vector {
+            object["vector"] = vector.into_iter().map(f64::from).collect();
         }
         object
     }
+}
+
+/// What every object has of its page.
+fn filtered_by(key: &str, page: &Record) -> Vec<(&'static str, Value)> {
+    let domain_keys: Vec<String> = page.domains.iter().map(|domain| ids::domain_key(domain)).collect();
+    vec![
+        ("key", json!(key)),
+        ("page_id", json!(page.id)),
+        ("page_type", json!(page.page_type.as_str())),
+        ("domain_keys", json!(domain_keys)),
+    ]
 }
 
 /// The id of a page's object: a UUID made of its key, so that bringing a page twice leaves one object. In the form
@@ -184,14 +202,13 @@ impl Weaviate {
     pub(in super::super) async fn bring(
         &self,
         collection: Collection,
-        objects: Vec<(Object, Option<&[f32]>)>,
+        objects: Vec<Object>,
     ) -> Result<Vec<(String, String)>, Fault> {
         if objects.is_empty() {
             return Ok(Vec::new());
         }
-        let keys: Vec<String> = objects.iter().map(|(object, _)| object.key.clone()).collect();
-        let objects: Vec<Value> =
-            objects.into_iter().map(|(object, vector)| object.into_json(collection, vector)).collect();
+        let keys: Vec<String> = objects.iter().map(|object| object.key.clone()).collect();
+        let objects: Vec<Value> = objects.into_iter().map(|object| object.into_json(collection)).collect();
         let body = json!({"objects": objects});
         let (status, answer) = self.send(Method::POST, "v1/batch/objects", Some(&body)).await?;
         if status != StatusCode::OK {

@@ -1,4 +1,4 @@
-//! Finding the keys of pages, by words and by meaning. Filters count before the limit, in Weaviate itself.
+//! Finding the keys of pages, by words and by vector. Filters count before the limit, in Weaviate itself.
 
 use gatehouse_core::{Fault, page::PageType};
 use gatehouse_net::{Method, StatusCode};
@@ -78,7 +78,7 @@ impl Weaviate {
     }
 
     /// Keys of the nearest pages, with their cosines. The vector has the dimension of the collection's.
-    pub(in super::super) async fn by_meaning(
+    pub(in super::super) async fn by_vector(
         &self,
         collection: Collection,
         vector: &[f32],

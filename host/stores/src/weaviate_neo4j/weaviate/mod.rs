@@ -17,7 +17,7 @@ use gatehouse_net::{BodyError, HttpClients, Method, StatusCode, header, plain_ca
 use serde_json::Value;
 use url::Url;
 
-pub(super) use collection::{Collection, Found, MAIN, Object, STAND_IN};
+pub(super) use collection::{Collection, Found, MAIN, Object, VECTORS};
 pub(super) use find::Where;
 
 use super::{
@@ -130,10 +130,10 @@ impl Weaviate {
     }
 
     /// The fault for a collection that is not of this graph.
-    pub(super) fn foreign(&self, described: &str) -> Fault {
+    pub(super) fn foreign(&self, collection: Collection, described: &str) -> Fault {
         let cause = format!(
             "its collection '{}' holds something else than the pages of this graph: '{}'",
-            MAIN.0,
+            collection.0,
             quoted(described, 120)
         );
         self.half.refused(

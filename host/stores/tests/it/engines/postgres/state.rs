@@ -36,11 +36,30 @@ async fn a_newer_schema_is_refused_and_not_touched() {
         ];
         for fault in faults {
             assert_eq!(fault.kind, FaultKind::Unavailable);
-            assert!(fault.message.contains("version 99, newer than 1"), "{fault:?}");
+            assert!(fault.message.contains("version 99, newer than 2"), "{fault:?}");
             assert!(fault.hint.unwrap().contains("Update gatehouse") && !fault.retryable);
         }
     }
     assert_eq!(database.number("SELECT count(*) FROM gatehouse.page").await, 5);
+}
+
+#[tokio::test]
+async fn vectors_of_pages_become_those_of_items_without_asking_the_model() {
+    let Some(house) = house().await else { return };
+    let embedder = TestEmbedder::new("test/one", 64);
+    index(&house.open_by_meaning(&embedder), &house.wiki()).await;
+    // As the first version of the tables had them.
+    let older = "CREATE TABLE gatehouse.page_vector AS SELECT p.number AS page, v.model, v.dimension, v.embedding, v.made
+             FROM gatehouse.item_vector v JOIN gatehouse.page p ON p.key = v.key;
+         DROP TABLE gatehouse.item_vector; DROP TABLE gatehouse.item;
+         UPDATE gatehouse.schema_version SET version = 1";
+    house.engine.database.run(older).await;
+    let graph = house.open_by_meaning(&embedder);
+    assert!(graph.settle(std::time::Duration::from_secs(60)).await);
+    assert_eq!(graph.search("loaves", &Filters::default(), 5).await.unwrap().note, None);
+    assert_eq!(embedder.documents(), 5);
+    let gone = "SELECT count(*) FROM pg_tables WHERE schemaname = 'gatehouse' AND tablename = 'page_vector'";
+    assert_eq!(house.engine.database.number(gone).await, 0);
 }
 
 #[tokio::test]

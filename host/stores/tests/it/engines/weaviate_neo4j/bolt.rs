@@ -160,7 +160,7 @@ async fn a_newer_graph_is_refused_and_not_touched() {
         graph.health().await.unwrap_err(),
     ];
     for fault in faults {
-        assert!(fault.message.contains("its schema has version 99, newer than 1"), "{}", fault.message);
+        assert!(fault.message.contains("its schema has version 99, newer than 2"), "{}", fault.message);
         assert!(!fault.retryable);
     }
 }

@@ -1,4 +1,4 @@
-//! Another model: the collection is made anew in the background, and words find pages all the while.
+//! Another model: the vectors are made anew in the background, and words find pages all the while.
 
 use std::{sync::Arc, time::Duration};
 
@@ -56,15 +56,16 @@ fn with(house: &House<WeaviateNeo4j>, model: Arc<dyn Embedder>) -> WikiKnowledge
     house.engine.open(Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) })
 }
 
-fn collection(name: &str, objects: usize, vectors: usize) -> (String, usize, usize) {
-    (name.to_owned(), objects, vectors)
+/// Five texts, and so many vectors.
+fn collections(vectors: usize) -> [(String, usize, usize); 2] {
+    [("KGWikiPages".to_owned(), 5, 0), ("KGWikiVectors".to_owned(), vectors, vectors)]
 }
 
 #[tokio::test]
 async fn words_find_every_page_while_vectors_are_made_anew() {
     let Some(house) = house().await else { return };
     index(&with(&house, TestEmbedder::new("test/one", 64)), &house.wiki()).await;
-    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(house.engine.fake.collections(), collections(5));
 
     let held = Held::named("test/other", 16);
     let graph = with(&house, Arc::clone(&held) as _);
@@ -72,15 +73,11 @@ async fn words_find_every_page_while_vectors_are_made_anew() {
     assert_eq!(pages, 5);
     assert_eq!(note.unwrap(), "5 pages have no vectors yet and are found by their words alone.");
     held.began.acquire().await.unwrap().forget();
-    // The stand-in serves; the collection is new and still empty.
-    assert_eq!(
-        house.engine.fake.collections(),
-        [collection("KGWikiPages", 0, 0), collection("KGWikiPagesMeanwhile", 5, 0)]
-    );
+    assert_eq!(house.engine.fake.collections(), collections(0));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     held.let_go.add_permits(1);
     assert!(graph.settle(SOON).await);
-    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(house.engine.fake.collections(), collections(5));
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
     let found = graph.search("leaven", &Default::default(), 5).await.unwrap();
     assert_eq!((found.hits[0].page.id.as_str(), found.note), ("Principle/Acme_Fermentation", None));
@@ -99,7 +96,7 @@ async fn a_rebuild_that_was_interrupted_goes_on_in_the_next_process() {
     let graph = with(&house, TestEmbedder::new("test/third", 8));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     assert!(graph.settle(SOON).await);
-    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(house.engine.fake.collections(), collections(5));
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
 }
 
@@ -107,11 +104,11 @@ async fn a_rebuild_that_was_interrupted_goes_on_in_the_next_process() {
 async fn a_model_that_comes_later_finds_its_pages_and_one_that_goes_leaves_words() {
     let Some(house) = house().await else { return };
     index(&house.open(), &house.wiki()).await;
-    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 0)]);
+    assert_eq!(house.engine.fake.collections(), collections(0)[..1]);
     let graph = with(&house, TestEmbedder::new("test/one", 64));
     assert_eq!(seen(&graph).await.unwrap().0, 5);
     assert!(graph.settle(SOON).await);
-    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(house.engine.fake.collections(), collections(5));
     assert_eq!(seen(&house.open()).await.unwrap(), (5, None));
 }
 
@@ -123,6 +120,6 @@ async fn what_weaviate_lost_is_brought_again_without_asking_the_model() {
     index(&graph, &house.wiki()).await;
     house.engine.fake.forget();
     assert_eq!(seen(&graph).await.unwrap(), (5, None));
-    assert_eq!(house.engine.fake.collections(), [collection("KGWikiPages", 5, 5)]);
+    assert_eq!(house.engine.fake.collections(), collections(5));
     assert_eq!(model.documents(), 5);
 }

@@ -1,5 +1,5 @@
-//! The vectors of one model, held in memory for the scan: bytes only, some 280 a page at 256 dimensions (2.8 MB for
-//! 10,000 pages). The floats stay in the database, where the best of a scan are read again.
+//! The vectors of one corpus and model, held in memory for the scan: bytes only, some 280 an item at 256 dimensions
+//! (2.8 MB for 10,000). The floats stay in the database, where the best of a scan are read again.
 //!
 //! Read when the first search needs them. Every change of the stored vectors, by this process or another,
 //! raises a number beside them; a search that sees another number than the one held reads what is new, or
@@ -11,32 +11,37 @@ use std::{
 };
 
 use gatehouse_core::search::{Block, Rows};
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::vectors;
-use crate::sqlite::error::StoreError;
+use super::{error::StoreError, vectors};
 
-/// The vectors that are held, if any.
-#[derive(Default)]
-pub(super) struct Meaning {
-    held: Mutex<Option<Arc<Held>>>,
+/// The vectors of a corpus that are held, if any.
+pub(super) struct VectorCache {
+    corpus: &'static str,
+    held: Mutex<Option<Arc<CachedVectors>>>,
 }
 
 /// Vectors as they were at one generation.
 #[derive(Clone)]
-pub(super) struct Held {
+pub(super) struct CachedVectors {
+    corpus: &'static str,
     /// The model's number.
     model: i64,
     generation: i64,
     block: Block,
-    /// The page of each row.
-    pages: Vec<i64>,
+    /// The item of each row.
+    items: Vec<i64>,
     rows: HashMap<i64, usize>,
-    /// Pages of which the model has nothing to say.
+    /// Items of which the model has nothing to say.
     silent: HashSet<i64>,
 }
 
-impl Meaning {
+impl VectorCache {
+    /// Holds nothing yet.
+    pub(super) fn new(corpus: &'static str) -> Self {
+        Self { corpus, held: Mutex::default() }
+    }
+
     /// The vectors of a model that have this dimension, as new as the state of the database that `db` sees;
     /// none where the model has not been stored yet.
     pub(super) fn held(
@@ -44,7 +49,7 @@ impl Meaning {
         db: &Connection,
         model: &str,
         dimension: usize,
-    ) -> Result<Option<Arc<Held>>, StoreError> {
+    ) -> Result<Option<Arc<CachedVectors>>, StoreError> {
         let Some(model) = vectors::model(db, model)? else { return Ok(None) };
         let state = db
             .prepare_cached("SELECT generation, removed FROM vector_state")?
@@ -60,7 +65,7 @@ impl Meaning {
                 current
             }
             _ => {
-                let mut fresh = Held::empty(model, dimension);
+                let mut fresh = CachedVectors::empty(self.corpus, model, dimension);
                 fresh.read(db, generation)?;
                 Arc::new(fresh)
             }
@@ -70,13 +75,14 @@ impl Meaning {
     }
 }
 
-impl Held {
-    fn empty(model: i64, dimension: usize) -> Self {
+impl CachedVectors {
+    fn empty(corpus: &'static str, model: i64, dimension: usize) -> Self {
         Self {
+            corpus,
             model,
             generation: -1,
             block: Block::new(dimension),
-            pages: Vec::new(),
+            items: Vec::new(),
             rows: HashMap::new(),
             silent: HashSet::new(),
         }
@@ -85,31 +91,32 @@ impl Held {
     /// Adds what was stored since its generation; vectors of another dimension wait to be made anew.
     fn read(&mut self, db: &Connection, generation: i64) -> Result<(), StoreError> {
         let mut statement = db.prepare_cached(
-            "SELECT page, value FROM vector WHERE model = ?1 AND changed > ?2 ORDER BY changed, page",
+            "SELECT v.item, v.value FROM vector v JOIN item ON item.number = v.item
+             WHERE v.model = ?1 AND v.changed > ?2 AND item.corpus = ?3 ORDER BY v.changed, v.item",
         )?;
-        let mut rows = statement.query([self.model, self.generation])?;
+        let mut rows = statement.query(params![self.model, self.generation, self.corpus])?;
         while let Some(row) = rows.next()? {
-            let page: i64 = row.get(0)?;
+            let item: i64 = row.get(0)?;
             match row.get_ref(1)?.as_blob_or_null().map_err(|error| StoreError::Damaged(error.to_string()))? {
                 None => {
-                    self.silent.insert(page);
+                    self.silent.insert(item);
                 }
-                Some(bytes) => self.put(page, &vectors::floats(bytes)),
+                Some(bytes) => self.put(item, &vectors::floats(bytes)),
             }
         }
         self.generation = generation;
         Ok(())
     }
 
-    fn put(&mut self, page: i64, vector: &[f32]) {
-        match self.rows.get(&page) {
+    fn put(&mut self, item: i64, vector: &[f32]) {
+        match self.rows.get(&item) {
             Some(row) => {
                 self.block.set(*row, vector);
             }
             None => {
                 if let Some(row) = self.block.push(vector) {
-                    self.pages.push(page);
-                    self.rows.insert(page, row);
+                    self.items.push(item);
+                    self.rows.insert(item, row);
                 }
             }
         }
@@ -120,16 +127,16 @@ impl Held {
         self.model
     }
 
-    /// Pages that the model has been asked about.
-    pub(super) fn pages(&self) -> usize {
-        self.pages.len() + self.silent.len()
+    /// How many items the model has been asked about.
+    pub(super) fn items(&self) -> usize {
+        self.items.len() + self.silent.len()
     }
 
-    /// The pages nearest to a vector and how near they are; of `allowed` ones where those are given.
+    /// The items nearest to a vector and how near they are; of `allowed` ones where those are given.
     pub(super) fn nearest(&self, query: &[f32], allowed: Option<&[i64]>, limit: usize) -> Vec<(i64, f32)> {
         let allowed: Option<Rows> =
-            allowed.map(|pages| pages.iter().filter_map(|page| self.rows.get(page).copied()).collect());
+            allowed.map(|items| items.iter().filter_map(|item| self.rows.get(item).copied()).collect());
         let near = self.block.nearest(query, allowed.as_ref(), limit);
-        near.into_iter().map(|near| (self.pages[near.row], near.cosine)).collect()
+        near.into_iter().map(|near| (self.items[near.row], near.cosine)).collect()
     }
 }

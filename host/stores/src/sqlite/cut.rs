@@ -1,12 +1,12 @@
-//! Cuts texts into the words that they are found by. Weaviate neither stems words nor knows scripts without
-//! spaces, so its words come ready: cut, folded and stemmed exactly as the engine on SQLite does it, by SQLite.
+//! Cuts texts into the words that they are found by, for engines that cannot: Weaviate neither stems words nor knows
+//! scripts without spaces. They are cut, folded and stemmed exactly as the engine on SQLite does it, by SQLite.
 
 use gatehouse_core::search::script;
 use rusqlite::Connection;
 
 /// The words of each text, in their order. Takes some hundred microseconds and more for long texts: for a thread
 /// that may block.
-pub(super) fn cut<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
+pub(crate) fn cut<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqlite::Error> {
     let db = Connection::open_in_memory()?;
     db.execute_batch(
         "CREATE VIRTUAL TABLE text USING fts5 (words, tokenize = 'porter unicode61');
@@ -32,7 +32,7 @@ pub(super) fn cut<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Vec<String>>, rusqli
 
 /// The pieces of what texts hold in scripts that words do not serve, and the beginnings of those pieces: a
 /// question may be shorter than a piece, and Weaviate finds whole words only.
-pub(super) fn pieces(texts: &[&str]) -> String {
+pub(crate) fn pieces(texts: &[&str]) -> String {
     let mut found: Vec<String> = Vec::new();
     for piece in
         texts.iter().flat_map(|text| script::grams(text).split(' ').map(str::to_owned).collect::<Vec<_>>())

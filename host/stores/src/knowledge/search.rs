@@ -1,0 +1,106 @@
+//! Finding pages, whatever engine holds them: the question becomes a vector, the engine brings candidates with what it
+//! knows of each, and here they are put in order, judged and turned into hits.
+
+use std::{collections::HashMap, sync::Arc};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    ports::knowledge::{Filters, Hit, SearchResult},
+    search::{Judge, NameQuery, Query, Ranked, answering, fuse},
+};
+
+use super::WikiKnowledge;
+use crate::{
+    embedding::{Item, TextSource},
+    engine::{Engine, PAGES, QueryVector, Question},
+    wiki::{ids, record::Record},
+};
+
+impl WikiKnowledge {
+    pub(super) async fn find(
+        &self,
+        text: &str,
+        filters: &Filters,
+        limit: usize,
+    ) -> Result<SearchResult, Fault> {
+        let (vector, failed) = match &self.embedding {
+            Some(embedding) => {
+                let (vector, failed) = embedding.ask(text).await;
+                let model = embedding.vectors().name;
+                (vector.map(|values| QueryVector { model, values }), failed)
+            }
+            None => (None, None),
+        };
+        let question = Arc::new(Question {
+            query: Query::of(text),
+            name: NameQuery::of(text),
+            vector,
+            types: filters.page_types.clone(),
+            domains: filters.domains.iter().map(|domain| ids::domain_key(domain)).collect(),
+            limit,
+        });
+        let found = self.engine.candidates(&question).await?;
+        let mut notes: Vec<String> = failed.into_iter().chain(found.notes).collect();
+        if found.without_vector > 0
+            && let Some(embedding) = &self.embedding
+        {
+            // Another process may have stored them.
+            embedding.announce();
+            notes.push(waiting_note(found.without_vector));
+        }
+        let ranked = fuse(answering(found.scored));
+        let hits = self.hits(&Judge::of(text), ranked, filters.min_score.unwrap_or(0.0), limit).await?;
+        let note = (!notes.is_empty()).then(|| notes.join(" "));
+        Ok(SearchResult { hits, unmatched_terms: found.unmatched_terms, note, ..SearchResult::default() })
+    }
+
+    /// The first of these with at least this score, as pages. One that has gone since makes room for the next.
+    async fn hits(
+        &self,
+        judge: &Judge,
+        ranked: Vec<Ranked<String>>,
+        least: f64,
+        limit: usize,
+    ) -> Result<Vec<Hit>, Fault> {
+        let mut ranked = ranked.into_iter().take_while(|page| page.score >= least);
+        let mut hits = Vec::new();
+        loop {
+            let next: Vec<Ranked<String>> = ranked.by_ref().take(limit - hits.len()).collect();
+            if next.is_empty() {
+                return Ok(hits);
+            }
+            let ids: Vec<String> = next.iter().map(|page| page.key.clone()).collect();
+            let pages = self.engine.pages(&ids).await?;
+            let found =
+                next.into_iter().zip(pages).filter_map(|(Ranked { score, name, cosine, .. }, page)| {
+                    let page = page?;
+                    Some(Hit { fit: judge.fit(name, cosine, &page), page, score })
+                });
+            hits.extend(found);
+        }
+    }
+}
+
+/// What a search says where pages have no vectors yet.
+fn waiting_note(pages: usize) -> String {
+    match pages {
+        1 => "1 page has no vector yet and is found by its words alone.".to_owned(),
+        _ => format!("{pages} pages have no vectors yet and are found by their words alone."),
+    }
+}
+
+/// The texts of pages, for those that wait for their vectors.
+pub(super) struct PageTexts(pub(super) Arc<dyn Engine>);
+
+#[async_trait]
+impl TextSource for PageTexts {
+    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault> {
+        let pages: Vec<String> =
+            items.iter().filter(|item| item.corpus == PAGES).map(|item| item.key.clone()).collect();
+        let records = self.0.records(&pages).await?;
+        let mut texts: HashMap<String, String> =
+            records.iter().map(|record: &Record| (record.key(), record.text_to_embed())).collect();
+        Ok(items.iter().map(|item| texts.remove(&item.key)).collect())
+    }
+}

@@ -1,0 +1,90 @@
+//! Steps run once and in order, and bring what older ones stored along.
+
+use super::*;
+
+const ONE: &str = "CREATE TABLE a (x)";
+const TWO: &str = "ALTER TABLE a ADD COLUMN y; INSERT INTO a VALUES (1, 2)";
+
+#[test]
+fn every_step_runs_once_and_in_order() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    run(&mut connection, &[ONE]).unwrap();
+    run(&mut connection, &[ONE, TWO]).unwrap();
+    run(&mut connection, &[ONE, TWO]).unwrap();
+    let rows: i64 = connection.query_row("SELECT count(y) FROM a", [], |row| row.get(0)).unwrap();
+    assert_eq!((rows, version(&connection).unwrap()), (1, 2));
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_version_before_it() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    assert!(run(&mut connection, &[ONE, "CREATE TABLE b (x); nonsense"]).is_err());
+    assert_eq!(version(&connection).unwrap(), 1);
+    assert!(connection.execute_batch("SELECT * FROM b").is_err());
+    run(&mut connection, &[ONE, TWO]).unwrap();
+}
+
+#[test]
+fn a_newer_database_is_refused_and_not_touched() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    let error = migrate(&mut connection, KNOWLEDGE).unwrap_err();
+    assert!(matches!(error, StoreError::Newer { found: 99, known: 3 }));
+    assert_eq!(version(&connection).unwrap(), 99);
+}
+
+fn empty() -> Connection {
+    let connection = Connection::open_in_memory().unwrap();
+    crate::sqlite::functions::register(&connection).unwrap();
+    connection
+}
+
+#[test]
+fn the_schema_is_made() {
+    let mut connection = empty();
+    migrate(&mut connection, KNOWLEDGE).unwrap();
+    connection
+        .execute_batch("SELECT * FROM page, page_body, link, domain, page_name, item, vector, model")
+        .unwrap();
+    let mut connection = Connection::open_in_memory().unwrap();
+    migrate(&mut connection, KV).unwrap();
+    connection.execute_batch("SELECT * FROM entry").unwrap();
+}
+
+#[test]
+fn pages_of_the_first_version_are_found_in_the_ways_of_the_second() {
+    let mut connection = empty();
+    run(&mut connection, &KNOWLEDGE[..1]).unwrap();
+    let page = "INSERT INTO page VALUES (7, 'Principle/My_Page', 'k', 't', 'Principle', 'My Page', 'h', NULL, NULL,
+                NULL, '[\"Ключ\"]', '[]');
+         INSERT INTO page_body VALUES (7, 'about', '导出GGUF格式');
+         INSERT INTO page_text (rowid, title, overview, domains, content) VALUES (7, 'old', 'old', 'old', 'old')";
+    connection.execute_batch(page).unwrap();
+    migrate(&mut connection, KNOWLEDGE).unwrap();
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count("SELECT count(*) FROM page_name WHERE key IN ('mypage', 'principle/mypage')"), 2);
+    assert_eq!(count("SELECT count(*) FROM page_grams WHERE page_grams MATCH '\"导出\" AND \"люч\"'"), 1);
+    assert_eq!(count("SELECT count(*) FROM page_text WHERE page_text MATCH 'gguf'"), 1);
+    assert_eq!(count("SELECT count(*) FROM page_text WHERE page_text MATCH 'old'"), 0);
+}
+
+#[test]
+fn vectors_of_pages_become_those_of_items_and_go_with_them() {
+    let mut connection = empty();
+    connection.pragma_update(None, "foreign_keys", true).unwrap();
+    run(&mut connection, &KNOWLEDGE[..2]).unwrap();
+    let page = "INSERT INTO page VALUES (7, 'i', 'k', 't', 'y', 't', 'h', NULL, NULL, NULL, '', '');
+         INSERT INTO model VALUES (1, 'm', 0); INSERT INTO vector VALUES (7, 1, 1, x'0000803F')";
+    connection.execute_batch(page).unwrap();
+    migrate(&mut connection, KNOWLEDGE).unwrap();
+    let moved = "SELECT count(*) FROM item JOIN vector ON item = number WHERE number = 7 AND corpus = 'page'
+         AND key = 'k' AND version = 'h' AND model = 1 AND value = x'0000803F'";
+    assert_eq!(connection.query_row(moved, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+    connection.execute_batch("DELETE FROM item").unwrap();
+    let state: (i64, i64, i64) = connection
+        .query_row("SELECT generation, removed, (SELECT count(*) FROM vector) FROM vector_state", [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
+        .unwrap();
+    assert_eq!(state, (1, 1, 0));
+}

@@ -1,0 +1,147 @@
+//! A task in the background that is started by the first who asks for it, serves all who asked before it began, tries
+//! again by itself after failures with growing pauses, and ends with its owner.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::Fault;
+use tokio::{
+    sync::{Notify, watch},
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+/// What a worker does over and over.
+#[async_trait]
+pub(crate) trait Work: Send + Sync + 'static {
+    /// Whether asking again does not shorten the pause after a failure.
+    const PATIENT: bool;
+
+    /// The pause after a failure, the first time and at most.
+    fn pauses(&self) -> (Duration, Duration);
+
+    /// Does everything that waits, as far as it goes.
+    async fn pass(&self) -> Result<Left, Fault>;
+}
+
+/// What is left after a pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing.
+    Nothing,
+    /// Another host is at it.
+    Elsewhere,
+    /// Some, for this reason; to be tried again later.
+    Some(String),
+}
+
+/// The result of the last pass.
+#[derive(Debug, Clone, Default)]
+struct Finished {
+    /// Requests up to this number have been served by it.
+    number: u64,
+    result: Option<Result<Left, Fault>>,
+}
+
+impl Finished {
+    /// Why something was left behind.
+    fn failure(&self) -> Option<&str> {
+        match &self.result {
+            Some(Err(fault)) => Some(&fault.message),
+            Some(Ok(Left::Some(why))) => Some(why),
+            _ => None,
+        }
+    }
+}
+
+struct Requests {
+    asked: AtomicU64,
+    wake: Notify,
+    finished: watch::Sender<Finished>,
+}
+
+/// The task and how it is asked.
+pub(crate) struct Worker<W> {
+    work: Arc<W>,
+    requests: Arc<Requests>,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl<W: Work> Worker<W> {
+    /// Starts nothing yet.
+    pub(crate) fn new(work: W) -> Self {
+        let finished = watch::Sender::new(Finished::default());
+        let requests = Requests { asked: AtomicU64::new(0), wake: Notify::new(), finished };
+        Self { work: Arc::new(work), requests: Arc::new(requests), task: Mutex::default() }
+    }
+
+    /// What it works on.
+    pub(crate) fn work(&self) -> &W {
+        &self.work
+    }
+
+    /// Asks for a pass that begins from now on; gives the number of the request.
+    pub(crate) fn ask(&self) -> u64 {
+        let number = self.requests.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if task.as_ref().is_none_or(JoinHandle::is_finished) {
+            *task = Some(tokio::spawn(run(Arc::clone(&self.work), Arc::clone(&self.requests))));
+        }
+        self.requests.wake.notify_one();
+        number
+    }
+
+    /// Asks for a pass and waits for its result; none where it takes longer than this.
+    pub(crate) async fn wait(&self, limit: Duration) -> Option<Result<Left, Fault>> {
+        let mut finished = self.requests.finished.subscribe();
+        let number = self.ask();
+        let served = |last: &Finished| last.number >= number || W::PATIENT && last.failure().is_some();
+        timeout(limit, finished.wait_for(served)).await.ok()?.ok()?.result.clone()
+    }
+
+    /// Why the last pass left something behind, where it did.
+    pub(crate) fn failing(&self) -> Option<String> {
+        self.requests.finished.borrow().failure().map(str::to_owned)
+    }
+
+    /// Ends the task; what it has not done yet, whoever opens the store next makes up for.
+    pub(crate) fn stop(&self) {
+        if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
+        }
+    }
+}
+
+impl<W> Drop for Worker<W> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
+        }
+    }
+}
+
+async fn run<W: Work>(work: Arc<W>, requests: Arc<Requests>) {
+    let (first, longest) = work.pauses();
+    let mut pause: Option<Duration> = None;
+    loop {
+        match pause {
+            None => requests.wake.notified().await,
+            Some(pause) if W::PATIENT => sleep(pause).await,
+            Some(pause) => _ = timeout(pause, requests.wake.notified()).await,
+        }
+        let number = requests.asked.load(Ordering::SeqCst);
+        let result = work.pass().await;
+        pause = match &result {
+            Ok(Left::Nothing) => None,
+            Ok(Left::Elsewhere) => Some(first),
+            Ok(Left::Some(_)) | Err(_) => Some(pause.map_or(first, |pause| (pause * 2).min(longest))),
+        };
+        requests.finished.send_replace(Finished { number, result: Some(result) });
+    }
+}
