@@ -105,6 +105,19 @@ impl WikiKnowledge {
         Ok(Self::on(engine, (roots, default_root), clock, embedder))
     }
 
+    /// In memory, for tests; for the rest as [`WikiKnowledge::sqlite`].
+    #[cfg(feature = "testing")]
+    pub fn in_memory(
+        store: &Arc<crate::MemoryStore>,
+        roots: WikiRoots,
+        default_root: Option<PathBuf>,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
+        let engine = crate::memory::MemoryEngine(Arc::clone(store));
+        Self::on(Arc::new(engine), (roots, default_root), clock, embedder)
+    }
+
     fn on(
         engine: Arc<dyn Engine>,
         (roots, default_root): (WikiRoots, Option<PathBuf>),

@@ -9,6 +9,8 @@
 mod embedding;
 mod engine;
 mod knowledge;
+#[cfg(feature = "testing")]
+mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod private;
@@ -20,6 +22,8 @@ mod worker;
 
 pub use engine::{EmbeddingHealth, Health};
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};
+#[cfg(feature = "testing")]
+pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, Times};
 pub use private::make_private;

@@ -14,7 +14,8 @@ const MAY_KNOW: [(&str, &[&str]); 15] = [
     ("host/net", &["gatehouse-core"]),
     ("host/sandbox", &["gatehouse-core", "gatehouse-files"]),
     ("host/wire", &["gatehouse-core", "gatehouse-net"]),
-    ("host/stores", &["gatehouse-core", "gatehouse-files", "gatehouse-net"]),
+    // Its own tests use it with the engine in memory.
+    ("host/stores", &["gatehouse-core", "gatehouse-files", "gatehouse-net", "gatehouse-stores"]),
     ("host/text", &["gatehouse-core"]),
     ("host/models", &["gatehouse-core", "gatehouse-net"]),
     (

@@ -2,7 +2,7 @@
 
 pub(crate) mod claim;
 pub(crate) mod copy;
-#[cfg(feature = "weaviate-neo4j")]
+#[cfg(any(feature = "weaviate-neo4j", feature = "testing"))]
 pub(crate) mod cut;
 mod db;
 mod error;

@@ -20,7 +20,13 @@ const VERSION: &str = "1.0";
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Names of the engines that an index file may select.
-pub const SEARCH_BACKENDS: [&str; 3] = ["sqlite", "weaviate-neo4j", "postgres"];
+pub const SEARCH_BACKENDS: &[&str] = &[
+    "sqlite",
+    "weaviate-neo4j",
+    "postgres",
+    #[cfg(feature = "testing")]
+    "memory",
+];
 
 /// What an index file says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! The engines under test. A new one is a file here with its [`Fixture`], a line of [`behaviours!`], and below
 //! it the tests of what is that engine's alone.
 
+mod memory;
 #[cfg(all(unix, feature = "postgres"))]
 mod postgres;
 mod sqlite;

@@ -1,0 +1,138 @@
+//! An engine in memory, for tests: the least that one has to do. What it holds is gone with its [`MemoryStore`].
+
+mod graph;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault,
+    page::{Page, PageType, Statistics},
+};
+use serde_json::{Map, Value};
+
+use self::graph::{Graph, Indexed};
+use crate::{
+    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
+    engine::{Applied, Candidates, Engine, EngineHealth, Head, Plan, Question, Scope},
+    wiki::{ids, record::Record},
+};
+
+/// What engines in memory hold; those that share one are as processes that share a database.
+#[derive(Default)]
+pub struct MemoryStore(Mutex<Graph>);
+
+impl MemoryStore {
+    fn lock(&self) -> MutexGuard<'_, Graph> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The engine.
+pub(crate) struct MemoryEngine(pub(crate) Arc<MemoryStore>);
+
+#[async_trait]
+impl Engine for MemoryEngine {
+    fn name(&self) -> &'static str {
+        "memory"
+    }
+
+    fn refs(&self) -> Map<String, Value> {
+        Map::new()
+    }
+
+    async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
+        Ok(self.0.lock().heads(scope))
+    }
+
+    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+        let graph = self.0.lock();
+        Ok(ids.iter().filter_map(|id| Some(graph.pages.get(&ids::key(id))?.record.clone())).collect())
+    }
+
+    async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
+        let graph = self.0.lock();
+        Ok(ids.iter().map(|id| graph.page(id)).collect())
+    }
+
+    async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
+        let graph = self.0.lock();
+        let is_meant = |page: &&Indexed| ids::key(&page.record.title) == ids::key(title);
+        let found: BTreeSet<String> =
+            graph.pages.values().filter(is_meant).map(|page| page.record.id.clone()).collect();
+        Ok(found.into_iter().collect())
+    }
+
+    async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
+        let graph = self.0.lock();
+        let domains = graph.pages.values().flat_map(|page| &page.record.domains);
+        let all: BTreeSet<String> = domains.map(|domain| ids::domain_key(domain)).collect();
+        Ok(all.into_iter().filter(|domain| among.as_ref().is_none_or(|few| few.contains(domain))).collect())
+    }
+
+    async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
+        self.0.lock().candidates(question)
+    }
+
+    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
+        let store = Arc::clone(&self.0);
+        plan.off_thread(move |plan| store.lock().apply(plan)).await
+    }
+
+    fn vectors(&self) -> Arc<dyn VectorStore> {
+        Arc::clone(&self.0) as _
+    }
+
+    async fn stats(&self) -> Result<Statistics, Fault> {
+        let graph = self.0.lock();
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let of = |kind: PageType| graph.pages.values().filter(|page| page.record.page_type == kind).count();
+        let by_type = PageType::ALL.into_iter().map(|kind| (kind, count(of(kind)))).filter(|(_, n)| *n > 0);
+        Ok(Statistics {
+            engine: self.name().to_owned(),
+            pages: count(graph.pages.len()),
+            links: count(graph.links().len()),
+            by_type: by_type.collect(),
+        })
+    }
+
+    async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
+        let graph = self.0.lock();
+        Ok(EngineHealth {
+            address: "memory".to_owned(),
+            schema: (!graph.pages.is_empty()).then_some((1, 1)),
+            pages: u32::try_from(graph.pages.len()).unwrap_or(u32::MAX),
+            without_vector: model.map_or(0, |model| graph.waiting(model).count() as u32),
+            ..EngineHealth::default()
+        })
+    }
+}
+
+#[async_trait]
+impl VectorStore for MemoryStore {
+    async fn waiting(
+        &self,
+        model: &VectorModel,
+        after: Option<&Item>,
+        limit: usize,
+    ) -> Result<Vec<WaitingItem>, Fault> {
+        let graph = self.lock();
+        let waiting = graph.waiting(model).filter(|(item, _)| after.is_none_or(|after| *item > after));
+        let one =
+            |(item, version): (&Item, &String)| WaitingItem { item: item.clone(), version: version.clone() };
+        Ok(waiting.take(limit).map(one).collect())
+    }
+
+    async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
+        let mut graph = self.lock();
+        for NewVector { item, version, vector } in vectors {
+            if graph.items.get(&item) == Some(&version) {
+                graph.vectors.insert((item, model.name.clone()), vector);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! What the engine in memory holds, and how it finds in it: every page is looked at for every question.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use gatehouse_core::{
+    Fault,
+    page::{Neighbour, Page},
+    search::{Named, Scored, dense, name::name_key, script, variants},
+};
+
+use crate::{
+    embedding::{Item, VectorModel},
+    engine::{Applied, Candidates, Head, PAGES, Plan, QueryVector, Question, Scope, named},
+    sqlite::cut,
+    wiki::{edges, ids, record::Record},
+};
+
+/// How much a word counts in title, overview, domains, content, and as a piece of another script.
+const WEIGHTS: [f64; 5] = [6.0, 3.0, 2.0, 1.0, 1.0];
+
+#[derive(Default)]
+pub(super) struct Graph {
+    /// By key.
+    pub(super) pages: BTreeMap<String, Indexed>,
+    /// The version of what is embedded.
+    pub(super) items: BTreeMap<Item, String>,
+    /// By item and model.
+    pub(super) vectors: HashMap<(Item, String), Option<Vec<f32>>>,
+}
+
+/// A page with what it is found by.
+pub(super) struct Indexed {
+    pub(super) record: Record,
+    /// How often each word occurs, weighed by where.
+    words: HashMap<String, f64>,
+    length: f64,
+}
+
+impl Indexed {
+    fn of(record: &Record) -> Result<Self, Fault> {
+        let domains = record.domains.join(", ");
+        let texts = [&record.title, &record.overview, &domains, &record.content];
+        let parted = texts.map(|text| format!("{} {}", script::separated(text), variants(text)));
+        let unfit = |error| Fault::internal(format!("a page cannot be cut into words: {error}"));
+        let mut fields = cut::cut(&parted).map_err(unfit)?;
+        fields.push(cut::pieces(&texts.map(String::as_str)).split(' ').map(str::to_owned).collect());
+        let mut words: HashMap<String, f64> = HashMap::new();
+        let length = fields.iter().map(Vec::len).sum::<usize>() as f64;
+        for (field, weight) in fields.into_iter().zip(WEIGHTS) {
+            for word in field.into_iter().filter(|word| !word.is_empty()) {
+                *words.entry(word).or_default() += weight;
+            }
+        }
+        Ok(Self { record: record.clone(), words, length })
+    }
+
+    fn passes(&self, question: &Question) -> bool {
+        let domains: Vec<String> = self.record.domains.iter().map(|domain| ids::domain_key(domain)).collect();
+        (question.types.is_empty() || question.types.contains(&self.record.page_type))
+            && (question.domains.is_empty() || question.domains.iter().any(|domain| domains.contains(domain)))
+    }
+}
+
+/// The words of a question with how much each says, and those that no page holds.
+struct WeighedTerms {
+    terms: Vec<(String, f64)>,
+    unmatched: Vec<String>,
+}
+
+fn page_item(key: &str) -> Item {
+    Item { corpus: PAGES.to_owned(), key: key.to_owned() }
+}
+
+impl Graph {
+    pub(super) fn heads(&self, scope: &Scope) -> Vec<Head> {
+        let keys: BTreeSet<String> = match scope {
+            Scope::All => BTreeSet::new(),
+            Scope::Of { ids, .. } => ids.iter().map(|id| ids::key(id)).collect(),
+        };
+        let is_meant = |(key, page): &(&String, &Indexed)| match scope {
+            Scope::All => true,
+            Scope::Of { root, .. } => {
+                let from = page.record.origin.as_ref().map(|origin| &origin.root);
+                keys.contains(*key) || root.is_some() && from == root.as_ref()
+            }
+        };
+        let mut heads: Vec<Head> =
+            self.pages.iter().filter(is_meant).map(|(_, page)| Head::of(&page.record)).collect();
+        heads.sort_by(|a, b| a.id.cmp(&b.id));
+        heads
+    }
+
+    /// Every link between pages that exist, as (from, edge, to).
+    pub(super) fn links(&self) -> BTreeSet<(&str, &str, &str)> {
+        let links = self.pages.iter().flat_map(|(key, page)| {
+            page.record.links.iter().filter_map(move |link| {
+                let (target, _) = self.pages.get_key_value(&ids::key(&link.target))?;
+                let (kept, inverse) = edges::kept(page.record.page_type, link);
+                Some(if inverse { (&**target, kept, &**key) } else { (&**key, kept, &**target) })
+            })
+        });
+        links.collect()
+    }
+
+    pub(super) fn page(&self, id: &str) -> Option<Page> {
+        let key = ids::key(id);
+        let record = self.pages.get(&key)?.record.clone();
+        let links = self.links().into_iter().filter(|(from, _, to)| *from == key || *to == key);
+        let near = links.filter_map(|(from, edge, to)| {
+            let outgoing = from == key;
+            let other = &self.pages.get(if outgoing { to } else { from })?.record;
+            Some(Neighbour {
+                edge: edge.to_owned(),
+                outgoing,
+                id: other.id.clone(),
+                title: other.title.clone(),
+            })
+        });
+        Some(record.into_page(Neighbour::each_once(near)))
+    }
+
+    pub(super) fn apply(&mut self, plan: &Plan) -> Result<Applied, Fault> {
+        if !plan.holds(&self.heads(&plan.scope))? {
+            return Ok(Applied::Changed);
+        }
+        let put = plan.put.iter().map(Indexed::of).collect::<Result<Vec<_>, _>>()?;
+        plan.finish()?;
+        for id in &plan.remove {
+            let key = ids::key(id);
+            self.pages.remove(&key);
+            self.items.remove(&page_item(&key));
+            self.vectors.retain(|(item, _), _| item.key != key);
+        }
+        for page in put {
+            let (key, version) = (page.record.key(), page.record.version_to_embed());
+            if self.items.insert(page_item(&key), version.clone()).is_some_and(|before| before != version) {
+                self.vectors.retain(|(item, _), _| item.key != key);
+            }
+            self.pages.insert(key, page);
+        }
+        Ok(Applied::Done)
+    }
+
+    fn waits(&self, item: &Item, model: &VectorModel) -> bool {
+        match self.vectors.get(&(item.clone(), model.name.clone())) {
+            None => true,
+            Some(vector) => {
+                let dimension = vector.as_ref().map(Vec::len);
+                dimension.is_some() && model.dimension.is_some() && dimension != model.dimension
+            }
+        }
+    }
+
+    pub(super) fn waiting(&self, model: &VectorModel) -> impl Iterator<Item = (&Item, &String)> {
+        self.items.iter().filter(|(item, _)| self.waits(item, model))
+    }
+
+    fn cosine(&self, key: &str, vector: &QueryVector) -> Option<f32> {
+        let stored = self.vectors.get(&(page_item(key), vector.model.clone()))?.as_ref()?;
+        dense::cosine(stored, &vector.values)
+    }
+
+    /// How much each word says, and the words that no page holds.
+    fn weights(&self, question: &Question) -> Result<WeighedTerms, Fault> {
+        let query = &question.query;
+        let whole = [query.words.clone(), query.joined.clone()].concat();
+        let unfit = |error| Fault::internal(format!("a question cannot be cut into words: {error}"));
+        let forms = cut::cut(&whole).map_err(unfit)?;
+        let holding =
+            |word: &String| self.pages.values().filter(|page| page.words.contains_key(word)).count();
+        let occurs = |forms: &[String], any: bool| {
+            let holds = |page: &Indexed| {
+                let mut forms = forms.iter().map(|form| page.words.contains_key(form));
+                if any { forms.any(|holds| holds) } else { forms.all(|holds| holds) }
+            };
+            !forms.is_empty() && self.pages.values().any(holds)
+        };
+        let words = query.words.iter().zip(&forms).filter(|(_, forms)| !occurs(forms, true));
+        let stretches = query.stretches.iter().filter(|stretch| !occurs(&stretch.pieces, stretch.any));
+        let unmatched = words.map(|(word, _)| word).chain(stretches.map(|stretch| &stretch.text));
+        let pieces = query.stretches.iter().flat_map(|stretch| stretch.pieces.clone());
+        let terms: BTreeSet<String> = forms.iter().flatten().cloned().chain(pieces).collect();
+        let weight = |word: String| {
+            let (all, holding) = (self.pages.len() as f64, holding(&word) as f64);
+            (word, (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln())
+        };
+        Ok(WeighedTerms {
+            terms: terms.into_iter().map(weight).collect(),
+            unmatched: unmatched.cloned().collect(),
+        })
+    }
+
+    pub(super) fn candidates(&self, question: &Question) -> Result<Candidates, Fault> {
+        let WeighedTerms { terms, unmatched } = self.weights(question)?;
+        let average =
+            self.pages.values().map(|page| page.length).sum::<f64>() / self.pages.len().max(1) as f64;
+        let bm25 = |page: &Indexed| -> f64 {
+            let long = 1.2 * (0.25 + 0.75 * page.length / average.max(1.0));
+            let share = |(word, weight): &(String, f64)| {
+                let occurs = page.words.get(word).copied().unwrap_or_default();
+                weight * occurs * 2.2 / (occurs + long)
+            };
+            terms.iter().map(share).sum()
+        };
+        let passing: Vec<(&String, &Indexed)> =
+            self.pages.iter().filter(|(_, page)| page.passes(question)).collect();
+        let names = passing.iter().flat_map(|(_, page)| {
+            let Record { id, title, .. } = &page.record;
+            let stem = id.split_once('/').map_or(id.as_str(), |(_, stem)| stem);
+            [title.as_str(), id, stem].map(|name| (id.clone(), name_key(name)))
+        });
+        let by_name =
+            named(&question.name, names.filter(|(_, name)| question.name.matches_key(name) != Named::No));
+        let scored = passing.iter().map(|(key, page)| Scored {
+            key: page.record.id.clone(),
+            name: by_name.get(&page.record.id).copied().unwrap_or(Named::No),
+            bm25: bm25(page),
+            cosine: question.vector.as_ref().and_then(|vector| self.cosine(key, vector)),
+        });
+        let without_vector = question.vector.as_ref().map_or(0, |vector| {
+            let dimension = Some(vector.values.len());
+            self.waiting(&VectorModel { name: vector.model.clone(), dimension }).count()
+        });
+        Ok(Candidates {
+            scored: scored.collect(),
+            unmatched_terms: unmatched,
+            without_vector,
+            notes: Vec::new(),
+        })
+    }
+}
