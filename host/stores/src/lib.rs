@@ -28,9 +28,9 @@ pub use memory::MemoryStore;
 pub use postgres::{PostgresConfig, Times};
 pub use private::make_private;
 pub use sqlite::{
-    claim::Claim,
-    copy::{Kept, check, copy},
+    copy::{DataFile, check, copy},
     kv::SqliteKv,
+    lock::DatabaseLock,
 };
 #[cfg(feature = "weaviate-neo4j")]
 pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};

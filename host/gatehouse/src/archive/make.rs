@@ -9,7 +9,7 @@ use std::{
 };
 
 use gatehouse_core::hash::hex;
-use gatehouse_stores::{Claim, Kept};
+use gatehouse_stores::{DataFile, DatabaseLock};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
@@ -37,7 +37,7 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, 
     if !force && target.symlink_metadata().is_ok() {
         return Err(format!("{} is there already; name another file, or add --force", target.display()));
     }
-    if !Kept::ALL.iter().any(|kept| state.join(kept.file()).exists())
+    if !DataFile::ALL.iter().any(|kept| state.join(kept.file()).exists())
         && !FOLDERS.iter().any(|folder| state.join(folder).exists())
     {
         return Err(format!("there is nothing to keep in {}", state.display()));
@@ -45,8 +45,8 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, 
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let failed = |error: io::Error| cannot("written", target, error) + "; nothing was left there";
     // A restore stays out until this is done.
-    let _claims = Kept::ALL
-        .map(|kept| Claim::with_others(kept, &state.join(kept.file())))
+    let _locks = DataFile::ALL
+        .map(|kept| DatabaseLock::with_others(kept, &state.join(kept.file())))
         .into_iter()
         .collect::<Result<Vec<_>, _>>()
         .map_err(|fault| said(&fault))?;

@@ -12,7 +12,7 @@ mod unpack;
 
 use std::{collections::BTreeMap, path::Path};
 
-use gatehouse_stores::Kept;
+use gatehouse_stores::DataFile;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use make::make;
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
 
 /// Everything that a data folder may hold of an archive.
 fn names() -> impl Iterator<Item = &'static str> {
-    Kept::ALL.map(Kept::file).into_iter().chain(FOLDERS)
+    DataFile::ALL.map(DataFile::file).into_iter().chain(FOLDERS)
 }
 
 fn cannot(what: &str, path: &Path, error: impl std::fmt::Display) -> String {

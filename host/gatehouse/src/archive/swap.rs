@@ -12,7 +12,7 @@ use std::{
 };
 
 use gatehouse_files::write_atomic;
-use gatehouse_stores::{Claim, Kept};
+use gatehouse_stores::{DataFile, DatabaseLock};
 
 use super::{Manifest, cannot, names, unpack::unpack};
 use crate::{compose::said, presence};
@@ -32,7 +32,7 @@ pub(crate) fn put_back(archive: &Path, state: &Path, force: bool) -> Result<Mani
     }
     let failed = |error: io::Error| cannot("written", state, error) + "; nothing was changed";
     fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
-    let _claims = alone(state)?;
+    let _locks = alone(state)?;
     let work = state.join(WORK);
     remove(&work).map_err(failed)?;
     let new = work.join("new");
@@ -60,12 +60,12 @@ pub(crate) fn finish(state: &Path) -> Result<(), String> {
     if !state.join(WORK).join("ready").exists() {
         return Ok(());
     }
-    let _claims = alone(state)?;
+    let _locks = alone(state)?;
     go_on(state).map_err(|error| cannot("written", state, error) + "; a restore is not at its end")
 }
 
 /// The right to replace everything: no host runs on the data folder, and nobody has a database open.
-fn alone(state: &Path) -> Result<Vec<Claim>, String> {
+fn alone(state: &Path) -> Result<Vec<DatabaseLock>, String> {
     let hosts = presence::running(state);
     if !hosts.is_empty() {
         let each: Vec<String> = hosts
@@ -77,8 +77,8 @@ fn alone(state: &Path) -> Result<Vec<Claim>, String> {
             .collect();
         return Err(format!("hosts run on {}: {}. End them first", state.display(), each.join(", ")));
     }
-    let claims = Kept::ALL.iter().map(|kept| Claim::alone(*kept, &state.join(kept.file())));
-    claims.collect::<Result<_, _>>().map_err(|fault| said(&fault))
+    let locks = DataFile::ALL.iter().map(|kept| DatabaseLock::alone(*kept, &state.join(kept.file())));
+    locks.collect::<Result<_, _>>().map_err(|fault| said(&fault))
 }
 
 /// From here on the restore counts.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use gatehouse_core::hash::hex;
-use gatehouse_stores::{Kept, check};
+use gatehouse_stores::{DataFile, check};
 use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
@@ -49,7 +49,7 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<Manifest, String> 
     if unpacked.found.len() != manifest.files.len() {
         return Err(wrong("it holds files that its manifest does not name".to_owned()));
     }
-    for kept in Kept::ALL {
+    for kept in DataFile::ALL {
         let path = folder.join(kept.file());
         if path.exists() {
             check(kept, &path).map_err(|fault| wrong(said(&fault)))?;
@@ -162,7 +162,7 @@ fn allowed(path: &str) -> bool {
     let whole = path.len() <= MAX_PATH && !path.is_empty() && parts.clone().all(plain);
     let top = parts.next().and_then(|part| part.as_os_str().to_str()).unwrap_or_default();
     let alone = parts.next().is_none();
-    let database = Kept::ALL.iter().any(|kept| kept.file() == top);
+    let database = DataFile::ALL.iter().any(|kept| kept.file() == top);
     whole && ((alone && database) || FOLDERS.contains(&top))
 }
 

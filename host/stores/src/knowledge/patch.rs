@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// An edit that is ready to be stored.
-struct Prepared {
+struct PreparedEdit {
     after: Record,
     file: Option<FileEdit>,
     changed: Vec<&'static str>,
@@ -57,7 +57,7 @@ impl WikiKnowledge {
         let date = stamp.then(|| self.now());
         let (roots, old) = (self.roots.clone(), before.clone());
         let prepared = blocking(move || prepare(&roots, wiki_dir.as_deref(), &old, &changes, date)).await?;
-        let Prepared { after, file, changed, unknown } = prepared;
+        let PreparedEdit { after, file, changed, unknown } = prepared;
         let mut unknown_edges = UnknownEdges::default();
         unknown_edges.note(&after.id, &unknown);
         let mut report = PatchReport {
@@ -88,7 +88,7 @@ fn prepare(
     page: &Record,
     changes: &Changes,
     date: Option<String>,
-) -> Result<Prepared, Fault> {
+) -> Result<PreparedEdit, Fault> {
     match touchable(roots, wiki_dir, page)? {
         Some((origin, path)) => in_file(origin, &path, page, changes, date.as_deref()),
         None => Ok(in_store(page, changes, date)),
@@ -133,7 +133,7 @@ fn in_file(
     page: &Record,
     changes: &Changes,
     date: Option<&str>,
-) -> Result<Prepared, Fault> {
+) -> Result<PreparedEdit, Fault> {
     let root = Path::new(&origin.root);
     let text = text::read_text(root, path).map_err(|unread| match unread {
         Unread::Outside => Fault::denied(format!("'{}' leads out of its wiki folder", path.display()))
@@ -145,7 +145,7 @@ fn in_file(
     let file = file.ok_or_else(|| changed_meanwhile(path))?;
     let edited = edit::apply(&text, changes, date)?;
     if edited.changed.is_empty() {
-        return Ok(Prepared {
+        return Ok(PreparedEdit {
             after: page.clone(),
             file: None,
             changed: edited.changed,
@@ -159,11 +159,11 @@ fn in_file(
     let (after, unknown) = Record::from_file(&origin.root, &file, &edited.text);
     let (path, before, after_text) = (path.to_owned(), text.into_bytes(), edited.text.into_bytes());
     let file = FileEdit { path, before, after: after_text, ..FileEdit::default() };
-    Ok(Prepared { after, file: Some(file), changed: edited.changed, unknown })
+    Ok(PreparedEdit { after, file: Some(file), changed: edited.changed, unknown })
 }
 
 /// New content is read as that of a file: what it says of overview, domains, sources and links counts.
-fn in_store(page: &Record, changes: &Changes, date: Option<String>) -> Prepared {
+fn in_store(page: &Record, changes: &Changes, date: Option<String>) -> PreparedEdit {
     let before = page.parsed();
     let new_content = changes.content.as_ref().filter(|content| **content != page.content);
     let said = new_content.map(|content| page.with_content(content));
@@ -184,9 +184,9 @@ fn in_store(page: &Record, changes: &Changes, date: Option<String>) -> Prepared 
     set(&mut after.sources, target.sources, "sources", &mut changed);
     set(&mut after.links, target.links, "links", &mut changed);
     if changed.is_empty() {
-        return Prepared { after, file: None, changed, unknown };
+        return PreparedEdit { after, file: None, changed, unknown };
     }
     after.last_updated = date.or(target.last_updated);
     // A hash of fields is never that of a file: the next indexing sees that page and file differ.
-    Prepared { after: after.with_field_hash(), file: None, changed, unknown }
+    PreparedEdit { after: after.with_field_hash(), file: None, changed, unknown }
 }

@@ -26,7 +26,7 @@ use crate::wiki::{
 const LONGEST_NAME: usize = 240;
 
 /// A page with the file that was made for it.
-struct Made {
+struct NewFile {
     record: Record,
     path: PathBuf,
     unknown: Vec<String>,
@@ -146,7 +146,7 @@ fn make_files(
     wiki: &Path,
     drafts: Vec<Draft>,
     date: &str,
-) -> Result<(Vec<Made>, Vec<Draft>), Fault> {
+) -> Result<(Vec<NewFile>, Vec<Draft>), Fault> {
     let root = folder::root_name(wiki)?;
     let (mut made, mut left) = (Vec::new(), Vec::new());
     for draft in drafts {
@@ -163,7 +163,7 @@ fn make_files(
         match done {
             Ok(text) => {
                 let (record, unknown) = Record::from_file(&root, &file, &text);
-                made.push(Made { record, path, unknown });
+                made.push(NewFile { record, path, unknown });
             }
             Err(fault) => {
                 remove(made)?;
@@ -182,7 +182,7 @@ fn file_of(draft: &Draft) -> Option<PageFile> {
 }
 
 /// Takes files back that were made for pages which could not be stored.
-fn remove(made: Vec<Made>) -> Result<(), Fault> {
+fn remove(made: Vec<NewFile>) -> Result<(), Fault> {
     for page in made {
         if let Err(error) = fs::remove_file(&page.path) {
             tracing::error!(file = %page.path.display(), %error, "a wiki file stays whose page was not stored");

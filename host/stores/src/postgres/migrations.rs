@@ -1,4 +1,4 @@
-//! The tables, as numbered steps for each part of the house. A step that was released is never edited; a
+//! The tables, as numbered steps for each part. A step that was released is never edited; a
 //! change is a new step.
 //!
 //! Everything lies in the schema `gatehouse`. Each step is one transaction under a lock, so that two hosts that

@@ -32,7 +32,7 @@ pub(super) struct Shared {
     pub(super) config: PostgresConfig,
     /// The tables that must be there.
     pub(super) part: Part,
-    reached: Mutex<Option<Reached>>,
+    reached: Mutex<Option<Connector>>,
     breaker: CircuitBreaker<Fault>,
     /// Whether the tables are up to date.
     ready: AtomicBool,
@@ -41,7 +41,7 @@ pub(super) struct Shared {
 }
 
 #[derive(Clone)]
-struct Reached {
+struct Connector {
     pool: Pool,
     tls: MakeRustlsConnect,
 }
@@ -98,7 +98,7 @@ impl Server {
             let message = format!("{}; it is tried again in {:.1} s", fault.message, wait.as_secs_f64());
             Fault { message, ..fault }
         })?;
-        let Reached { pool, .. } = self.shared.reached().await?;
+        let Connector { pool, .. } = self.shared.reached().await?;
         match pool.get().await {
             Ok(client) => {
                 self.shared.breaker.succeeded();
@@ -143,7 +143,7 @@ impl Shared {
 
     /// Closes what is idle.
     pub(super) fn forget(&self) {
-        if let Some(Reached { pool, .. }) = &*self.lock() {
+        if let Some(Connector { pool, .. }) = &*self.lock() {
             pool.retain(|_, _| false);
         }
     }
@@ -157,12 +157,12 @@ impl Shared {
         self.lock().as_ref().map(|reached| reached.tls.clone())
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Reached>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Connector>> {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The pool; made by the first call that needs it.
-    async fn reached(&self) -> Result<Reached, Fault> {
+    async fn reached(&self) -> Result<Connector, Fault> {
         if let Some(reached) = &*self.lock() {
             return Ok(reached.clone());
         }
@@ -174,7 +174,7 @@ impl Shared {
         };
         let pool = self.pool(tls.clone())?;
         // Of two that were made at once the first stays.
-        Ok(self.lock().get_or_insert(Reached { pool, tls }).clone())
+        Ok(self.lock().get_or_insert(Connector { pool, tls }).clone())
     }
 
     fn pool(&self, tls: MakeRustlsConnect) -> Result<Pool, Fault> {

@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The most that a step of the schema may take: it may have to read every page.
 const MIGRATION: Duration = Duration::from_secs(600);
 
-/// The first number of every advisory lock of the house; the second says what for.
+/// The first number of every advisory lock of Gatehouse; the second says what for.
 const LOCKS: i32 = i32::from_be_bytes(*b"gate");
 
 /// A connection that is ours until this ends.
@@ -30,7 +30,7 @@ pub(super) struct Session {
 }
 
 /// How a transaction ended that was to be kept.
-pub(super) enum Kept {
+pub(super) enum Committed {
     /// It is kept.
     Yes,
     /// It is not.
@@ -140,8 +140,8 @@ impl Session {
             Ok(value) => {
                 let shared = Arc::clone(&self.shared);
                 match self.commit().await {
-                    Kept::Yes => Ok(value),
-                    Kept::No(error) | Kept::Unknown(error) => Err(shared.fault(error)),
+                    Committed::Yes => Ok(value),
+                    Committed::No(error) | Committed::Unknown(error) => Err(shared.fault(error)),
                 }
             }
             Err(error) => Err(self.fail(error).await),
@@ -149,14 +149,14 @@ impl Session {
     }
 
     /// Keeps what was done.
-    pub(super) async fn commit(mut self) -> Kept {
+    pub(super) async fn commit(mut self) -> Committed {
         match self.batch("COMMIT").await {
             Ok(()) => {
                 self.client = None;
-                Kept::Yes
+                Committed::Yes
             }
-            Err(error) if error.is_lost() => Kept::Unknown(error),
-            Err(error) => Kept::No(error),
+            Err(error) if error.is_lost() => Committed::Unknown(error),
+            Err(error) => Committed::No(error),
         }
     }
 

@@ -7,9 +7,9 @@ use gatehouse_core::outcome::Fault;
 use rusqlite::{Connection, backup::Backup};
 
 use super::{
-    claim::Claim,
     db::open_reader,
     error::StoreError,
+    lock::DatabaseLock,
     migrations::{self, Steps},
 };
 
@@ -21,14 +21,14 @@ const PAGES: i32 = 4096;
 
 /// The databases of a data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum DataFile {
     /// The knowledge graph.
     Knowledge,
     /// What gates keep under keys.
     Kv,
 }
 
-impl Kept {
+impl DataFile {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Knowledge, Self::Kv];
 
@@ -60,8 +60,8 @@ impl Kept {
 ///
 /// # Errors
 /// `unavailable`, naming the file: it cannot be read or written, is newer than this binary, or is damaged.
-pub fn copy(from: &Path, to: &Path) -> Result<Vec<(Kept, i64)>, Fault> {
-    let there = Kept::ALL.into_iter().filter(|kept| from.join(kept.file()).exists());
+pub fn copy(from: &Path, to: &Path) -> Result<Vec<(DataFile, i64)>, Fault> {
+    let there = DataFile::ALL.into_iter().filter(|kept| from.join(kept.file()).exists());
     let mut open = Vec::new();
     for kept in there {
         let path = from.join(kept.file());
@@ -69,7 +69,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<Vec<(Kept, i64)>, Fault> {
         open.push((kept, source));
     }
     let mut copied = Vec::new();
-    for (kept, (source, _claim)) in open {
+    for (kept, (source, _lock)) in open {
         let path = to.join(kept.file());
         copy_one(&source, &path).map_err(|error| error.into_fault(kept.subject(), &path))?;
         copied.push((kept, check(kept, &path)?));
@@ -78,11 +78,11 @@ pub fn copy(from: &Path, to: &Path) -> Result<Vec<(Kept, i64)>, Fault> {
 }
 
 /// A connection that sees the database as it is now until it is dropped.
-fn begin(kept: Kept, path: &Path) -> Result<(Connection, Claim), StoreError> {
-    let claim = Claim::shared(path)?;
+fn begin(kept: DataFile, path: &Path) -> Result<(Connection, DatabaseLock), StoreError> {
+    let lock = DatabaseLock::shared(path)?;
     let source = open_reader(path, kept.steps())?;
     source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema;")?;
-    Ok((source, claim))
+    Ok((source, lock))
 }
 
 fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
@@ -98,7 +98,7 @@ fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// `unavailable`, naming the file and what is wrong with it.
-pub fn check(kept: Kept, path: &Path) -> Result<i64, Fault> {
+pub fn check(kept: DataFile, path: &Path) -> Result<i64, Fault> {
     let checked = || {
         let db = open_reader(path, kept.steps())?;
         let said: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;

@@ -19,10 +19,10 @@ use tokio::{
 };
 
 use super::{
-    claim::Claim,
     copy::leave_one_file,
     error::StoreError,
     functions,
+    lock::DatabaseLock,
     migrations::{self, Steps},
 };
 
@@ -72,7 +72,7 @@ enum Slot {
 struct Open {
     idle: Mutex<Vec<Connection>>,
     writer: Writer,
-    _claim: Claim,
+    _lock: DatabaseLock,
 }
 
 /// The thread that owns the connection that writes; it ends when this is dropped.
@@ -101,7 +101,7 @@ impl Database {
         let shared = Arc::clone(&self.shared);
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.ended())?;
         let run = move || {
-            // Kept until the work is done, even if nobody waits for it any more.
+            // DataFile until the work is done, even if nobody waits for it any more.
             let _permit = permit;
             shared.opened().and_then(|open| open.read(&shared, work)).map_err(|error| shared.fault(error))
         };
@@ -182,9 +182,9 @@ impl Shared {
         let mut slot = lock(&self.open);
         if let Slot::Unopened = *slot {
             make(&self.path).map_err(StoreError::Folder)?;
-            let claim = Claim::shared(&self.path)?;
+            let lock = DatabaseLock::shared(&self.path)?;
             let writer = Writer::start(&self.path, self.steps)?;
-            *slot = Slot::Open(Arc::new(Open { idle: Mutex::default(), writer, _claim: claim }));
+            *slot = Slot::Open(Arc::new(Open { idle: Mutex::default(), writer, _lock: lock }));
         }
         match &*slot {
             Slot::Open(open) => Ok(work(open)),

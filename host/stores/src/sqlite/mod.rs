@@ -1,6 +1,5 @@
 //! Everything that is kept in SQLite, in files below the data folder. No server, nothing to set up.
 
-pub(crate) mod claim;
 pub(crate) mod copy;
 #[cfg(any(feature = "weaviate-neo4j", feature = "testing"))]
 pub(crate) mod cut;
@@ -9,6 +8,7 @@ mod error;
 mod functions;
 pub(crate) mod knowledge;
 pub(crate) mod kv;
+pub(crate) mod lock;
 mod migrations;
 mod vector_cache;
 mod vectors;

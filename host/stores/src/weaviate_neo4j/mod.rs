@@ -6,9 +6,9 @@
 //! them, leaves anything lost; it is only found a little later, and search says so.
 
 mod config;
-mod half;
 mod neo4j;
 mod outbox;
+mod remote;
 mod search;
 mod weaviate;
 

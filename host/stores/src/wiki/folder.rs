@@ -9,8 +9,8 @@ use gatehouse_core::{outcome::Fault, ports::knowledge::PageType};
 
 use super::{
     edges::UnknownEdges,
+    file_state::FileState,
     record::Record,
-    seen::Seen,
     text::{Unread, read_text},
 };
 
@@ -39,7 +39,7 @@ pub(crate) struct Folder {
     /// The unknown edges of its pages; of those only that were read, where some were known.
     pub(crate) unknown_edges: UnknownEdges,
     /// How the files of the pages were when they were read, by their path in the folder.
-    pub(crate) seen: HashMap<String, Seen>,
+    pub(crate) seen: HashMap<String, FileState>,
 }
 
 impl Folder {
@@ -66,7 +66,7 @@ pub(crate) fn read(root: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<Fo
 pub(crate) fn read_again(
     root: &Path,
     known: Vec<Record>,
-    mut seen: HashMap<String, Seen>,
+    mut seen: HashMap<String, FileState>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Folder, Fault> {
     let files = list(root)?;
@@ -84,7 +84,7 @@ pub(crate) fn read_again(
             Some((record, seen)) => Ok((record, Some(seen), Vec::new())),
             None => {
                 // Looked at before it is read: what changes while it is read is read again.
-                let seen = Seen::of(&path);
+                let seen = FileState::of(&path);
                 read_text(root, &path).map(|text| {
                     let (record, unknown) = Record::from_file(&root_name, file, &text);
                     (record, seen, unknown)

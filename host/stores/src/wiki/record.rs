@@ -67,7 +67,7 @@ impl Record {
         hex(&Sha256::digest(self.text_to_embed()))
     }
 
-    /// The page as the house sees it, with the pages it is linked to.
+    /// The page as readers see it, with the pages it is linked to.
     pub(crate) fn into_page(self, neighbours: Vec<Neighbour>) -> Page {
         Page {
             id: self.id,

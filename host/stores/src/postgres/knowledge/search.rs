@@ -14,7 +14,7 @@ use super::{
         session::Session,
         vectors::Near,
     },
-    terms::{asked, asked_pieces, occurs},
+    terms::{index_form, index_pieces, occurs},
 };
 use crate::engine::{Candidates, Question, named};
 
@@ -45,7 +45,7 @@ struct Form {
 }
 
 /// A question as the server is asked.
-struct Asked<'a> {
+struct SqlQuestion<'a> {
     question: &'a Question,
     forms: Vec<Form>,
     types: Option<Vec<&'static str>>,
@@ -53,17 +53,17 @@ struct Asked<'a> {
     pool: i64,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> SqlQuestion<'a> {
     fn of(question: &'a Question) -> Self {
         let query = &question.query;
         let word =
-            |word: &String| Some(Form { form: asked(word)?, written: Some(word.clone()), counts: true });
+            |word: &String| Some(Form { form: index_form(word)?, written: Some(word.clone()), counts: true });
         let stretch = |s: &Stretch| Form { form: occurs(s), written: Some(s.text.clone()), counts: false };
         let further = |form: String| Form { form, written: None, counts: true };
-        let pieces = query.stretches.iter().flat_map(asked_pieces).take(MAX_PIECES);
+        let pieces = query.stretches.iter().flat_map(index_pieces).take(MAX_PIECES);
         let mut forms: Vec<Form> = query.words.iter().filter_map(word).collect();
         forms.extend(query.stretches.iter().map(stretch).filter(|form| !form.form.is_empty()));
-        forms.extend(query.joined.iter().filter_map(|word| asked(word)).chain(pieces).map(further));
+        forms.extend(query.joined.iter().filter_map(|word| index_form(word)).chain(pieces).map(further));
         let types: Vec<_> = question.types.iter().map(|kind| kind.as_str()).collect();
         let domains: Vec<_> =
             question.domains.iter().map(|domain| super::storable(domain).into_owned()).collect();
@@ -78,7 +78,7 @@ impl<'a> Asked<'a> {
 }
 
 /// What of a question occurs, and how much finding it says.
-struct Weighed {
+struct WeighedTerms {
     forms: Vec<String>,
     weights: Vec<f64>,
     /// How many words a page has, on average.
@@ -95,7 +95,7 @@ pub(super) async fn candidates(
     question: &Question,
     near: Option<Option<Near<'_>>>,
 ) -> Result<Candidates, StoreError> {
-    let asked = Asked::of(question);
+    let asked = SqlQuestion::of(question);
     let words = weighed(db, &asked).await?;
     let (wants_vectors, near) = (near.is_some(), near.flatten());
     let (by_words, by_name, by_vector) =
@@ -117,7 +117,7 @@ pub(super) async fn candidates(
 }
 
 /// In how many pages each word occurs decides how much it says; what occurs in none is left out and named.
-async fn weighed(db: &Session, asked: &Asked<'_>) -> Result<Weighed, StoreError> {
+async fn weighed(db: &Session, asked: &SqlQuestion<'_>) -> Result<WeighedTerms, StoreError> {
     let forms: Vec<&str> = asked.forms.iter().map(|form| form.form.as_str()).collect();
     let sql = "SELECT (SELECT count(*) FROM gatehouse.page_text t WHERE t.terms @@ to_tsquery('gatehouse.words', form)),
             (SELECT count(*) FROM gatehouse.page),
@@ -125,7 +125,7 @@ async fn weighed(db: &Session, asked: &Asked<'_>) -> Result<Weighed, StoreError>
          FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
     let rows = db.rows(sql, &[&forms]).await?;
     let mut words =
-        Weighed { forms: Vec::new(), weights: Vec::new(), length: 1.0, unmatched: Vec::new(), total: 0 };
+        WeighedTerms { forms: Vec::new(), weights: Vec::new(), length: 1.0, unmatched: Vec::new(), total: 0 };
     if rows.is_empty() {
         words.total = count(&db.one("SELECT count(*) FROM gatehouse.page", &[]).await?, 0)? as usize;
     }
@@ -167,7 +167,11 @@ fn filtered(types: usize, domains: usize) -> String {
 }
 
 /// The best by words, ties by id.
-async fn by_words(db: &Session, asked: &Asked<'_>, words: &Weighed) -> Result<Vec<i64>, StoreError> {
+async fn by_words(
+    db: &Session,
+    asked: &SqlQuestion<'_>,
+    words: &WeighedTerms,
+) -> Result<Vec<i64>, StoreError> {
     if words.forms.is_empty() {
         return Ok(Vec::new());
     }
@@ -183,13 +187,14 @@ async fn by_words(db: &Session, asked: &Asked<'_>, words: &Weighed) -> Result<Ve
         share(),
         filtered(4, 5)
     );
-    let (Asked { types, domains, pool, .. }, Weighed { forms, weights, length, .. }) = (asked, words);
+    let (SqlQuestion { types, domains, pool, .. }, WeighedTerms { forms, weights, length, .. }) =
+        (asked, words);
     let rows = db.rows(&sql, &[forms, weights, length, types, domains, pool]).await?;
     rows.iter().map(|row| column(row, 0)).collect()
 }
 
 /// Those that the question names, and those whose name begins with it.
-async fn by_name(db: &Session, asked: &Asked<'_>) -> Result<BTreeMap<i64, Named>, StoreError> {
+async fn by_name(db: &Session, asked: &SqlQuestion<'_>) -> Result<BTreeMap<i64, Named>, StoreError> {
     let Some((from, to)) = asked.question.name.range() else { return Ok(BTreeMap::new()) };
     let sql = format!(
         "SELECT p.number, n.key FROM gatehouse.page_name n JOIN gatehouse.page p ON p.number = n.page
@@ -206,7 +211,11 @@ async fn by_name(db: &Session, asked: &Asked<'_>) -> Result<BTreeMap<i64, Named>
 }
 
 /// Those nearest to the question, ties by id. Every vector is looked at, so with filters this is exact too.
-async fn by_vector(db: &Session, asked: &Asked<'_>, near: Option<&Near<'_>>) -> Result<Vec<i64>, StoreError> {
+async fn by_vector(
+    db: &Session,
+    asked: &SqlQuestion<'_>,
+    near: Option<&Near<'_>>,
+) -> Result<Vec<i64>, StoreError> {
     let Some(near) = near else { return Ok(Vec::new()) };
     // Pages are looked at where filters or ties need them, not for every vector.
     let wanted = if asked.types.is_none() && asked.domains.is_none() {
@@ -220,7 +229,7 @@ async fn by_vector(db: &Session, asked: &Asked<'_>, near: Option<&Near<'_>>) -> 
         near.distances()
     );
     let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
-    let Asked { types, domains, pool, .. } = asked;
+    let SqlQuestion { types, domains, pool, .. } = asked;
     let rows = db.rows(&sql, &[&vector, &corpus, &model, &dimension, types, domains, pool]).await?;
     rows.iter().map(|row| column(row, 0)).collect()
 }
@@ -228,7 +237,7 @@ async fn by_vector(db: &Session, asked: &Asked<'_>, near: Option<&Near<'_>>) -> 
 /// What is known of each candidate.
 async fn scored(
     db: &Session,
-    words: &Weighed,
+    words: &WeighedTerms,
     by_name: &BTreeMap<i64, Named>,
     near: Option<&Near<'_>>,
     numbers: &[i64],

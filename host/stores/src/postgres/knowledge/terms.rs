@@ -35,27 +35,27 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn of(page: &Record) -> Self {
-        let mut room = Room { left: MAX_TERMS, places: HashMap::new(), words: 0, cut: false };
+        let mut budget = TermBudget { left: MAX_TERMS, places: HashMap::new(), words: 0, cut: false };
         let named = |text: &str| format!("{text} {}", variants(text));
-        let title = room.take(&named(&page.title));
-        let overview = room.take(&named(&page.overview));
-        let domains = room.take(&page.domains.join(", "));
-        let content = room.take(&page.content);
-        let length = i32::try_from(room.words).unwrap_or(i32::MAX);
-        Self { title, overview, domains, content, length, cut: room.cut }
+        let title = budget.take(&named(&page.title));
+        let overview = budget.take(&named(&page.overview));
+        let domains = budget.take(&page.domains.join(", "));
+        let content = budget.take(&page.content);
+        let length = i32::try_from(budget.words).unwrap_or(i32::MAX);
+        Self { title, overview, domains, content, length, cut: budget.cut }
     }
 }
 
 /// What is left of the room that a page has in the index.
-struct Room {
+struct TermBudget {
     left: usize,
     places: HashMap<String, usize>,
     words: usize,
     cut: bool,
 }
 
-impl Room {
-    /// The words of a text, with a space between them, as far as there is room.
+impl TermBudget {
+    /// The words of a text, with a space between them, as far as there is budget.
     fn take(&mut self, text: &str) -> String {
         let mut kept = String::new();
         let (separated, grams) = (script::separated(text), script::grams(text));
@@ -87,19 +87,19 @@ fn lower(word: &str) -> String {
 }
 
 /// A word of a question as the index is asked for it; none where nothing is left of it.
-pub(super) fn asked(word: &str) -> Option<String> {
+pub(super) fn index_form(word: &str) -> Option<String> {
     Some(lower(word)).filter(|word| !word.is_empty())
 }
 
 /// The pieces of a stretch of another script as the index is asked for each.
-pub(super) fn asked_pieces(stretch: &Stretch) -> Vec<String> {
+pub(super) fn index_pieces(stretch: &Stretch) -> Vec<String> {
     let beginning = if stretch.beginning { ":*" } else { "" };
-    stretch.pieces.iter().filter_map(|piece| Some(format!("{}{beginning}", asked(piece)?))).collect()
+    stretch.pieces.iter().filter_map(|piece| Some(format!("{}{beginning}", index_form(piece)?))).collect()
 }
 
 /// What the index is asked to know whether a stretch occurs.
 pub(super) fn occurs(stretch: &Stretch) -> String {
-    asked_pieces(stretch).join(if stretch.any { " | " } else { " & " })
+    index_pieces(stretch).join(if stretch.any { " | " } else { " & " })
 }
 
 #[cfg(test)]

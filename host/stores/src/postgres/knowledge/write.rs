@@ -9,7 +9,7 @@ use super::{
     super::{
         error::StoreError,
         server::Server,
-        session::{Kept, Session},
+        session::{Committed, Session},
         vectors::{put_items, remove_items},
     },
     put::put,
@@ -35,9 +35,9 @@ pub(super) async fn apply(server: &Server, plan: &Arc<Plan>) -> Result<Applied, 
         Err(error) => return Err(db.fail(error).await),
     }
     match db.commit().await {
-        Kept::Yes => Ok(Applied::Done),
-        Kept::No(error) => Err(server.fault(error)),
-        Kept::Unknown(error) => Ok(Applied::Unknown(server.fault(error))),
+        Committed::Yes => Ok(Applied::Done),
+        Committed::No(error) => Err(server.fault(error)),
+        Committed::Unknown(error) => Ok(Applied::Unknown(server.fault(error))),
     }
 }
 

@@ -125,15 +125,15 @@ async fn a_closed_database_is_one_whole_file_and_stays_closed() {
 
 #[tokio::test]
 async fn a_database_is_replaced_by_nobody_while_it_is_used_and_used_by_nobody_while_it_is_replaced() {
-    use super::super::copy::Kept;
+    use super::super::copy::DataFile;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("knowledge.db");
     let db = database(path.clone());
     db.write(insert(1)).await.unwrap();
-    let fault = Claim::alone(Kept::Knowledge, &path).map(|_| ()).unwrap_err();
+    let fault = DatabaseLock::alone(DataFile::Knowledge, &path).map(|_| ()).unwrap_err();
     assert!(fault.message.ends_with("knowledge.db: it is in use"), "{}", fault.message);
     db.close().await;
-    let alone = Claim::alone(Kept::Knowledge, &path).unwrap();
+    let alone = DatabaseLock::alone(DataFile::Knowledge, &path).unwrap();
     let other = database(path.clone());
     let fault = count(&other).await.unwrap_err();
     assert!(fault.message.contains("`gatehouse restore` is replacing it"), "{}", fault.message);

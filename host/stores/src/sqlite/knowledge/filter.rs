@@ -6,16 +6,16 @@ use rusqlite::{Connection, types::Value};
 use crate::sqlite::error::StoreError;
 
 /// The pages that pass the filters; none where there is no filter.
-pub(super) struct Narrowed(Option<Passing>);
+pub(super) struct PageFilter(Option<PassingPages>);
 
-struct Passing {
+struct PassingPages {
     /// Numbers of pages, in order.
     pages: Vec<i64>,
     /// The same as one value of a statement.
     list: Value,
 }
 
-impl Narrowed {
+impl PageFilter {
     pub(super) fn of(db: &Connection, types: &[PageType], domains: &[String]) -> Result<Self, StoreError> {
         let types = types.iter().map(|kind| kind.as_str().to_owned());
         let domains = domains.iter().cloned();
@@ -30,7 +30,7 @@ impl Narrowed {
             }
         };
         let list = list(pages.iter().copied());
-        Ok(Self(Some(Passing { pages, list })))
+        Ok(Self(Some(PassingPages { pages, list })))
     }
 
     /// A condition with an AND before it, where there is any; `column` holds a page's number.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use gatehouse_core::search::{NameQuery, Named, POOL, Scored, dense, near_enough};
 use rusqlite::{Connection, types::Value};
 
-use super::{filter::Narrowed, read, words};
+use super::{filter::PageFilter, read, words};
 use crate::{
     engine::{Candidates, Question, named},
     sqlite::{error::StoreError, vector_cache::VectorCache, vectors},
@@ -20,7 +20,7 @@ pub(super) fn candidates(
 ) -> Result<Candidates, StoreError> {
     let pool = question.pool();
     let total: i64 = db.query_row("SELECT count(*) FROM page", [], |row| row.get(0))?;
-    let narrowed = Narrowed::of(db, &question.types, &question.domains)?;
+    let narrowed = PageFilter::of(db, &question.types, &question.domains)?;
     let words = words::search(db, &question.query, &narrowed, total, question.limit)?;
     let mut pages = by_name(db, &question.name, &narrowed)?;
     for page in best(db, &words.scores, pool)? {
@@ -60,7 +60,7 @@ pub(super) fn candidates(
 fn by_name(
     db: &Connection,
     query: &NameQuery,
-    narrowed: &Narrowed,
+    narrowed: &PageFilter,
 ) -> Result<BTreeMap<i64, Named>, StoreError> {
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
     let conditions = narrowed.condition("page");

@@ -7,7 +7,7 @@ use gatehouse_core::search::{Query, script::Stretch};
 use rusqlite::{Connection, types::Value};
 
 use super::{
-    filter::Narrowed,
+    filter::PageFilter,
     query::{any_of, any_piece, occurs, quote},
 };
 use crate::sqlite::error::StoreError;
@@ -34,7 +34,7 @@ struct Word {
 pub(super) fn search(
     db: &Connection,
     query: &Query,
-    narrowed: &Narrowed,
+    narrowed: &PageFilter,
     total: i64,
     enough: usize,
 ) -> Result<ByWords, StoreError> {
@@ -74,7 +74,7 @@ fn by_words(
     db: &Connection,
     words: &[Word],
     joined: &[String],
-    narrowed: &Narrowed,
+    narrowed: &PageFilter,
     total: i64,
     enough: usize,
 ) -> Result<HashMap<i64, f64>, StoreError> {
@@ -95,7 +95,7 @@ fn by_words(
 }
 
 /// The statement that asks an index: the expression comes first, then the value of the filters.
-fn statement(index: &str, narrowed: &Narrowed) -> String {
+fn statement(index: &str, narrowed: &PageFilter) -> String {
     let conditions = narrowed.condition("rowid");
     format!("SELECT rowid, -bm25({index}, {WEIGHTS}) FROM {index} WHERE {index} MATCH ?{conditions}")
 }
@@ -105,7 +105,7 @@ fn answers(
     db: &Connection,
     index: &'static str,
     expression: &str,
-    narrowed: &Narrowed,
+    narrowed: &PageFilter,
 ) -> Result<HashMap<i64, f64>, StoreError> {
     let mut values = vec![Value::from(expression.to_owned())];
     values.extend(narrowed.value());
@@ -124,7 +124,7 @@ mod tests {
 
     /// How SQLite goes through an index.
     fn plan(db: &Connection, index: &str, types: &[PageType], domains: &[String]) -> Vec<String> {
-        let narrowed = Narrowed::of(db, types, domains).unwrap();
+        let narrowed = PageFilter::of(db, types, domains).unwrap();
         let sql = format!("EXPLAIN QUERY PLAN {}", statement(index, &narrowed));
         let mut values = vec![Value::from("word".to_owned())];
         values.extend(narrowed.value());

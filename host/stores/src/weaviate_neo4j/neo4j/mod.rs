@@ -1,4 +1,4 @@
-//! The half that keeps the pages: Neo4j over Bolt, spoken to in plain Cypher with parameters. Nothing that a
+//! The server that keeps the pages: Neo4j over Bolt, spoken to in plain Cypher with parameters. Nothing that a
 //! caller wrote ever becomes part of a statement.
 //!
 //! Connections are made when they are needed and kept; every statement has a time. Work runs in a task of its
@@ -27,7 +27,7 @@ use transaction::{Statement, Transaction, cypher};
 
 use super::{
     config::{Timing, WeaviateNeo4jConfig},
-    half::Half,
+    remote::RemoteServer,
 };
 
 /// Connections to Neo4j at the same time.
@@ -38,7 +38,7 @@ const ATTEMPTS: usize = 8;
 
 /// Neo4j.
 pub(super) struct Neo4j {
-    half: Half,
+    remote: RemoteServer,
     settings: neo4rs::Config,
     timing: Timing,
     graph: Mutex<Option<Graph>>,
@@ -50,7 +50,7 @@ pub(super) struct Neo4j {
 
 /// A failure inside a transaction.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum Neo4jError {
     /// The client or the server said so.
     Neo4j(neo4rs::Error),
     /// There was no answer in this time.
@@ -61,19 +61,19 @@ pub(super) enum Trouble {
     Fault(Fault),
 }
 
-impl From<neo4rs::Error> for Trouble {
+impl From<neo4rs::Error> for Neo4jError {
     fn from(error: neo4rs::Error) -> Self {
         Self::Neo4j(error)
     }
 }
 
-impl From<neo4rs::DeError> for Trouble {
+impl From<neo4rs::DeError> for Neo4jError {
     fn from(error: neo4rs::DeError) -> Self {
         Self::Damaged(error.to_string())
     }
 }
 
-impl From<Fault> for Trouble {
+impl From<Fault> for Neo4jError {
     fn from(fault: Fault) -> Self {
         Self::Fault(fault)
     }
@@ -99,7 +99,7 @@ impl Neo4j {
         let redactor = Redactor::new([&config.neo4j_password]);
         let pauses = (config.timing.first_pause, config.timing.longest_pause);
         Ok(Self {
-            half: Half::new(("neo4j", shown, hint), redactor, pauses),
+            remote: RemoteServer::new(("neo4j", shown, hint), redactor, pauses),
             settings,
             timing: config.timing,
             graph: Mutex::default(),
@@ -110,27 +110,27 @@ impl Neo4j {
 
     /// Where it is, without credentials.
     pub(super) fn address(&self) -> &str {
-        self.half.address()
+        self.remote.address()
     }
 
     /// Begins a transaction, on a connection that may have to be made first.
     async fn begin(&self) -> Result<Transaction, Fault> {
-        self.half.enter()?;
+        self.remote.check()?;
         let limit = self.timing.connect;
         let begun = async {
             let graph = self.graph()?;
             Ok(graph.start_txn().await?)
         };
-        match tokio::time::timeout(limit, begun).await.unwrap_or(Err(Trouble::Slow(limit))) {
+        match tokio::time::timeout(limit, begun).await.unwrap_or(Err(Neo4jError::Slow(limit))) {
             Ok(inner) => {
-                self.half.reached();
+                self.remote.succeeded();
                 Ok(Transaction::new(inner, self.timing.statement))
             }
-            Err(trouble) => Err(self.fault(trouble)),
+            Err(error) => Err(self.fault(error)),
         }
     }
 
-    fn graph(&self) -> Result<Graph, Trouble> {
+    fn graph(&self) -> Result<Graph, Neo4jError> {
         let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(graph) = &*graph {
             return Ok(graph.clone());
@@ -155,12 +155,12 @@ impl Neo4j {
         work: impl FnOnce(Transaction) -> F + Send + 'static,
     ) -> Result<T, Fault>
     where
-        F: Future<Output = Result<T, Trouble>> + Send,
+        F: Future<Output = Result<T, Neo4jError>> + Send,
     {
         let me = Arc::clone(self);
         Self::apart(async move {
             let transaction = me.begin().await?;
-            work(transaction).await.map_err(|trouble| me.fault(trouble))
+            work(transaction).await.map_err(|error| me.fault(error))
         })
         .await
     }
@@ -171,7 +171,7 @@ impl Neo4j {
         work: impl Fn(Transaction) -> F + Send + 'static,
     ) -> Result<T, Fault>
     where
-        F: Future<Output = Result<T, Trouble>> + Send,
+        F: Future<Output = Result<T, Neo4jError>> + Send,
     {
         let me = Arc::clone(self);
         Self::apart(async move {
@@ -181,8 +181,8 @@ impl Neo4j {
             loop {
                 let transaction = me.begin().await?;
                 match work(transaction).await {
-                    Err(trouble) if attempt < ATTEMPTS && trouble.is_conflict() => attempt += 1,
-                    done => return done.map_err(|trouble| me.fault(trouble)),
+                    Err(error) if attempt < ATTEMPTS && error.is_conflict() => attempt += 1,
+                    done => return done.map_err(|error| me.fault(error)),
                 }
                 // The other one needs a moment; two that wait the same moment would meet again.
                 let moment = 10 * attempt as u64 + u64::from(std::process::id() % 10);
@@ -192,33 +192,33 @@ impl Neo4j {
         .await
     }
 
-    fn fault(&self, trouble: Trouble) -> Fault {
+    fn fault(&self, error: Neo4jError) -> Fault {
         let login = "Set NEO4J_USER and NEO4J_PASSWORD to an account that the server knows.";
-        match trouble {
-            Trouble::Fault(fault) => fault,
-            Trouble::Slow(limit) => self.half.failed(&format!("no answer within {limit:?}")),
-            Trouble::Damaged(what) => self.half.refused(
+        match error {
+            Neo4jError::Fault(fault) => fault,
+            Neo4jError::Slow(limit) => self.remote.failed(&format!("no answer within {limit:?}")),
+            Neo4jError::Damaged(what) => self.remote.refused(
                 &format!("a stored page cannot be read: {what}"),
                 "Index the wiki again with kg_index and clear_existing.",
             ),
-            Trouble::Neo4j(error) => match &error {
+            Neo4jError::Neo4j(error) => match &error {
                 neo4rs::Error::AuthenticationError(said) => {
-                    let failed = self.half.failed(&format!("the login failed: {said}"));
+                    let failed = self.remote.failed(&format!("the login failed: {said}"));
                     Fault { retryable: false, hint: Some(login.to_owned()), ..failed }
                 }
                 neo4rs::Error::Neo4j(said) => match said.kind() {
                     Neo4jErrorKind::Client(neo4rs::Neo4jClientErrorKind::Security(_)) => {
-                        self.half.refused(&format!("{}: {}", said.code(), said.message()), login)
+                        self.remote.refused(&format!("{}: {}", said.code(), said.message()), login)
                     }
-                    _ => self.half.unavailable(&format!("{}: {}", said.code(), said.message())),
+                    _ => self.remote.unavailable(&format!("{}: {}", said.code(), said.message())),
                 },
-                other => self.half.failed(&plain_cause(other)),
+                other => self.remote.failed(&plain_cause(other)),
             },
         }
     }
 }
 
-impl Trouble {
+impl Neo4jError {
     /// Whether another transaction was faster, and the same work may succeed now.
     fn is_conflict(&self) -> bool {
         match self {

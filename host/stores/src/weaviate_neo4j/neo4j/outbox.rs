@@ -11,7 +11,7 @@ use neo4rs::Row;
 
 use super::{
     super::space,
-    Neo4j, Statement, Trouble, cypher,
+    Neo4j, Neo4jError, Statement, cypher,
     rows::{self, Parameters, page_columns},
 };
 use crate::{embedding::VectorModel, wiki::record::Record};
@@ -64,7 +64,7 @@ impl Neo4j {
             let pages = transaction.count(cypher("MATCH (p:WikiPage) RETURN count(p) AS n")).await?;
             transaction.rollback().await;
             let state = |row: &Row| {
-                Ok::<_, Trouble>(State {
+                Ok::<_, Neo4jError>(State {
                     graph: row.get("graph")?,
                     space: row.get("space")?,
                     pages,
@@ -145,7 +145,7 @@ impl Neo4j {
             };
             transaction.rollback().await;
             let pages = rows.iter().map(|row| Ok((row.get("key")?, rows::record(row)?)));
-            let mut pages = pages.collect::<Result<HashMap<String, Record>, Trouble>>()?;
+            let mut pages = pages.collect::<Result<HashMap<String, Record>, Neo4jError>>()?;
             for one in &mut taken {
                 (one.page, one.vector) = (pages.remove(&one.key), vectors.remove(&one.key));
             }

@@ -12,7 +12,7 @@ use gatehouse_core::{
 };
 
 use super::{
-    Neo4j, Transaction, Trouble, cypher,
+    Neo4j, Neo4jError, Transaction, cypher,
     rows::{self, page_columns},
 };
 use crate::{
@@ -56,7 +56,7 @@ impl Neo4j {
                 let page = rows::record(row)?.into_page(neighbours.remove(&key).unwrap_or_default());
                 Ok((key, page))
             };
-            let mut pages = rows.iter().map(page).collect::<Result<HashMap<String, Page>, Trouble>>()?;
+            let mut pages = rows.iter().map(page).collect::<Result<HashMap<String, Page>, Neo4jError>>()?;
             Ok(keys.iter().map(|key| pages.remove(key)).collect())
         })
         .await
@@ -83,7 +83,7 @@ impl Neo4j {
                 let links = links.remove(&row.get::<String>("key")?).unwrap_or_default();
                 Ok(Record { links, ..rows::record(row)? })
             };
-            pages.iter().map(record).collect::<Result<_, Trouble>>()
+            pages.iter().map(record).collect::<Result<_, Neo4jError>>()
         })
         .await
     }
@@ -174,7 +174,7 @@ impl Neo4j {
                 .rows(cypher("MATCH (p:WikiPage) RETURN p.type AS type, count(*) AS pages"))
                 .await?;
             let counted = rows.iter().map(|row| Ok((row.get("type")?, row.get("pages")?)));
-            let counted = counted.collect::<Result<HashMap<String, u32>, Trouble>>()?;
+            let counted = counted.collect::<Result<HashMap<String, u32>, Neo4jError>>()?;
             let links = transaction
                 .count(cypher(
                     "MATCH (a:WikiPage)-[l:LINKS]->(b:WikiPage)
@@ -199,7 +199,7 @@ impl Neo4j {
 impl Transaction {
     /// The pages one link away from each of these, every edge once however often and from whichever end it is
     /// declared: a link declared here leads out unless it is turned round, one declared there leads in unless it is.
-    async fn neighbours(&mut self, keys: Vec<String>) -> Result<HashMap<String, Vec<Neighbour>>, Trouble> {
+    async fn neighbours(&mut self, keys: Vec<String>) -> Result<HashMap<String, Vec<Neighbour>>, Neo4jError> {
         let mut found: HashMap<String, Vec<Neighbour>> = HashMap::new();
         for statement in [
             "MATCH (p:WikiPage)-[l:LINKS]->(o:WikiPage) WHERE p.key IN $keys
@@ -215,7 +215,7 @@ impl Transaction {
     }
 
     /// What is known of these pages, by id.
-    pub(super) async fn heads(&mut self, scope: &Scope) -> Result<Vec<Head>, Trouble> {
+    pub(super) async fn heads(&mut self, scope: &Scope) -> Result<Vec<Head>, Neo4jError> {
         macro_rules! heads {
             ($of:literal) => {
                 cypher(concat!(
@@ -233,7 +233,7 @@ impl Transaction {
             }
         };
         let rows = self.rows(statement).await?;
-        let mut heads = rows.iter().map(rows::head).collect::<Result<Vec<_>, Trouble>>()?;
+        let mut heads = rows.iter().map(rows::head).collect::<Result<Vec<_>, Neo4jError>>()?;
         heads.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(heads)
     }

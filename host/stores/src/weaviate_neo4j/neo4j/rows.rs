@@ -8,7 +8,7 @@ use gatehouse_core::{
 };
 use neo4rs::{BoltType, Row};
 
-use super::Trouble;
+use super::Neo4jError;
 use crate::{
     engine::Head,
     wiki::{
@@ -35,9 +35,9 @@ pub(super) fn key(id: &str) -> String {
 }
 
 /// Everything that is stored of a page in its own node.
-pub(super) fn properties(record: &Record) -> Result<Parameters, Trouble> {
+pub(super) fn properties(record: &Record) -> Result<Parameters, Neo4jError> {
     let sources =
-        serde_json::to_string(&record.sources).map_err(|error| Trouble::Damaged(error.to_string()))?;
+        serde_json::to_string(&record.sources).map_err(|error| Neo4jError::Damaged(error.to_string()))?;
     let origin = record.origin.as_ref();
     Ok(HashMap::from([
         ("key", key(&record.id).into()),
@@ -107,10 +107,10 @@ macro_rules! page_columns {
 pub(super) use page_columns;
 
 /// The page in a row, without its links.
-pub(super) fn record(row: &Row) -> Result<Record, Trouble> {
+pub(super) fn record(row: &Row) -> Result<Record, Neo4jError> {
     let kind: String = row.get("type")?;
     let page_type: PageType =
-        kind.parse().map_err(|_| Trouble::Damaged(format!("'{kind}' is not a page type")))?;
+        kind.parse().map_err(|_| Neo4jError::Damaged(format!("'{kind}' is not a page type")))?;
     let sources: String = row.get("sources")?;
     let root: Option<String> = row.get("root")?;
     let file: Option<String> = row.get("file")?;
@@ -121,7 +121,7 @@ pub(super) fn record(row: &Row) -> Result<Record, Trouble> {
         overview: row.get("overview")?,
         content: row.get("content")?,
         domains: row.get("domains")?,
-        sources: serde_json::from_str(&sources).map_err(|error| Trouble::Damaged(error.to_string()))?,
+        sources: serde_json::from_str(&sources).map_err(|error| Neo4jError::Damaged(error.to_string()))?,
         links: Vec::new(),
         last_updated: row.get("last_updated")?,
         hash: row.get("hash")?,
@@ -130,7 +130,7 @@ pub(super) fn record(row: &Row) -> Result<Record, Trouble> {
 }
 
 /// What is known of the page in a row without reading it.
-pub(super) fn head(row: &Row) -> Result<Head, Trouble> {
+pub(super) fn head(row: &Row) -> Result<Head, Neo4jError> {
     let (root, file): (Option<String>, Option<String>) = (row.get("root")?, row.get("file")?);
     Ok(Head {
         id: row.get("id")?,
@@ -141,12 +141,12 @@ pub(super) fn head(row: &Row) -> Result<Head, Trouble> {
 }
 
 /// A link as declared.
-pub(super) fn link(row: &Row) -> Result<Link, Trouble> {
+pub(super) fn link(row: &Row) -> Result<Link, Neo4jError> {
     Ok(Link { edge: row.get("edge")?, target: row.get("target")? })
 }
 
 /// A page one link away.
-pub(super) fn neighbour(row: &Row) -> Result<Neighbour, Trouble> {
+pub(super) fn neighbour(row: &Row) -> Result<Neighbour, Neo4jError> {
     Ok(Neighbour {
         edge: row.get("edge")?,
         outgoing: row.get("outgoing")?,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use gatehouse_core::Fault;
 
-use super::{Neo4j, Trouble, cypher};
+use super::{Neo4j, Neo4jError, cypher};
 
 /// The newest schema that this binary knows.
 pub(in super::super) const SCHEMA: i64 = 2;
@@ -58,7 +58,7 @@ impl Neo4j {
                         transaction.run(cypher(statement)).await?;
                         transaction.commit().await
                     };
-                    done.await.map_err(|trouble| self.fault(trouble))?;
+                    done.await.map_err(|error| self.fault(error))?;
                 }
                 let done = async {
                     let mut transaction = self.begin().await?;
@@ -69,8 +69,8 @@ impl Neo4j {
                 };
                 match done.await {
                     // Another host made the node at the same moment.
-                    Err(trouble) if trouble.is_conflict() => {}
-                    done => done.map_err(|trouble| self.fault(trouble))?,
+                    Err(error) if error.is_conflict() => {}
+                    done => done.map_err(|error| self.fault(error))?,
                 }
             }
             Ok::<(), Fault>(())
@@ -95,9 +95,9 @@ impl Neo4j {
                     "its schema has version {newer}, newer than {SCHEMA}, the newest that this gatehouse knows"
                 );
                 let fault = self
-                    .half
+                    .remote
                     .refused(&cause, "Update gatehouse, or name another database in NEO4J_DATABASE.");
-                Err(self.fault(Trouble::Fault(fault)))
+                Err(self.fault(Neo4jError::Fault(fault)))
             }
             found => Ok(found),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use neo4rs::{BoltType, Query, Row, Txn};
 
-use super::{Trouble, rows::Parameters};
+use super::{Neo4jError, rows::Parameters};
 
 /// Rows of one statement.
 const ROWS: usize = 200;
@@ -25,7 +25,7 @@ impl Transaction {
     }
 
     /// Runs a statement and gives its rows.
-    pub(super) async fn rows(&mut self, statement: Statement) -> Result<Vec<Row>, Trouble> {
+    pub(super) async fn rows(&mut self, statement: Statement) -> Result<Vec<Row>, Neo4jError> {
         let limit = self.limit;
         let work = async {
             let mut stream = self.inner.execute(statement.0).await?;
@@ -35,27 +35,27 @@ impl Transaction {
             }
             Ok(rows)
         };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
+        tokio::time::timeout(limit, work).await.unwrap_or(Err(Neo4jError::Slow(limit)))
     }
 
     /// Runs a statement whose rows do not matter.
-    pub(super) async fn run(&mut self, statement: Statement) -> Result<(), Trouble> {
+    pub(super) async fn run(&mut self, statement: Statement) -> Result<(), Neo4jError> {
         let limit = self.limit;
         let work = async { Ok(self.inner.run(statement.0).await?) };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
+        tokio::time::timeout(limit, work).await.unwrap_or(Err(Neo4jError::Slow(limit)))
     }
 
     /// One number that a statement counts.
-    pub(super) async fn count(&mut self, statement: Statement) -> Result<u32, Trouble> {
+    pub(super) async fn count(&mut self, statement: Statement) -> Result<u32, Neo4jError> {
         let rows = self.rows(statement).await?;
         let counted: i64 = rows.first().map(|row| row.get("n")).transpose()?.unwrap_or_default();
         Ok(u32::try_from(counted).unwrap_or(u32::MAX))
     }
 
-    pub(super) async fn commit(self) -> Result<(), Trouble> {
+    pub(super) async fn commit(self) -> Result<(), Neo4jError> {
         let limit = self.limit;
         let work = async { Ok(self.inner.commit().await?) };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Trouble::Slow(limit)))
+        tokio::time::timeout(limit, work).await.unwrap_or(Err(Neo4jError::Slow(limit)))
     }
 
     /// Gives the connection back unchanged; where that fails, the pool drops it.
@@ -69,7 +69,7 @@ impl Transaction {
         &mut self,
         weighed: Vec<(usize, Parameters)>,
         statement: impl Fn() -> Statement,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), Neo4jError> {
         let (mut part, mut bytes) = (Vec::new(), 0);
         for (weight, row) in weighed {
             if !part.is_empty() && (part.len() >= ROWS || bytes + weight > BYTES) {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use gatehouse_core::Fault;
 
-use super::{super::space, Neo4j, Transaction, Trouble, cypher, rows::Parameters};
+use super::{super::space, Neo4j, Neo4jError, Transaction, cypher, rows::Parameters};
 use crate::{
     embedding::{Item, NewVector, VectorModel, WaitingItem},
     engine::PAGES,
@@ -51,7 +51,7 @@ impl Neo4j {
                 let item = Item { corpus: row.get("corpus")?, key: row.get("key")? };
                 Ok(WaitingItem { item, version: row.get("version")? })
             };
-            rows.iter().map(one).collect::<Result<_, Trouble>>()
+            rows.iter().map(one).collect::<Result<_, Neo4jError>>()
         })
         .await
     }
@@ -134,7 +134,7 @@ impl Transaction {
         &mut self,
         space: &str,
         keys: Vec<String>,
-    ) -> Result<HashMap<String, Vec<f32>>, Trouble> {
+    ) -> Result<HashMap<String, Vec<f32>>, Neo4jError> {
         let ids: Vec<String> = keys.iter().map(|key| page_id(key)).collect();
         let statement = cypher(
             "MATCH (i:WikiItem)-[:VECTOR]->(v:WikiVector) WHERE i.id IN $ids AND v.space = $space
@@ -149,7 +149,7 @@ impl Transaction {
     }
 
     /// Notes pages, as (key, version): one with another version than before loses its vectors.
-    pub(super) async fn put_items(&mut self, pages: Vec<(String, String)>) -> Result<(), Trouble> {
+    pub(super) async fn put_items(&mut self, pages: Vec<(String, String)>) -> Result<(), Neo4jError> {
         let row = |(key, version): (String, String)| -> Parameters {
             HashMap::from([
                 ("id", page_id(&key).into()),
@@ -172,7 +172,7 @@ impl Transaction {
     }
 
     /// Forgets pages with their vectors.
-    pub(super) async fn remove_items(&mut self, keys: &[String]) -> Result<(), Trouble> {
+    pub(super) async fn remove_items(&mut self, keys: &[String]) -> Result<(), Neo4jError> {
         let ids: Vec<String> = keys.iter().map(|key| page_id(key)).collect();
         for statement in [
             "MATCH (i:WikiItem)-[:VECTOR]->(v:WikiVector) WHERE i.id IN $ids DETACH DELETE v",

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::Fault;
 use neo4rs::BoltType;
 
-use super::{Neo4j, Transaction, Trouble, cypher, rows};
+use super::{Neo4j, Neo4jError, Transaction, cypher, rows};
 use crate::{
     engine::{Applied, Plan},
     wiki::record::Record,
@@ -29,14 +29,14 @@ impl Neo4j {
                     transaction.rollback().await;
                     return Ok(Applied::Changed);
                 }
-                Err(trouble) if trouble.is_conflict() => return Ok(Applied::Changed),
-                Err(trouble) => return Err(me.fault(trouble)),
+                Err(error) if error.is_conflict() => return Ok(Applied::Changed),
+                Err(error) => return Err(me.fault(error)),
             }
             match transaction.commit().await {
                 Ok(()) => Ok(Applied::Done),
-                Err(trouble) if trouble.is_conflict() => Ok(Applied::Changed),
+                Err(error) if error.is_conflict() => Ok(Applied::Changed),
                 // The answer may have been lost on its way rather than the commit.
-                Err(trouble) => Ok(Applied::Unknown(me.fault(trouble))),
+                Err(error) => Ok(Applied::Unknown(me.fault(error))),
             }
         })
         .await
@@ -44,7 +44,7 @@ impl Neo4j {
 }
 
 impl Transaction {
-    async fn apply(&mut self, plan: &Arc<Plan>) -> Result<bool, Trouble> {
+    async fn apply(&mut self, plan: &Arc<Plan>) -> Result<bool, Neo4jError> {
         self.lock().await?;
         let found = self.heads(&plan.scope).await?;
         if !plan
@@ -66,13 +66,13 @@ impl Transaction {
     }
 
     /// Takes the lock that writers share: they come one after the other, whichever host they run in.
-    pub(super) async fn lock(&mut self) -> Result<(), Trouble> {
+    pub(super) async fn lock(&mut self) -> Result<(), Neo4jError> {
         self.run(cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.writes = coalesce(s.writes, 0) + 1")).await
     }
 
     /// Writes pages with their links and domains. Those in `added` were not there before: links that waited for
     /// them find them.
-    async fn put(&mut self, records: Vec<&Record>, added: Vec<String>) -> Result<(), Trouble> {
+    async fn put(&mut self, records: Vec<&Record>, added: Vec<String>) -> Result<(), Neo4jError> {
         if records.is_empty() {
             return Ok(());
         }
@@ -110,14 +110,14 @@ impl Transaction {
     }
 
     /// Has pages wait to be brought to Weaviate.
-    async fn wait(&mut self, keys: Vec<String>) -> Result<(), Trouble> {
+    async fn wait(&mut self, keys: Vec<String>) -> Result<(), Neo4jError> {
         let statement =
             "UNWIND $keys AS key MERGE (w:WikiWaiting {key: key}) SET w.text = false, w.turn = randomUUID()";
         self.run(cypher(statement).with("keys", keys)).await
     }
 
     /// Links pages as they declare it: to the target where it exists, else to what stands for it.
-    async fn link(&mut self, records: &[&Record]) -> Result<(), Trouble> {
+    async fn link(&mut self, records: &[&Record]) -> Result<(), Neo4jError> {
         let links: Vec<_> = records.iter().flat_map(|record| rows::links(record)).collect();
         let targets: BTreeSet<String> =
             records.iter().flat_map(|record| &record.links).map(|link| rows::key(&link.target)).collect();
@@ -147,7 +147,7 @@ impl Transaction {
     }
 
     /// Turns links that waited for these pages to them.
-    async fn adopt(&mut self, added: Vec<String>) -> Result<(), Trouble> {
+    async fn adopt(&mut self, added: Vec<String>) -> Result<(), Neo4jError> {
         if added.is_empty() {
             return Ok(());
         }
@@ -159,7 +159,7 @@ impl Transaction {
     }
 
     /// Removes these pages; links to them wait for their return.
-    pub(super) async fn remove(&mut self, keys: Vec<String>) -> Result<(), Trouble> {
+    pub(super) async fn remove(&mut self, keys: Vec<String>) -> Result<(), Neo4jError> {
         if keys.is_empty() {
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl Transaction {
     }
 
     /// Removes what stands for missing pages and domains that nothing points to any more.
-    async fn sweep(&mut self) -> Result<(), Trouble> {
+    async fn sweep(&mut self) -> Result<(), Neo4jError> {
         self.run(cypher("MATCH (m:WikiMissing) WHERE NOT EXISTS { MATCH (m)<-[:LINKS]-() } DELETE m"))
             .await?;
         self.run(cypher("MATCH (d:WikiDomain) WHERE NOT EXISTS { MATCH (d)<-[:IN_DOMAIN]-() } DELETE d"))

@@ -179,7 +179,7 @@ impl Weaviate {
         }
         // Errors come with status 200.
         if answer.get("errors").and_then(Json::as_array).is_some_and(|errors| !errors.is_empty()) {
-            return Err(self.half.unavailable(&format!("it refused the question: {}", said(&answer))));
+            return Err(self.remote.unavailable(&format!("it refused the question: {}", said(&answer))));
         }
         Ok(answer)
     }

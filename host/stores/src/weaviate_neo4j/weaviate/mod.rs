@@ -1,4 +1,4 @@
-//! The half that finds pages: Weaviate over REST and GraphQL. Everything in it is made from Neo4j and can be made
+//! The server that finds pages: Weaviate over REST and GraphQL. Everything in it is made from Neo4j and can be made
 //! again.
 //!
 //! Every request has a time, every answer a size; an answer that is something else than what was asked for is a
@@ -22,7 +22,7 @@ pub(super) use find::Where;
 
 use super::{
     config::{Timing, WeaviateNeo4jConfig},
-    half::Half,
+    remote::RemoteServer,
 };
 
 /// Largest answer that is read, in bytes. The largest one asked for, 10,000 keys with scores, is a tenth of it.
@@ -30,7 +30,7 @@ const ANSWER: usize = 16 << 20;
 
 /// Weaviate.
 pub(super) struct Weaviate {
-    half: Half,
+    remote: RemoteServer,
     base: Url,
     key: Option<Secret>,
     timing: Timing,
@@ -48,7 +48,7 @@ impl Weaviate {
         let connect = config.timing.connect;
         let clients = HttpClients::new(move |builder| builder.connect_timeout(connect));
         Ok(Self {
-            half: Half::new(("weaviate", shown, hint), redactor, pauses),
+            remote: RemoteServer::new(("weaviate", shown, hint), redactor, pauses),
             base,
             key: config.weaviate_api_key.clone(),
             timing: config.timing,
@@ -58,7 +58,7 @@ impl Weaviate {
 
     /// Where it is, without credentials.
     pub(super) fn address(&self) -> &str {
-        self.half.address()
+        self.remote.address()
     }
 
     /// Whether it answers at all.
@@ -78,24 +78,24 @@ impl Weaviate {
         path: &str,
         body: Option<&Value>,
     ) -> Result<(StatusCode, Value), Fault> {
-        self.half.enter()?;
+        self.remote.check()?;
         let limit = self.timing.request;
         let answered = tokio::time::timeout(limit, self.answer(method, path, body)).await;
         let (status, bytes) = match answered {
             Ok(Ok(answer)) => answer,
-            Ok(Err(cause)) => return Err(self.half.failed(&cause)),
-            Err(_) => return Err(self.half.failed(&format!("no answer within {limit:?}"))),
+            Ok(Err(cause)) => return Err(self.remote.failed(&cause)),
+            Err(_) => return Err(self.remote.failed(&format!("no answer within {limit:?}"))),
         };
-        self.half.reached();
+        self.remote.succeeded();
         // Nothing is an answer too, and an error in words is shown as it is.
         let answer = match serde_json::from_slice(&bytes) {
             Ok(answer) => answer,
             Err(_) if bytes.is_empty() => Value::Null,
             Err(_) if !status.is_success() => Value::from(String::from_utf8_lossy(&bytes)),
-            Err(error) => return Err(self.half.unavailable(&format!("its answer is not JSON: {error}"))),
+            Err(error) => return Err(self.remote.unavailable(&format!("its answer is not JSON: {error}"))),
         };
         match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.half.refused(
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.remote.refused(
                 &format!("it refused the request ({status}): {}", said(&answer)),
                 "Set WEAVIATE_API_KEY to a key that may read and write the collection KGWikiPages.",
             )),
@@ -136,7 +136,7 @@ impl Weaviate {
             collection.0,
             quoted(described, 120)
         );
-        self.half.refused(
+        self.remote.refused(
             &cause,
             "Name another Weaviate in WEAVIATE_URL, or remove that collection if nobody needs it.",
         )
@@ -144,18 +144,19 @@ impl Weaviate {
 
     /// The fault for collections that do not stay as they were made.
     pub(super) fn unsteady(&self) -> Fault {
-        self.half
+        self.remote
             .unavailable("its collections do not stay as they are made; somebody else may be removing them")
     }
 
     /// The fault for an answer that nothing was prepared for.
     fn odd(&self, status: StatusCode, answer: &Value) -> Fault {
-        self.half.unavailable(&format!("it answered {status}: {}", said(answer)))
+        self.remote.unavailable(&format!("it answered {status}: {}", said(answer)))
     }
 
     /// The fault for an answer of another shape.
     fn misshapen(&self, what: &str) -> Fault {
-        self.half.unavailable(&format!("its answer {what}; this may be no Weaviate, or one of another kind"))
+        self.remote
+            .unavailable(&format!("its answer {what}; this may be no Weaviate, or one of another kind"))
     }
 }
 

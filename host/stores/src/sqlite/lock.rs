@@ -8,15 +8,15 @@ use std::{
 
 use gatehouse_core::outcome::Fault;
 
-use super::{copy::Kept, error::StoreError};
+use super::{copy::DataFile, error::StoreError};
 
 /// The right to use a database file, or to replace it. Held as long as this lives.
 #[derive(Debug)]
-pub struct Claim {
+pub struct DatabaseLock {
     _lock: File,
 }
 
-impl Claim {
+impl DatabaseLock {
     /// With all others who use it.
     pub(super) fn shared(database: &Path) -> Result<Self, StoreError> {
         let file = lock_file(database)?;
@@ -31,7 +31,7 @@ impl Claim {
     ///
     /// # Errors
     /// `unavailable`, where somebody replaces the file.
-    pub fn with_others(kept: Kept, database: &Path) -> Result<Self, Fault> {
+    pub fn with_others(kept: DataFile, database: &Path) -> Result<Self, Fault> {
         Self::shared(database).map_err(|error| error.into_fault(kept.subject(), database))
     }
 
@@ -39,13 +39,13 @@ impl Claim {
     ///
     /// # Errors
     /// `unavailable`, where somebody uses it.
-    pub fn alone(kept: Kept, database: &Path) -> Result<Self, Fault> {
-        let claimed = lock_file(database).and_then(|file| match file.try_lock() {
+    pub fn alone(kept: DataFile, database: &Path) -> Result<Self, Fault> {
+        let locked = lock_file(database).and_then(|file| match file.try_lock() {
             Ok(()) => Ok(Self { _lock: file }),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse),
             Err(TryLockError::Error(error)) => Err(StoreError::Lock(error)),
         });
-        claimed.map_err(|error| error.into_fault(kept.subject(), database))
+        locked.map_err(|error| error.into_fault(kept.subject(), database))
     }
 }
 

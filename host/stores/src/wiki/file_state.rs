@@ -12,14 +12,14 @@ const FRESH: Duration = Duration::from_secs(2);
 
 /// A file, as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct FileState {
     modified: SystemTime,
     size: u64,
     /// The file itself: a rename puts another one in its place.
     identity: (u64, u64, i64, i64),
 }
 
-impl Seen {
+impl FileState {
     /// How the file is now; none where it cannot be told, or changed just now.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let seen = Self::now(path)?;
@@ -64,14 +64,14 @@ mod tests {
             fs::File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
         };
         write("one");
-        let seen = Seen::of(&path).unwrap();
+        let seen = FileState::of(&path).unwrap();
         assert!(seen.is_still(&path));
         crate::wiki::write_atomic(&path, b"two").unwrap();
         assert!(!seen.is_still(&path), "the same size, and another file");
-        assert_eq!(Seen::of(&path), None, "too fresh to be told from what comes next");
+        assert_eq!(FileState::of(&path), None, "too fresh to be told from what comes next");
         write("longer");
         assert!(!seen.is_still(&path));
         fs::remove_file(&path).unwrap();
-        assert!(!seen.is_still(&path) && Seen::of(&path).is_none());
+        assert!(!seen.is_still(&path) && FileState::of(&path).is_none());
     }
 }
