@@ -2,6 +2,7 @@
 //! again by itself after failures with growing pauses, and ends with its owner.
 
 use std::{
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -123,6 +124,15 @@ impl<W> Drop for Worker<W> {
         if let Some(task) = self.task.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
             task.abort();
         }
+    }
+}
+
+/// Waits before something is tried for the second time and later because somebody else was faster: who was needs a
+/// moment, and two that wait the same moment would meet again.
+pub(crate) async fn let_others_finish(attempt: u64) {
+    if attempt > 0 {
+        let random = RandomState::new().build_hasher().finish();
+        sleep(Duration::from_millis(10 * attempt + random % (10 * attempt))).await;
     }
 }
 

@@ -3,7 +3,7 @@
 
 use gatehouse_core::{outcome::Fault, ports::knowledge::IndexReport};
 
-use super::{WikiKnowledge, plan::Clear};
+use super::{WikiKnowledge, plan::Clear, store::Pages};
 use crate::{
     engine::{Head, Scope},
     wiki::record::Record,
@@ -37,7 +37,7 @@ impl WikiKnowledge {
         let clear = if replace { Clear::All } else { Clear::No };
         let records = self.records(step).await?;
         let pages = records.len();
-        let report = other.store(records, clear).await?;
+        let report = other.store(Pages::Given(records), clear).await?;
         if report.added as usize != pages {
             let name = to.name();
             let fault = Fault::internal(format!(

@@ -1,7 +1,10 @@
 //! Indexing: a wiki folder is read whole, then stored in one go, then an index file is written if one was
 //! asked for. Whatever fails, what was stored before is still there.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
 
 use gatehouse_core::{
     outcome::Fault,
@@ -12,6 +15,7 @@ use tokio::sync::mpsc;
 use super::{
     WikiKnowledge,
     plan::{Clear, would_lose},
+    store::Pages,
 };
 use crate::{
     engine::Scope,
@@ -48,7 +52,7 @@ impl WikiKnowledge {
         let (skipped, unknown_edges) =
             (std::mem::take(&mut folder.skipped), std::mem::take(&mut folder.unknown_edges));
         let (pages, root_name) = (folder.records.len() as u64, folder.root.clone());
-        let report = self.store_folder(folder, clear).await?;
+        let report = self.store(Pages::Folder(Arc::new(Mutex::new(folder))), clear).await?;
         if let Some(path) = save_to {
             let created_at = rfc3339(self.clock.now_ms());
             let file = IndexFile::new(created_at, root_name, self.engine.name(), self.engine.refs(), pages);

@@ -15,11 +15,12 @@ use gatehouse_core::{
 use super::{
     WikiKnowledge,
     index::{blocking, unfinished},
-    plan::{self, Clear, WholeFolder},
+    plan::{self, Changes, Clear, WholeFolder},
 };
 use crate::{
     engine::{Applied, Engine, Head, Plan, Scope},
     wiki::{file::FileEdit, folder::Folder, ids, record::Record},
+    worker::let_others_finish,
 };
 
 /// How long storing pages waits for their vectors; what takes longer goes on in the background.
@@ -28,59 +29,58 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// How often something is planned again because somebody else was faster.
 const ATTEMPTS: u64 = 8;
 
-impl WikiKnowledge {
-    /// Stores pages.
-    pub(super) async fn store(&self, records: Vec<Record>, clear: Clear) -> Result<IndexReport, Fault> {
-        let scope = match clear {
-            Clear::No => Scope::ids(records.iter().map(|record| record.id.clone())),
-            Clear::Filed | Clear::All => Scope::All,
-        };
-        for attempt in 0..ATTEMPTS {
-            pause(attempt).await;
-            let found = self.engine.heads(&scope).await?;
-            let changes = plan::changes(&records, None, clear, &found)?;
-            let (put, remove) = (changes.put, changes.remove);
-            let plan = Plan { scope: scope.clone(), found, folder: None, remove, put, file: None };
-            if self.applied(plan).await? {
-                return self.reported(changes.report, links(&records)).await;
+/// Pages to be stored.
+pub(super) enum Pages {
+    /// These.
+    Given(Vec<Record>),
+    /// All of a wiki folder: what else is stored of it goes. Files and pages may change until they are stored; what is
+    /// stored is what the folder says in the end.
+    Folder(Arc<Mutex<Folder>>),
+}
+
+impl Pages {
+    fn read<T>(&self, work: impl FnOnce(&[Record], Option<WholeFolder<'_>>) -> T) -> T {
+        match self {
+            Self::Given(records) => work(records, None),
+            Self::Folder(folder) => {
+                let Folder { root, records, unreadable, .. } =
+                    &*folder.lock().unwrap_or_else(PoisonError::into_inner);
+                work(records, Some(WholeFolder { root, unreadable }))
             }
         }
-        Err(outrun())
     }
 
-    /// Stores the pages of a wiki folder and removes those that are no longer in it. Between the reading and the
-    /// storing files and pages may have changed; what is stored is what the folder says in the end.
-    pub(super) async fn store_folder(&self, folder: Folder, clear: Clear) -> Result<IndexReport, Fault> {
-        let root = folder.root.clone();
-        let folder = Arc::new(Mutex::new(folder));
-        let with = |folder: &Arc<Mutex<Folder>>| Arc::clone(folder);
-        let scope_of = |folder: &Mutex<Folder>| match clear {
-            Clear::No => {
-                let ids = lock(folder).records.iter().map(|record| record.id.clone()).collect();
-                Scope::Of { ids, root: Some(root.clone()) }
-            }
-            Clear::Filed | Clear::All => Scope::All,
-        };
+    fn scope(&self) -> Scope {
+        self.read(|records, folder| Scope::Of {
+            ids: records.iter().map(|record| record.id.clone()).collect(),
+            root: folder.map(|folder| folder.root.to_owned()),
+        })
+    }
+
+    fn folder(&self) -> Option<Arc<Mutex<Folder>>> {
+        match self {
+            Self::Given(_) => None,
+            Self::Folder(folder) => Some(Arc::clone(folder)),
+        }
+    }
+}
+
+impl WikiKnowledge {
+    /// Stores pages.
+    pub(super) async fn store(&self, pages: Pages, clear: Clear) -> Result<IndexReport, Fault> {
         for attempt in 0..ATTEMPTS {
-            pause(attempt).await;
-            let scope = scope_of(&folder);
-            // Before the files are looked at: an edit that comes after this is seen by its page.
+            let_others_finish(attempt).await;
+            let scope = if clear == Clear::No { pages.scope() } else { Scope::All };
             let found = self.engine.heads(&scope).await?;
-            let looked = with(&folder);
-            blocking(move || lock(&looked).refresh()).await?;
-            if scope != scope_of(&folder) {
-                continue;
-            }
-            let (changes, links) = {
-                let folder = lock(&folder);
-                let whole = WholeFolder { root: &folder.root, unreadable: &folder.unreadable };
-                let changes = plan::changes(&folder.records, Some(whole), clear, &found)?;
-                (changes, links(&folder.records))
-            };
-            let (put, remove) = (changes.put, changes.remove);
-            let plan = Plan { scope, found, folder: Some(with(&folder)), remove, put, file: None };
-            if self.applied(plan).await? {
-                return self.reported(changes.report, links).await;
+            let planned = pages.read(|records, folder| {
+                Ok::<_, Fault>((plan::changes(records, folder, clear, &found)?, links(records)))
+            });
+            let (Changes { remove, put, report }, links) = planned?;
+            let plan = Plan { scope, found, folder: pages.folder(), remove, put, file: None };
+            match self.engine.apply(Arc::new(plan)).await? {
+                Applied::Done => return self.reported(report, links).await,
+                Applied::Changed => {}
+                Applied::Unknown(fault) => return Err(fault),
             }
         }
         Err(outrun())
@@ -98,14 +98,6 @@ impl WikiKnowledge {
         let work = replace(Arc::clone(&self.engine), before, after, file.map(Arc::new));
         tokio::spawn(work).await.unwrap_or_else(|_| Err(unfinished()))?;
         Ok(self.reported(IndexReport::default(), links).await?.unresolved_links)
-    }
-
-    async fn applied(&self, plan: Plan) -> Result<bool, Fault> {
-        match self.engine.apply(Arc::new(plan)).await? {
-            Applied::Done => Ok(true),
-            Applied::Changed => Ok(false),
-            Applied::Unknown(fault) => Err(fault),
-        }
     }
 
     /// The report, with the links that point nowhere now, after everything stored has been given its time.
@@ -143,7 +135,7 @@ async fn replace(
 ) -> Result<(), Fault> {
     let id = after.id.clone();
     for attempt in 0..ATTEMPTS {
-        pause(attempt).await;
+        let_others_finish(attempt).await;
         let plan = Plan {
             scope: Scope::ids([id.clone()]),
             found: vec![Head::of(&before)],
@@ -198,16 +190,4 @@ fn undecided(fault: Fault, id: &str) -> Fault {
 fn outrun() -> Fault {
     Fault::unavailable(format!("other writers were faster {ATTEMPTS} times"))
         .hint("Try again in a moment; nothing was changed.")
-}
-
-/// Who was faster needs a moment; two that wait the same moment would meet again.
-async fn pause(attempt: u64) {
-    if attempt > 0 {
-        let moment = 10 * attempt + u64::from(std::process::id() % 10);
-        tokio::time::sleep(Duration::from_millis(moment)).await;
-    }
-}
-
-fn lock(folder: &Mutex<Folder>) -> std::sync::MutexGuard<'_, Folder> {
-    folder.lock().unwrap_or_else(PoisonError::into_inner)
 }

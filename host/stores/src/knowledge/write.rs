@@ -11,7 +11,7 @@ use gatehouse_core::{
     ports::knowledge::{Changes, Draft, IndexReport, PageType, Written},
 };
 
-use super::{WikiKnowledge, index::blocking, plan::Clear};
+use super::{WikiKnowledge, index::blocking, plan::Clear, store::Pages};
 use crate::wiki::{
     WikiRoots,
     edges::UnknownEdges,
@@ -67,7 +67,7 @@ impl WikiKnowledge {
             records.push(record);
         }
         if !records.is_empty() {
-            let stored = self.store(records, Clear::No).await;
+            let stored = self.store(Pages::Given(records), Clear::No).await;
             let stored = match stored {
                 Ok(stored) => stored,
                 Err(fault) => {

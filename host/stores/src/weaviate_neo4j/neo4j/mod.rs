@@ -19,7 +19,7 @@ use std::{
 
 use gatehouse_core::{Fault, http::Redactor};
 use gatehouse_net::{install_crypto, plain_cause};
-use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind};
+use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind, Row};
 
 pub(super) use outbox::{Pending, State};
 pub(super) use schema::SCHEMA;
@@ -29,12 +29,13 @@ use super::{
     config::{Timing, WeaviateNeo4jConfig},
     remote::RemoteServer,
 };
+use crate::worker::let_others_finish;
 
 /// Connections to Neo4j at the same time.
 const CONNECTIONS: usize = 8;
 
 /// How often a transaction that lost against another one is made again.
-const ATTEMPTS: usize = 8;
+const ATTEMPTS: u64 = 16;
 
 /// Neo4j.
 pub(super) struct Neo4j {
@@ -165,6 +166,26 @@ impl Neo4j {
         .await
     }
 
+    /// Runs one statement that reads, and makes something of each row.
+    async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        statement: Statement,
+        one: fn(&Row) -> Result<T, Neo4jError>,
+    ) -> Result<Vec<T>, Fault> {
+        self.reading(move |mut transaction| async move {
+            let rows = transaction.rows(statement).await?;
+            transaction.rollback().await;
+            rows.iter().map(one).collect()
+        })
+        .await
+    }
+
+    /// One number that a statement counts.
+    async fn count(self: &Arc<Self>, statement: Statement) -> Result<u32, Fault> {
+        let counted = self.ask(statement, |row| Ok(row.get::<u32>("n")?)).await?;
+        Ok(counted.first().copied().unwrap_or_default())
+    }
+
     /// Runs work that writes and commits, and runs it again where another writer was faster.
     async fn writes<T: Send + 'static, F>(
         self: &Arc<Self>,
@@ -177,16 +198,14 @@ impl Neo4j {
         Self::apart(async move {
             me.prepare().await?;
             let _one = me.writing.lock().await;
-            let mut attempt = 1;
+            let mut attempt = 0;
             loop {
+                let_others_finish(attempt).await;
                 let transaction = me.begin().await?;
                 match work(transaction).await {
                     Err(error) if attempt < ATTEMPTS && error.is_conflict() => attempt += 1,
                     done => return done.map_err(|error| me.fault(error)),
                 }
-                // The other one needs a moment; two that wait the same moment would meet again.
-                let moment = 10 * attempt as u64 + u64::from(std::process::id() % 10);
-                tokio::time::sleep(Duration::from_millis(moment)).await;
             }
         })
         .await

@@ -12,7 +12,7 @@ use gatehouse_core::{
 };
 
 use super::{
-    Neo4j, Neo4jError, Transaction, cypher,
+    Neo4j, Neo4jError, Statement, Transaction, cypher,
     rows::{self, page_columns},
 };
 use crate::{
@@ -90,27 +90,15 @@ impl Neo4j {
 
     /// What is known of these pages, by id.
     pub(in super::super) async fn heads(self: &Arc<Self>, scope: &Scope) -> Result<Vec<Head>, Fault> {
-        let scope = scope.clone();
         self.checked().await?;
-        self.reading(|mut transaction| async move {
-            let heads = transaction.heads(&scope).await?;
-            transaction.rollback().await;
-            Ok(heads)
-        })
-        .await
+        self.ask(heads(scope), rows::head).await
     }
 
     /// The ids of the pages with this title, sorted.
     pub(in super::super) async fn titled(self: &Arc<Self>, title: &str) -> Result<Vec<String>, Fault> {
-        let key = rows::key(title);
         self.checked().await?;
-        self.reading(|mut transaction| async move {
-            let statement = cypher("MATCH (p:WikiPage {title_key: $key}) RETURN p.id AS id ORDER BY p.id");
-            let rows = transaction.rows(statement.with("key", key)).await?;
-            transaction.rollback().await;
-            rows.iter().map(|row| Ok(row.get("id")?)).collect()
-        })
-        .await
+        let statement = cypher("MATCH (p:WikiPage {title_key: $key}) RETURN p.id AS id ORDER BY p.id");
+        self.ask(statement.with("key", rows::key(title)), |row| Ok(row.get("id")?)).await
     }
 
     /// The pages that the question names, or whose names begin with it: title, id, and id without its type.
@@ -146,23 +134,15 @@ impl Neo4j {
         self: &Arc<Self>,
         asked: Option<Vec<String>>,
     ) -> Result<Vec<String>, Fault> {
-        let keys = asked.map(|asked| {
-            let keys: BTreeSet<String> = asked.iter().map(|domain| rows::indexed(domain)).collect();
-            keys.into_iter().collect::<Vec<String>>()
-        });
-        self.reading(|mut transaction| async move {
-            let statement = match keys {
-                Some(keys) => {
-                    cypher("MATCH (d:WikiDomain) WHERE d.key IN $keys RETURN d.key AS key ORDER BY d.key")
-                        .with("keys", keys)
-                }
-                None => cypher("MATCH (d:WikiDomain) RETURN d.key AS key ORDER BY d.key"),
-            };
-            let rows = transaction.rows(statement).await?;
-            transaction.rollback().await;
-            rows.iter().map(|row| Ok(row.get("key")?)).collect()
-        })
-        .await
+        let statement = match asked {
+            Some(asked) => {
+                let keys: BTreeSet<String> = asked.iter().map(|domain| rows::indexed(domain)).collect();
+                cypher("MATCH (d:WikiDomain) WHERE d.key IN $keys RETURN d.key AS key ORDER BY d.key")
+                    .with("keys", keys.into_iter().collect::<Vec<_>>())
+            }
+            None => cypher("MATCH (d:WikiDomain) RETURN d.key AS key ORDER BY d.key"),
+        };
+        self.ask(statement, |row| Ok(row.get("key")?)).await
     }
 
     /// Counts.
@@ -216,25 +196,26 @@ impl Transaction {
 
     /// What is known of these pages, by id.
     pub(super) async fn heads(&mut self, scope: &Scope) -> Result<Vec<Head>, Neo4jError> {
-        macro_rules! heads {
-            ($of:literal) => {
-                cypher(concat!(
-                    "MATCH (p:WikiPage) ",
-                    $of,
-                    " RETURN p.id AS id, p.title AS title, p.hash AS hash, p.root AS root, p.file AS file"
-                ))
-            };
-        }
-        let statement = match scope {
-            Scope::All => heads!(""),
-            Scope::Of { ids, root } => {
-                let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
-                heads!("WHERE p.key IN $keys OR p.root = $root").with("keys", keys).with("root", root.clone())
-            }
+        self.rows(heads(scope)).await?.iter().map(rows::head).collect()
+    }
+}
+
+/// The statement that finds what is known of pages.
+fn heads(scope: &Scope) -> Statement {
+    macro_rules! heads {
+        ($of:literal) => {
+            cypher(concat!(
+                "MATCH (p:WikiPage) ",
+                $of,
+                " RETURN p.id AS id, p.title AS title, p.hash AS hash, p.root AS root, p.file AS file ORDER BY p.id"
+            ))
         };
-        let rows = self.rows(statement).await?;
-        let mut heads = rows.iter().map(rows::head).collect::<Result<Vec<_>, Neo4jError>>()?;
-        heads.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(heads)
+    }
+    match scope {
+        Scope::All => heads!(""),
+        Scope::Of { ids, root } => {
+            let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
+            heads!("WHERE p.key IN $keys OR p.root = $root").with("keys", keys).with("root", root.clone())
+        }
     }
 }

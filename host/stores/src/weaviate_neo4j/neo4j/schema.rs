@@ -80,15 +80,8 @@ impl Neo4j {
 
     /// The schema there; none where nothing has been stored yet. A newer one is refused, and nothing changed.
     pub(in super::super) async fn schema(self: &Arc<Self>) -> Result<Option<i64>, Fault> {
-        let found: Option<i64> = self
-            .reading(|mut transaction| async move {
-                let rows = transaction
-                    .rows(cypher("MATCH (s:WikiState {name: 'wiki'}) RETURN s.schema AS schema"))
-                    .await?;
-                transaction.rollback().await;
-                Ok(rows.first().map(|row| row.get("schema")).transpose()?)
-            })
-            .await?;
+        let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) RETURN s.schema AS schema");
+        let found = self.ask(statement, |row| Ok(row.get::<i64>("schema")?)).await?.pop();
         match found {
             Some(newer) if newer > SCHEMA => {
                 let cause = format!(

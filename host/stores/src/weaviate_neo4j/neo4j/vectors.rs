@@ -39,19 +39,14 @@ impl Neo4j {
         self.prepare().await?;
         let (after, limit) = (after.map_or_else(String::new, id), limit as i64);
         let (name, dimension) = parameters(model);
-        self.reading(move |mut transaction| async move {
-            let statement = without_vector!(
-                "i.id > $after",
-                "i.corpus AS corpus, i.key AS key, i.version AS version ORDER BY i.id LIMIT $limit"
-            );
-            let statement = statement.with("model", name).with("dimension", dimension);
-            let rows = transaction.rows(statement.with("after", after).with("limit", limit)).await?;
-            transaction.rollback().await;
-            let one = |row: &neo4rs::Row| {
-                let item = Item { corpus: row.get("corpus")?, key: row.get("key")? };
-                Ok(WaitingItem { item, version: row.get("version")? })
-            };
-            rows.iter().map(one).collect::<Result<_, Neo4jError>>()
+        let statement = without_vector!(
+            "i.id > $after",
+            "i.corpus AS corpus, i.key AS key, i.version AS version ORDER BY i.id LIMIT $limit"
+        );
+        let statement = statement.with("model", name).with("dimension", dimension);
+        self.ask(statement.with("after", after).with("limit", limit), |row| {
+            let item = Item { corpus: row.get("corpus")?, key: row.get("key")? };
+            Ok(WaitingItem { item, version: row.get("version")? })
         })
         .await
     }
@@ -62,27 +57,17 @@ impl Neo4j {
         model: &VectorModel,
     ) -> Result<u32, Fault> {
         let (name, dimension) = parameters(model);
-        self.reading(move |mut transaction| async move {
-            let statement = without_vector!("i.corpus = $corpus", "count(i) AS n");
-            let statement = statement.with("model", name).with("dimension", dimension);
-            let count = transaction.count(statement.with("corpus", PAGES)).await?;
-            transaction.rollback().await;
-            Ok(count)
-        })
-        .await
+        let statement = without_vector!("i.corpus = $corpus", "count(i) AS n");
+        let statement = statement.with("model", name).with("dimension", dimension);
+        self.count(statement.with("corpus", PAGES)).await
     }
 
     /// How many pages have a vector of this model.
     pub(in super::super) async fn count_vectors(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
-        let space = space(model);
-        self.reading(move |mut transaction| async move {
-            let statement = "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector)
-                 WHERE v.space = $space RETURN count(v) AS n";
-            let count = transaction.count(cypher(statement).with("space", space)).await?;
-            transaction.rollback().await;
-            Ok(count)
-        })
-        .await
+        let statement = cypher(
+            "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector) WHERE v.space = $space RETURN count(v) AS n",
+        );
+        self.count(statement.with("space", space(model))).await
     }
 
     /// Keeps vectors of items that are still as they were; their pages wait to be brought to Weaviate.

@@ -97,7 +97,7 @@ impl Weaviate {
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.remote.refused(
                 &format!("it refused the request ({status}): {}", said(&answer)),
-                "Set WEAVIATE_API_KEY to a key that may read and write the collection KGWikiPages.",
+                "Set WEAVIATE_API_KEY to a key that may read and write KGWikiPages and KGWikiVectors.",
             )),
             status => Ok((status, answer)),
         }
