@@ -30,7 +30,10 @@ async fn while_it_is_down_pages_are_stored_and_read_and_search_says_so() {
 #[tokio::test]
 async fn after_a_failure_it_is_left_alone_for_a_while() {
     let Some(house) = house().await else { return };
-    let graph = house.engine.graph(WikiRoots::Any, |config| config.timing.first_pause *= 3600);
+    let graph = house.engine.graph(WikiRoots::Any, |config| {
+        config.timing.first_pause *= 3600;
+        config.timing.longest_pause = config.timing.first_pause;
+    });
     index(&graph, &house.wiki()).await;
     house.engine.fake.stop();
     assert!(seen(&graph).await.is_err());
