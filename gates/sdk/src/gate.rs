@@ -69,12 +69,12 @@ mod tests {
     use crate::{Count, Effect, FaultKind, tool};
 
     #[derive(Serialize, Deserialize, JsonSchema)]
-    struct Loud {
+    struct EchoParams {
         /// How often.
         times: Count,
     }
 
-    impl Default for Loud {
+    impl Default for EchoParams {
         fn default() -> Self {
             Self { times: Count::new(2) }
         }
@@ -82,7 +82,7 @@ mod tests {
 
     #[derive(Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
-    struct Say {
+    struct EchoArgs {
         /// What to say.
         text: String,
         /// How often to say it.
@@ -90,29 +90,29 @@ mod tests {
     }
 
     #[derive(Serialize, JsonSchema)]
-    struct Said {
+    struct EchoData {
         text: String,
     }
 
-    fn gate() -> Gate<Loud> {
-        let say = |call: &Call<Loud>, args: Say| {
+    fn gate() -> Gate<EchoParams> {
+        let say = |call: &Call<EchoParams>, args: EchoArgs| {
             let text = args.text.repeat(args.times.unwrap_or(call.params.times).at_most(9) as usize);
-            Reply::markdown(text.clone()).structured(&Said { text })
+            Reply::markdown(text.clone()).structured(&EchoData { text })
         };
         Gate::new("echo", "1.0.0", "Says things.")
             .tool(
-                tool::<Loud, Say>("say")
+                tool::<EchoParams, EchoArgs>("say")
                     .title("Say")
                     .description(|p| format!("Says it {} times.", p.times.at_most(9)))
                     .default_from("times", |p| p.times.at_most(9).into())
                     .idempotent()
-                    .output::<Said>()
+                    .output::<EchoData>()
                     .run(say),
             )
             .tool(
-                tool::<Loud, Say>("forget")
+                tool::<EchoParams, EchoArgs>("forget")
                     .effect(Effect::Mutating)
-                    .output::<Said>()
+                    .output::<EchoData>()
                     .run(|_, _| Ok(Reply::markdown("no data"))),
             )
     }
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_name_declared_twice_is_refused() {
-        let twice = gate().tool(tool::<Loud, Say>("say").run(|_, _| Ok(Reply::markdown(""))));
+        let twice = gate().tool(tool::<EchoParams, EchoArgs>("say").run(|_, _| Ok(Reply::markdown(""))));
         assert_eq!(twice.describe("{}").unwrap_err().message, "gate 'echo' declares 'say' twice");
     }
 }

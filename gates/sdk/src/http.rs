@@ -21,23 +21,23 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-#[cfg(target_family = "wasm")]
-use crate::bindings::gatehouse::gate::http as host;
-#[cfg(not(target_family = "wasm"))]
-use crate::testing::http as host;
-
 pub use crate::bindings::gatehouse::gate::http::{Header, Request, Response};
 use crate::{Fault, FaultKind};
 
-/// Sends one request and follows redirects. Any status is an answer; [`Response::ok`] makes a fault of
-/// those that are none.
-pub fn fetch(request: &Request) -> Result<Response, Fault> {
-    host::fetch(request)
+host_functions! {
+    http:
+
+    /// Sends one request and follows redirects. Any status is an answer; [`Response::ok`] makes a fault of
+    /// those that are none.
+    fn fetch(request: &Request) -> Response;
 }
 
 /// Sends up to 16 requests, several at a time; the answers are in the order of the requests.
 pub fn fetch_many(requests: &[Request]) -> Vec<Result<Response, Fault>> {
-    host::fetch_many(requests)
+    #[cfg(target_family = "wasm")]
+    return crate::bindings::gatehouse::gate::http::fetch_many(requests);
+    #[cfg(not(target_family = "wasm"))]
+    requests.iter().map(fetch).collect()
 }
 
 impl Request {

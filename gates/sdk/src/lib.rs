@@ -78,6 +78,9 @@
 //! The SDK refuses to hide what costs: it caches nothing between calls (the host gives each call an
 //! instance of its own), reads no environment and opens no file.
 
+#[macro_use]
+mod host;
+
 #[doc(hidden)]
 pub mod bindings;
 pub mod catalog;

@@ -17,36 +17,26 @@
 //! assert_eq!(host.run(|| tldr("a long text")).as_deref(), Ok("Short."));
 //! ```
 
-#[cfg(target_family = "wasm")]
-use crate::bindings::gatehouse::gate::models as host;
-#[cfg(not(target_family = "wasm"))]
-use crate::testing::models as host;
-
 use serde_json::{Map, Value};
 
-use crate::Fault;
 pub use crate::bindings::gatehouse::gate::models::{
     Completion, Depth, Embeddings, Encoding, Options, Purpose, Serving, TokenUse, WebSource,
 };
 
-/// Asks the language model. Long answers report their progress to the client, and end with the call.
-pub fn complete(prompt: &str, options: &Options) -> Result<Completion, Fault> {
-    host::complete(prompt, options)
-}
+host_functions! {
+    models:
 
-/// Embeds up to 1,000 texts; a text of which the model knows no word has no vector.
-pub fn embed(texts: &[String], purpose: Purpose) -> Result<Embeddings, Fault> {
-    host::embed(texts, purpose)
-}
+    /// Asks the language model. Long answers report their progress to the client, and end with the call.
+    fn complete(prompt: &str, options: &Options) -> Completion;
 
-/// Counts the tokens of each text.
-pub fn count_tokens(texts: &[String], encoding: Encoding) -> Result<Vec<u32>, Fault> {
-    host::count_tokens(texts, encoding)
-}
+    /// Embeds up to 1,000 texts; a text of which the model knows no word has no vector.
+    fn embed(texts: &[String], purpose: Purpose) -> Embeddings;
 
-/// What serves now. Asks nobody.
-pub fn which() -> Result<Serving, Fault> {
-    host::which()
+    /// Counts the tokens of each text.
+    fn count_tokens(texts: &[String], encoding: Encoding) -> Vec<u32>;
+
+    /// What serves now. Asks nobody.
+    fn which() -> Serving;
 }
 
 impl Default for Options {
@@ -69,6 +59,7 @@ impl Completion {
     pub fn new(model: impl Into<String>, text: impl Into<String>) -> Self {
         Self { text: text.into(), sources: Vec::new(), model: model.into(), tokens: None, cut_short: None }
     }
+
     /// The first JSON object in the text that has this key. Models put fences and words around what they
     /// were asked for.
     ///

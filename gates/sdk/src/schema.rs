@@ -5,7 +5,7 @@
 //! field is a field that may be left out (not one that may be null), and objects take no unknown fields.
 //! Types that contain themselves are not supported: they cannot be inlined.
 
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::transform_subschemas};
 use serde_json::{Map, Value};
 
 /// The schema of what a caller sends as `T`.
@@ -24,8 +24,9 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
         s.meta_schema = None;
         s.untagged_enum_variant_titles = false;
     });
-    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>();
     plain(&mut schema);
+    let mut schema = schema.to_value();
     if let Value::Object(root) = &mut schema {
         root.remove("description"); // The tool has a description; the Rust type's says nothing to callers.
         // A type without fields has no properties, and is closed all the same.
@@ -43,24 +44,13 @@ pub(crate) fn set_default(schema: &mut Value, property: &str, default: Value) {
     }
 }
 
-fn plain(schema: &mut Value) {
-    let Value::Object(map) = schema else { return };
+fn plain(schema: &mut Schema) {
+    let Some(map) = schema.as_object_mut() else { return };
     drop_noise(map);
     drop_null(map);
-    for (key, value) in map.iter_mut() {
-        match (key.as_str(), value) {
-            ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
-                named.values_mut().for_each(plain);
-            }
-            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(all)) => {
-                all.iter_mut().for_each(plain)
-            }
-            ("items" | "additionalProperties" | "not", value) => plain(value),
-            _ => {}
-        }
-    }
-    if map.contains_key("properties") && !map.contains_key("additionalProperties") {
-        map.insert("additionalProperties".into(), Value::Bool(false));
+    transform_subschemas(&mut plain, schema);
+    if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
+        schema.insert("additionalProperties".into(), Value::Bool(false));
     }
 }
 

@@ -4,39 +4,16 @@
 //! [`Fake::run`]; a function that was not set answers with an `internal` fault that names it. What the
 //! gate tells the host (log lines, progress) is kept and can be read back.
 
+pub(crate) mod context;
 pub(crate) mod kv;
-pub(crate) mod models;
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{any::Any, cell::RefCell, collections::BTreeMap, rc::Rc};
 
-use crate::{
-    Fault, Gate, Params, Reply,
-    bindings::gatehouse::gate::types,
-    context::Level,
-    http::{Request, Response},
-    knowledge::*,
-    text::{DigestResult, ExtractResult},
-};
-
-mod host;
-
-pub(crate) use host::{catalog, context, http, knowledge, text};
+use crate::{Fault, Gate, Params, Reply, bindings::gatehouse::gate::types, models::Serving};
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Fake>>> = const { RefCell::new(None) };
 }
-
-type Search = Box<dyn Fn(&str, &Filters, u32) -> Result<SearchResult, Fault>>;
-type Read = Box<dyn Fn(&str) -> Result<Lookup, Fault>>;
-type Neighbours = Box<dyn Fn(&str) -> Result<Vec<Neighbour>, Fault>>;
-type Upsert = Box<dyn Fn(&[Draft]) -> Result<IndexReport, Fault>>;
-type Patch = Box<dyn Fn(&str, &Changes, Option<&str>, bool) -> Result<PatchReport, Fault>>;
-type Index = Box<dyn Fn(Option<&str>, &IndexOptions) -> Result<IndexReport, Fault>>;
-type Stats = Box<dyn Fn() -> Result<Statistics, Fault>>;
-type CallTool = Box<dyn Fn(&str, &str) -> Result<Reply, Fault>>;
-type Fetch = Box<dyn Fn(&Request) -> Result<Response, Fault>>;
-type Extract = Box<dyn Fn(&str, &str, u32) -> Result<ExtractResult, Fault>>;
-type Digest = Box<dyn Fn(&str, &str, u32) -> Result<DigestResult, Fault>>;
 
 /// The host as a test wants it.
 #[derive(Default)]
@@ -44,21 +21,10 @@ pub struct Fake {
     exposed: BTreeMap<String, String>,
     now: u64,
     cancelled: bool,
-    search: Option<Search>,
-    read: Option<Read>,
-    neighbours: Option<Neighbours>,
-    upsert: Option<Upsert>,
-    patch: Option<Patch>,
-    index: Option<Index>,
-    stats: Option<Stats>,
-    extract: Option<Extract>,
-    digest: Option<Digest>,
-    tools: Vec<catalog::Entry>,
-    call_tool: Option<CallTool>,
-    fetch: Option<Fetch>,
-    kv: Option<kv::Kept>,
-    models: models::Models,
-    heard: RefCell<Vec<String>>,
+    kv: Option<kv::Store>,
+    /// What was set, by interface and function: each a boxed closure of the function's own type.
+    functions: BTreeMap<&'static str, Box<dyn Any>>,
+    reported: RefCell<Vec<String>>,
 }
 
 impl Fake {
@@ -95,96 +61,25 @@ impl Fake {
         self
     }
 
-    /// What [`crate::knowledge::search`] does.
+    /// What [`crate::models::which`] says.
     #[must_use]
-    pub fn search(
-        mut self,
-        f: impl Fn(&str, &Filters, u32) -> Result<SearchResult, Fault> + 'static,
-    ) -> Self {
-        self.search = Some(Box::new(f));
+    pub fn serving(self, llm: Option<&str>, web_search: Option<&str>, embedding: &str) -> Self {
+        let serving = Serving {
+            llm: llm.map(str::to_owned),
+            web_search: web_search.map(str::to_owned),
+            embedding: embedding.to_owned(),
+        };
+        self.which(move || Ok(serving.clone()))
+    }
+
+    pub(crate) fn set<F: ?Sized + 'static>(mut self, function: &'static str, f: Box<F>) -> Self {
+        self.functions.insert(function, Box::new(f));
         self
     }
 
-    /// What [`crate::knowledge::read`] does.
-    #[must_use]
-    pub fn read(mut self, f: impl Fn(&str) -> Result<Lookup, Fault> + 'static) -> Self {
-        self.read = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::knowledge::neighbours`] does.
-    #[must_use]
-    pub fn neighbours(mut self, f: impl Fn(&str) -> Result<Vec<Neighbour>, Fault> + 'static) -> Self {
-        self.neighbours = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::knowledge::upsert`] does.
-    #[must_use]
-    pub fn upsert(mut self, f: impl Fn(&[Draft]) -> Result<IndexReport, Fault> + 'static) -> Self {
-        self.upsert = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::knowledge::patch`] does.
-    #[must_use]
-    pub fn patch(
-        mut self,
-        f: impl Fn(&str, &Changes, Option<&str>, bool) -> Result<PatchReport, Fault> + 'static,
-    ) -> Self {
-        self.patch = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::knowledge::index`] does.
-    #[must_use]
-    pub fn index(
-        mut self,
-        f: impl Fn(Option<&str>, &IndexOptions) -> Result<IndexReport, Fault> + 'static,
-    ) -> Self {
-        self.index = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::knowledge::stats`] does.
-    #[must_use]
-    pub fn stats(mut self, f: impl Fn() -> Result<Statistics, Fault> + 'static) -> Self {
-        self.stats = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::text::extract`] does.
-    #[must_use]
-    pub fn extract(mut self, f: impl Fn(&str, &str, u32) -> Result<ExtractResult, Fault> + 'static) -> Self {
-        self.extract = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::text::digest`] does.
-    #[must_use]
-    pub fn digest(mut self, f: impl Fn(&str, &str, u32) -> Result<DigestResult, Fault> + 'static) -> Self {
-        self.digest = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::catalog::tools`] finds and [`crate::catalog::call`] does, and
-    /// [`crate::catalog::call_many`] with each of its calls.
-    #[must_use]
-    pub fn catalog(
-        mut self,
-        tools: Vec<crate::catalog::Entry>,
-        f: impl Fn(&str, &str) -> Result<Reply, Fault> + 'static,
-    ) -> Self {
-        self.tools = tools;
-        self.call_tool = Some(Box::new(f));
-        self
-    }
-
-    /// What [`crate::http::fetch`] does, and [`crate::http::fetch_many`] with each of its requests.
-    #[must_use]
-    pub fn fetch(mut self, f: impl Fn(&Request) -> Result<Response, Fault> + 'static) -> Self {
-        self.fetch = Some(Box::new(f));
-        self
+    pub(crate) fn function<F: ?Sized + 'static>(&self, function: &'static str) -> Result<&F, Fault> {
+        let set = self.functions.get(function).and_then(|f| f.downcast_ref::<Box<F>>());
+        set.map_or_else(|| unset(function), |f| Ok(f.as_ref()))
     }
 
     /// Runs `body` with this host in place, on this thread.
@@ -198,7 +93,7 @@ impl Fake {
         let before = CURRENT.with(|c| c.replace(Some(Rc::clone(&fake))));
         let _restore = Restore(before);
         let answer = body();
-        (answer, fake.heard.take())
+        (answer, fake.reported.take())
     }
 }
 
@@ -224,7 +119,7 @@ pub fn call<P: Params>(gate: &Gate<P>, tool: &str, arguments: &str, params: &str
     })
 }
 
-fn current() -> Rc<Fake> {
+pub(crate) fn current() -> Rc<Fake> {
     CURRENT.with(|c| c.borrow().clone()).unwrap_or_default()
 }
 

@@ -1,33 +1,28 @@
 //! The host's compressors for text, without a language model. Always granted.
 
-#[cfg(target_family = "wasm")]
-use crate::bindings::gatehouse::gate::text as host;
-#[cfg(not(target_family = "wasm"))]
-use crate::testing::text as host;
-
 use crate::Fault;
 pub use crate::bindings::gatehouse::gate::text::{DigestResult, ExtractResult};
 
-/// Keeps what answers `query`, in the order of the document, within `budget` tokens (o200k_base). An
-/// empty query keeps what is central, early and recurrent.
-pub fn extract(text: &str, query: &str, budget: u32) -> Result<ExtractResult, Fault> {
-    host::extract(text, query, budget)
+host_functions! {
+    text:
+
+    /// Keeps what answers `query`, in the order of the document, within `budget` tokens (o200k_base). An
+    /// empty query keeps what is central, early and recurrent.
+    fn extract(text: &str, query: &str, budget: u32) -> ExtractResult;
+
+    /// Tells a JSON document within `budget` tokens (o200k_base): findings first, then counts, keys, types,
+    /// ranges, frequent and unusual values, and the rows that match `query` (which may be empty). A document
+    /// that fits comes back as it is; of any other the digest takes no more than a quarter.
+    ///
+    /// # Errors
+    /// `invalid-arguments` where `document` is not JSON or the budget is too small for anything.
+    fn digest(document: &str, query: &str, budget: u32) -> DigestResult;
 }
 
 /// Tokens (o200k_base) of the text.
 pub fn tokens(text: &str) -> Result<u32, Fault> {
     // What fits is counted and comes back as it is.
-    Ok(host::extract(text, "", u32::MAX)?.tokens_in)
-}
-
-/// Tells a JSON document within `budget` tokens (o200k_base): findings first, then counts, keys, types,
-/// ranges, frequent and unusual values, and the rows that match `query` (which may be empty). A document
-/// that fits comes back as it is; of any other the digest takes no more than a quarter.
-///
-/// # Errors
-/// `invalid-arguments` where `document` is no JSON or the budget is too small for anything.
-pub fn digest(document: &str, query: &str, budget: u32) -> Result<DigestResult, Fault> {
-    host::digest(document, query, budget)
+    Ok(extract(text, "", u32::MAX)?.tokens_in)
 }
 
 #[cfg(test)]
@@ -50,6 +45,6 @@ mod tests {
         let told = host.run(|| digest("[1]", "one", 64)).unwrap();
         assert_eq!((told.text.as_str(), told.findings.len()), ("[1] one 64", 1));
         let fault = Fake::new().run(|| digest("[1]", "", 64)).unwrap_err();
-        assert_eq!(fault.message, "the test's host has no 'digest'");
+        assert_eq!(fault.message, "the test's host has no 'text.digest'");
     }
 }

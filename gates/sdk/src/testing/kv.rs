@@ -6,7 +6,9 @@ use super::{Fake, current, unset};
 use crate::Fault;
 
 /// Values by key, each with the moment its time is up.
-pub(super) type Kept = RefCell<BTreeMap<String, (Vec<u8>, Option<u64>)>>;
+type Values = BTreeMap<String, (Vec<u8>, Option<u64>)>;
+
+pub(super) type Store = RefCell<Values>;
 
 impl Fake {
     /// The gate has a store, and keeps these values in it already.
@@ -17,11 +19,7 @@ impl Fake {
         self
     }
 
-    fn kept<T>(
-        &self,
-        function: &str,
-        f: impl FnOnce(&mut BTreeMap<String, (Vec<u8>, Option<u64>)>) -> T,
-    ) -> Result<T, Fault> {
+    fn kept<T>(&self, function: &str, f: impl FnOnce(&mut Values) -> T) -> Result<T, Fault> {
         let Some(kept) = &self.kv else { return unset(function) };
         let mut kept = kept.borrow_mut();
         kept.retain(|_, (_, expires)| expires.is_none_or(|at| at > self.now));
@@ -29,21 +27,26 @@ impl Fake {
     }
 }
 
-pub(crate) fn get(key: &str) -> Result<Option<Vec<u8>>, Fault> {
+/// The value under this key; none where there is none, or where its time is up.
+pub fn get(key: &str) -> Result<Option<Vec<u8>>, Fault> {
     current().kept("kv.get", |kept| kept.get(key).map(|(value, _)| value.clone()))
 }
 
-pub(crate) fn set(key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
+/// Sets the value under this key, 1 to 512 bytes of text, for good or for `ttl_ms` milliseconds. What would
+/// take the gate over its quota is an `exhausted` fault, and nothing changes.
+pub fn set(key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
     let host = current();
     let expires = ttl_ms.map(|ttl| host.now.saturating_add(ttl));
     host.kept("kv.set", |kept| kept.insert(key.to_owned(), (value.to_vec(), expires))).map(drop)
 }
 
-pub(crate) fn delete(key: &str) -> Result<bool, Fault> {
+/// Removes the key. False where there was none.
+pub fn delete(key: &str) -> Result<bool, Fault> {
     current().kept("kv.delete", |kept| kept.remove(key).is_some())
 }
 
-pub(crate) fn keys(prefix: &str) -> Result<Vec<String>, Fault> {
+/// The keys that begin with `prefix`, sorted, at most 1,000 of them.
+pub fn keys(prefix: &str) -> Result<Vec<String>, Fault> {
     current().kept("kv.keys", |kept| {
         kept.keys().filter(|key| key.starts_with(prefix)).take(1_000).cloned().collect()
     })

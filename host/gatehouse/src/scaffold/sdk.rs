@@ -14,6 +14,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("count.rs", include_str!("../../../../gates/sdk/src/count.rs")),
     ("fault.rs", include_str!("../../../../gates/sdk/src/fault.rs")),
     ("gate.rs", include_str!("../../../../gates/sdk/src/gate.rs")),
+    ("host.rs", include_str!("../../../../gates/sdk/src/host.rs")),
     ("http.rs", include_str!("../../../../gates/sdk/src/http.rs")),
     ("knowledge.rs", include_str!("../../../../gates/sdk/src/knowledge.rs")),
     ("lib.rs", include_str!("../../../../gates/sdk/src/lib.rs")),
@@ -24,9 +25,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("reply.rs", include_str!("../../../../gates/sdk/src/reply.rs")),
     ("schema.rs", include_str!("../../../../gates/sdk/src/schema.rs")),
     ("testing.rs", include_str!("../../../../gates/sdk/src/testing.rs")),
-    ("testing/host.rs", include_str!("../../../../gates/sdk/src/testing/host.rs")),
+    ("testing/context.rs", include_str!("../../../../gates/sdk/src/testing/context.rs")),
     ("testing/kv.rs", include_str!("../../../../gates/sdk/src/testing/kv.rs")),
-    ("testing/models.rs", include_str!("../../../../gates/sdk/src/testing/models.rs")),
     ("text.rs", include_str!("../../../../gates/sdk/src/text.rs")),
     ("tool.rs", include_str!("../../../../gates/sdk/src/tool.rs")),
 ];
