@@ -34,31 +34,15 @@ pub(crate) struct StudyArgs {
 }
 
 /// One call, with everything decided.
-pub(crate) struct Asked {
+pub(crate) struct ResearchRequest {
     pub(crate) query: String,
     pub(crate) depth: Depth,
-    /// How many items; 1 for a study.
-    pub(crate) top_k: usize,
     /// Milliseconds that the call may take.
     pub(crate) deadline_ms: u64,
 }
 
-impl Asked {
-    pub(crate) fn list(call: &Call<Params>, args: ListArgs) -> Self {
-        Self {
-            query: args.query,
-            depth: args.depth.unwrap_or(call.params.default_depth),
-            top_k: args.top_k.unwrap_or(call.params.default_top_k).at_most(TOP_K_MAX) as usize,
-            deadline_ms: call.deadline_ms,
-        }
-    }
-
-    pub(crate) fn study(call: &Call<Params>, args: StudyArgs) -> Self {
-        Self {
-            query: args.query,
-            depth: args.depth.unwrap_or(call.params.default_depth),
-            top_k: 1,
-            deadline_ms: call.deadline_ms,
-        }
+impl ResearchRequest {
+    pub(crate) fn new(call: &Call<Params>, query: String, depth: Option<Depth>) -> Self {
+        Self { query, depth: depth.unwrap_or(call.params.default_depth), deadline_ms: call.deadline_ms }
     }
 }

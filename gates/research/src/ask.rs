@@ -6,7 +6,7 @@ use gatehouse_sdk::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Depth, args::Asked};
+use crate::{Depth, args::ResearchRequest};
 
 const SYSTEM: &str = "\
 You research on the web for an engineer who will act on what you write.
@@ -20,8 +20,8 @@ name a page for.
 - Answer with one JSON object of the form below and with nothing else.";
 
 /// Asks the model. `what` says what to find; `form` is the answer with, for each text, what belongs there.
-pub(crate) fn ask(asked: &Asked, what: &str, form: &Value) -> Result<Completion, Fault> {
-    let effort = match asked.depth {
+pub(crate) fn ask(request: &ResearchRequest, what: &str, form: &Value) -> Result<Completion, Fault> {
+    let effort = match request.depth {
         Depth::Light => "A few good pages are enough.",
         Depth::Deep => "Read widely: search more than once, prefer primary sources, and compare them.",
     };
@@ -33,11 +33,11 @@ pub(crate) fn ask(asked: &Asked, what: &str, form: &Value) -> Result<Completion,
         max_tokens: None,
         temperature: None,
         web_search: true,
-        depth: asked.depth.into(),
-        time_ms: Some(time(asked.deadline_ms)),
+        depth: request.depth.into(),
+        time_ms: Some(time(request.deadline_ms)),
     };
     // As a JSON string, the query has a beginning and an end that it cannot move.
-    models::complete(&format!("{what}\n\n{}\n", json!(asked.query)), &options)
+    models::complete(&format!("{what}\n\n{}\n", json!(request.query)), &options)
 }
 
 /// Of the call's time, a tenth and at most 2 s are left for what comes after the answer; so a model that

@@ -8,8 +8,8 @@
 //!
 //! The work is done by the host's language model with web search (grant `models`); it takes from seconds
 //! to minutes, costs money, tells its progress, and ends when the client cancels. The gate words the
-//! question (`ask`), reads the answer (`parse`), keeps what names a page (`items`, `sources`), makes text
-//! of the web harmless (`clean`) and words the reply (`render`).
+//! question (`ask`), reads the answer (`parse`), keeps what names a page (`items`, `sections`, `sources`), makes
+//! text of the web harmless (`clean`) and words the reply (`render`).
 //!
 //! Models make up addresses. So each source is held against the pages that the provider says the model
 //! read: the reply marks one that is not among them, and says so where the provider names none at all.
@@ -23,10 +23,12 @@ mod clean;
 mod idea;
 mod implementation;
 mod items;
+mod list;
 mod params;
 mod parse;
 mod render;
 mod run;
+mod sections;
 mod sources;
 mod study;
 #[cfg(test)]

@@ -13,16 +13,6 @@ pub enum Depth {
     Deep,
 }
 
-impl Depth {
-    /// The name that arguments use.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Light => "light",
-            Self::Deep => "deep",
-        }
-    }
-}
-
 impl From<Depth> for models::Depth {
     fn from(depth: Depth) -> Self {
         match depth {

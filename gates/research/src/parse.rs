@@ -8,18 +8,18 @@ use serde_json::{Map, Value};
 const ELEMENTS_MAX: usize = 200;
 
 /// What was read.
-pub(crate) struct Read<T> {
+pub(crate) struct Parsed<T> {
     pub(crate) value: T,
     /// Whether it was there to its end.
     pub(crate) whole: bool,
 }
 
 /// The list under this key, or none where there is none to be seen.
-pub(crate) fn list(answer: &Completion, key: &str) -> Option<Read<Vec<Value>>> {
+pub(crate) fn list(answer: &Completion, key: &str) -> Option<Parsed<Vec<Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
         Some(Value::Array(mut value)) => {
             value.truncate(ELEMENTS_MAX);
-            Some(Read { value, whole: true })
+            Some(Parsed { value, whole: true })
         }
         Some(_) => None,
         None => after(&answer.text, key, '[').map(elements),
@@ -27,9 +27,9 @@ pub(crate) fn list(answer: &Completion, key: &str) -> Option<Read<Vec<Value>>> {
 }
 
 /// The object under this key, or none where there is none to be seen.
-pub(crate) fn object(answer: &Completion, key: &str) -> Option<Read<Map<String, Value>>> {
+pub(crate) fn object(answer: &Completion, key: &str) -> Option<Parsed<Map<String, Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
-        Some(Value::Object(value)) => Some(Read { value, whole: true }),
+        Some(Value::Object(value)) => Some(Parsed { value, whole: true }),
         Some(_) => None,
         None => after(&answer.text, key, '{').map(members),
     }
@@ -47,31 +47,31 @@ fn after<'a>(text: &'a str, key: &str, open: char) -> Option<&'a str> {
     })
 }
 
-fn elements(mut rest: &str) -> Read<Vec<Value>> {
+fn elements(mut rest: &str) -> Parsed<Vec<Value>> {
     let mut value = Vec::new();
     while value.len() < ELEMENTS_MAX {
         if rest.trim_start().starts_with(']') {
-            return Read { value, whole: true };
+            return Parsed { value, whole: true };
         }
         let Some((element, after)) = next(rest) else { break };
         value.push(element);
         rest = past(after, ',');
     }
-    Read { value, whole: false }
+    Parsed { value, whole: false }
 }
 
-fn members(mut rest: &str) -> Read<Map<String, Value>> {
+fn members(mut rest: &str) -> Parsed<Map<String, Value>> {
     let mut value = Map::new();
     while value.len() < ELEMENTS_MAX {
         if rest.trim_start().starts_with('}') {
-            return Read { value, whole: true };
+            return Parsed { value, whole: true };
         }
         let Some((key, after)) = next::<String>(rest) else { break };
         let Some((member, after)) = next(past(after, ':')) else { break };
         value.insert(key, member);
         rest = past(after, ',');
     }
-    Read { value, whole: false }
+    Parsed { value, whole: false }
 }
 
 /// The value that the text begins with, and what follows it.

@@ -5,36 +5,48 @@ use gatehouse_wiki::{RelatedTool, code, one_line};
 
 use crate::{
     Depth,
-    args::Asked,
-    items::{Item, Section, Texts},
-    run::{Kind, Run},
-    study::{RELATED, Reference, SECTIONS},
+    args::ResearchRequest,
+    items::Item,
+    list::ListTool,
+    run::Run,
+    sections::{Sections, Texts},
+    study::{RELATED, Reference, StudySections},
 };
 
 /// The reply of a tool that returns a list.
-pub(crate) fn list(kind: &Kind, asked: &Asked, items: &[Item], run: &Run) -> String {
+pub(crate) fn list<S: Sections>(
+    tool: &ListTool,
+    request: &ResearchRequest,
+    items: &[Item<S>],
+    run: &Run,
+) -> String {
     if items.is_empty() {
-        return nothing(kind.noun, kind.related, asked, run);
+        return nothing(tool.noun, tool.related, request, run);
     }
-    let mut out = format!("# {}: \"{}\"\n\n", kind.heading, shown(&asked.query));
-    out += &format!("Found **{}** {}:\n", items.len(), kind.noun);
+    let mut out = format!("# {}: \"{}\"\n\n", tool.heading, shown(&request.query));
+    out += &format!("Found **{}** {}:\n", items.len(), tool.noun);
     out += &notes(run);
     for (i, item) in items.iter().enumerate() {
         out += &format!("\n---\n\n## [{}] {}\n\n", i + 1, item.title);
         out += &format!("**Source:** <{}>{}\n", item.url, item.evidence.remark());
-        out += &sections(kind.sections, &item.texts, "###");
+        out += &item.texts.render("###");
     }
     out + &account(run)
 }
 
 /// The reply of the study.
-pub(crate) fn study(asked: &Asked, texts: &Texts, references: &[Reference], run: &Run) -> String {
-    if texts.is_empty() {
-        return nothing("study", &RELATED, asked, run);
+pub(crate) fn study(
+    request: &ResearchRequest,
+    texts: &Texts<StudySections>,
+    references: &[Reference],
+    run: &Run,
+) -> String {
+    if texts.by_key.is_empty() {
+        return nothing("study", &RELATED, request, run);
     }
-    let mut out = format!("# Research Study: \"{}\"\n", shown(&asked.query));
+    let mut out = format!("# Research Study: \"{}\"\n", shown(&request.query));
     out += &notes(run);
-    out += &sections(&SECTIONS, texts, "##");
+    out += &texts.render("##");
     if !references.is_empty() {
         out += "\n## References\n\n";
         for Reference { title, url, evidence } in references {
@@ -42,16 +54,6 @@ pub(crate) fn study(asked: &Asked, texts: &Texts, references: &[Reference], run:
         }
     }
     out + &account(run)
-}
-
-fn sections(sections: &[Section], texts: &Texts, mark: &str) -> String {
-    let mut out = String::new();
-    for section in sections {
-        if let Some(text) = texts.get(section.key) {
-            out += &format!("\n{mark} {}\n\n{text}\n", section.heading);
-        }
-    }
-    out
 }
 
 /// What a reader has to know before the rest.
@@ -80,13 +82,13 @@ fn account(run: &Run) -> String {
 }
 
 /// An answer that holds nothing is an answer; a failure never gets here.
-fn nothing(noun: &str, related: &[RelatedTool], asked: &Asked, run: &Run) -> String {
-    let mut out = format!("No {noun} found for: \"{}\"\n", shown(&asked.query));
+fn nothing(noun: &str, related: &[RelatedTool], request: &ResearchRequest, run: &Run) -> String {
+    let mut out = format!("No {noun} found for: \"{}\"\n", shown(&request.query));
     if run.left_out > 0 {
         out += &format!("\nLeft out, because they name no page: {}.\n", run.left_out);
     }
     out += "\nTry:\n- Broader or fewer terms\n- Other words for the same thing\n";
-    if asked.depth == Depth::Light {
+    if request.depth == Depth::Light {
         out += "- depth `deep`\n";
     }
     for related in related {

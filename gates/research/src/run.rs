@@ -1,37 +1,16 @@
-//! One research, from the question to what was kept of the answer, and the account of it.
+//! The account of one research: how its answer came about, and why one is cut short or unreadable.
 
 use gatehouse_sdk::{
     Fault, FaultKind,
     context::{self, Level},
     models::Completion,
 };
-use gatehouse_wiki::{RelatedTool, one_line};
+use gatehouse_wiki::one_line;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{
-    Depth,
-    args::Asked,
-    ask,
-    items::{self, Item, Section},
-    parse,
-};
-
-/// What makes one of the tools that return a list differ from the other.
-pub(crate) struct Kind {
-    /// Its name.
-    pub(crate) tool: &'static str,
-    /// The heading: `# <heading>: "<query>"`.
-    pub(crate) heading: &'static str,
-    /// What it finds, in the plural.
-    pub(crate) noun: &'static str,
-    /// What to find, for the model; follows "Find up to 5".
-    pub(crate) what: &'static str,
-    pub(crate) sections: &'static [Section],
-    /// Who else may know, in the order to try.
-    pub(crate) related: &'static [RelatedTool],
-}
+use crate::{Depth, args::ResearchRequest};
 
 /// How an answer came about.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -62,14 +41,14 @@ impl Run {
     /// The account, which also goes to the log: figures, never what was asked or answered.
     pub(crate) fn new(
         tool: &str,
-        asked: &Asked,
+        request: &ResearchRequest,
         answer: &Completion,
         cut_short: Option<String>,
         kept: usize,
         left_out: usize,
     ) -> Self {
         let run = Self {
-            depth: asked.depth,
+            depth: request.depth,
             left_out,
             pages_read: answer.sources.len(),
             cut_short,
@@ -77,30 +56,12 @@ impl Run {
             tokens: answer.tokens.map(|tokens| Tokens { input: tokens.input, output: tokens.output }),
         };
         let fields = json!({
-            "tool": tool, "depth": asked.depth, "kept": kept, "left_out": left_out, "pages_read": run.pages_read,
+            "tool": tool, "depth": request.depth, "kept": kept, "left_out": left_out, "pages_read": run.pages_read,
             "cut_short": run.cut_short.is_some(), "model": run.model, "tokens": run.tokens,
         });
         context::log(Level::Info, "research", &fields.to_string());
         run
     }
-}
-
-/// Asks for a list and keeps what names its page.
-pub(crate) fn list(kind: &Kind, asked: &Asked) -> Result<(Vec<Item>, Run), Fault> {
-    let mut item = serde_json::Map::new();
-    item.insert("title".into(), json!("what it is called, in a few words"));
-    item.insert("url".into(), json!("the page it is from"));
-    item.extend(items::form(kind.sections));
-    let what = format!("Find up to {} {} this JSON string asks for:", asked.top_k, kind.what);
-    let answer = ask::ask(asked, &what, &json!({"items": [Value::Object(item)]}))?;
-    let read = parse::list(&answer, "items").ok_or_else(|| unreadable(&answer))?;
-    let cut = cut(&answer, read.whole);
-    let kept = items::keep(kind.sections, read.value, &answer.sources, asked.top_k);
-    if kept.items.is_empty() && cut.is_some() {
-        return Err(unreadable(&answer));
-    }
-    let run = Run::new(kind.tool, asked, &answer, cut, kept.items.len(), kept.left_out);
-    Ok((kept.items, run))
 }
 
 /// Why an answer is not all there.

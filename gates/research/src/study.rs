@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 
 use crate::{
     Params,
-    args::{Asked, StudyArgs},
-    ask,
-    items::{self, Section, Texts},
-    parse, render,
+    args::{ResearchRequest, StudyArgs},
+    ask, items, parse, render,
     run::{self, Run},
+    sections::{Section, Sections, Texts},
     sources::{self, Evidence},
 };
 
@@ -24,15 +23,23 @@ pub(crate) const TOOL: &str = "research_study";
 /// References of one study.
 const REFERENCES_MAX: usize = 30;
 
-pub(crate) static SECTIONS: [Section; 7] = [
-    section("key_takeaways", "Key Takeaways", "a list of the few sentences to remember"),
-    section("abstract", "Abstract", "the question and the answer, in one paragraph"),
-    section("background", "Background", "what one has to know to follow"),
-    section("comparison", "Comparison", "the approaches side by side, as a table where that helps"),
-    section("implementation_guide", "Implementation Guide", "how to do it, step by step, with code"),
-    section("evaluation", "Evaluation", "how to tell that it works: measures, benchmarks, known figures"),
-    section("limitations", "Limitations", "what is not known, not true everywhere, or disputed"),
-];
+const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> Section {
+    Section { key, heading, about, max: 8_000, code: false }
+}
+
+pub(crate) struct StudySections;
+
+impl Sections for StudySections {
+    const ALL: &'static [Section] = &[
+        prose("key_takeaways", "Key Takeaways", "a list of the few sentences to remember"),
+        prose("abstract", "Abstract", "the question and the answer, in one paragraph"),
+        prose("background", "Background", "what one has to know to follow"),
+        prose("comparison", "Comparison", "the approaches side by side, as a table where that helps"),
+        prose("implementation_guide", "Implementation Guide", "how to do it, step by step, with code"),
+        prose("evaluation", "Evaluation", "how to tell that it works: measures, benchmarks, known figures"),
+        prose("limitations", "Limitations", "what is not known, not true everywhere, or disputed"),
+    ];
+}
 
 pub(crate) static RELATED: [RelatedTool; 4] = [
     RelatedTool { tool: "research_idea", what: "searches the web for ideas" },
@@ -41,29 +48,13 @@ pub(crate) static RELATED: [RelatedTool; 4] = [
     RelatedTool { tool: "wiki_idea_search", what: "knows principles and heuristics of the wiki" },
 ];
 
-const fn section(key: &'static str, heading: &'static str, about: &'static str) -> Section {
-    Section { key, heading, about, max: 8_000, code: false }
-}
-
 /// The study. Texts are Markdown; one that is missing was not given.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Study {
     /// The query as it was asked.
     query: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key_takeaways: Option<String>,
-    #[serde(rename = "abstract", skip_serializing_if = "Option::is_none")]
-    summary: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    background: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    comparison: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    implementation_guide: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    evaluation: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    limitations: Option<String>,
+    #[serde(flatten)]
+    texts: Texts<StudySections>,
     /// What the study names, and then the pages that the model read beside.
     references: Vec<Reference>,
     #[serde(flatten)]
@@ -88,7 +79,7 @@ pub(crate) fn tool() -> Tool<Params> {
              references with URLs. Takes up to minutes and costs money. Next, where you have them: \
              research_idea or research_implementation for parts of it."
         })
-        .default_from("depth", |params| params.default_depth.name().into())
+        .default_from("depth", |params| json!(params.default_depth))
         .intent(Intent::Analyze)
         .open_world()
         .output::<Study>()
@@ -96,39 +87,22 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn answer(call: &Call<Params>, args: StudyArgs) -> Result<Reply, Fault> {
-    let asked = Asked::study(call, args);
+    let request = ResearchRequest::new(call, args.query, args.depth);
     let reference = json!({"title": "what the page is called", "url": "its address"});
-    let form = json!({"study": Value::Object(items::form(&SECTIONS)), "references": [reference]});
-    let answer = ask::ask(&asked, "Study the question that this JSON string asks:", &form)?;
+    let form = json!({"study": StudySections::form(), "references": [reference]});
+    let answer = ask::ask(&request, "Study the question that this JSON string asks:", &form)?;
     let read = parse::object(&answer, "study").ok_or_else(|| run::unreadable(&answer))?;
-    let mut texts = items::texts(&SECTIONS, &read.value);
+    let texts = Texts::read(&read.value);
     let listed = parse::list(&answer, "references");
     let whole = read.whole && listed.as_ref().is_none_or(|list| list.whole);
     let cut = run::cut(&answer, whole);
-    if texts.is_empty() && cut.is_some() {
+    if texts.by_key.is_empty() && cut.is_some() {
         return Err(run::unreadable(&answer));
     }
     let (references, left_out) = references(listed.map(|list| list.value).unwrap_or_default(), &answer);
-    let run = Run::new(TOOL, &asked, &answer, cut, texts.len(), left_out);
-    let text = render::study(&asked, &texts, &references, &run);
-    Reply::markdown(text).structured(&Study::new(asked.query, &mut texts, references, run))
-}
-
-impl Study {
-    fn new(query: String, texts: &mut Texts, references: Vec<Reference>, run: Run) -> Self {
-        Self {
-            query,
-            key_takeaways: texts.remove("key_takeaways"),
-            summary: texts.remove("abstract"),
-            background: texts.remove("background"),
-            comparison: texts.remove("comparison"),
-            implementation_guide: texts.remove("implementation_guide"),
-            evaluation: texts.remove("evaluation"),
-            limitations: texts.remove("limitations"),
-            references,
-            run,
-        }
-    }
+    let run = Run::new(TOOL, &request, &answer, cut, texts.by_key.len(), left_out);
+    let text = render::study(&request, &texts, &references, &run);
+    Reply::markdown(text).structured(&Study { query: request.query, texts, references, run })
 }
 
 /// What the study names, each page once, and then the pages that were read and not named. Beside it, how

@@ -3,7 +3,7 @@
 use gatehouse_sdk::{Effect, Intent, conformance};
 use serde_json::Value;
 
-use crate::{gate, idea, implementation, study};
+use crate::{gate, idea::Idea, implementation::Implementation, sections::Sections, study::StudySections};
 
 #[test]
 fn describe_is_deterministic_and_complete() {
@@ -82,9 +82,9 @@ fn every_section_is_a_field_of_the_data() {
     };
     let item = |tool: usize, list: &str| schema(tool)["properties"][list]["items"]["properties"].clone();
     for (sections, fields) in [
-        (idea::KIND.sections, item(0, "ideas")),
-        (implementation::KIND.sections, item(1, "implementations")),
-        (&study::SECTIONS[..], schema(2)["properties"].clone()),
+        (Idea::ALL, item(0, "ideas")),
+        (Implementation::ALL, item(1, "implementations")),
+        (StudySections::ALL, schema(2)["properties"].clone()),
     ] {
         for section in sections {
             assert_eq!(fields[section.key]["type"], "string", "{} in {fields}", section.key);

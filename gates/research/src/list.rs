@@ -1,0 +1,86 @@
+//! The tools that return a list, `research_idea` and `research_implementation`: all but their words.
+
+use gatehouse_sdk::{Call, Fault, Intent, ToolBuilder};
+use gatehouse_wiki::RelatedTool;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Params,
+    args::{ListArgs, ResearchRequest, TOP_K_MAX},
+    ask,
+    items::{self, Item},
+    parse, render,
+    run::{self, Run},
+    sections::{Section, Sections},
+};
+
+/// The words of one of them.
+pub(crate) struct ListTool {
+    pub(crate) name: &'static str,
+    /// For people.
+    pub(crate) title: &'static str,
+    /// For agents, with `{top_k}` where it tells how many items a call returns.
+    pub(crate) description: &'static str,
+    /// The heading: `# <heading>: "<query>"`.
+    pub(crate) heading: &'static str,
+    /// What it finds, in the plural.
+    pub(crate) noun: &'static str,
+    /// What to find, for the model; follows "Find up to 5".
+    pub(crate) what: &'static str,
+    /// Who else may know, in the order to try.
+    pub(crate) related: &'static [RelatedTool],
+}
+
+/// A section of text, as the lists have them.
+pub(crate) const fn prose(key: &'static str, heading: &'static str, about: &'static str) -> Section {
+    Section { key, heading, about, max: 4_000, code: false }
+}
+
+/// What a call found, as text and as data.
+pub(crate) struct Findings<S> {
+    pub(crate) text: String,
+    pub(crate) query: String,
+    pub(crate) items: Vec<Item<S>>,
+    pub(crate) run: Run,
+}
+
+impl ListTool {
+    /// The tool, but for its reply.
+    pub(crate) fn declare(&self) -> ToolBuilder<Params, ListArgs> {
+        let description = self.description;
+        gatehouse_sdk::tool::<Params, ListArgs>(self.name)
+            .title(self.title)
+            .description(move |params| {
+                description.replace("{top_k}", &params.default_top_k.at_most(TOP_K_MAX).to_string())
+            })
+            .default_from("top_k", |params| params.default_top_k.at_most(TOP_K_MAX).into())
+            .default_from("depth", |params| json!(params.default_depth))
+            .intent(Intent::Analyze)
+            .open_world()
+    }
+
+    /// Asks for a list and keeps what names its page.
+    pub(crate) fn research<S: Sections>(
+        &self,
+        call: &Call<Params>,
+        args: ListArgs,
+    ) -> Result<Findings<S>, Fault> {
+        let top_k = args.top_k.unwrap_or(call.params.default_top_k).at_most(TOP_K_MAX) as usize;
+        let request = ResearchRequest::new(call, args.query, args.depth);
+        let mut item = Map::new();
+        item.insert("title".into(), json!("what it is called, in a few words"));
+        item.insert("url".into(), json!("the page it is from"));
+        item.extend(S::form());
+        let what = format!("Find up to {top_k} {} this JSON string asks for:", self.what);
+        let answer = ask::ask(&request, &what, &json!({"items": [Value::Object(item)]}))?;
+        let read = parse::list(&answer, "items").ok_or_else(|| run::unreadable(&answer))?;
+        let cut = run::cut(&answer, read.whole);
+        let (items, left_out) = items::keep(&read.value, &answer.sources, top_k);
+        if items.is_empty() && cut.is_some() {
+            return Err(run::unreadable(&answer));
+        }
+        let run = Run::new(self.name, &request, &answer, cut, items.len(), left_out);
+        let text = render::list(self, &request, &items, &run);
+        Ok(Findings { text, query: request.query, items, run })
+    }
+}
