@@ -35,19 +35,21 @@ struct Guide {
     links: &'static [LinkRule],
 }
 
-/// One section of a page.
+// One section of a page. Not a doc comment, nor are the others here: agents would pay for it in each list of tools.
+#[derive(Serialize, JsonSchema)]
 struct Section {
-    /// With its equals signs.
+    // With its equals signs.
     heading: &'static str,
     belongs: &'static str,
     leave_out: &'static str,
     /// What to copy, below the heading.
+    #[serde(skip)]
     skeleton: &'static str,
 }
 
-/// A link that such a page declares.
+// A link that such a page declares, as wiki text.
+#[derive(Serialize, JsonSchema)]
 struct LinkRule {
-    /// As wiki text.
     link: &'static str,
     rule: &'static str,
 }
@@ -78,24 +80,11 @@ struct StructureData {
     /// What such a page is.
     what: &'static str,
     /// The sections it must have, in order.
-    sections: Vec<SectionData>,
+    sections: &'static [Section],
     /// The links it declares.
-    links: Vec<LinkData>,
+    links: &'static [LinkRule],
     /// A page to copy and fill in.
     skeleton: String,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct SectionData {
-    heading: &'static str,
-    belongs: &'static str,
-    leave_out: &'static str,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct LinkData {
-    link: &'static str,
-    rule: &'static str,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
@@ -110,7 +99,10 @@ pub(crate) fn tool() -> Tool<Params> {
         .output::<StructureData>()
         .run(|_: &Call<Params>, args: Args| -> Result<Reply, Fault> {
             let guide = guide(args.page_type);
-            Reply::markdown(text(guide)).structured(&data(guide))
+            let Guide { kind, folder, what, sections, links, .. } = *guide;
+            let skeleton = skeleton(guide);
+            let data = StructureData { page_type: kind, folder, what, sections, links, skeleton };
+            Reply::markdown(text(guide)).structured(&data)
         })
 }
 
@@ -139,19 +131,6 @@ fn text(guide: &Guide) -> String {
         out += &format!("- `{link}`: {rule}\n");
     }
     out + &format!("\n## Skeleton\n\n````mediawiki\n{}````\n", skeleton(guide))
-}
-
-fn data(guide: &Guide) -> StructureData {
-    let section =
-        |s: &Section| SectionData { heading: s.heading, belongs: s.belongs, leave_out: s.leave_out };
-    StructureData {
-        page_type: guide.kind,
-        folder: guide.folder,
-        what: guide.what,
-        sections: guide.sections.iter().map(section).collect(),
-        links: guide.links.iter().map(|l| LinkData { link: l.link, rule: l.rule }).collect(),
-        skeleton: skeleton(guide),
-    }
 }
 
 fn skeleton(guide: &Guide) -> String {
