@@ -6,30 +6,30 @@
 //!
 //! Gates write schemas, and clients and gates write the values, so both may be meant to keep the host busy. A
 //! schema is read once (`schema/read.rs` says what is refused), and that reading is what is evaluated: there is no
-//! second one that could differ from the one that was judged. Each step of a check is paid for (`schema/effort.rs`),
+//! second one that could differ from the one that was judged. Each step of a check is paid for (`schema/step_budget.rs`),
 //! so that it ends whatever schema and value are, and can be ended while it runs. A library that validates
 //! on its own terms can be given neither.
 
 mod assertions;
+mod branches;
 mod check;
-mod effort;
 mod keywords;
-mod mistake;
 mod node;
 mod number;
 mod pattern;
 mod pointer;
 mod read;
+mod step_budget;
 mod unevaluated;
 mod value;
-mod ways;
+mod violation;
 
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
 use check::{Check, Failed};
-pub(crate) use effort::{Effort, MAX_STEPS, Stopped};
+pub(crate) use step_budget::{MAX_STEPS, StepBudget, Stopped};
 
 /// A schema that is read on first use: a listing of fifty gates should not pay for schemas that nobody
 /// checks by.
@@ -59,7 +59,6 @@ impl From<Stopped> for Refusal {
 pub(crate) struct Size {
     /// How many schemas it is made of.
     pub(crate) schemas: usize,
-    /// Bytes of its compiled patterns.
     pub(crate) pattern_bytes: usize,
 }
 
@@ -76,7 +75,7 @@ impl Schema {
 
     /// Reads a schema; the error says, as the rest of a sentence about it, why it is refused.
     pub(crate) fn measure(source: &Map<String, Value>) -> Result<Size, String> {
-        let read::Read { tree, pattern_bytes } = read::read(source)?;
+        let read::ReadSchema { tree, pattern_bytes } = read::read(source)?;
         Ok(Size { schemas: tree.nodes.len(), pattern_bytes })
     }
 
@@ -90,7 +89,7 @@ impl Schema {
     ///
     /// It takes at most a hundred million steps, which is about a second, and blocks for as long.
     pub fn check(&self, value: &Value, noun: &str) -> Result<(), String> {
-        match self.check_within(value, noun, &mut Effort::awaited()) {
+        match self.check_within(value, noun, &mut StepBudget::awaited()) {
             Err(Refusal::Wrong(why)) => Err(why),
             Err(Refusal::Stopped(_)) => Err(format!("the {noun}s {}.", too_long())),
             Ok(()) => Ok(()),
@@ -102,17 +101,17 @@ impl Schema {
         &self,
         value: &Value,
         noun: &str,
-        effort: &mut Effort<'_>,
+        steps: &mut StepBudget<'_>,
     ) -> Result<(), Refusal> {
         let tree = self.tree.get_or_init(|| read::read(&self.source).map(|read| read.tree));
         let tree =
             tree.as_ref().map_err(|why| Refusal::Wrong(format!("the schema itself is broken: it {why}.")))?;
-        match Check::new(tree, effort).schema(tree.root, value) {
+        match Check::new(tree, steps).schema(tree.root, value) {
             Ok(()) => Ok(()),
             Err(Failed::Stopped(stopped)) => Err(stopped.into()),
-            Err(Failed::Wrong(mistake)) => {
-                let unknown = mistake::unknown_member(tree, value, noun, effort)?;
-                Err(Refusal::Wrong(unknown.unwrap_or_else(|| mistake.in_words(noun))))
+            Err(Failed::Wrong(violation)) => {
+                let unknown = violation::unknown_member(tree, value, noun, steps)?;
+                Err(Refusal::Wrong(unknown.unwrap_or_else(|| violation.in_words(noun))))
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     catalog::Entry,
     checks, names,
     outcome::{Fault, Outcome, Reply},
-    schema::{Effort, Refusal, Schema, too_long},
+    schema::{Refusal, Schema, StepBudget, too_long},
     tool::SourceId,
 };
 
@@ -48,14 +48,14 @@ async fn check(
     value: Value,
 ) -> Result<(Value, Result<(), Refusal>), Fault> {
     if schema.is_read() {
-        let checked = schema.check_within(&value, "member", &mut Effort::short());
+        let checked = schema.check_within(&value, "member", &mut StepBudget::short());
         if !matches!(checked, Err(Refusal::Stopped(_))) {
             return Ok((value, checked));
         }
     }
     let schema = Arc::clone(schema);
     checks::run(source, move |abandoned| {
-        let checked = schema.check_within(&value, "member", &mut Effort::long(abandoned));
+        let checked = schema.check_within(&value, "member", &mut StepBudget::long(abandoned));
         (value, checked)
     })
     .await

@@ -13,7 +13,7 @@ use crate::{
     call::Call,
     checks, json,
     outcome::{Fault, Outcome},
-    schema::{Effort, Refusal, Schema, kind_of, too_long},
+    schema::{Refusal, Schema, StepBudget, kind_of, too_long},
 };
 
 /// A longer schema costs the client more tokens than it helps; tools/list has it.
@@ -35,7 +35,7 @@ impl Stage for Validate {
         let short = !matches!(&arguments, Value::String(text) if text.len() > SHORT_TEXT);
         let mut settled = None;
         if short && schema.is_read() {
-            settled = match settle(schema, &mut arguments, &mut Effort::short()) {
+            settled = match settle(schema, &mut arguments, &mut StepBudget::short()) {
                 Err(Refusal::Stopped(_)) => None,
                 settled => Some(settled),
             };
@@ -45,7 +45,7 @@ impl Stage for Validate {
             None => {
                 let schema = Arc::clone(schema);
                 let work = move |abandoned: &dyn Fn() -> bool| {
-                    let settled = settle(&schema, &mut arguments, &mut Effort::long(abandoned));
+                    let settled = settle(&schema, &mut arguments, &mut StepBudget::long(abandoned));
                     (arguments, settled)
                 };
                 let (checked, settled) = checks::run(&entry.id.source, work).await?;
@@ -64,11 +64,11 @@ impl Stage for Validate {
 
 /// Makes arguments what the gate is given: an object that matches the schema. Where the check was stopped
 /// they still are what they were, or the same without nulls.
-fn settle(schema: &Schema, arguments: &mut Value, effort: &mut Effort<'_>) -> Result<(), Refusal> {
+fn settle(schema: &Schema, arguments: &mut Value, steps: &mut StepBudget<'_>) -> Result<(), Refusal> {
     if !arguments.is_object() {
         *arguments = object(arguments).map_err(Refusal::Wrong)?;
     }
-    let refusal = match schema.check_within(arguments, "argument", effort) {
+    let refusal = match schema.check_within(arguments, "argument", steps) {
         Err(Refusal::Wrong(why)) => Refusal::Wrong(why),
         other => return other,
     };
@@ -79,7 +79,7 @@ fn settle(schema: &Schema, arguments: &mut Value, effort: &mut Effort<'_>) -> Re
     if members.len() == given {
         return Err(refusal);
     }
-    match schema.check_within(arguments, "argument", effort) {
+    match schema.check_within(arguments, "argument", steps) {
         Err(Refusal::Wrong(_)) => Err(refusal),
         other => other,
     }
@@ -130,7 +130,7 @@ mod tests {
             "query": {"type": "string"}, "top_k": {"type": "integer"}, "any": {}}});
         let schema = Schema::new(Arc::new(source.as_object().cloned().expect("object")));
         let settled = |mut arguments: Value| {
-            settle(&schema, &mut arguments, &mut Effort::awaited()).map(|()| arguments)
+            settle(&schema, &mut arguments, &mut StepBudget::awaited()).map(|()| arguments)
         };
         assert_eq!(settled(json!({"query": "x", "top_k": null})), Ok(json!({"query": "x"})));
         assert_eq!(settled(json!({"query": "x", "any": null})), Ok(json!({"query": "x", "any": null})));

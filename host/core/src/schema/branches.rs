@@ -5,38 +5,38 @@ use serde_json::Value;
 use super::{
     check::{Check, Failed},
     kind_of,
-    mistake::Mistake,
     node::{Id, If},
+    violation::Violation,
 };
 
 impl Check<'_, '_, '_> {
-    pub(super) fn any_of(&mut self, ways: &[Id], value: &Value) -> Result<(), Failed> {
-        for way in ways {
-            if self.matches(*way, value)? {
+    pub(super) fn any_of(&mut self, branches: &[Id], value: &Value) -> Result<(), Failed> {
+        for branch in branches {
+            if self.matches(*branch, value)? {
                 return Ok(());
             }
         }
-        self.no_way(ways, value)
+        self.no_branch(branches, value)
     }
 
-    pub(super) fn one_of(&mut self, ways: &[Id], value: &Value) -> Result<(), Failed> {
+    pub(super) fn one_of(&mut self, branches: &[Id], value: &Value) -> Result<(), Failed> {
         let mut matched = 0;
-        for way in ways {
-            matched += usize::from(self.matches(*way, value)?);
+        for branch in branches {
+            matched += usize::from(self.matches(*branch, value)?);
             if matched == 2 {
                 return self.wrong(|| "matches two of the forms that exclude each other".into());
             }
         }
-        if matched == 1 { Ok(()) } else { self.no_way(ways, value) }
+        if matched == 1 { Ok(()) } else { self.no_branch(branches, value) }
     }
 
     /// Why a value matches none of several schemas. Where its type leaves one of them, that one says why.
-    fn no_way(&mut self, ways: &[Id], value: &Value) -> Result<(), Failed> {
+    fn no_branch(&mut self, branches: &[Id], value: &Value) -> Result<(), Failed> {
         if self.tries > 0 {
-            return Err(Failed::Wrong(Mistake::default()));
+            return Err(Failed::Wrong(Violation::default()));
         }
-        let types: Vec<_> = ways.iter().map(|way| self.tree.node(*way).types()).collect();
-        let open: Vec<_> = std::iter::zip(ways, &types)
+        let types: Vec<_> = branches.iter().map(|branch| self.tree.node(*branch).types()).collect();
+        let open: Vec<_> = std::iter::zip(branches, &types)
             .filter(|(_, types)| types.is_none_or(|types| types.admit(value)))
             .collect();
         match open[..] {
@@ -45,7 +45,7 @@ impl Check<'_, '_, '_> {
                 let words = all.map(|all| all.in_words()).unwrap_or_default();
                 self.wrong(|| format!("must be {words}, got {}", kind_of(value)))
             }
-            [(way, _)] => self.schema(*way, value),
+            [(branch, _)] => self.schema(*branch, value),
             _ => self.wrong(|| "matches none of the forms that it may have".into()),
         }
     }

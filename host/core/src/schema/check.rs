@@ -6,19 +6,19 @@ use std::cmp::Ordering;
 use serde_json::{Map, Number, Value};
 
 use super::{
-    effort::{Effort, Stopped},
     kind_of,
-    mistake::{Mistake, shown},
     node::{Contains, Id, Items, Keyword, Members, Tree},
     number,
+    step_budget::{StepBudget, Stopped},
     value::{are_unique, same},
+    violation::{Violation, shown},
 };
 use crate::names;
 
 /// Why a check ended before all keywords were seen to hold.
 #[derive(Debug)]
 pub(super) enum Failed {
-    Wrong(Mistake),
+    Wrong(Violation),
     Stopped(Stopped),
 }
 
@@ -28,25 +28,23 @@ impl From<Stopped> for Failed {
     }
 }
 
-/// One check under way.
 pub(super) struct Check<'t, 'e, 'a> {
     pub(super) tree: &'t Tree,
-    pub(super) effort: &'e mut Effort<'a>,
+    pub(super) steps: &'e mut StepBudget<'a>,
     /// In how many tries it is whose mistakes nobody will read.
     pub(super) tries: u32,
 }
 
 impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
-    pub(super) fn new(tree: &'t Tree, effort: &'e mut Effort<'a>) -> Self {
-        Self { tree, effort, tries: 0 }
+    pub(super) fn new(tree: &'t Tree, steps: &'e mut StepBudget<'a>) -> Self {
+        Self { tree, steps, tries: 0 }
     }
 
-    /// Checks a value by one schema of the tree.
     pub(super) fn schema(&mut self, id: Id, value: &Value) -> Result<(), Failed> {
-        self.effort.spend(1)?;
+        self.steps.spend(1)?;
         let node = self.tree.node(id);
         node.keywords.iter().try_for_each(|keyword| {
-            self.effort.spend(1)?;
+            self.steps.spend(1)?;
             self.keyword(id, keyword, value)
         })
     }
@@ -65,17 +63,16 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
 
     /// The mistake, in words only if somebody reads them.
     pub(super) fn wrong(&self, words: impl FnOnce() -> String) -> Result<(), Failed> {
-        Err(Failed::Wrong(if self.tries == 0 { Mistake::of(words()) } else { Mistake::default() }))
+        Err(Failed::Wrong(if self.tries == 0 { Violation::of(words()) } else { Violation::default() }))
     }
 
     fn hold(&self, holds: bool, words: impl FnOnce() -> String) -> Result<(), Failed> {
         if holds { Ok(()) } else { self.wrong(words) }
     }
 
-    /// A mistake within a part of the value.
     pub(super) fn within(&self, failed: Failed, step: impl ToString) -> Failed {
         match failed {
-            Failed::Wrong(mistake) if self.tries == 0 => Failed::Wrong(mistake.within(step.to_string())),
+            Failed::Wrong(violation) if self.tries == 0 => Failed::Wrong(violation.within(step.to_string())),
             failed => failed,
         }
     }
@@ -86,7 +83,7 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
             (Keyword::Type(types), _) => self
                 .hold(types.admit(value), || format!("must be {}, got {}", types.in_words(), kind_of(value))),
             (Keyword::Const(only), _) => {
-                let holds = same(only, value, self.effort)?;
+                let holds = same(only, value, self.steps)?;
                 self.hold(holds, || format!("must be {}, got {}", shown(only), shown(value)))
             }
             (Keyword::Enum(choices), _) => self.choice(choices, value),
@@ -99,7 +96,7 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
                 Value::Number(number),
             ) => self.number(keyword, number),
             (Keyword::MinLength(_) | Keyword::MaxLength(_), Value::String(text)) => {
-                self.effort.spend(text.len() as u64 / 16)?;
+                self.steps.spend(text.len() as u64 / 16)?;
                 self.size(keyword, text.chars().count(), "character")
             }
             (Keyword::MinItems(_) | Keyword::MaxItems(_), Value::Array(items)) => {
@@ -109,13 +106,13 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
                 self.size(keyword, members.len(), "member")
             }
             (Keyword::Pattern(pattern), Value::String(text)) => {
-                let holds = pattern.is_match(text, self.effort)?;
+                let holds = pattern.is_match(text, self.steps)?;
                 self.hold(holds, || {
                     format!("must match the pattern {}", names::quoted(pattern.source(), 100))
                 })
             }
             (Keyword::UniqueItems, Value::Array(items)) => {
-                let holds = are_unique(items, self.effort)?;
+                let holds = are_unique(items, self.steps)?;
                 self.hold(holds, || "must not have the same item twice".into())
             }
             (Keyword::Items(keyword), Value::Array(items)) => self.items(keyword, items),
@@ -125,8 +122,8 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
         }?;
         match keyword {
             Keyword::AllOf(all) => all.iter().try_for_each(|one| self.schema(*one, value)),
-            Keyword::AnyOf(ways) => self.any_of(ways, value),
-            Keyword::OneOf(ways) => self.one_of(ways, value),
+            Keyword::AnyOf(branches) => self.any_of(branches, value),
+            Keyword::OneOf(branches) => self.one_of(branches, value),
             Keyword::Not(ruled_out) => {
                 let matched = self.matches(*ruled_out, value)?;
                 self.hold(!matched, || "is one of the values that are ruled out".into())
@@ -140,11 +137,11 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
 
     fn choice(&mut self, choices: &[Value], value: &Value) -> Result<(), Failed> {
         for choice in choices {
-            if same(choice, value, self.effort)? {
+            if same(choice, value, self.steps)? {
                 return Ok(());
             }
         }
-        self.wrong(|| super::mistake::not_a_choice(choices, value))
+        self.wrong(|| super::violation::not_a_choice(choices, value))
     }
 
     fn number(&self, keyword: &Keyword, value: &Number) -> Result<(), Failed> {
@@ -202,7 +199,6 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
         })
     }
 
-    /// Rules about the members of an object.
     fn members(
         &mut self,
         keyword: &'t Keyword,
@@ -214,21 +210,21 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
             Keyword::DependentRequired(all) => {
                 all.iter().try_for_each(|(name, needs)| match given.contains_key(name) {
                     true => self.required(needs, given),
-                    false => Ok(self.effort.spend(1)?),
+                    false => Ok(self.steps.spend(1)?),
                 })
             }
             Keyword::Members(keyword) => {
                 given.iter().try_for_each(|(name, part)| self.member(keyword, name, part))
             }
             Keyword::PropertyNames(id) => given.keys().try_for_each(|name| {
-                self.effort.spend(name.len() as u64 / 64)?;
+                self.steps.spend(name.len() as u64 / 64)?;
                 let checked = self.schema(*id, &Value::String(name.clone()));
                 checked.map_err(|failed| self.within(failed, name))
             }),
             Keyword::DependentSchemas(all) => {
                 all.iter().try_for_each(|(name, id)| match given.contains_key(name) {
                     true => self.schema(*id, value),
-                    false => Ok(self.effort.spend(1)?),
+                    false => Ok(self.steps.spend(1)?),
                 })
             }
             _ => Ok(()),
@@ -236,23 +232,23 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
     }
 
     fn required(&mut self, names: &[String], given: &Map<String, Value>) -> Result<(), Failed> {
-        self.effort.spend(names.len() as u64)?;
+        self.steps.spend(names.len() as u64)?;
         match names.iter().find(|name| !given.contains_key(*name)) {
-            Some(_) if self.tries > 0 => Err(Failed::Wrong(Mistake::default())),
-            Some(name) => Err(Failed::Wrong(Mistake::missing(name))),
+            Some(_) if self.tries > 0 => Err(Failed::Wrong(Violation::default())),
+            Some(name) => Err(Failed::Wrong(Violation::missing(name))),
             None => Ok(()),
         }
     }
 
     fn member(&mut self, keyword: &Members, name: &str, part: &Value) -> Result<(), Failed> {
-        self.effort.spend(1 + name.len() as u64 / 64)?;
+        self.steps.spend(1 + name.len() as u64 / 64)?;
         let named = keyword.named.get(name);
         let mut known = named.is_some();
         if let Some(id) = named {
             self.schema(*id, part).map_err(|failed| self.within(failed, name))?;
         }
         for (pattern, id) in &keyword.matching {
-            if pattern.is_match(name, self.effort)? {
+            if pattern.is_match(name, self.steps)? {
                 known = true;
                 self.schema(*id, part).map_err(|failed| self.within(failed, name))?;
             }

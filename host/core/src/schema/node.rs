@@ -43,7 +43,6 @@ impl Node {
         })
     }
 
-    /// The types that it allows, if it says so.
     pub(super) fn types(&self) -> Option<Types> {
         self.keywords.iter().find_map(|keyword| match keyword {
             Keyword::Type(types) => Some(*types),
@@ -94,6 +93,27 @@ pub(super) enum Keyword {
 }
 
 impl Keyword {
+    /// The schemas that are evaluated with it.
+    pub(super) fn schemas(&self) -> Vec<Id> {
+        match self {
+            Self::Members(Members { named, matching, others }) => {
+                named.values().chain(matching.iter().map(|(_, id)| id)).chain(others).copied().collect()
+            }
+            Self::Items(items) => items.first.iter().chain(&items.rest).copied().collect(),
+            Self::Contains(contains) => vec![contains.what],
+            Self::DependentSchemas(all) => all.iter().map(|(_, id)| *id).collect(),
+            Self::AllOf(all) | Self::AnyOf(all) | Self::OneOf(all) => all.clone(),
+            Self::If(keyword) => {
+                [Some(keyword.condition), keyword.then, keyword.otherwise].into_iter().flatten().collect()
+            }
+            Self::PropertyNames(id)
+            | Self::Not(id)
+            | Self::UnevaluatedItems(id)
+            | Self::UnevaluatedProperties(id) => vec![*id],
+            _ => Vec::new(),
+        }
+    }
+
     /// Its place in the order in which keywords are looked at.
     pub(super) fn rank(&self) -> u8 {
         match self {
@@ -175,7 +195,6 @@ const INTEGER: u8 = 1 << 1;
 const NUMBER: u8 = 1 << 2;
 
 impl Types {
-    /// The type of this name, if there is one.
     pub(super) fn named(name: &str) -> Option<Self> {
         NAMES.iter().position(|(known, _)| *known == name).map(|at| Self(1 << at))
     }
@@ -184,7 +203,6 @@ impl Types {
         Self(self.0 | other.0)
     }
 
-    /// Whether a value is of one of them.
     pub(super) fn admit(self, value: &Value) -> bool {
         let own = match value {
             Value::String(_) => 1,
@@ -200,7 +218,6 @@ impl Types {
         self.0 & own != 0
     }
 
-    /// As a message names them.
     pub(super) fn in_words(self) -> String {
         let named = NAMES.iter().enumerate().filter(|(at, _)| self.0 & (1 << at) != 0);
         named.map(|(_, (_, words))| *words).collect::<Vec<_>>().join(" or ")

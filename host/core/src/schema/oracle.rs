@@ -150,7 +150,7 @@ proptest! {
     #[test]
     fn a_check_ends_with_its_steps(source in schema(), value in value()) {
         let schema = Schema::new(Arc::new(source));
-        let verdict = |steps| schema.check_within(&value, "member", &mut Effort::of(steps, &|| false));
+        let verdict = |steps| schema.check_within(&value, "member", &mut StepBudget::of(steps, &|| false));
         let full = verdict(MAX_STEPS);
         let mut steps = 1;
         while let Err(Refusal::Stopped(stopped)) = verdict(steps) {

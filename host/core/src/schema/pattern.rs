@@ -14,7 +14,7 @@ use regex_automata::{
     util::{primitives::StateID, syntax},
 };
 
-use super::effort::{Effort, Stopped};
+use super::step_budget::{StepBudget, Stopped};
 
 /// The most bytes of an automaton.
 const MAX_BYTES: usize = 256 << 10;
@@ -66,15 +66,15 @@ impl Pattern {
     }
 
     /// Whether a text matches.
-    pub(super) fn is_match(&self, text: &str, effort: &mut Effort<'_>) -> Result<bool, Stopped> {
+    pub(super) fn is_match(&self, text: &str, steps: &mut StepBudget<'_>) -> Result<bool, Stopped> {
         if let Some(table) = &self.table {
-            effort.spend(1 + text.len() as u64 / 4)?;
+            steps.spend(1 + text.len() as u64 / 4)?;
             // It gives up at bytes that the table has no way for, as Unicode word boundaries have it.
             if let Ok(found) = table.try_search_fwd(&Input::new(text).earliest(true)) {
                 return Ok(found.is_some());
             }
         }
-        Search { states: &self.states, seen: vec![0; self.states.states().len()], turn: 0, effort }
+        Search { states: &self.states, seen: vec![0; self.states.states().len()], turn: 0, steps }
             .run(text.as_bytes())
     }
 }
@@ -85,12 +85,12 @@ struct Search<'p, 'e, 'a> {
     /// In which turn a state was last reached.
     seen: Vec<usize>,
     turn: usize,
-    effort: &'e mut Effort<'a>,
+    steps: &'e mut StepBudget<'a>,
 }
 
 impl Search<'_, '_, '_> {
     fn run(&mut self, text: &[u8]) -> Result<bool, Stopped> {
-        self.effort.spend(1 + self.seen.len() as u64 / 8)?;
+        self.steps.spend(1 + self.seen.len() as u64 / 8)?;
         let (mut now, mut next, mut open) = (Vec::new(), Vec::new(), Vec::new());
         for at in 0..=text.len() {
             if at == 0 {
@@ -106,13 +106,13 @@ impl Search<'_, '_, '_> {
                 let to = match self.states.state(id) {
                     State::ByteRange { trans } => trans.matches_byte(byte).then_some(trans.next),
                     State::Sparse(many) => {
-                        self.effort.spend(many.transitions.len() as u64 / 8)?;
+                        self.steps.spend(many.transitions.len() as u64 / 8)?;
                         many.matches_byte(byte)
                     }
                     State::Dense(many) => many.matches_byte(byte),
                     _ => None,
                 };
-                self.effort.spend(1)?;
+                self.steps.spend(1)?;
                 if let Some(to) = to
                     && self.reach(to, text, at + 1, &mut next, &mut open)?
                 {
@@ -140,7 +140,7 @@ impl Search<'_, '_, '_> {
         open.clear();
         open.push(from);
         while let Some(id) = open.pop() {
-            self.effort.spend(1)?;
+            self.steps.spend(1)?;
             if std::mem::replace(&mut self.seen[id.as_usize()], self.turn) == self.turn {
                 continue;
             }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &Pattern, text: &str) -> bool {
-        pattern.is_match(text, &mut Effort::awaited()).expect("a verdict")
+        pattern.is_match(text, &mut StepBudget::awaited()).expect("a verdict")
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
         let fits = format!("{}c", "a".repeat(1_901));
         assert!(matches(&huge, &fits));
         assert!(!matches(&huge, &fits[1..]));
-        let stopped = huge.is_match(&"ab".repeat(2 << 20), &mut Effort::awaited());
+        let stopped = huge.is_match(&"ab".repeat(2 << 20), &mut StepBudget::awaited());
         assert_eq!(stopped, Err(Stopped::Spent));
         assert!(Pattern::new("^[a-z0-9-]{1,64}$").expect("a pattern").table.is_some());
         assert!(Pattern::new("^[^\\s@]+@[^\\s@]+\\.[^\\s@]+$").expect("a pattern").table.is_some());

@@ -2,13 +2,9 @@
 
 use serde_json::{Map, Value};
 
-/// What stands below a keyword.
 pub(super) enum Below {
-    /// A schema.
     Schema,
-    /// A list of schemas.
     List,
-    /// Schemas by names.
     Map,
     /// A schema or, in earlier drafts, a list of them.
     Either,

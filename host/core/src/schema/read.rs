@@ -42,24 +42,25 @@ const DIALECTS: [&str; 5] = [
 ];
 
 /// What reading a schema gave, and what it takes in memory.
-pub(super) struct Read {
+pub(super) struct ReadSchema {
     pub(super) tree: Tree,
     /// Bytes of its compiled patterns.
     pub(super) pattern_bytes: usize,
 }
 
 /// Reads a schema. The error says, as the rest of a sentence about it, why it is refused and where.
-pub(super) fn read(root: &Map<String, Value>) -> Result<Read, String> {
+pub(super) fn read(root: &Map<String, Value>) -> Result<ReadSchema, String> {
     let mut reader = Reader {
         root,
         nodes: Vec::new(),
         known: HashMap::new(),
         patterns: HashMap::new(),
         path: Vec::new(),
+        depth: 0,
         dialect: root.get("$schema").and_then(Value::as_str),
     };
-    match reader.object(root, 0) {
-        Ok(id) => Ok(Read {
+    match reader.object(root) {
+        Ok(id) => Ok(ReadSchema {
             tree: Tree { nodes: reader.nodes, root: id },
             pattern_bytes: reader.patterns.values().map(|pattern| pattern.bytes()).sum(),
         }),
@@ -76,51 +77,52 @@ pub(super) struct Reader<'a> {
     patterns: HashMap<&'a str, Arc<Pattern>>,
     /// Names of the keywords and members on the way to what is being read.
     pub(super) path: Vec<String>,
+    /// Schemas on that way, each reference a step of its own.
+    depth: u32,
     dialect: Option<&'a str>,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads what stands where a schema belongs, `depth` levels down.
-    pub(super) fn schema(&mut self, value: &'a Value, depth: u32) -> Result<Id, String> {
+    /// Reads what stands where a schema belongs.
+    pub(super) fn schema(&mut self, value: &'a Value) -> Result<Id, String> {
         match value {
-            Value::Bool(true) => self.add(vec![], &[]),
-            Value::Bool(false) => self.add(vec![Keyword::Never], &[]),
-            Value::Object(object) => self.object(object, depth),
+            Value::Bool(true) => self.add(vec![]),
+            Value::Bool(false) => self.add(vec![Keyword::Never]),
+            Value::Object(object) => self.object(object),
             other => Err(format!("has {} where a schema belongs", super::kind_of(other))),
         }
     }
 
-    fn object(&mut self, object: &'a Map<String, Value>, depth: u32) -> Result<Id, String> {
-        if depth >= MAX_DEPTH {
+    fn object(&mut self, object: &'a Map<String, Value>) -> Result<Id, String> {
+        if self.depth >= MAX_DEPTH {
             return Err(format!("is nested more than {MAX_HEIGHT} levels deep"));
         }
-        self.identity(object, depth)?;
+        self.identity(object)?;
+        self.depth += 1;
         let target = match object.get("$ref") {
-            Some(Value::String(target)) => Some(self.follow(target, depth)?),
+            Some(Value::String(target)) => Some(self.follow(target)?),
             Some(_) => return Err("has a $ref that is not a string".into()),
             None => None,
         };
-        let mut below = Vec::new();
-        let mut keywords = self.keywords(object, depth, &mut below)?;
-        match target {
-            Some(target) if keywords.is_empty() => Ok(target),
-            Some(target) => {
-                below.push(target);
-                keywords.push(Keyword::AllOf(vec![target]));
-                self.add(keywords, &below)
+        let mut keywords = self.keywords(object)?;
+        self.depth -= 1;
+        if let Some(target) = target {
+            if keywords.is_empty() {
+                return Ok(target);
             }
-            None => self.add(keywords, &below),
+            keywords.push(Keyword::AllOf(vec![target]));
         }
+        self.add(keywords)
     }
 
     /// Refuses what would give this place another base, dialect or name than the one it is read under.
-    fn identity(&self, object: &Map<String, Value>, depth: u32) -> Result<(), String> {
+    fn identity(&self, object: &Map<String, Value>) -> Result<(), String> {
         const ELSEWHERE: [&str; 6] =
             ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$anchor", "$vocabulary"];
         if let Some(keyword) = ELSEWHERE.iter().find(|keyword| object.contains_key(**keyword)) {
             return Err(format!("uses {keyword}; refer to '#/$defs/name' instead"));
         }
-        if depth > 0 {
+        if self.depth > 0 {
             if let Some(keyword) = ["$id", "$schema"].iter().find(|keyword| object.contains_key(**keyword)) {
                 return Err(format!("uses {keyword} within, which only its root may have"));
             }
@@ -139,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn follow(&mut self, target: &'a str, depth: u32) -> Result<Id, String> {
+    fn follow(&mut self, target: &'a str) -> Result<Id, String> {
         let shown = quoted(target, 80);
         match self.known.get(target) {
             Some(Some(id)) => return Ok(*id),
@@ -154,7 +156,7 @@ impl<'a> Reader<'a> {
         self.known.insert(target, None);
         let steps = target.trim_start_matches("#/").split('/').map(str::to_owned).collect();
         let path = std::mem::replace(&mut self.path, steps);
-        let id = self.schema(found, depth + 1)?;
+        let id = self.schema(found)?;
         self.path = path;
         self.known.insert(target, Some(id));
         Ok(id)
@@ -172,9 +174,9 @@ impl<'a> Reader<'a> {
         Ok(pattern)
     }
 
-    fn add(&mut self, mut keywords: Vec<Keyword>, below: &[Id]) -> Result<Id, String> {
+    fn add(&mut self, mut keywords: Vec<Keyword>) -> Result<Id, String> {
         let (mut weight, mut height) = (1_u64, 0);
-        for id in below {
+        for id in keywords.iter().flat_map(Keyword::schemas) {
             let node = &self.nodes[id.0 as usize];
             weight = weight.saturating_add(node.weight);
             height = height.max(node.height);

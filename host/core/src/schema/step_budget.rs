@@ -19,14 +19,13 @@ pub(crate) enum Stopped {
     Abandoned,
 }
 
-/// What is left of a check's steps.
-pub(crate) struct Effort<'a> {
+pub(crate) struct StepBudget<'a> {
     left: u64,
     until_look: u64,
     abandoned: &'a dyn Fn() -> bool,
 }
 
-impl Effort<'static> {
+impl StepBudget<'static> {
     /// Of a check that must not take long.
     pub(crate) fn short() -> Self {
         Self::of(SHORT, &|| false)
@@ -38,7 +37,7 @@ impl Effort<'static> {
     }
 }
 
-impl<'a> Effort<'a> {
+impl<'a> StepBudget<'a> {
     /// Of a check that may take long; `abandoned` says whether nobody waits for it any more.
     pub(crate) fn long(abandoned: &'a dyn Fn() -> bool) -> Self {
         Self::of(MAX_STEPS, abandoned)
@@ -48,7 +47,6 @@ impl<'a> Effort<'a> {
         Self { left: steps, until_look: LOOK_EVERY, abandoned }
     }
 
-    /// Pays for so many steps.
     pub(super) fn spend(&mut self, steps: u64) -> Result<(), Stopped> {
         self.left = self.left.checked_sub(steps).ok_or(Stopped::Spent)?;
         match self.until_look.checked_sub(steps) {
@@ -66,12 +64,9 @@ mod tests {
 
     #[test]
     fn it_ends_when_it_is_spent_or_nobody_waits() {
-        let mut effort = Effort::of(10, &|| false);
-        assert_eq!(
-            (effort.spend(7), effort.spend(3), effort.spend(1)),
-            (Ok(()), Ok(()), Err(Stopped::Spent))
-        );
-        let mut alone = Effort::long(&|| true);
+        let mut steps = StepBudget::of(10, &|| false);
+        assert_eq!((steps.spend(7), steps.spend(3), steps.spend(1)), (Ok(()), Ok(()), Err(Stopped::Spent)));
+        let mut alone = StepBudget::long(&|| true);
         let steps = (0..).take_while(|_| alone.spend(1).is_ok()).count() as u64;
         assert_eq!(steps, LOOK_EVERY);
     }

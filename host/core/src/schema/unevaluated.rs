@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{
     check::{Check, Failed},
-    effort::Stopped,
     node::{Id, Keyword},
+    step_budget::Stopped,
 };
 
 /// What keywords have looked at in one value.
@@ -32,7 +32,7 @@ impl<'t> Check<'t, '_, '_> {
         }
         let unseen = members.iter().filter(|(name, _)| !seen.members.contains(name.as_str()));
         unseen.into_iter().try_for_each(|(name, part)| {
-            self.effort.spend(1)?;
+            self.steps.spend(1)?;
             self.schema(rest, part).map_err(|failed| self.within(failed, name))
         })
     }
@@ -46,7 +46,7 @@ impl<'t> Check<'t, '_, '_> {
         }
         let unseen = items.iter().enumerate().skip(seen.first).filter(|(at, _)| !seen.items.contains(at));
         unseen.into_iter().try_for_each(|(at, item)| {
-            self.effort.spend(1)?;
+            self.steps.spend(1)?;
             self.schema(rest, item).map_err(|failed| self.within(failed, at))
         })
     }
@@ -56,7 +56,7 @@ impl<'t> Check<'t, '_, '_> {
     fn look<'v>(&mut self, id: Id, value: &'v Value, seen: &mut Seen<'v>, own: bool) -> Result<(), Stopped> {
         let tree = self.tree;
         for keyword in &tree.node(id).keywords {
-            self.effort.spend(1)?;
+            self.steps.spend(1)?;
             match keyword {
                 Keyword::UnevaluatedProperties(_) => seen.all_members |= !own,
                 Keyword::UnevaluatedItems(_) => seen.all_items |= !own,
@@ -68,10 +68,10 @@ impl<'t> Check<'t, '_, '_> {
                         self.look(*one, value, seen, false)?;
                     }
                 }
-                Keyword::AnyOf(ways) | Keyword::OneOf(ways) => {
-                    for way in ways {
-                        if self.matches(*way, value)? {
-                            self.look(*way, value, seen, false)?;
+                Keyword::AnyOf(branches) | Keyword::OneOf(branches) => {
+                    for branch in branches {
+                        if self.matches(*branch, value)? {
+                            self.look(*branch, value, seen, false)?;
                         }
                     }
                 }
@@ -107,10 +107,10 @@ impl<'t> Check<'t, '_, '_> {
             (Keyword::Members(keyword), Value::Object(given)) => {
                 seen.all_members |= keyword.others.is_some();
                 for name in given.keys() {
-                    self.effort.spend(1 + name.len() as u64 / 64)?;
+                    self.steps.spend(1 + name.len() as u64 / 64)?;
                     let mut known = keyword.named.contains_key(name);
                     for (pattern, _) in &keyword.matching {
-                        known = known || pattern.is_match(name, self.effort)?;
+                        known = known || pattern.is_match(name, self.steps)?;
                     }
                     if known {
                         seen.members.insert(name);

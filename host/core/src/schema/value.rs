@@ -9,27 +9,27 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    effort::{Effort, Stopped},
     number,
+    step_budget::{StepBudget, Stopped},
 };
 
 /// Whether two values are the same; a step for each part that is compared.
-pub(super) fn same(one: &Value, other: &Value, effort: &mut Effort<'_>) -> Result<bool, Stopped> {
-    effort.spend(1)?;
+pub(super) fn same(one: &Value, other: &Value, steps: &mut StepBudget<'_>) -> Result<bool, Stopped> {
+    steps.spend(1)?;
     Ok(match (one, other) {
         (Value::String(one), Value::String(other)) => {
-            effort.spend(one.len().min(other.len()) as u64 / 64)?;
+            steps.spend(one.len().min(other.len()) as u64 / 64)?;
             one == other
         }
         (Value::Number(one), Value::Number(other)) => number::compare(one, other) == Ordering::Equal,
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && all(one.iter().zip(other), |(one, other)| same(one, other, effort))?
+            one.len() == other.len() && all(one.iter().zip(other), |(one, other)| same(one, other, steps))?
         }
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
                 && all(one.iter(), |(name, part)| {
-                    effort.spend(1 + name.len() as u64 / 64)?;
-                    other.get(name).map_or(Ok(false), |twin| same(part, twin, effort))
+                    steps.spend(1 + name.len() as u64 / 64)?;
+                    other.get(name).map_or(Ok(false), |twin| same(part, twin, steps))
                 })?
         }
         _ => one == other,
@@ -37,13 +37,13 @@ pub(super) fn same(one: &Value, other: &Value, effort: &mut Effort<'_>) -> Resul
 }
 
 /// Whether no two of these values are the same.
-pub(super) fn are_unique(items: &[Value], effort: &mut Effort<'_>) -> Result<bool, Stopped> {
+pub(super) fn are_unique(items: &[Value], steps: &mut StepBudget<'_>) -> Result<bool, Stopped> {
     let keys = RandomState::new();
     let mut known: HashMap<u64, Vec<&Value>> = HashMap::new();
     for item in items {
-        let alike = known.entry(digest(item, &keys, effort)?).or_default();
+        let alike = known.entry(digest(item, &keys, steps)?).or_default();
         for other in alike.iter() {
-            if same(item, other, effort)? {
+            if same(item, other, steps)? {
                 return Ok(false);
             }
         }
@@ -53,28 +53,28 @@ pub(super) fn are_unique(items: &[Value], effort: &mut Effort<'_>) -> Result<boo
 }
 
 /// The same for values that are the same, and hardly ever for others.
-fn digest(value: &Value, keys: &RandomState, effort: &mut Effort<'_>) -> Result<u64, Stopped> {
-    effort.spend(2)?;
+fn digest(value: &Value, keys: &RandomState, steps: &mut StepBudget<'_>) -> Result<u64, Stopped> {
+    steps.spend(2)?;
     Ok(match value {
         Value::Null => keys.hash_one(0),
         Value::Bool(truth) => keys.hash_one((1, truth)),
         Value::Number(number) => keys.hash_one((2, number::float(number).to_bits())),
         Value::String(text) => {
-            effort.spend(text.len() as u64 / 8)?;
+            steps.spend(text.len() as u64 / 8)?;
             keys.hash_one((3, text))
         }
         Value::Array(items) => {
             let mut all = keys.hash_one(4);
             for item in items {
-                all = keys.hash_one((all, digest(item, keys, effort)?));
+                all = keys.hash_one((all, digest(item, keys, steps)?));
             }
             all
         }
         Value::Object(members) => {
             let mut all = keys.hash_one(5);
             for (name, part) in members {
-                effort.spend(1 + name.len() as u64 / 8)?;
-                all = all.wrapping_add(keys.hash_one((name, digest(part, keys, effort)?)));
+                steps.spend(1 + name.len() as u64 / 8)?;
+                all = all.wrapping_add(keys.hash_one((name, digest(part, keys, steps)?)));
             }
             all
         }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn values_are_unique_by_what_they_are() {
         let unique = |items: Value| {
-            are_unique(items.as_array().expect("an array"), &mut Effort::awaited()).expect("a verdict")
+            are_unique(items.as_array().expect("an array"), &mut StepBudget::awaited()).expect("a verdict")
         };
         assert!(unique(
             json!([1, true, "1", null, [1], {"a": 1}, {"a": 2}, 9007199254740993_u64, 9007199254740992_u64])

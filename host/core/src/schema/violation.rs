@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::{
-    effort::{Effort, Stopped},
     kind_of,
     node::{Id, Keyword, Tree},
+    step_budget::{StepBudget, Stopped},
 };
 use crate::names;
 
@@ -14,7 +14,7 @@ const MAX_CHOICES: usize = 400;
 
 /// One thing that is wrong, and where.
 #[derive(Debug, Default)]
-pub(super) struct Mistake {
+pub(super) struct Violation {
     /// From the place to the root.
     path: Vec<String>,
     what: What,
@@ -34,7 +34,7 @@ impl Default for What {
     }
 }
 
-impl Mistake {
+impl Violation {
     pub(super) fn of(words: String) -> Self {
         Self { path: Vec::new(), what: What::Unlike(words) }
     }
@@ -73,9 +73,9 @@ pub(super) fn unknown_member(
     tree: &Tree,
     value: &Value,
     noun: &str,
-    effort: &mut Effort<'_>,
+    steps: &mut StepBudget<'_>,
 ) -> Result<Option<String>, Stopped> {
-    let Some((mut path, name, id)) = find_unknown(tree, tree.root, value, effort)? else { return Ok(None) };
+    let Some((mut path, name, id)) = find_unknown(tree, tree.root, value, steps)? else { return Ok(None) };
     path.reverse();
     let known = tree.node(id).members().into_iter().flat_map(|members| members.named.keys());
     let mut known: Vec<&str> = known.map(String::as_str).collect();
@@ -91,9 +91,9 @@ fn find_unknown<'v>(
     tree: &Tree,
     id: Id,
     value: &'v Value,
-    effort: &mut Effort<'_>,
+    steps: &mut StepBudget<'_>,
 ) -> Result<Option<Unknown<'v>>, Stopped> {
-    effort.spend(1)?;
+    steps.spend(1)?;
     let node = tree.node(id);
     match value {
         Value::Array(items) => {
@@ -103,7 +103,7 @@ fn find_unknown<'v>(
             });
             let Some(rest) = rest else { return Ok(None) };
             for (at, item) in items.iter().enumerate() {
-                if let Some((mut path, name, id)) = find_unknown(tree, rest, item, effort)? {
+                if let Some((mut path, name, id)) = find_unknown(tree, rest, item, steps)? {
                     path.push(at.to_string());
                     return Ok(Some((path, name, id)));
                 }
@@ -111,7 +111,7 @@ fn find_unknown<'v>(
         }
         Value::Object(given) => {
             let Some(members) = node.members() else { return Ok(None) };
-            effort.spend(given.len() as u64)?;
+            steps.spend(given.len() as u64)?;
             let closed = members.matching.is_empty()
                 && members.others.is_some_and(|others| tree.node(others).is_never());
             if closed && let Some(name) = given.keys().find(|name| !members.named.contains_key(*name)) {
@@ -119,7 +119,7 @@ fn find_unknown<'v>(
             }
             for (name, part) in given {
                 let Some(below) = members.named.get(name) else { continue };
-                if let Some((mut path, unknown, id)) = find_unknown(tree, *below, part, effort)? {
+                if let Some((mut path, unknown, id)) = find_unknown(tree, *below, part, steps)? {
                     path.push(name.clone());
                     return Ok(Some((path, unknown, id)));
                 }
