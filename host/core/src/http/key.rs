@@ -1,6 +1,6 @@
 //! What a line under `[gates.<name>.http]` names: `[scheme://]host[:port]`, and whether a URL is meant by it.
 
-use std::{fmt, net::IpAddr};
+use std::fmt;
 
 use url::{Host, Url};
 
@@ -9,9 +9,11 @@ use crate::names::quoted;
 /// One place on the network, or every subdomain of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
-    /// `http` or `https`.
     scheme: Scheme,
-    place: Place,
+    /// Whether names that end in a dot and the host are meant, instead of the host.
+    below: bool,
+    /// A name is in lower case, punycode, without a trailing dot.
+    host: Host,
     port: u16,
 }
 
@@ -22,26 +24,7 @@ enum Scheme {
     Https,
 }
 
-/// Which hosts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
-    /// This name, in lower case, punycode, without a trailing dot.
-    Name(String),
-    /// Names that end in a dot and this.
-    Below(String),
-    /// This address.
-    Address(IpAddr),
-}
-
 impl Scheme {
-    fn of(url: &Url) -> Option<Self> {
-        match url.scheme() {
-            "http" => Some(Self::Http),
-            "https" => Some(Self::Https),
-            _ => None,
-        }
-    }
-
     const fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -57,12 +40,10 @@ impl Key {
             let shown = quoted(text, 100);
             Err(format!("'{shown}' {why}; write for example \"api.example.com\" or \"*.example.com\""))
         };
-        let (scheme, rest) = match text.split_once("://") {
-            None => (Scheme::Https, text),
-            Some(("https", rest)) => (Scheme::Https, rest),
-            Some(("http", rest)) => (Scheme::Http, rest),
-            Some(_) => return bad("has a scheme that is neither http nor https"),
-        };
+        let (scheme, rest) = text.split_once("://").unwrap_or(("https", text));
+        if !["http", "https"].contains(&scheme) {
+            return bad("has a scheme that is neither http nor https");
+        }
         // What a URL would skip in silence is a mistake here.
         if rest.contains(|c: char| c.is_whitespace() || c.is_control() || "/\\?#@".contains(c)) {
             return bad("is not a host");
@@ -74,24 +55,33 @@ impl Key {
         if host.contains('*') {
             return bad("has a star in a place where none may be");
         }
-        let parsed = match scheme {
-            Scheme::Http => Url::parse(&format!("http://{host}/")),
-            Scheme::Https => Url::parse(&format!("https://{host}/")),
-        };
-        let Ok(url) = parsed else { return bad("is not a host") };
-        let Some((_, place, port)) = parts(&url) else { return bad("is not a host") };
-        let place = match place {
-            Place::Name(name) if below => Place::Below(name),
-            Place::Address(_) if below => return bad("is an address, which has no subdomains"),
-            other => other,
-        };
-        Ok(Self { scheme, place, port })
+        match Url::parse(&format!("{scheme}://{host}/")).ok().and_then(|url| Self::of(&url)) {
+            None => bad("is not a host"),
+            Some(key) if below && !matches!(key.host, Host::Domain(_)) => {
+                bad("is an address, which has no subdomains")
+            }
+            Some(key) => Ok(Self { below, ..key }),
+        }
     }
 
     /// The key that names exactly the host of this URL, if it is one of http or https.
     pub fn of(url: &Url) -> Option<Self> {
-        let (scheme, place, port) = parts(url)?;
-        Some(Self { scheme, place, port })
+        let scheme = match url.scheme() {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            _ => return None,
+        };
+        let host = match url.host()?.to_owned() {
+            Host::Domain(name) => {
+                let name = name.strip_suffix('.').unwrap_or(&name);
+                if name.split('.').any(str::is_empty) {
+                    return None;
+                }
+                Host::Domain(name.to_owned())
+            }
+            address => address,
+        };
+        Some(Self { scheme, below: false, host, port: url.port().unwrap_or(scheme.default_port()) })
     }
 
     /// How well this key fits the host that another one names exactly: the longer the better. None where it
@@ -100,8 +90,8 @@ impl Key {
         if self.scheme != exact.scheme || self.port != exact.port {
             return None;
         }
-        match (&self.place, &exact.place) {
-            (Place::Below(suffix), Place::Name(name)) => {
+        match (&self.host, &exact.host) {
+            (Host::Domain(suffix), Host::Domain(name)) if self.below => {
                 let label = name.strip_suffix(suffix.as_str())?.strip_suffix('.')?;
                 (!label.is_empty()).then_some(suffix.len())
             }
@@ -111,41 +101,21 @@ impl Key {
 
     /// Whether the key names an address, or this machine: then nobody can be led there by a name.
     pub(super) fn names_its_address(&self) -> bool {
-        match &self.place {
-            Place::Address(_) => true,
-            Place::Name(name) => name == "localhost",
-            Place::Below(_) => false,
+        match &self.host {
+            Host::Domain(name) => !self.below && name == "localhost",
+            Host::Ipv4(_) | Host::Ipv6(_) => true,
         }
     }
 }
 
-/// Scheme, host and port of a URL, canonical.
-fn parts(url: &Url) -> Option<(Scheme, Place, u16)> {
-    let scheme = Scheme::of(url)?;
-    let place = match url.host()? {
-        Host::Ipv4(address) => Place::Address(address.into()),
-        Host::Ipv6(address) => Place::Address(address.into()),
-        Host::Domain(name) => {
-            let name = name.strip_suffix('.').unwrap_or(name);
-            if name.is_empty() || name.split('.').any(str::is_empty) {
-                return None;
-            }
-            Place::Name(name.to_owned())
-        }
-    };
-    Some((scheme, place, url.port().unwrap_or(scheme.default_port())))
-}
-
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.scheme == Scheme::Http {
-            f.write_str("http://")?;
-        }
-        match &self.place {
-            Place::Name(name) => f.write_str(name)?,
-            Place::Below(name) => write!(f, "*.{name}")?,
-            Place::Address(IpAddr::V4(address)) => write!(f, "{address}")?,
-            Place::Address(IpAddr::V6(address)) => write!(f, "[{address}]")?,
+        let scheme = if self.scheme == Scheme::Http { "http://" } else { "" };
+        write!(f, "{scheme}{}", if self.below { "*." } else { "" })?;
+        match &self.host {
+            // The crate writes an IPv4 address within in hexadecimal.
+            Host::Ipv6(address) => write!(f, "[{address}]")?,
+            host => write!(f, "{host}")?,
         }
         if self.port != self.scheme.default_port() {
             write!(f, ":{}", self.port)?;
