@@ -26,15 +26,15 @@ pub(crate) enum Which {
 }
 
 /// Where gates of one kind live, and where their components go; relative to the root.
-struct Home {
+struct GateFolder {
     sources: &'static str,
     components: &'static str,
     shipped: bool,
 }
 
-const HOMES: &[Home] = &[
-    Home { sources: "gates", components: "gates", shipped: true },
-    Home { sources: "tests/fixtures/gates", components: FIXTURES, shipped: false },
+const GATE_FOLDERS: &[GateFolder] = &[
+    GateFolder { sources: "gates", components: "gates", shipped: true },
+    GateFolder { sources: "tests/fixtures/gates", components: FIXTURES, shipped: false },
 ];
 
 /// Where the components of fixture gates are, relative to the root, wherever cargo itself builds.
@@ -51,12 +51,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 /// Builds in one cargo call, and places what changed.
 pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<()> {
-    let homes: Vec<&Home> = HOMES.iter().filter(|home| home.shipped || which == Which::All).collect();
-    let mut gates: BTreeMap<PathBuf, (&Package, &Home)> = BTreeMap::new();
+    let folders: Vec<&GateFolder> =
+        GATE_FOLDERS.iter().filter(|kind| kind.shipped || which == Which::All).collect();
+    let mut gates: BTreeMap<PathBuf, (&Package, &GateFolder)> = BTreeMap::new();
     for package in workspace.packages.iter().filter(|package| package.cdylib) {
-        if let Some(home) = homes.iter().find(|home| package.folder.parent() == Some(Path::new(home.sources)))
+        if let Some(kind) =
+            folders.iter().find(|kind| package.folder.parent() == Some(Path::new(kind.sources)))
         {
-            gates.insert(workspace.root.join(&package.folder), (package, home));
+            gates.insert(workspace.root.join(&package.folder), (package, kind));
         }
     }
     if gates.is_empty() {
@@ -64,11 +66,11 @@ pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<()> {
     }
     ensure_target()?;
     let built = compile(workspace, gates.values().map(|(package, _)| package.name.as_str()))?;
-    for (folder, (package, home)) in &gates {
+    for (folder, (package, kind)) in &gates {
         let component =
             built.get(folder).with_context(|| format!("cargo built no component of {}", package.name))?;
         let name = folder.file_name().context("a gate needs a folder of its own")?.to_string_lossy();
-        let destination = Path::new(home.components).join(format!("{name}.wasm"));
+        let destination = Path::new(kind.components).join(format!("{name}.wasm"));
         let bytes = fs::read(component).with_context(|| format!("cannot read {}", component.display()))?;
         let news = if place(&workspace.root.join(&destination), &bytes)? { "written" } else { "unchanged" };
         // Not to standard output: what runs next may speak a protocol there.

@@ -26,11 +26,11 @@ struct Step {
     about: &'static str,
     /// Steps without which this one cannot succeed; where one of them failed, this one is not tried.
     needs: &'static [&'static str],
-    run: fn(&mut Context) -> Result<Done>,
+    run: fn(&mut Context) -> Result<StepEnd>,
 }
 
 /// How a step ended, if it did not fail.
-enum Done {
+enum StepEnd {
     Passed,
     Skipped(String),
 }
@@ -92,8 +92,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             None => (step.run)(&mut context),
         };
         let word = match &result {
-            Ok(Done::Passed) => "ok".to_owned(),
-            Ok(Done::Skipped(why)) => format!("SKIPPED: {why}"),
+            Ok(StepEnd::Passed) => "ok".to_owned(),
+            Ok(StepEnd::Skipped(why)) => format!("SKIPPED: {why}"),
             Err(error) => format!("FAILED: {error:#}"),
         };
         if result.is_err() {
@@ -121,32 +121,33 @@ impl Context {
         command
     }
 
+    fn run_cargo(&self, arguments: &[&str]) -> Result<StepEnd> {
+        process::run(self.cargo().args(arguments)).map(|()| StepEnd::Passed)
+    }
+
     /// A subcommand of cargo: the installed one, else ours.
     fn cargo_tool(&self, name: &str) -> Result<Command> {
-        let installed = process::succeeds(process::cargo().args([name, "--version"]));
-        if installed {
-            let mut command = self.cargo();
-            command.arg(name);
-            return Ok(command);
-        }
-        let program = tools::CARGO_TOOLS.programs()?.join(format!("cargo-{name}"));
-        let mut command = process::command(program);
+        let mut command = if process::succeeds(process::cargo().args([name, "--version"])) {
+            process::cargo()
+        } else {
+            process::command(tools::CARGO_TOOLS.programs()?.join(format!("cargo-{name}")))
+        };
         command.current_dir(&self.workspace.root).arg(name);
         Ok(command)
     }
 
     /// Something that cannot be had here: a failure in CI, else a loud skip.
-    fn missing(&self, what: &str, error: anyhow::Error) -> Result<Done> {
+    fn missing(&self, what: &str, error: anyhow::Error) -> Result<StepEnd> {
         if self.required {
             return Err(error.context(format!("{what} (required: GATEHOUSE_REQUIRE_SERVICES=1)")));
         }
         eprintln!("!! {what}: {error:#}\n!! skipped; GATEHOUSE_REQUIRE_SERVICES=1 would make this a failure");
-        Ok(Done::Skipped(what.to_owned()))
+        Ok(StepEnd::Skipped(what.to_owned()))
     }
 
     /// Tells the tests what was found; what was not is skipped, or a failure.
-    fn tell<const N: usize>(&mut self, sets: [(&str, Result<Found>); N]) -> Result<Done> {
-        let mut done = Done::Passed;
+    fn tell<const N: usize>(&mut self, sets: [(&str, Result<Variables>); N]) -> Result<StepEnd> {
+        let mut end = StepEnd::Passed;
         for (complaint, found) in sets {
             match found.and_then(check) {
                 Ok(found) => {
@@ -155,57 +156,54 @@ impl Context {
                         self.environment.push((name, path.into()));
                     }
                 }
-                Err(error) => done = self.missing(complaint, error)?,
+                Err(error) => end = self.missing(complaint, error)?,
             }
         }
-        Ok(done)
+        Ok(end)
     }
 
     /// Runs a cargo tool that may be missing.
-    fn run_tool(&self, name: &str, arguments: &[&str]) -> Result<Done> {
+    fn run_tool(&self, name: &str, arguments: &[&str]) -> Result<StepEnd> {
         match self.cargo_tool(name) {
-            Ok(mut command) => process::run(command.args(arguments)).map(|()| Done::Passed),
+            Ok(mut command) => process::run(command.args(arguments)).map(|()| StepEnd::Passed),
             Err(error) => self.missing(&format!("cargo {name} is not here"), error),
         }
     }
 }
 
-fn fmt(context: &mut Context) -> Result<Done> {
-    process::run(context.cargo().args(["fmt", "--all", "--check"]))?;
-    Ok(Done::Passed)
+fn fmt(context: &mut Context) -> Result<StepEnd> {
+    context.run_cargo(&["fmt", "--all", "--check"])
 }
 
-fn deny(context: &mut Context) -> Result<Done> {
+fn deny(context: &mut Context) -> Result<StepEnd> {
     context.run_tool("deny", &["--log-level", "error", "check", "bans", "licenses", "sources"])
 }
 
-fn unused(context: &mut Context) -> Result<Done> {
+fn unused(context: &mut Context) -> Result<StepEnd> {
     context.run_tool("shear", &[])
 }
 
-fn clippy(context: &mut Context) -> Result<Done> {
-    process::run(context.cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    Ok(Done::Passed)
+fn clippy(context: &mut Context) -> Result<StepEnd> {
+    context.run_cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
-fn build_gates(context: &mut Context) -> Result<Done> {
+fn build_gates(context: &mut Context) -> Result<StepEnd> {
     gates::build(&context.workspace, Which::All)?;
-    Ok(Done::Passed)
+    Ok(StepEnd::Passed)
 }
 
 /// Builds what the tests need in the very selection that they are built in: another one has other features,
 /// and builds every dependency a second time.
-fn build(context: &mut Context) -> Result<Done> {
-    process::run(context.cargo().args(["build", "--workspace", "--all-targets"]))?;
-    Ok(Done::Passed)
+fn build(context: &mut Context) -> Result<StepEnd> {
+    context.run_cargo(&["build", "--workspace", "--all-targets"])
 }
 
 /// Variables for the tests, each with the file it names.
-type Found = Vec<(&'static str, PathBuf)>;
+type Variables = Vec<(&'static str, PathBuf)>;
 
 /// Installs and starts the servers that the tests share, and tells the tests where they are.
-fn servers(context: &mut Context) -> Result<Done> {
-    let mut done = Done::Passed;
+fn servers(context: &mut Context) -> Result<StepEnd> {
+    let mut end = StepEnd::Passed;
     for (complaint, started) in
         [("PostgreSQL is not here", Server::postgres()), ("ArcadeDB is not here", arcadedb::start())]
     {
@@ -217,14 +215,14 @@ fn servers(context: &mut Context) -> Result<Done> {
                 }
                 context.servers.push(server);
             }
-            Err(error) => done = context.missing(complaint, error)?,
+            Err(error) => end = context.missing(complaint, error)?,
         }
     }
-    Ok(done)
+    Ok(end)
 }
 
 /// A package that came with another layout than we know is better found here than in a test.
-fn check(found: Found) -> Result<Found> {
+fn check(found: Variables) -> Result<Variables> {
     // A bare name is one that the system finds.
     for (name, path) in found.iter().filter(|(_, path)| path.is_absolute()) {
         if !path.exists() {
@@ -234,12 +232,11 @@ fn check(found: Found) -> Result<Found> {
     Ok(found)
 }
 
-fn doc(context: &mut Context) -> Result<Done> {
-    process::run(context.cargo().args(["test", "--quiet", "--doc", "--workspace"]))?;
-    Ok(Done::Passed)
+fn doc(context: &mut Context) -> Result<StepEnd> {
+    context.run_cargo(&["test", "--quiet", "--doc", "--workspace"])
 }
 
-fn tests(context: &mut Context) -> Result<Done> {
+fn tests(context: &mut Context) -> Result<StepEnd> {
     let mut command = match context.cargo_tool("nextest") {
         Ok(mut command) => {
             command.args(["run", "--workspace"]);
@@ -253,5 +250,5 @@ fn tests(context: &mut Context) -> Result<Done> {
         }
     };
     process::run(command.envs(context.environment.iter().map(|(name, value)| (name, value))))?;
-    Ok(Done::Passed)
+    Ok(StepEnd::Passed)
 }

