@@ -4,7 +4,7 @@ mod order;
 mod provider;
 mod wire;
 
-use provider::{End, Provider, Say};
+use provider::{Answer, End, Provider};
 use serde_json::{Value, json};
 use wire::{ALL, KEY, PAGE, Wire};
 
@@ -123,7 +123,7 @@ fn a_wrong_key_is_told_without_the_key() {
 fn a_provider_that_is_busy_is_asked_again() {
     let wire = Wire::OpenAi;
     let busy = json!({"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit_exceeded"}});
-    let busy = Say::Whole("429 Too Many Requests", "retry-after-ms: 1\r\n", busy.to_string());
+    let busy = Answer::Whole("429 Too Many Requests", "retry-after-ms: 1\r\n", busy.to_string());
     let text = format!("{{\"items\":[{}]}}", item("Backoff", PAGE));
     let provider = Provider::saying([busy.clone(), busy, wire.says(&[&text])]);
     let (_place, mut client) = host(wire, &provider, "30 s");
@@ -133,7 +133,7 @@ fn a_provider_that_is_busy_is_asked_again() {
 
 #[test]
 fn a_provider_that_is_broken_is_unavailable() {
-    let provider = Provider::saying([Say::Whole("500 Oops", "retry-after-ms: 1\r\n", "oops".into())]);
+    let provider = Provider::saying([Answer::Whole("500 Oops", "retry-after-ms: 1\r\n", "oops".into())]);
     let (_place, mut client) = host(Wire::OpenAi, &provider, "30 s");
     let (kind, text) = fails(&mut client);
     assert!(kind == "UNAVAILABLE" && text.contains(&provider.address.to_string()), "{kind}: {text}");
@@ -144,7 +144,7 @@ fn a_provider_that_is_broken_is_unavailable() {
 fn an_answer_that_is_none_is_an_error() {
     let wire = Wire::OpenAi;
     let prose = wire.says(&["I found nothing that I would call an idea."]);
-    let html = Say::Whole("200 OK", "content-type: text/html\r\n", "<html>a login page</html>".into());
+    let html = Answer::Whole("200 OK", "content-type: text/html\r\n", "<html>a login page</html>".into());
     let provider = Provider::saying([prose, html]);
     let (_place, mut client) = host(wire, &provider, "30 s");
     let (kind, text) = fails(&mut client);

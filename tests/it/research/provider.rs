@@ -17,7 +17,7 @@ use crate::support::server::{Seen, read};
 
 /// What it does with one request.
 #[derive(Clone)]
-pub(super) enum Say {
+pub(super) enum Answer {
     /// Status, header lines that each end in CRLF, and body.
     Whole(&'static str, &'static str, String),
     /// Events, and how their stream ends.
@@ -44,10 +44,10 @@ pub(super) struct Provider {
 
 impl Provider {
     /// Says one thing after the other, and the last one to whoever asks again.
-    pub(super) fn saying(script: impl IntoIterator<Item = Say>) -> Self {
+    pub(super) fn saying(script: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let script: Arc<Mutex<VecDeque<Say>>> = Arc::new(Mutex::new(script.into_iter().collect()));
+        let script: Arc<Mutex<VecDeque<Answer>>> = Arc::new(Mutex::new(script.into_iter().collect()));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (tell, gone) = channel();
         let kept = Arc::clone(&seen);
@@ -87,7 +87,7 @@ impl Provider {
     }
 }
 
-fn serve(stream: TcpStream, script: &Mutex<VecDeque<Say>>, seen: &Mutex<Vec<Seen>>, gone: &Sender<()>) {
+fn serve(stream: TcpStream, script: &Mutex<VecDeque<Answer>>, seen: &Mutex<Vec<Seen>>, gone: &Sender<()>) {
     let mut writer = stream.try_clone().expect("a second handle");
     let mut reader = BufReader::new(stream);
     while let Some(request) = read(&mut reader) {
@@ -120,14 +120,14 @@ fn serve(stream: TcpStream, script: &Mutex<VecDeque<Say>>, seen: &Mutex<Vec<Seen
     }
 }
 
-fn answer(say: &Say, writer: &mut impl Write) -> std::io::Result<End> {
+fn answer(say: &Answer, writer: &mut impl Write) -> std::io::Result<End> {
     match say {
-        Say::Whole(status, headers, body) => {
+        Answer::Whole(status, headers, body) => {
             write!(writer, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n{headers}\r\n{body}", body.len())?;
             writer.flush()?;
             Ok(End::Done)
         }
-        Say::Stream(events, end) => {
+        Answer::Stream(events, end) => {
             let head =
                 "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
             writer.write_all(head.as_bytes())?;

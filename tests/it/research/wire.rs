@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use super::provider::{End, Say};
+use super::provider::{Answer, End};
 
 /// The key of every host in these tests.
 pub(super) const KEY: &str = "sk-test-0123456789abcdef";
@@ -73,13 +73,13 @@ impl Wire {
     }
 
     /// An answer with these pieces of text, after a search that read [`PAGE`].
-    pub(super) fn says(self, pieces: &[&str]) -> Say {
-        Say::Stream([self.begin(), self.text(pieces), self.end()].concat(), End::Done)
+    pub(super) fn says(self, pieces: &[&str]) -> Answer {
+        Answer::Stream([self.begin(), self.text(pieces), self.end()].concat(), End::Done)
     }
 
     /// The same, without its end.
-    pub(super) fn breaks_off(self, pieces: &[&str], end: End) -> Say {
-        Say::Stream([self.begin(), self.text(pieces)].concat(), end)
+    pub(super) fn breaks_off(self, pieces: &[&str], end: End) -> Answer {
+        Answer::Stream([self.begin(), self.text(pieces)].concat(), end)
     }
 
     fn begin(self) -> Vec<Value> {
@@ -151,7 +151,7 @@ impl Wire {
     }
 
     /// Status and body for a key that is none.
-    pub(super) fn wrong_key(self) -> Say {
+    pub(super) fn wrong_key(self) -> Answer {
         let body = match self {
             Self::OpenAi => json!({"error": {"message": format!("Incorrect API key provided: {KEY}."),
                                    "type": "invalid_request_error", "code": "invalid_api_key"}}),
@@ -162,6 +162,6 @@ impl Wire {
                 json!({"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}})
             }
         };
-        Say::Whole("401 Unauthorized", "content-type: application/json\r\n", body.to_string())
+        Answer::Whole("401 Unauthorized", "content-type: application/json\r\n", body.to_string())
     }
 }
