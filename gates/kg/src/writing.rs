@@ -82,7 +82,6 @@ fn source(arg: SourceArg) -> Source {
     }
 }
 
-/// What a URL most likely leads to.
 fn kind_of(url: &str) -> &'static str {
     let host = without_scheme(url).split('/').next().unwrap_or_default();
     let host = host.strip_prefix("www.").unwrap_or(host);

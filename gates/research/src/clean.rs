@@ -33,7 +33,6 @@ pub(crate) fn code(text: &str, max: usize) -> String {
     format!("{fence}\n{text}\n{fence}{mark}")
 }
 
-/// The first `max` characters.
 pub(crate) fn start(text: &str, max: usize) -> &str {
     text.char_indices().nth(max).map_or(text, |(end, _)| &text[..end])
 }
@@ -80,7 +79,6 @@ fn fence(line: &str) -> Option<&str> {
     (length >= 3 && !inline).then(|| &body[..length])
 }
 
-/// Whether the line ends the block that this fence began.
 fn ends(line: &str, mark: &str) -> bool {
     let body = top(line).map(str::trim_end);
     body.is_some_and(|body| body.starts_with(mark) && body.chars().all(|c| mark.starts_with(c)))

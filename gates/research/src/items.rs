@@ -77,7 +77,6 @@ pub(crate) fn line(text: &str) -> String {
     one_line(&seen, TITLE_MAX)
 }
 
-/// Two items of one page as one.
 fn merge<S: Sections>(known: &mut Item<S>, other: Item<S>) {
     if !known.title.to_lowercase().contains(&other.title.to_lowercase()) {
         known.title = line(&format!("{} · {}", known.title, other.title));

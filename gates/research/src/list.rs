@@ -36,7 +36,6 @@ pub(crate) const fn prose(key: &'static str, heading: &'static str, about: &'sta
     Section { key, heading, about, max: 4_000, code: false }
 }
 
-/// What a call found, as text and as data.
 pub(crate) struct Findings<S> {
     pub(crate) text: String,
     pub(crate) query: String,

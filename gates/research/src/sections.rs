@@ -14,9 +14,7 @@ const LIST_DEPTH: usize = 3;
 
 /// One section, as the model is asked for it and as the reply shows it.
 pub(crate) struct Section {
-    /// The name in JSON.
     pub(crate) key: &'static str,
-    /// The heading in text.
     pub(crate) heading: &'static str,
     /// What belongs there, for the model.
     pub(crate) about: &'static str,

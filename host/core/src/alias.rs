@@ -32,7 +32,6 @@ pub(crate) fn add(exposure: &Exposure, entries: &mut Vec<Entry>, complete: bool)
     Ok(())
 }
 
-/// The one tool that `target` names.
 fn meant<'a>(entries: &'a [Entry], target: &str) -> Result<&'a Entry, String> {
     let fits = |entry: &&Entry| entry.name.as_str() == target || qualified(entry) == target;
     let found: Vec<&Entry> = entries.iter().filter(fits).collect();

@@ -41,7 +41,6 @@ fn stray(before: Option<char>, c: char, after: Option<char>) -> bool {
     }
 }
 
-/// Whether a character is a space other than the usual one.
 fn exotic(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }

@@ -57,7 +57,6 @@ fn weight(text: &[u8]) -> (usize, usize) {
     (values, bytes)
 }
 
-/// What follows the string that these bytes begin in.
 fn after_string(mut inside: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', inside) {
         let skip = if inside[at] == b'"' { 1 } else { 2 };

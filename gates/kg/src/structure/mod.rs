@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Params;
 
-/// What there is to say about one type of page.
 struct Guide {
     kind: Kind,
     /// Folder of the wiki that holds such pages.

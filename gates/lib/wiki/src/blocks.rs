@@ -11,9 +11,7 @@ const TAGS: [(&str, &str); 4] = [
 
 /// A block that has begun and not ended.
 pub(crate) struct Block {
-    /// Where it begins.
     pub(crate) start: usize,
-    /// What ends it.
     pub(crate) close: String,
 }
 

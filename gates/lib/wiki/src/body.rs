@@ -4,7 +4,6 @@
 
 use crate::blocks::after_line;
 
-/// The parts of a page.
 pub(crate) struct Body<'a> {
     sections: Vec<Section<'a>>,
 }
@@ -38,7 +37,6 @@ pub(crate) fn without_overview(content: &str, overview: &str) -> String {
 }
 
 impl<'a> Body<'a> {
-    /// Takes a text apart.
     pub(crate) fn of(text: &'a str) -> Self {
         let mut sections = vec![Section { heading: "", level: 0, parts: Vec::new() }];
         let (mut open, mut start, mut at) = (None, 0, 0);
@@ -67,12 +65,10 @@ impl<'a> Body<'a> {
         Self { sections: telling(sections) }
     }
 
-    /// Whether there is anything at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.sections.is_empty()
     }
 
-    /// The blocks of code, in order.
     pub(crate) fn code(&self) -> impl Iterator<Item = Code<'a>> {
         self.sections.iter().flat_map(|section| {
             section.parts.iter().filter_map(|part| match part {

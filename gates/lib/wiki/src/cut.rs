@@ -55,7 +55,6 @@ fn end_of_block(head: &str, block: &Block) -> String {
     }
 }
 
-/// The block that is open at the end of the text.
 fn open_block(text: &str) -> Option<Block> {
     let mut open: Option<Block> = None;
     let mut start = 0;
@@ -70,7 +69,6 @@ fn open_block(text: &str) -> Option<Block> {
 mod tests {
     use super::*;
 
-    /// Whether every block in the text is closed.
     fn closed(text: &str) -> bool {
         open_block(text).is_none()
     }

@@ -85,11 +85,9 @@ pub struct RelatedData {
 /// Characters of an overview that a reply shows.
 pub(crate) const OVERVIEW_MAX: usize = 1000;
 
-/// Linked pages that a hit names.
 pub(crate) const RELATED_MAX: usize = 5;
 
 impl HitData {
-    /// The hit, with what is shown of its content, if anything.
     pub(crate) fn new(hit: &Hit, preview: Option<Preview>) -> Self {
         Self {
             id: hit.id.clone(),

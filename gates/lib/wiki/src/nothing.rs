@@ -74,7 +74,6 @@ pub(crate) fn noted(note: &str) -> String {
     format!("Note: {}", one_line(note, 500))
 }
 
-/// The filters that the caller set, each with its value.
 fn filters(ask: &Query) -> Vec<String> {
     let mut set = Vec::new();
     if !ask.page_types.is_empty() {

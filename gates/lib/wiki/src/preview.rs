@@ -45,7 +45,6 @@ pub(crate) struct Preview {
     tokens: u32,
 }
 
-/// What is shown of each of these pages.
 pub(crate) fn previews(hits: &[Hit], query: &str, content: Content) -> Result<Vec<Preview>, Fault> {
     match content {
         Content::None => Ok(Vec::new()),

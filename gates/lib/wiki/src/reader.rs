@@ -9,7 +9,6 @@ use crate::{code, one_line};
 pub(crate) struct Reader {
     /// The name that its gate declares.
     pub(crate) tool: &'static str,
-    /// The argument that takes the id.
     pub(crate) argument: &'static str,
 }
 

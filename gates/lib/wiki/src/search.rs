@@ -91,7 +91,6 @@ pub(crate) fn search_plain(
     Ok((text, Ordered { found, reranked_by: None }))
 }
 
-/// What the engine finds: no more than `limit` hits.
 fn find(view: &View, ask: &Query, limit: u32) -> Result<SearchResult, Fault> {
     let filters = Filters {
         page_types: if view.page_types.is_empty() {

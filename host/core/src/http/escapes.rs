@@ -10,7 +10,6 @@ pub(super) struct Unescaped {
 }
 
 impl Unescaped {
-    /// The text as it is.
     pub(super) fn plain(text: &[u8]) -> Self {
         Self { bytes: text.to_vec(), starts: (0..=text.len()).collect() }
     }
@@ -48,7 +47,6 @@ impl Unescaped {
         escaped
     }
 
-    /// Where a range of the bytes came from.
     pub(super) fn origin(&self, range: Range<usize>) -> Range<usize> {
         self.starts[range.start]..self.starts[range.end]
     }

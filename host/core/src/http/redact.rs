@@ -7,7 +7,6 @@ use memchr::memmem::Finder;
 
 use super::{escapes::Unescaped, secret::Secret};
 
-/// What stands in the place of a secret.
 const MARK: &[u8] = b"[redacted]";
 
 /// A shorter secret is looked for in headers alone: in a body it would be found by chance.

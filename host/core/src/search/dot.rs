@@ -12,7 +12,6 @@ pub(super) enum Way {
     /// 32 bytes at a time.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// Plain Rust.
     Portable,
 }
 

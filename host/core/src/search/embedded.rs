@@ -7,10 +7,8 @@ use crate::names::split_identifier;
 /// vectors for the parts of a page, the nearest of them counting, found no more.
 const LONG: usize = 1_000;
 
-/// Letters of the short text.
 const SHORT: usize = 2_000;
 
-/// Letters of the name, and of the subjects.
 const NAME: usize = 300;
 
 /// The number of the recipe: vectors of another one are made anew.
@@ -36,7 +34,6 @@ pub fn embedded_text(name: &str, short: &str, subjects: &[String], long: &str) -
     text
 }
 
-/// The first so many letters.
 fn beginning(text: &str, letters: usize) -> &str {
     text.char_indices().nth(letters).map_or(text, |(end, _)| &text[..end])
 }

@@ -100,7 +100,6 @@ pub fn variants(text: &str) -> String {
     found.join(" ")
 }
 
-/// The parts of an identifier in camel case.
 fn humps(word: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut before = ' ';

@@ -64,7 +64,6 @@ impl UnknownEdges {
         }
     }
 
-    /// What is told of them, sorted.
     pub(crate) fn told(self) -> Vec<UnknownEdge> {
         self.0.into_iter().map(|(edge, (links, page))| UnknownEdge { edge, links, page }).collect()
     }

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 
 use super::file::write_atomic;
 
-/// The version that is written and read.
 const VERSION: &str = "1.0";
 
 /// Longer files are not index files.

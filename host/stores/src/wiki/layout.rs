@@ -38,9 +38,7 @@ pub(crate) struct Layout {
     pub(crate) heading_end: usize,
     /// The header table with its last line end.
     pub(crate) table: Option<Range<usize>>,
-    /// In order.
     pub(crate) sections: Vec<Section>,
-    /// In order.
     pub(crate) tags: Vec<Tag>,
 }
 
@@ -61,7 +59,6 @@ impl Layout {
         self.table.as_ref().map_or(self.heading_end, |table| table.end)
     }
 
-    /// The section with the overview.
     pub(crate) fn overview(&self) -> Option<&Section> {
         let named = |name: &str| self.sections.iter().find(|s| s.title.eq_ignore_ascii_case(name));
         named("Overview").or_else(|| named("Definition"))
@@ -75,7 +72,6 @@ impl Layout {
         Some(section.body.start..next.map_or(end_of_text, |other| other.heading.start))
     }
 
-    /// The tags of one name.
     pub(crate) fn tags_named(&self, name: &str) -> impl Iterator<Item = &Tag> {
         self.tags.iter().filter(move |tag| tag.name == name)
     }

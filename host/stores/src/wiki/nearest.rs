@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use super::ids;
 use crate::engine::Head;
 
-/// How many titles are offered.
 const OFFERED: usize = 3;
 
 /// Longer questions are cut: comparing costs the product of both lengths.
@@ -18,7 +17,6 @@ pub(crate) fn nearest(asked: &str, pages: &[Head]) -> Vec<String> {
     nearest_of(asked, pages)
 }
 
-/// The domains that come nearest in the same way.
 pub(crate) fn nearest_domains(asked: &str, domains: &[String]) -> Vec<String> {
     nearest_of(asked, domains.iter().map(|domain| (domain.as_str(), domain.as_str())))
 }

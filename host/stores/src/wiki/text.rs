@@ -18,7 +18,6 @@ pub(crate) enum Unread {
     Because(String),
 }
 
-/// The text of a page's file.
 pub(crate) fn read_text(root: &Path, path: &Path) -> Result<String, Unread> {
     let because = |error: std::io::Error| Unread::Because(format!("cannot be read: {error}"));
     let real: PathBuf = path.canonicalize().map_err(because)?;

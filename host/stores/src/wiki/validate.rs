@@ -11,10 +11,8 @@ use super::{ids, parse::plain, text::MAX_FILE_BYTES};
 /// Longest domain, and longest part of a source, in characters.
 const MAX_FIELD: usize = 500;
 
-/// Most entries of one list.
 const MAX_LIST: usize = 1000;
 
-/// Checks a page that is to be written.
 pub(crate) fn draft(draft: Draft) -> Result<Draft, Fault> {
     Ok(Draft {
         title: title(&draft.title)?,
@@ -27,7 +25,6 @@ pub(crate) fn draft(draft: Draft) -> Result<Draft, Fault> {
     })
 }
 
-/// Checks what is to be changed in a page.
 pub(crate) fn changes(changes: &Changes) -> Result<Changes, Fault> {
     Ok(Changes {
         overview: changes.overview.as_deref().map(|text| long_text("overview", text)).transpose()?,

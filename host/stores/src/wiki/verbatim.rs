@@ -16,12 +16,10 @@ const LONGEST_FENCE: usize = 8;
 pub(crate) struct Verbatim(Vec<Range<usize>>);
 
 impl Verbatim {
-    /// Finds them.
     pub(crate) fn find(text: &str) -> Self {
         Scanner::new(text).run()
     }
 
-    /// Whether the byte at this offset is quoted.
     pub(crate) fn covers(&self, at: usize) -> bool {
         let after = self.0.partition_point(|range| range.start <= at);
         after > 0 && at < self.0[after - 1].end

@@ -1,13 +1,11 @@
 //! Edits what stands below a page's header: the content as a whole, and the overview in it.
 
-use super::{
-    layout,
-    splice::{Eol, insert_block, replace, replace_core},
-};
+use super::splice::{Eol, insert_block, replace, replace_core};
+use crate::wiki::layout::Layout;
 
 /// Replaces everything but the heading and the header table.
 pub(super) fn set_content(text: &str, content: &str, eol: Eol) -> String {
-    let parts = layout(text);
+    let parts = Layout::of(text);
     let edited = set_after_header(text, parts.body_start(), content, eol);
     match parts.table {
         // Text between heading and table is content too.
@@ -29,7 +27,7 @@ fn set_after_header(text: &str, start: usize, content: &str, eol: Eol) -> String
 
 /// Replaces the text under the overview's heading, and makes the heading where the page has none.
 pub(super) fn set_overview(text: &str, overview: &str, eol: Eol) -> String {
-    let parts = layout(text);
+    let parts = Layout::of(text);
     if let Some(section) = parts.overview() {
         return replace_core(text, section.body.clone(), overview, eol);
     }

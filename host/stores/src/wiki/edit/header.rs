@@ -5,10 +5,7 @@ use std::ops::Range;
 
 use gatehouse_core::ports::knowledge::PageSource;
 
-use super::{
-    layout,
-    splice::{Eol, entry_around, insert_block, line_around, replace},
-};
+use super::splice::{Eol, entry_around, insert_block, line_around, replace};
 use crate::wiki::{layout::Layout, parse};
 
 /// One kind of tag, and the row of the header table that is its place.
@@ -26,7 +23,6 @@ const DATE: Row = Row { tag: "last_updated", title: "Last Updated", bulleted: fa
 /// The opening line of a header table, as wikis of this kind have it.
 const TABLE: &str = "{| class=\"wikitable\" style=\"float:right; margin-left:1em; width:300px;\"";
 
-/// Makes these the page's domains.
 pub(super) fn set_domains(text: &str, domains: &[String], eol: Eol) -> String {
     if parse::parse(text).domains == domains {
         return text.to_owned();
@@ -36,7 +32,6 @@ pub(super) fn set_domains(text: &str, domains: &[String], eol: Eol) -> String {
     set(text, &DOMAINS, &tags, eol)
 }
 
-/// Makes these the page's sources.
 pub(super) fn set_sources(text: &str, sources: &[PageSource], eol: Eol) -> String {
     if parse::parse(text).sources == sources {
         return text.to_owned();
@@ -45,13 +40,12 @@ pub(super) fn set_sources(text: &str, sources: &[PageSource], eol: Eol) -> Strin
     set(text, &SOURCES, &sources.iter().map(tag).collect::<Vec<_>>(), eol)
 }
 
-/// Makes this the page's date.
 pub(super) fn set_date(text: &str, date: &str, eol: Eol) -> String {
     if parse::parse(text).last_updated.as_deref() == Some(date) {
         return text.to_owned();
     }
     let tag = format!("[[last_updated::{date}]]");
-    let first = layout(text).tags_named(DATE.tag).next().map(|tag| tag.range.clone());
+    let first = Layout::of(text).tags_named(DATE.tag).next().map(|tag| tag.range.clone());
     match first {
         Some(range) => replace(text, range, &tag),
         None => insert_row(text, &DATE, &[tag], eol),
@@ -59,7 +53,8 @@ pub(super) fn set_date(text: &str, date: &str, eol: Eol) -> String {
 }
 
 fn set(text: &str, row: &Row, tags: &[String], eol: Eol) -> String {
-    let spots: Vec<Range<usize>> = layout(text).tags_named(row.tag).map(|tag| tag.range.clone()).collect();
+    let spots: Vec<Range<usize>> =
+        Layout::of(text).tags_named(row.tag).map(|tag| tag.range.clone()).collect();
     if spots.is_empty() {
         return if tags.is_empty() { text.to_owned() } else { insert_row(text, row, tags, eol) };
     }
@@ -100,7 +95,7 @@ fn bulleted_lines(text: &str, run: Range<usize>) -> Range<usize> {
 }
 
 fn insert_row(text: &str, row: &Row, tags: &[String], eol: Eol) -> String {
-    let parts = layout(text);
+    let parts = Layout::of(text);
     let cell = if row.bulleted {
         format!("|\n{}", tags.iter().map(|tag| format!("* {tag}")).collect::<Vec<_>>().join("\n"))
     } else {

@@ -5,16 +5,12 @@ use std::collections::BTreeSet;
 
 use gatehouse_core::ports::knowledge::Link;
 
-use super::{
-    layout,
-    splice::{Eol, entry_around, insert_block, line_around, replace},
-};
-use crate::wiki::{ids, parse};
+use super::splice::{Eol, entry_around, insert_block, line_around, replace};
+use crate::wiki::{ids, layout::Layout, parse};
 
 /// The section that lists a page's links.
 const SECTION: &str = "Related Pages";
 
-/// Makes these the page's links.
 pub(super) fn set_links(text: &str, links: &[Link], eol: Eol) -> String {
     let wanted = ids::link_set(links);
     let present = ids::link_set(&parse::parse(text).links);
@@ -38,7 +34,7 @@ fn line(link: &Link) -> String {
 /// Takes away every link that is not wanted: with its line in the list of related pages, elsewhere by
 /// turning the tag into a plain reference, because the sentence around it needs its name.
 fn drop_links(text: &str, wanted: &BTreeSet<(String, String)>) -> String {
-    let parts = layout(text);
+    let parts = Layout::of(text);
     let related = parts.section_with_children(SECTION, text.len());
     let mut edited = text.to_owned();
     // From the back, so that the offsets before stay true.
@@ -59,7 +55,7 @@ fn drop_links(text: &str, wanted: &BTreeSet<(String, String)>) -> String {
 }
 
 fn add_lines(text: &str, lines: &str, eol: Eol) -> String {
-    let parts = layout(text);
+    let parts = Layout::of(text);
     let Some(related) = parts.section_with_children(SECTION, text.len()) else {
         let text = if text.is_empty() || text.ends_with('\n') {
             text.to_owned()

@@ -15,7 +15,6 @@ use gatehouse_core::{
 
 use super::{
     ids,
-    layout::Layout,
     parse::{ParsedPage, parse},
 };
 
@@ -145,11 +144,6 @@ fn unreadable(field: &str) -> Fault {
         "Leave headings (== … ==), tables, tags ([[…::…]]) and unclosed code fences out of short fields; \
          nothing was changed.",
     )
-}
-
-/// The layout of a text, short to write.
-fn layout(text: &str) -> Layout {
-    Layout::of(text)
 }
 
 #[cfg(test)]

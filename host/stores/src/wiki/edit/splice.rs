@@ -13,7 +13,6 @@ impl Eol {
         Self(if first == Some(true) { "\r\n" } else { "\n" })
     }
 
-    /// The line end.
     pub(super) fn as_str(self) -> &'static str {
         self.0
     }
@@ -24,7 +23,6 @@ impl Eol {
     }
 }
 
-/// Replaces a range.
 pub(super) fn replace(text: &str, range: Range<usize>, new: &str) -> String {
     format!("{}{new}{}", &text[..range.start], &text[range.end..])
 }
