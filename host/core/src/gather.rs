@@ -130,7 +130,7 @@ mod tests {
         let catalog = build().await;
         assert_eq!(names(&catalog), ["slow__search", "well__search"], "nothing is known of the other one");
         let problem = (gone.id().clone(), "It is gone. Start it.".to_owned());
-        assert_eq!(catalog.problems, [problem.clone()]);
+        assert_eq!(catalog.problems, std::slice::from_ref(&problem));
         slow.now_lists(Lists::Never);
         let started = tokio::time::Instant::now();
         let catalog = build().await;
