@@ -108,7 +108,7 @@ fn is_rule(body: &str) -> bool {
     first.is_some_and(|first| body.chars().all(|c| c == first || c.is_whitespace()))
 }
 
-/// The beginning of HTML, which may swallow what follows; an address in `<…>` is none.
+/// The beginning of HTML, which may swallow what follows; an address in `<…>` is not HTML.
 fn is_tag(body: &str) -> bool {
     let Some(inner) = body.strip_prefix('<') else { return false };
     let address = ["http://", "https://"].iter().any(|scheme| inner.starts_with(scheme));

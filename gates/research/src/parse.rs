@@ -14,7 +14,7 @@ pub(crate) struct Parsed<T> {
     pub(crate) whole: bool,
 }
 
-/// The list under this key, or none where there is none to be seen.
+/// The list under this key, or none where the text has none.
 pub(crate) fn list(answer: &Completion, key: &str) -> Option<Parsed<Vec<Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
         Some(Value::Array(mut value)) => {
@@ -26,7 +26,7 @@ pub(crate) fn list(answer: &Completion, key: &str) -> Option<Parsed<Vec<Value>>>
     }
 }
 
-/// The object under this key, or none where there is none to be seen.
+/// The object under this key, or none where the text has none.
 pub(crate) fn object(answer: &Completion, key: &str) -> Option<Parsed<Map<String, Value>>> {
     match answer.object(key).and_then(|mut object| object.remove(key)) {
         Some(Value::Object(value)) => Some(Parsed { value, whole: true }),

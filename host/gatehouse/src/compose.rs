@@ -170,7 +170,7 @@ impl Composition {
         for (source, why) in &catalog.problems {
             tracing::warn!(preset = exposure.preset, "{source} does not list its tools: {why}");
         }
-        // A gate whose tools are all denied is none of the client's business.
+        // A gate whose tools are all denied is not the client's business.
         let shown = |source: &SourceId| catalog.entries().iter().any(|entry| entry.id.source == *source);
         let gates: Vec<(&str, &str)> = listings
             .iter()

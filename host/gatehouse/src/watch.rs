@@ -101,7 +101,7 @@ fn identity(folder: &Path) -> Option<Identity> {
     Some((0, u64::from(meta.is_dir())))
 }
 
-/// How long to wait after an event; none for what is no change. That a file was read is none, by us least of
+/// How long to wait after an event; none for what is not a change. That a file was read is none, by us least of
 /// all.
 fn quiet_after(kind: EventKind) -> Option<Duration> {
     match kind {

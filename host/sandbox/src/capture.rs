@@ -29,7 +29,7 @@ impl Capture {
         Self { kept: Arc::default(), limit }
     }
 
-    /// The last bytes as text; what is no UTF-8 shows as the replacement character.
+    /// The last bytes as text; what is not UTF-8 shows as the replacement character.
     pub(crate) fn text(&self) -> String {
         let mut kept = lock(&self.kept);
         String::from_utf8_lossy(kept.make_contiguous()).into_owned()

@@ -32,14 +32,14 @@ const MAX_ALL: u64 = 100_000_000;
 #[derive(Default)]
 pub(crate) struct CompileCost {
     /// Components nest, and modules lie in them: those that are open, innermost last.
-    open: Vec<Module>,
+    open: Vec<Code>,
     functions: u64,
     all: u64,
 }
 
 /// The code of a module, as far as it has been read.
 #[derive(Default)]
-struct Module {
+struct Code {
     /// Parameters and results of each of its types.
     types: Vec<(u64, u64)>,
     /// The type of each of its functions.
@@ -73,7 +73,7 @@ impl CompileCost {
     /// Takes the next part of a component.
     pub(crate) fn add(&mut self, payload: &Payload<'_>) -> Result<(), NotAGate> {
         if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
-            self.open.push(Module::default());
+            self.open.push(Code::default());
             return Ok(());
         }
         let Some(module) = self.open.last_mut() else { return Ok(()) };
@@ -103,7 +103,7 @@ impl CompileCost {
     }
 }
 
-/// Parameters and results of each type of a module; of what is no function, none.
+/// Parameters and results of each type of a module; none for what is not a function.
 fn types(section: TypeSectionReader<'_>) -> Result<Vec<(u64, u64)>, BinaryReaderError> {
     let mut types = Vec::new();
     for group in section {
@@ -117,7 +117,7 @@ fn types(section: TypeSectionReader<'_>) -> Result<Vec<(u64, u64)>, BinaryReader
     Ok(types)
 }
 
-impl Module {
+impl Code {
     fn arity(&self, index: u32) -> (u64, u64) {
         self.types.get(index as usize).copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! From a file to a gate: digest, pin, import list, machine code. Refuses what is no component of this
+//! From a file to a gate: digest, pin, import list, machine code. Refuses what is not a component of this
 //! contract, and says which file and why.
 
 use std::{

@@ -1,4 +1,4 @@
-//! A gate's file: what is no gate of this contract is refused by name and reason.
+//! A gate's file: what is not a gate of this contract is refused by name and reason.
 
 use std::fs;
 

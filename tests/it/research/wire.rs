@@ -150,7 +150,7 @@ impl Wire {
         }
     }
 
-    /// Status and body for a key that is none.
+    /// Status and body for an invalid key.
     pub(super) fn wrong_key(self) -> Answer {
         let body = match self {
             Self::OpenAi => json!({"error": {"message": format!("Incorrect API key provided: {KEY}."),

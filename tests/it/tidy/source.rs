@@ -1,6 +1,6 @@
 //! What every source file must have, and what none may have.
 
-use super::{files, none, read, rust};
+use super::{between, files, none, read, rust};
 
 /// Words that must not stand in some files, why, and where they may. Written in two parts each, so that
 /// this file does not find itself.
@@ -106,8 +106,11 @@ fn files_fit_a_head() {
 fn every_variable_is_documented() {
     let env = "host/gatehouse/src/config/env.rs";
     let text = read(env);
-    let names = text.lines().filter_map(|line| line.strip_prefix("const ")?.split_once(": &str = "));
-    let names: Vec<&str> = names.map(|(_, value)| value.trim_matches(['"', ';'])).collect();
+    let list = between(env, &text, "const VARIABLES", "];");
+    let name = |text: &&str| {
+        !text.is_empty() && text.chars().all(|c| c == '_' || c.is_ascii_uppercase() || c.is_ascii_digit())
+    };
+    let names: Vec<&str> = list.split('"').skip(1).step_by(2).filter(name).collect();
     assert!(names.contains(&"MCP_PRESET"), "{env}: the list of variables is not where this test looks");
     let mut pages = files("docs", ".md");
     pages.push(("README.md".into(), read("README.md")));

@@ -55,7 +55,7 @@ pub(super) static GUIDE: Guide = Guide {
         },
         Section {
             heading: "== GitHub URL ==",
-            belongs: "the repository with code that runs the whole way, if there is one; if there is none, say so.",
+            belongs: "the repository with code that runs the whole way, if there is one; if not, say so.",
             leave_out: "repositories of the libraries that are used; they are sources.",
             skeleton: "[[github_url::https://example.org/project/workflow]]",
         },

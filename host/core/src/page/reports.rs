@@ -15,7 +15,7 @@ pub struct Unresolved {
     pub target: String,
 }
 
-/// An edge that is none of the known ones; its links are kept as `related`.
+/// An edge of an unknown kind; its links are kept as `related`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnknownEdge {
     /// As it is written.

@@ -18,7 +18,7 @@ pub const MAX_LISTED: usize = 1_000;
 
 /// A store of bytes under names. Each gate has names of its own, by the gate's name in presets.toml. What
 /// is past its time is gone for every method. Faults are `unavailable` and name the store where it cannot be
-/// reached; a key that is none is `invalid-arguments`.
+/// reached; an invalid key is `invalid-arguments`.
 #[async_trait]
 pub trait Kv: Send + Sync {
     /// The value under this key.

@@ -99,6 +99,6 @@ pub trait Llm: Send + Sync {
     /// # Errors
     /// `unavailable` where nothing is configured (naming the variables that would change it) or the provider
     /// cannot be reached, `denied` for a wrong key, `exhausted` for a quota that retries did not outlast,
-    /// `timed-out`, `internal` for an answer that is none. Names the provider and its address, never a key.
+    /// `timed-out`, `internal` for an answer in the wrong form. Names the provider and its address, never a key.
     async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault>;
 }

@@ -130,7 +130,7 @@ fn find_unknown<'v>(
     Ok(None)
 }
 
-/// That a value is none of those that there are to choose from.
+/// That a value is not one of those that there are to choose from.
 pub(super) fn not_a_choice(choices: &[Value], value: &Value) -> String {
     let words: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
     let near =

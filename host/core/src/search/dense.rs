@@ -127,7 +127,7 @@ fn quantise(vector: &[f32], bytes: &mut [i8]) -> f32 {
     let largest = vector.iter().filter(|v| v.is_finite()).fold(0.0_f32, |largest, v| largest.max(v.abs()));
     let scale = largest / 127.0;
     for (byte, value) in bytes.iter_mut().zip(vector) {
-        // A conversion that would not fit gives the nearest that does, and zero for what is no number.
+        // A conversion that would not fit gives the nearest that does, and zero for what is not a number.
         *byte = if scale > 0.0 { (value / scale).round().clamp(-127.0, 127.0) as i8 } else { 0 };
     }
     scale

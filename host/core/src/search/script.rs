@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// The kind of script that a letter belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Script {
-    /// What the word index serves: Latin letters, digits, and all that is no letter.
+    /// What the word index serves: Latin letters, digits, and all that is not a letter.
     Words,
     /// Written without spaces, or with words that grow by endings: pairs.
     Pairs,

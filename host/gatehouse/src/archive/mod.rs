@@ -1,7 +1,7 @@
 //! The data folder as one file: made while hosts run, checked, and put back whole or not at all.
 //!
 //! It is a tar: the databases as copies that are whole, what gates keep in private folders, the components that
-//! came from registries, and at its end `manifest.json` with the digest of each file, without which it is none.
+//! came from registries, and at its end `manifest.json` with the digest of each file, without which it is not an archive.
 //! Left out is what is made again (`cache`), what only lives while hosts run (`hosts`), and what is the
 //! operator's own (presets.toml, the list of trusted files, wiki folders).
 

@@ -7,6 +7,11 @@ use toml::Spanned;
 
 use super::{ConfigError, error::Text};
 
+/// Whether a text is a SHA-256 in hexadecimal.
+pub(crate) fn is_digest(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// A gate's component, as presets.toml names it.
 #[derive(Debug, Default)]
 pub(crate) struct ComponentSource {

@@ -71,7 +71,7 @@ struct outcome forecast(struct json arguments, struct params params, fetch_fn fe
     double celsius;
     if (!is_utf8(body.ptr, body.len) || !json_string(json_member(report, "sky"), &sky) ||
         !json_number(json_member(report, "celsius"), &celsius)) {
-        return failed(UNAVAILABLE, "The weather service sent something that is no weather report.", "");
+        return failed(UNAVAILABLE, "The weather service sent something that is not a weather report.", "");
     }
 
     double temperature = rounded(params.imperial ? fahrenheit(celsius) : celsius);

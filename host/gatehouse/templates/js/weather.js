@@ -67,7 +67,7 @@ function report(text) {
   } catch {
     // Not JSON, which is no report either.
   }
-  throw new Failure("unavailable", "The weather service sent something that is no weather report.");
+  throw new Failure("unavailable", "The weather service sent something that is not a weather report.");
 }
 
 function convert({ celsius }) {

@@ -58,7 +58,7 @@ def forecast(arguments, params, fetch):
         report = json.loads(body)
         sky, celsius = str(report["sky"]), float(report["celsius"])
     except (ValueError, TypeError, KeyError):
-        raise Failure("UNAVAILABLE", "The weather service sent something that is no weather report.") from None
+        raise Failure("UNAVAILABLE", "The weather service sent something that is not a weather report.") from None
     temperature = round(celsius if params["units"] == "metric" else fahrenheit(celsius), 1)
     unit = UNITS[params["units"]]
     data = {"city": city, "sky": sky, "temperature": temperature, "unit": unit}

@@ -66,7 +66,7 @@ fn forecast(call: &Call<Params>, args: Forecast) -> Result<Reply, Fault> {
         status => return Err(Fault::unavailable(format!("The weather service answered with status {status}."))),
     }
     let report: Report = serde_json::from_slice(&answer.body)
-        .map_err(|_| Fault::unavailable("The weather service sent something that is no weather report."))?;
+        .map_err(|_| Fault::unavailable("The weather service sent something that is not a weather report."))?;
     let celsius = report.celsius;
     let temperature = rounded(if *units == Units::Metric { celsius } else { fahrenheit(celsius) });
     let (sky, unit) = (report.sky, units.sign());

@@ -39,7 +39,7 @@ pub(super) trait Endpoint: Sync {
     /// Path and body of a request.
     fn request(&self, texts: &[&str], purpose: EmbedFor) -> (String, Value);
 
-    /// The vectors in an answer, in the order of the texts; none where the answer is none.
+    /// The vectors in an answer, in the order of the texts; none where the answer is in the wrong form.
     fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>>;
 }
 

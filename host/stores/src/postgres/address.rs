@@ -154,9 +154,9 @@ fn tls(mode: Option<&str>, roots: Option<PathBuf>, local: bool) -> Result<Tls, F
         Some("require" | "verify-ca" | "verify-full") => Ok(Tls::Verified(roots)),
         None | Some("allow" | "prefer") if local => Ok(Tls::Off),
         None | Some("allow" | "prefer") => Ok(Tls::Verified(roots)),
-        Some(_) => {
-            Err(unreadable("sslmode is none of disable, allow, prefer, require, verify-ca and verify-full"))
-        }
+        Some(_) => Err(unreadable(
+            "sslmode is not one of disable, allow, prefer, require, verify-ca and verify-full",
+        )),
     }
 }
 

@@ -103,7 +103,7 @@ fn parsed(variable: &str, text: &str, schemes: &[&str]) -> Result<Url, Fault> {
             .hint("Put them into NEO4J_USER and NEO4J_PASSWORD, or into WEAVIATE_API_KEY."));
     }
     let wrong = if !schemes.contains(&url.scheme()) {
-        format!("its scheme is none of {}", schemes.join(", "))
+        format!("its scheme is not one of {}", schemes.join(", "))
     } else if url.host_str().is_none_or(str::is_empty) {
         "it names no host".to_owned()
     } else if url.query().is_some() || url.fragment().is_some() {
@@ -141,12 +141,12 @@ mod tests {
     fn what_cannot_be_used_names_its_variable_and_shows_no_password() {
         let fault = |weaviate: &str| config(weaviate, "bolt://x").weaviate().expect_err("refused").message;
         assert!(fault("localhost").starts_with("WEAVIATE_URL 'localhost' is not an address"));
-        assert!(fault("ftp://x").contains("its scheme is none of http, https"));
+        assert!(fault("ftp://x").contains("its scheme is not one of http, https"));
         assert_eq!(fault("http://me:s3cret@x"), "WEAVIATE_URL holds credentials");
         assert!(!fault("http://me:s3cret@[").contains("s3cret"));
         assert!(fault("http://x/?a=b").contains("a query"));
         let fault = |neo4j: &str| config("http://x", neo4j).neo4j().expect_err("refused").message;
-        assert!(fault("http://x:7474").contains("its scheme is none of bolt"));
+        assert!(fault("http://x:7474").contains("its scheme is not one of bolt"));
         assert!(fault("bolt://").contains("names no host"), "{}", fault("bolt://"));
         assert_eq!(fault("bolt://x/wiki"), "NEO4J_URI has a path");
     }

@@ -29,7 +29,7 @@ pub(crate) enum Vice {
     Silent,
     /// Gives one vector too few.
     Short,
-    /// Gives what is no number.
+    /// Gives something that is not a number.
     Nan,
     /// Takes offence at texts that hold the word `poison`.
     Picky,

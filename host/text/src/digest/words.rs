@@ -48,7 +48,7 @@ pub(super) fn error_at(text: &str) -> Option<usize> {
         if may && ERRORS.iter().any(|word| begins(at, word)) {
             return Some(at);
         }
-        // The letter of an escape (`\n`) is none of a word.
+        // The letter of an escape (`\n`) is not part of a word.
         inside = letter && !(at > 0 && bytes[at - 1] == b'\\');
     }
     None

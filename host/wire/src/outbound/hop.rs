@@ -114,7 +114,8 @@ pub(super) fn redirect(
     let location = headers.get(LOCATION).filter(|_| matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308));
     let Some(location) = location else { return Ok(None) };
     let target = std::str::from_utf8(location.as_bytes()).ok().and_then(|text| permit.url.join(text).ok());
-    let nowhere = || Fault::unavailable(format!("{} answered with a redirect that is no URL.", permit.host));
+    let nowhere =
+        || Fault::unavailable(format!("{} answered with a redirect to an invalid URL.", permit.host));
     target.map(Some).ok_or_else(nowhere)
 }
 

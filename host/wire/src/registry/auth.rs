@@ -104,7 +104,7 @@ pub(super) fn token_url(
 ) -> Result<Url, RegistryError> {
     let mut url = Url::parse(realm).map_err(|_| {
         let shown = quoted(realm, 100);
-        RegistryError::new(format!("the registry names a token service that is no address: '{shown}'"))
+        RegistryError::new(format!("the registry names a token service with an invalid address: '{shown}'"))
     })?;
     let mut query = url.query_pairs_mut();
     if let Some(service) = service {

@@ -144,7 +144,7 @@ impl Registry {
         let target = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
         let target = target.ok_or_else(|| self.error("sends elsewhere and does not say where"))?;
         let url = response.url().join(target);
-        url.map_err(|_| self.error(format!("sends to what is no address: '{}'", quoted(target, 100))))
+        url.map_err(|_| self.error(format!("redirects to an invalid address: '{}'", quoted(target, 100))))
     }
 
     /// TLS everywhere, unless the registry itself is spoken to without; then also on this machine, and

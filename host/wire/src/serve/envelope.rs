@@ -1,5 +1,5 @@
 //! What every message must be before it is one of MCP's: JSON, a single object, with an id that can be
-//! answered. The protocol library takes a request whose id is none for a notification, and answers what is
+//! answered. The protocol library takes a request with an invalid id for a notification, and answers what is
 //! no message with an HTTP status alone.
 
 use gatehouse_core::names::quoted;
@@ -7,7 +7,7 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 
-/// The answer to what is no message: why it is none, to the request that it may have been.
+/// The answer to what is not a message: why it is not, to the request that it may have been.
 #[derive(Debug)]
 pub(super) struct InvalidMessage(Value);
 
@@ -18,7 +18,7 @@ impl InvalidMessage {
         Self(json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, why.into(), None)}))
     }
 
-    /// A message of JSON-RPC that is none of MCP's.
+    /// A message of JSON-RPC that is not one of MCP's.
     pub(super) fn unknown() -> Self {
         Self::new(None, ErrorCode::INVALID_REQUEST, "Not a message of the Model Context Protocol")
     }

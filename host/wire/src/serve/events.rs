@@ -159,7 +159,7 @@ impl std::io::Write for Count {
 
 fn counted(value: &impl Serialize) -> usize {
     let mut count = Count::default();
-    // It takes everything, so this cannot fail but for what is no JSON, which does not leave anyway.
+    // It takes everything, so this cannot fail but for what is not JSON, which does not leave anyway.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

@@ -1,4 +1,4 @@
-//! Messages as lines, the framing of MCP over stdio. Every request is answered, also one that is no
+//! Messages as lines, the framing of MCP over stdio. Every request is answered, also one that is not
 //! valid message or too long to be read: a client that waits for an answer would wait for ever.
 
 use std::{
@@ -214,7 +214,7 @@ where
     }
 }
 
-/// A message, or the answer to what is none; no answer to blank lines and to notifications we do not know.
+/// A message, or the answer to what is not a message; no answer to blank lines and to notifications we do not know.
 fn understand(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     if line.is_empty() {
@@ -225,7 +225,7 @@ fn understand(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>
         return Err(Some(error_to(find_id(line).unwrap_or_default(), ErrorCode::INVALID_REQUEST, why)));
     }
     let message = serde_json::from_slice(line);
-    // What reads as a notification may be a request whose id is none.
+    // What reads as a notification may be a request whose id is invalid.
     if let Ok(JsonRpcMessage::Notification(_)) | Err(_) = &message {
         envelope::check(line).map_err(|why| Some(why.answer()))?;
     }

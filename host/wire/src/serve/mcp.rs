@@ -61,7 +61,7 @@ impl Mcp {
             (Method::DELETE, StatusCode::ACCEPTED) => {
                 *response.status_mut() = StatusCode::NO_CONTENT;
             }
-            // The message is none of MCP's.
+            // The message is not one of MCP's.
             (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => {
                 let why = envelope::InvalidMessage::unknown();
                 return json(StatusCode::BAD_REQUEST, &why.answer());

@@ -262,7 +262,7 @@ impl SessionManager for Sessions {
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
         let session = self.find(id)?;
-        // An event id that is none of ours is one of a host that told of changes only.
+        // An event id that is not ours is one of a host that told of changes only.
         let follow = match last_event_id.parse::<EventId>() {
             Ok(after) => session.resume(&after),
             Err(_) => session.listen(),

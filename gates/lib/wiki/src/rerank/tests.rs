@@ -1,4 +1,4 @@
-//! What is an order and what is none. How it shows in replies is tested in gates/idea.
+//! What is an order and what is not. How it shows in replies is tested in gates/idea.
 
 use super::*;
 

@@ -37,7 +37,7 @@ pub(in crate::cli) struct Add {
 }
 
 fn digest(text: &str) -> Result<String, String> {
-    match crate::config::checked::is_digest(text) {
+    match crate::config::component::is_digest(text) {
         true => Ok(text.to_ascii_lowercase()),
         false => Err("not a SHA-256 in hexadecimal (64 digits)".into()),
     }

@@ -10,7 +10,7 @@ pub(super) enum Value {
     Text(String),
     /// A whole number.
     Number(usize),
-    /// A component of a vector; one that is no number counts as 0.
+    /// A component of a vector; one that is not a number counts as 0.
     Real(f32),
     /// A word of the language, from this program alone.
     Word(&'static str),

@@ -18,7 +18,7 @@ use tokio_rustls::{
     },
 };
 
-/// What a client sends that wants encryption: its length, and a number that is no version.
+/// What a client sends that wants encryption: its length, and a number that is not a version.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
 /// The front; it ends when this is dropped.

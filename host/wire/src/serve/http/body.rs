@@ -47,7 +47,7 @@ pub(super) enum BodyRefused {
     TooSlow,
     /// Other bodies have the memory.
     NoRoom,
-    /// The sender broke off, or sent what is no body.
+    /// The sender broke off, or sent an invalid body.
     Broken,
     TooManyValues(Bytes),
 }

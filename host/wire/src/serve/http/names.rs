@@ -20,7 +20,7 @@ impl HostName {
             format!("'{shown}' is not a host; write for example \"gatehouse.corp\" or \"localhost:8642\"")
         };
         let authority: Authority = text.parse().map_err(|_| wrong())?;
-        // Neither a user nor a star belongs here, and a port that is none would be any.
+        // Neither a user nor a star belongs here, and an invalid port would mean any.
         let port = text.rsplit_once(':').filter(|(name, _)| !name.contains(':') || name.ends_with(']'));
         if text.contains(['@', '*']) || port.is_some() != authority.port_u16().is_some() {
             return Err(wrong());
