@@ -175,7 +175,7 @@ fn the_service_is_asked_with_the_secret(client: &mut Client, service: &Service) 
         ("Nowhere", "MCP_ERROR", "knows no city 'Nowhere'. [MCP_ERROR]\nCheck how it is spelt."),
         ("Forbidden", "PERMISSION", "refused the gate's credentials"),
         ("Broken", "UNAVAILABLE", "status 500"),
-        ("Garbage", "UNAVAILABLE", "no weather report"),
+        ("Garbage", "UNAVAILABLE", "not a weather report"),
     ] {
         let failed = client.call("forecast", json!({"city": city}));
         assert_eq!(kind(&failed), wanted, "{failed}");
