@@ -8,7 +8,7 @@ mod embed;
 mod hints;
 mod llm;
 mod models;
-mod not_set_up;
+mod no_model;
 mod provider;
 
 pub use config::ModelsConfig;

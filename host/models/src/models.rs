@@ -17,18 +17,10 @@ use gatehouse_net::HttpClients;
 
 use crate::{
     config::{BadSetting, EmbeddingChoice, LlmChoice, ModelsConfig, OpenAiApi, ProviderName},
-    embed::{gemini::GeminiEmbedder, ollama::OllamaEmbedder, openai::OpenAiEmbedder},
+    embed::{ProviderEmbedder, gemini::GeminiEmbeddings, ollama::OllamaEmbeddings, openai::OpenAiEmbeddings},
     hints,
-    llm::{
-        NOBODY, NoLlm, OFF, anthropic,
-        anthropic::Anthropic,
-        gemini,
-        gemini::Gemini,
-        no_web,
-        ollama::Ollama,
-        openai::{self, OpenAi},
-    },
-    not_set_up::NotSetUp,
+    llm::{ProviderLlm, anthropic, gemini, ollama::OllamaChat, openai},
+    no_model::{NOBODY, NoModel, OFF, no_web},
     provider::Provider,
 };
 
@@ -70,8 +62,7 @@ impl Models {
     /// provider that has none.
     pub fn new(config: &ModelsConfig, local: Local) -> Result<Self, BadSetting> {
         let make = Builder { config, local, clients: Arc::default() };
-        let llm = make.llm()?;
-        let missing = make.missing(&*llm)?;
+        let (llm, missing) = make.llm()?;
         Ok(Self { llm, embedder: make.embedder()?, missing })
     }
 }
@@ -90,23 +81,27 @@ impl Builder<'_> {
         let Some(default) = name.default_embedding_model() else {
             return Err(bad(*name, "has no embeddings; local, openai, gemini and ollama have".to_owned()));
         };
-        let model = model_name(*name, model.as_deref().unwrap_or(default))?;
+        let bare = model_name(*name, model.as_deref().unwrap_or(default))?;
         let provider = self.provider(*name)?;
+        let model = provider.model(&bare);
         if !self.config.is_set_up(*name) {
-            return Ok(Arc::new(self.not_set_up(*name, provider.model(&model))));
+            return Ok(Arc::new(self.not_set_up(*name, model)));
         }
         Ok(match name {
             ProviderName::OpenAi => {
-                Arc::new(OpenAiEmbedder::new(provider, model, Arc::clone(&self.local.tokens)))
+                let api = OpenAiEmbeddings { model: bare, tokens: Arc::clone(&self.local.tokens) };
+                Arc::new(ProviderEmbedder { provider, model, api })
             }
             ProviderName::Gemini => {
-                Arc::new(GeminiEmbedder::new(provider, self.version(*name, gemini::VERSION)?, model))
+                let api = GeminiEmbeddings { version: self.version(*name, gemini::VERSION)?, model: bare };
+                Arc::new(ProviderEmbedder { provider, model, api })
             }
-            _ => Arc::new(OllamaEmbedder::new(provider, model)),
+            _ => Arc::new(ProviderEmbedder { provider, model, api: OllamaEmbeddings { model: bare } }),
         })
     }
 
-    fn llm(&self) -> Result<Arc<dyn Llm>, BadSetting> {
+    /// Who answers, and what nobody does.
+    fn llm(&self) -> Result<(Arc<dyn Llm>, Missing), BadSetting> {
         // All of them are made, so that a wrong setting is found at the start.
         let mut made = Vec::new();
         for name in ProviderName::ALL {
@@ -114,10 +109,16 @@ impl Builder<'_> {
                 made.push((name, self.one(name, None)?));
             }
         }
+        let nobody = |no: NoModel| {
+            let answers =
+                Some(if no.why == OFF { no.why.clone() } else { format!("{} {}", no.why, no.hint) });
+            (Arc::new(no) as Arc<dyn Llm>, Missing { answers, web_search: None })
+        };
         let plain = match &self.config.llm {
             LlmChoice::Off => {
                 let hint = "Set llm to \"auto\" or to a provider in [models].".to_owned();
-                return Ok(Arc::new(NoLlm { why: OFF, web_hint: hint.clone(), hint }));
+                let (why, web_hint) = (OFF.to_owned(), hint.clone());
+                return Ok(nobody(NoModel { why, hint, web_hint, embeds_as: String::new() }));
             }
             LlmChoice::Auto => made.first().map(|(_, llm)| Arc::clone(llm)),
             LlmChoice::Provider(name, model) if self.config.is_set_up(*name) => {
@@ -125,33 +126,21 @@ impl Builder<'_> {
             }
             LlmChoice::Provider(name, model) => {
                 model_name(*name, model.as_deref().unwrap_or(name.default_model()))?;
-                return Ok(Arc::new(self.not_set_up(*name, String::new())));
+                return Ok(nobody(self.not_set_up(*name, String::new())));
             }
         };
         let Some(plain) = plain else {
-            let (hint, web_hint) = (hints::any(self.config), self.web_hint()?);
-            return Ok(Arc::new(NoLlm { why: NOBODY, hint, web_hint }));
+            let (why, hint, web_hint) = (NOBODY.to_owned(), hints::any(self.config), self.web_hint()?);
+            return Ok(nobody(NoModel { why, hint, web_hint, embeds_as: String::new() }));
         };
         if plain.web_model().is_some() {
-            return Ok(plain);
+            return Ok((plain, Missing::default()));
         }
+        let web_hint = self.web_hint()?;
         let web = made.into_iter().map(|(_, llm)| llm).find(|llm| llm.web_model().is_some());
-        Ok(Arc::new(WithWebSearch { plain, web, web_hint: self.web_hint()? }))
-    }
-
-    /// What no model does.
-    fn missing(&self, llm: &dyn Llm) -> Result<Missing, BadSetting> {
-        let mut missing = Missing::default();
-        if llm.model().is_none() {
-            missing.answers = Some(match &self.config.llm {
-                LlmChoice::Off => OFF.to_owned(),
-                LlmChoice::Auto => format!("{NOBODY} {}", hints::any(self.config)),
-                LlmChoice::Provider(name, _) => self.not_set_up(*name, String::new()).said(),
-            });
-        } else if llm.web_model().is_none() {
-            missing.web_search = Some(format!("No model searches the web. {}", self.web_hint()?));
-        }
-        Ok(missing)
+        let web_search = web.is_none().then(|| format!("No model searches the web. {web_hint}"));
+        let llm = Arc::new(WithWebSearch { plain, web, web_hint });
+        Ok((llm, Missing { answers: None, web_search }))
     }
 
     fn web_hint(&self) -> Result<String, BadSetting> {
@@ -166,27 +155,31 @@ impl Builder<'_> {
         }
     }
 
-    fn not_set_up(&self, name: ProviderName, model: String) -> NotSetUp {
-        NotSetUp::new(name, model, hints::key(name, self.config.settings(name)))
+    fn not_set_up(&self, name: ProviderName, embeds_as: String) -> NoModel {
+        NoModel::of(name, &hints::key(name, self.config.settings(name)), embeds_as)
     }
 
     fn one(&self, name: ProviderName, model: Option<&str>) -> Result<Arc<dyn Llm>, BadSetting> {
         let provider = self.provider(name)?;
         let model = model_name(name, model.unwrap_or(name.default_model()))?;
         Ok(match name {
+            ProviderName::OpenAi if self.speaks_responses(&provider) => {
+                Arc::new(ProviderLlm::new(provider, model, openai::Responses))
+            }
             ProviderName::OpenAi => {
-                let responses = self.speaks_responses(&provider);
-                Arc::new(OpenAi::new(provider, model, responses))
+                let api = openai::ChatCompletions { official: provider.is_at(openai::HOST) };
+                Arc::new(ProviderLlm::new(provider, model, api))
             }
             ProviderName::Gemini => {
-                Arc::new(Gemini::new(provider, self.version(name, gemini::VERSION)?, model))
+                let api = gemini::GenerateContent { version: self.version(name, gemini::VERSION)? };
+                Arc::new(ProviderLlm::new(provider, model, api))
             }
             ProviderName::Anthropic => {
                 let version = self.version(name, anthropic::VERSION)?;
                 let provider = provider.header("anthropic-version", &version)?;
-                Arc::new(Anthropic::new(provider, &version, model))
+                Arc::new(ProviderLlm::new(provider, model, anthropic::Messages::of(&version)))
             }
-            ProviderName::Ollama => Arc::new(Ollama::new(provider, model)),
+            ProviderName::Ollama => Arc::new(ProviderLlm::new(provider, model, OllamaChat)),
         })
     }
 

@@ -3,10 +3,11 @@
 
 use std::{borrow::Cow, pin::Pin};
 
+use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use gatehouse_core::{
     Fault,
-    ports::embed::{EmbedFor, Vector},
+    ports::embed::{EmbedFor, Embedder, Vector},
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -20,18 +21,17 @@ const MAX_DIMENSION: usize = 8192;
 const AT_ONCE: usize = 4;
 
 /// One request may hold so much.
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// Texts.
-    pub(super) texts: usize,
+    pub(crate) texts: usize,
     /// Bytes of all texts. A token has a byte at least, so it bounds tokens too.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 /// How a provider is asked for vectors.
-pub(super) trait Endpoint: Sync {
-    fn provider(&self) -> &Provider;
-
-    fn limits(&self) -> Limits;
+pub(crate) trait EmbeddingApi: Send + Sync {
+    /// What one request may hold.
+    const LIMITS: Limits;
 
     /// The text as it is sent: with a prefix that the model wants, without what it would not read.
     fn prepare<'a>(&self, text: &'a str, purpose: EmbedFor) -> Cow<'a, str>;
@@ -43,51 +43,62 @@ pub(super) trait Endpoint: Sync {
     fn vectors(&self, answer: Value) -> Option<Vec<Vec<f32>>>;
 }
 
-/// Embeds texts in as few requests as the limits allow. Blank texts are not sent and have no vector.
-pub(super) async fn embed(
-    endpoint: &impl Endpoint,
-    texts: &[String],
-    purpose: EmbedFor,
-) -> Result<Vec<Vector>, Fault> {
-    let prepared: Vec<(usize, Cow<'_, str>)> = texts
-        .iter()
-        .enumerate()
-        .filter(|(_, text)| !text.trim().is_empty())
-        .map(|(number, text)| (number, endpoint.prepare(text, purpose)))
-        .collect();
-    let texts_sent: Vec<&str> = prepared.iter().map(|(_, text)| text.as_ref()).collect();
-    let requests: Vec<Pin<Box<dyn Future<Output = _> + Send + '_>>> =
-        batches(&texts_sent, &endpoint.limits())
-            .into_iter()
-            .map(|batch| Box::pin(one(endpoint, batch, purpose)) as _)
-            .collect();
-    let found: Vec<Vec<Vector>> = stream::iter(requests).buffered(AT_ONCE).try_collect().await?;
-    let mut all = vec![None; texts.len()];
-    for ((number, _), vector) in prepared.iter().zip(found.into_iter().flatten()) {
-        all[*number] = vector;
-    }
-    let mut lengths = all.iter().flatten().map(Vec::len);
-    if let Some(first) = lengths.next()
-        && lengths.any(|other| other != first)
-    {
-        return Err(none(endpoint.provider(), "vectors of different dimensions"));
-    }
-    Ok(all)
+/// A provider of embeddings.
+pub(crate) struct ProviderEmbedder<A> {
+    pub(crate) provider: Provider,
+    /// `provider/model`.
+    pub(crate) model: String,
+    pub(crate) api: A,
 }
 
-async fn one(endpoint: &impl Endpoint, texts: &[&str], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
-    let provider = endpoint.provider();
-    let (path, body) = endpoint.request(texts, purpose);
-    let answer = provider.ask(&path, &body, Instant::now() + provider.timeout()).await?;
-    let vectors =
-        endpoint.vectors(answer).ok_or_else(|| none(provider, "something that holds no vectors"))?;
-    if vectors.len() != texts.len() {
-        return Err(none(provider, &format!("{} vectors for {} texts", vectors.len(), texts.len())));
+#[async_trait]
+impl<A: EmbeddingApi> Embedder for ProviderEmbedder<A> {
+    fn model(&self) -> &str {
+        &self.model
     }
-    vectors
-        .into_iter()
-        .map(|vector| unit(vector).ok_or_else(|| none(provider, "a vector of no sensible length")))
-        .collect()
+
+    /// In as few requests as the limits allow. Blank texts are not sent and have no vector.
+    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+        let prepared: Vec<(usize, Cow<'_, str>)> = texts
+            .iter()
+            .enumerate()
+            .filter(|(_, text)| !text.trim().is_empty())
+            .map(|(number, text)| (number, self.api.prepare(text, purpose)))
+            .collect();
+        let texts_sent: Vec<&str> = prepared.iter().map(|(_, text)| text.as_ref()).collect();
+        let requests: Vec<Pin<Box<dyn Future<Output = _> + Send + '_>>> = batches(&texts_sent, &A::LIMITS)
+            .into_iter()
+            .map(|batch| Box::pin(self.one(batch, purpose)) as _)
+            .collect();
+        let found: Vec<Vec<Vector>> = stream::iter(requests).buffered(AT_ONCE).try_collect().await?;
+        let mut all = vec![None; texts.len()];
+        for ((number, _), vector) in prepared.iter().zip(found.into_iter().flatten()) {
+            all[*number] = vector;
+        }
+        let mut lengths = all.iter().flatten().map(Vec::len);
+        if let Some(first) = lengths.next()
+            && lengths.any(|other| other != first)
+        {
+            return Err(none(&self.provider, "vectors of different dimensions"));
+        }
+        Ok(all)
+    }
+}
+
+impl<A: EmbeddingApi> ProviderEmbedder<A> {
+    async fn one(&self, texts: &[&str], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
+        let Self { provider, api, .. } = self;
+        let (path, body) = api.request(texts, purpose);
+        let answer = provider.ask(&path, &body, Instant::now() + provider.timeout()).await?;
+        let vectors = api.vectors(answer).ok_or_else(|| none(provider, "something that holds no vectors"))?;
+        if vectors.len() != texts.len() {
+            return Err(none(provider, &format!("{} vectors for {} texts", vectors.len(), texts.len())));
+        }
+        vectors
+            .into_iter()
+            .map(|vector| unit(vector).ok_or_else(|| none(provider, "a vector of no sensible length")))
+            .collect()
+    }
 }
 
 fn none(provider: &Provider, what: &str) -> Fault {

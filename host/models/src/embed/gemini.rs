@@ -2,15 +2,10 @@
 
 use std::borrow::Cow;
 
-use async_trait::async_trait;
-use gatehouse_core::{
-    Fault,
-    ports::embed::{EmbedFor, Embedder, Vector},
-};
+use gatehouse_core::ports::embed::EmbedFor;
 use serde_json::{Value, json};
 
-use super::batch::{self, Endpoint, Limits};
-use crate::provider::Provider;
+use super::batch::{self, EmbeddingApi, Limits};
 
 /// Numbers of a vector: the model has 3,072 of which the first 768 keep nearly all it knows.
 const DIMENSION: usize = 768;
@@ -18,41 +13,14 @@ const DIMENSION: usize = 768;
 /// The model reads 2,048 tokens; more than 16 bytes a token are not text.
 const MAX_BYTES: usize = 32 << 10;
 
-pub(crate) struct GeminiEmbedder {
-    provider: Provider,
-    version: String,
-    /// As the provider calls it.
-    bare: String,
-    model: String,
+pub(crate) struct GeminiEmbeddings {
+    pub(crate) version: String,
+    pub(crate) model: String,
 }
 
-impl GeminiEmbedder {
-    pub(crate) fn new(provider: Provider, version: String, bare: String) -> Self {
-        let model = provider.model(&bare);
-        Self { provider, version, bare, model }
-    }
-}
-
-#[async_trait]
-impl Embedder for GeminiEmbedder {
-    fn model(&self) -> &str {
-        &self.model
-    }
-
-    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
-        batch::embed(self, texts, purpose).await
-    }
-}
-
-impl Endpoint for GeminiEmbedder {
-    fn provider(&self) -> &Provider {
-        &self.provider
-    }
-
+impl EmbeddingApi for GeminiEmbeddings {
     /// It takes a hundred texts at once.
-    fn limits(&self) -> Limits {
-        Limits { texts: 100, bytes: 512 << 10 }
-    }
+    const LIMITS: Limits = Limits { texts: 100, bytes: 512 << 10 };
 
     fn prepare<'a>(&self, text: &'a str, _purpose: EmbedFor) -> Cow<'a, str> {
         Cow::Borrowed(&text[..text.floor_char_boundary(MAX_BYTES)])
@@ -65,14 +33,14 @@ impl Endpoint for GeminiEmbedder {
         };
         let request = |text: &&str| {
             json!({
-                "model": format!("models/{}", self.bare),
+                "model": format!("models/{}", self.model),
                 "content": { "parts": [{ "text": text }] },
                 "taskType": task,
                 "outputDimensionality": DIMENSION,
             })
         };
         let requests: Vec<Value> = texts.iter().map(request).collect();
-        let path = format!("{}/models/{}:batchEmbedContents", self.version, self.bare);
+        let path = format!("{}/models/{}:batchEmbedContents", self.version, self.model);
         (path, json!({ "requests": requests }))
     }
 

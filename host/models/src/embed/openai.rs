@@ -2,19 +2,10 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use async_trait::async_trait;
-use gatehouse_core::{
-    Fault,
-    ports::{
-        TokenCounter,
-        embed::{EmbedFor, Embedder, Vector},
-        text::Encoding,
-    },
-};
+use gatehouse_core::ports::{TokenCounter, embed::EmbedFor, text::Encoding};
 use serde_json::{Value, json};
 
-use super::batch::{self, Endpoint, Limits};
-use crate::provider::Provider;
+use super::batch::{self, EmbeddingApi, Limits};
 
 /// The most tokens of a text; a longer one would fail the whole request.
 const MAX_TOKENS: usize = 8191;
@@ -22,41 +13,14 @@ const MAX_TOKENS: usize = 8191;
 /// A text of more bytes is cut before its tokens are counted.
 const MAX_BYTES: usize = 128 << 10;
 
-pub(crate) struct OpenAiEmbedder {
-    provider: Provider,
-    /// As the provider calls it.
-    bare: String,
-    model: String,
-    tokens: Arc<dyn TokenCounter>,
+pub(crate) struct OpenAiEmbeddings {
+    pub(crate) model: String,
+    pub(crate) tokens: Arc<dyn TokenCounter>,
 }
 
-impl OpenAiEmbedder {
-    pub(crate) fn new(provider: Provider, bare: String, tokens: Arc<dyn TokenCounter>) -> Self {
-        let model = provider.model(&bare);
-        Self { provider, bare, model, tokens }
-    }
-}
-
-#[async_trait]
-impl Embedder for OpenAiEmbedder {
-    fn model(&self) -> &str {
-        &self.model
-    }
-
-    async fn embed(&self, texts: &[String], purpose: EmbedFor) -> Result<Vec<Vector>, Fault> {
-        batch::embed(self, texts, purpose).await
-    }
-}
-
-impl Endpoint for OpenAiEmbedder {
-    fn provider(&self) -> &Provider {
-        &self.provider
-    }
-
+impl EmbeddingApi for OpenAiEmbeddings {
     /// It takes 2,048 texts and 300,000 tokens; answers of so many vectors would be too large.
-    fn limits(&self) -> Limits {
-        Limits { texts: 96, bytes: 256 << 10 }
-    }
+    const LIMITS: Limits = Limits { texts: 96, bytes: 256 << 10 };
 
     fn prepare<'a>(&self, text: &'a str, _purpose: EmbedFor) -> Cow<'a, str> {
         let text = &text[..text.floor_char_boundary(MAX_BYTES)];
@@ -64,7 +28,7 @@ impl Endpoint for OpenAiEmbedder {
     }
 
     fn request(&self, texts: &[&str], _purpose: EmbedFor) -> (String, Value) {
-        let body = json!({ "model": self.bare, "input": texts, "encoding_format": "float" });
+        let body = json!({ "model": self.model, "input": texts, "encoding_format": "float" });
         ("embeddings".to_owned(), body)
     }
 

@@ -2,16 +2,11 @@
 
 mod parser;
 
-use async_trait::async_trait;
-use gatehouse_core::{
-    Fault,
-    ports::llm::{Completion, Depth, Llm, OnProgress, Prompt},
-};
+use gatehouse_core::ports::llm::{Depth, Prompt};
 use parser::Parser;
 use serde_json::{Value, json};
 
-use super::{Effort, LlmRequest, schema};
-use crate::provider::{Framing, Provider};
+use super::{Effort, LlmApi, LlmRequest, ParseEvents, schema};
 
 /// The version of the API. It takes no temperature; the one before it, [`WITH_TEMPERATURE`], did.
 pub(crate) const VERSION: &str = "2026-10-21";
@@ -25,23 +20,22 @@ const MAX_TOKENS: u32 = 16_384;
 /// Searches of an answer, by depth.
 const SEARCHES: [u32; 2] = [5, 15];
 
-pub(crate) struct Anthropic {
-    provider: Provider,
-    model: String,
-    name: String,
+/// The API, in a version with or without a temperature.
+pub(crate) struct Messages {
     temperature: bool,
 }
 
-impl Anthropic {
-    pub(crate) fn new(provider: Provider, version: &str, model: String) -> Self {
-        let name = provider.model(&model);
-        Self { provider, model, name, temperature: version == WITH_TEMPERATURE }
+impl Messages {
+    pub(crate) fn of(version: &str) -> Self {
+        Self { temperature: version == WITH_TEMPERATURE }
     }
+}
 
-    fn body(&self, prompt: &Prompt) -> Value {
+impl LlmApi for Messages {
+    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
         let mut text = prompt.text.clone();
         let mut output = json!({});
-        if takes_effort(&self.model) {
+        if takes_effort(model) {
             output["effort"] = json!(Effort::of(prompt).word());
         }
         match &prompt.schema {
@@ -51,7 +45,7 @@ impl Anthropic {
             None => {}
         }
         let mut body = json!({
-            "model": self.model,
+            "model": model,
             "max_tokens": prompt.max_tokens.unwrap_or(MAX_TOKENS),
             "messages": [{ "role": "user", "content": text }],
             "stream": true,
@@ -71,7 +65,11 @@ impl Anthropic {
             body["tools"] =
                 json!([{ "type": "web_search_20250305", "name": "web_search", "max_uses": searches }]);
         }
-        body
+        ("v1/messages".to_owned(), body)
+    }
+
+    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
+        Parser::new(request.provider, &request.body)
     }
 }
 
@@ -90,29 +88,6 @@ fn takes_effort(model: &str) -> bool {
         "claude-opus-4-2",
     ];
     model.starts_with("claude-") && !before.iter().any(|name| model.starts_with(name))
-}
-
-#[async_trait]
-impl Llm for Anthropic {
-    fn model(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    fn web_model(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
-        let request = LlmRequest {
-            provider: &self.provider,
-            prompt: &prompt,
-            model: &self.model,
-            path: "v1/messages".to_owned(),
-            body: self.body(&prompt),
-            framing: Framing::Sse,
-        };
-        request.ask(|| Parser::new(&self.provider, &request.body), on_progress).await
-    }
 }
 
 #[cfg(test)]

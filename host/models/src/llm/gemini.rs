@@ -1,32 +1,20 @@
 //! Gemini: `:streamGenerateContent`, and Google's search as its tool.
 
-use async_trait::async_trait;
-use gatehouse_core::{
-    Fault,
-    ports::llm::{Completion, Llm, OnProgress, Prompt},
-};
+use gatehouse_core::ports::llm::Prompt;
 use serde_json::{Value, json};
 
-use super::{Effort, Flow, LlmRequest, ParseEvents, PartialCompletion, schema};
-use crate::provider::{Failure, Framing, Provider};
+use super::{Effort, Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion, schema};
+use crate::provider::{Failure, Provider};
 
 /// The version of the API that has everything we use.
 pub(crate) const VERSION: &str = "v1beta";
 
-pub(crate) struct Gemini {
-    provider: Provider,
-    version: String,
-    model: String,
-    name: String,
+pub(crate) struct GenerateContent {
+    pub(crate) version: String,
 }
 
-impl Gemini {
-    pub(crate) fn new(provider: Provider, version: String, model: String) -> Self {
-        let name = provider.model(&model);
-        Self { provider, version, model, name }
-    }
-
-    fn body(&self, prompt: &Prompt) -> Value {
+impl LlmApi for GenerateContent {
+    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
         let mut text = prompt.text.clone();
         let mut config = json!({});
         if let Some(tokens) = prompt.max_tokens {
@@ -35,7 +23,7 @@ impl Gemini {
         if let Some(temperature) = prompt.temperature {
             config["temperature"] = json!(temperature);
         }
-        if let Some(thinking) = thinking(&self.model, Effort::of(prompt)) {
+        if let Some(thinking) = thinking(model, Effort::of(prompt)) {
             config["thinkingConfig"] = thinking;
         }
         match &prompt.schema {
@@ -57,7 +45,11 @@ impl Gemini {
         if prompt.web_search {
             body["tools"] = json!([{ "googleSearch": {} }]);
         }
-        body
+        (format!("{}/models/{model}:streamGenerateContent?alt=sse", self.version), body)
+    }
+
+    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
+        Parser { provider: request.provider, searching: request.prompt.web_search }
     }
 }
 
@@ -79,30 +71,6 @@ fn thinking(model: &str, effort: Effort) -> Option<Value> {
         Effort::Low if later => Some(json!({ "thinkingLevel": "LOW" })),
         Effort::High if later => Some(json!({ "thinkingLevel": "HIGH" })),
         _ => None,
-    }
-}
-
-#[async_trait]
-impl Llm for Gemini {
-    fn model(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    fn web_model(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
-        let request = LlmRequest {
-            provider: &self.provider,
-            prompt: &prompt,
-            model: &self.model,
-            path: format!("{}/models/{}:streamGenerateContent?alt=sse", self.version, self.model),
-            body: self.body(&prompt),
-            framing: Framing::Sse,
-        };
-        let provider = &self.provider;
-        request.ask(|| Parser { provider, searching: prompt.web_search }, on_progress).await
     }
 }
 

@@ -3,25 +3,27 @@
 
 pub(crate) mod anthropic;
 pub(crate) mod gemini;
-mod none;
 pub(crate) mod ollama;
 pub(crate) mod openai;
 mod partial;
 mod schema;
 mod sources;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use gatehouse_core::{
     Fault,
-    ports::llm::{Completion, Depth, OnProgress, Prompt},
+    ports::llm::{Completion, Depth, Llm, OnProgress, Prompt},
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(crate) use none::{NOBODY, NoLlm, OFF, no_web};
 pub(crate) use partial::{Flow, PartialCompletion};
 
-use crate::provider::{Events, Failure, Framing, Provider, StreamError};
+use crate::{
+    no_model::no_web,
+    provider::{Events, Failure, Framing, Provider, StreamError},
+};
 
 /// How an answer is read.
 pub(crate) trait ParseEvents: Send {
@@ -34,40 +36,80 @@ pub(crate) trait ParseEvents: Send {
     }
 }
 
+/// How a provider is asked.
+pub(crate) trait LlmApi: Send + Sync {
+    const FRAMING: Framing = Framing::Sse;
+
+    /// What would bring a model that searches the web, where this one cannot.
+    const NO_WEB: Option<&'static str> = None;
+
+    /// Path and body of the request.
+    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value);
+
+    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a;
+}
+
+/// A language model of a provider.
+pub(crate) struct ProviderLlm<A> {
+    provider: Provider,
+    /// As the provider calls it.
+    model: String,
+    /// `provider/model`.
+    name: String,
+    api: A,
+}
+
+impl<A> ProviderLlm<A> {
+    pub(crate) fn new(provider: Provider, model: String, api: A) -> Self {
+        Self { name: provider.model(&model), provider, model, api }
+    }
+}
+
 /// What is sent for a prompt.
 pub(crate) struct LlmRequest<'a> {
     pub(crate) provider: &'a Provider,
     pub(crate) prompt: &'a Prompt,
     /// The model that is asked.
     pub(crate) model: &'a str,
-    pub(crate) path: String,
+    path: String,
     pub(crate) body: Value,
-    pub(crate) framing: Framing,
+    framing: Framing,
 }
 
-impl LlmRequest<'_> {
+#[async_trait]
+impl<A: LlmApi> Llm for ProviderLlm<A> {
+    fn model(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+
+    fn web_model(&self) -> Option<&str> {
+        A::NO_WEB.is_none().then_some(&*self.name)
+    }
+
     /// Asks, again where it makes sense, and reads the answer to its end.
-    pub(crate) async fn ask<L: ParseEvents>(
-        &self,
-        parser: impl Fn() -> L + Sync,
-        on_progress: OnProgress<'_>,
-    ) -> Result<Completion, Fault> {
+    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
+        if let Some(hint) = A::NO_WEB.filter(|_| prompt.web_search) {
+            return Err(no_web(&self.name, hint));
+        }
         let start = Instant::now();
-        let body = Bytes::from(self.body.to_string());
-        let partial = self.provider.with_retries(self.prompt.deadline, || async {
+        let (provider, prompt, model) = (&self.provider, &prompt, self.model.as_str());
+        let (path, body) = self.api.request(model, prompt);
+        let first = Bytes::from(body.to_string());
+        let request = LlmRequest { provider, prompt, model, path, body, framing: A::FRAMING };
+        let answer = provider.with_retries(prompt.deadline, || async {
             let mut partial = PartialCompletion::new(on_progress);
-            let mut parser = parser();
-            read_answer(self, &body, &mut parser, &mut partial).await?;
+            let mut parser = self.api.parser(&request);
+            read_answer(&request, &first, &mut parser, &mut partial).await?;
             while partial.cut_short.is_none()
                 && let Some(body) = parser.continuation()
             {
                 partial.finished = false;
-                read_answer(self, &Bytes::from(body.to_string()), &mut parser, &mut partial).await?;
+                read_answer(&request, &Bytes::from(body.to_string()), &mut parser, &mut partial).await?;
             }
-            partial.done(self)
+            partial.done(&request)
         });
-        let answer = partial.await?;
-        logged(&answer, self.prompt, start);
+        let answer = answer.await?;
+        logged(&answer, prompt, start);
         Ok(answer)
     }
 }

@@ -1,34 +1,25 @@
 //! Ollama: `POST /api/chat`, a JSON object a line. It cannot search the web.
 
-use async_trait::async_trait;
-use gatehouse_core::{
-    Fault,
-    ports::llm::{Completion, Llm, OnProgress, Prompt},
-};
+use gatehouse_core::ports::llm::Prompt;
 use serde_json::{Value, json};
 
-use super::{Flow, LlmRequest, ParseEvents, PartialCompletion, no_web};
+use super::{Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion};
 use crate::provider::{Failure, Framing, Provider};
 
-pub(crate) struct Ollama {
-    provider: Provider,
-    model: String,
-    name: String,
-}
+pub(crate) struct OllamaChat;
 
-impl Ollama {
-    pub(crate) fn new(provider: Provider, model: String) -> Self {
-        let name = provider.model(&model);
-        Self { provider, model, name }
-    }
+impl LlmApi for OllamaChat {
+    const FRAMING: Framing = Framing::Lines;
 
-    fn body(&self, prompt: &Prompt) -> Value {
+    const NO_WEB: Option<&'static str> = Some("Choose openai, gemini or anthropic as llm in [models].");
+
+    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
         let mut messages = Vec::new();
         if let Some(system) = &prompt.system {
             messages.push(json!({ "role": "system", "content": system }));
         }
         messages.push(json!({ "role": "user", "content": prompt.text }));
-        let mut body = json!({ "model": self.model, "messages": messages, "stream": true });
+        let mut body = json!({ "model": model, "messages": messages, "stream": true });
         if let Some(schema) = &prompt.schema {
             body["format"] = json!(schema);
         }
@@ -38,33 +29,11 @@ impl Ollama {
         if let Some(temperature) = prompt.temperature {
             body["options"]["temperature"] = json!(temperature);
         }
-        body
-    }
-}
-
-#[async_trait]
-impl Llm for Ollama {
-    fn model(&self) -> Option<&str> {
-        Some(&self.name)
+        ("api/chat".to_owned(), body)
     }
 
-    fn web_model(&self) -> Option<&str> {
-        None
-    }
-
-    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
-        if prompt.web_search {
-            return Err(no_web(&self.name, "Choose openai, gemini or anthropic as llm in [models]."));
-        }
-        let request = LlmRequest {
-            provider: &self.provider,
-            prompt: &prompt,
-            model: &self.model,
-            path: "api/chat".to_owned(),
-            body: self.body(&prompt),
-            framing: Framing::Lines,
-        };
-        request.ask(|| Parser(&self.provider), on_progress).await
+    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
+        Parser(request.provider)
     }
 }
 

@@ -4,67 +4,13 @@
 mod chat;
 mod responses;
 
-use async_trait::async_trait;
-use gatehouse_core::{
-    Fault,
-    ports::llm::{Completion, Llm, OnProgress, Prompt},
-};
 use serde_json::{Map, Value, json};
 
-use super::{LlmRequest, no_web, schema};
-use crate::provider::{Framing, Provider};
+pub(crate) use self::{chat::ChatCompletions, responses::Responses};
+use super::schema;
 
 /// Where OpenAI itself is.
 pub(crate) const HOST: &str = "api.openai.com";
-
-pub(crate) struct OpenAi {
-    provider: Provider,
-    model: String,
-    name: String,
-    responses: bool,
-}
-
-impl OpenAi {
-    /// With Responses or with Chat Completions.
-    pub(crate) fn new(provider: Provider, model: String, responses: bool) -> Self {
-        let name = provider.model(&model);
-        Self { provider, model, name, responses }
-    }
-}
-
-#[async_trait]
-impl Llm for OpenAi {
-    fn model(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-
-    fn web_model(&self) -> Option<&str> {
-        self.responses.then_some(&*self.name)
-    }
-
-    async fn complete(&self, prompt: Prompt, on_progress: OnProgress<'_>) -> Result<Completion, Fault> {
-        if prompt.web_search && !self.responses {
-            return Err(no_web(&self.name, "Set api = \"responses\" under [models.openai] in presets.toml."));
-        }
-        let (path, body) = match self.responses {
-            true => ("responses", responses::body(&self.model, &prompt)),
-            false => ("chat/completions", chat::body(&self.model, &prompt, self.provider.is_at(HOST))),
-        };
-        let request = LlmRequest {
-            provider: &self.provider,
-            prompt: &prompt,
-            model: &self.model,
-            path: path.to_owned(),
-            body,
-            framing: Framing::Sse,
-        };
-        let provider = &self.provider;
-        match self.responses {
-            true => request.ask(|| responses::Parser { provider }, on_progress).await,
-            false => request.ask(|| chat::Parser::new(provider), on_progress).await,
-        }
-    }
-}
 
 /// Whether a model thinks before it writes: it takes an effort and no temperature.
 fn thinks(model: &str) -> bool {

@@ -5,48 +5,55 @@ use serde_json::{Value, json};
 
 use super::{format, thinks};
 use crate::{
-    llm::{Effort, Flow, ParseEvents, PartialCompletion},
+    llm::{Effort, Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion},
     provider::{Failure, Provider},
 };
 
-/// `official` is OpenAI itself, where the limit of tokens got another name that few servers know.
-pub(super) fn body(model: &str, prompt: &Prompt, official: bool) -> Value {
-    let mut messages = Vec::new();
-    if let Some(system) = &prompt.system {
-        messages.push(json!({ "role": "system", "content": system }));
-    }
-    messages.push(json!({ "role": "user", "content": prompt.text }));
-    let mut body = json!({
-        "model": model,
-        "messages": messages,
-        "stream": true,
-        "stream_options": { "include_usage": true },
-    });
-    if let Some(tokens) = prompt.max_tokens {
-        body[if official { "max_completion_tokens" } else { "max_tokens" }] = json!(tokens);
-    }
-    if official && thinks(model) {
-        body["reasoning_effort"] = json!(Effort::of(prompt).word());
-    } else if let Some(temperature) = prompt.temperature {
-        body["temperature"] = json!(temperature);
-    }
-    if let Some(schema) = &prompt.schema {
-        let mut format = format(schema);
-        format.as_object_mut().map(|format| format.remove("type"));
-        body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
-    }
-    body
+pub(crate) struct ChatCompletions {
+    /// Whether this is OpenAI itself, where the limit of tokens got another name that few servers know.
+    pub(crate) official: bool,
 }
 
-pub(super) struct Parser<'a> {
+impl LlmApi for ChatCompletions {
+    const NO_WEB: Option<&'static str> =
+        Some("Set api = \"responses\" under [models.openai] in presets.toml.");
+
+    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
+        let mut messages = Vec::new();
+        if let Some(system) = &prompt.system {
+            messages.push(json!({ "role": "system", "content": system }));
+        }
+        messages.push(json!({ "role": "user", "content": prompt.text }));
+        let mut body = json!({
+            "model": model,
+            "messages": messages,
+            "stream": true,
+            "stream_options": { "include_usage": true },
+        });
+        if let Some(tokens) = prompt.max_tokens {
+            body[if self.official { "max_completion_tokens" } else { "max_tokens" }] = json!(tokens);
+        }
+        if self.official && thinks(model) {
+            body["reasoning_effort"] = json!(Effort::of(prompt).word());
+        } else if let Some(temperature) = prompt.temperature {
+            body["temperature"] = json!(temperature);
+        }
+        if let Some(schema) = &prompt.schema {
+            let mut format = format(schema);
+            format.as_object_mut().map(|format| format.remove("type"));
+            body["response_format"] = json!({ "type": "json_schema", "json_schema": format });
+        }
+        ("chat/completions".to_owned(), body)
+    }
+
+    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
+        Parser { provider: request.provider, refusal: String::new() }
+    }
+}
+
+struct Parser<'a> {
     provider: &'a Provider,
     refusal: String,
-}
-
-impl<'a> Parser<'a> {
-    pub(super) fn new(provider: &'a Provider) -> Self {
-        Self { provider, refusal: String::new() }
-    }
 }
 
 impl ParseEvents for Parser<'_> {

@@ -5,40 +5,48 @@ use serde_json::{Value, json};
 
 use super::{format, thinks};
 use crate::{
-    llm::{Effort, Flow, ParseEvents, PartialCompletion},
+    llm::{Effort, Flow, LlmApi, LlmRequest, ParseEvents, PartialCompletion},
     provider::{Failure, Provider},
 };
 
 /// It takes no smaller limit.
 const MIN_TOKENS: u32 = 16;
 
-pub(super) fn body(model: &str, prompt: &Prompt) -> Value {
-    let effort = Effort::of(prompt).word();
-    // What is asked is nobody's to keep.
-    let mut body = json!({ "model": model, "input": prompt.text, "stream": true, "store": false });
-    if let Some(system) = &prompt.system {
-        body["instructions"] = json!(system);
+pub(crate) struct Responses;
+
+impl LlmApi for Responses {
+    fn request(&self, model: &str, prompt: &Prompt) -> (String, Value) {
+        let effort = Effort::of(prompt).word();
+        // What is asked is nobody's to keep.
+        let mut body = json!({ "model": model, "input": prompt.text, "stream": true, "store": false });
+        if let Some(system) = &prompt.system {
+            body["instructions"] = json!(system);
+        }
+        if let Some(tokens) = prompt.max_tokens {
+            body["max_output_tokens"] = json!(tokens.max(MIN_TOKENS));
+        }
+        if thinks(model) {
+            body["reasoning"] = json!({ "effort": effort });
+        } else if let Some(temperature) = prompt.temperature {
+            body["temperature"] = json!(temperature);
+        }
+        if let Some(schema) = &prompt.schema {
+            body["text"] = json!({ "format": format(schema) });
+        }
+        if prompt.web_search {
+            body["tools"] = json!([{ "type": "web_search", "search_context_size": effort }]);
+            body["include"] = json!(["web_search_call.action.sources"]);
+        }
+        ("responses".to_owned(), body)
     }
-    if let Some(tokens) = prompt.max_tokens {
-        body["max_output_tokens"] = json!(tokens.max(MIN_TOKENS));
+
+    fn parser<'a>(&'a self, request: &'a LlmRequest<'a>) -> impl ParseEvents + 'a {
+        Parser { provider: request.provider }
     }
-    if thinks(model) {
-        body["reasoning"] = json!({ "effort": effort });
-    } else if let Some(temperature) = prompt.temperature {
-        body["temperature"] = json!(temperature);
-    }
-    if let Some(schema) = &prompt.schema {
-        body["text"] = json!({ "format": format(schema) });
-    }
-    if prompt.web_search {
-        body["tools"] = json!([{ "type": "web_search", "search_context_size": effort }]);
-        body["include"] = json!(["web_search_call.action.sources"]);
-    }
-    body
 }
 
-pub(super) struct Parser<'a> {
-    pub(super) provider: &'a Provider,
+struct Parser<'a> {
+    provider: &'a Provider,
 }
 
 impl ParseEvents for Parser<'_> {
