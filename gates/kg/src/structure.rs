@@ -1,14 +1,7 @@
 //! `get_page_structure`: what a page of each type must hold, with a skeleton to copy.
 //!
-//! The texts are tables, one file a type, so that the guide in the reply's text, the sections in its
-//! data and the skeleton can't disagree. Nothing here checks a page: `kg_index` takes pages that follow
-//! no guide, too.
-
-mod environment;
-mod heuristic;
-mod implementation;
-mod principle;
-mod workflow;
+//! The texts are files, one a type, so that the guide in the reply's text, the sections in its data and the skeleton
+//! can't disagree. Nothing here checks a page: `kg_index` takes pages that follow no guide, too.
 
 use gatehouse_sdk::{Call, Fault, Reply, Tool, knowledge::PageType};
 use gatehouse_wiki::Kind;
@@ -17,21 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Params;
 
+/// What a file says. Lines of `----` part it: what such a page is; how to tell that another type is meant; a name and
+/// sources to show in the skeleton; the links, one a line; and each section in the order of the page (its heading, what
+/// belongs there, what to leave out, and then what to copy).
 struct Guide {
     kind: Kind,
     /// Folder of the wiki that holds such pages.
-    folder: &'static str,
-    /// What such a page is.
+    folder: String,
     what: &'static str,
-    /// How to tell that another type is meant.
     unless: &'static str,
-    /// A name to show in the skeleton.
     example: &'static str,
-    /// Sources to show in the skeleton.
     sources: &'static str,
-    /// In the order they stand on the page.
-    sections: &'static [Section],
-    links: &'static [LinkRule],
+    sections: Vec<Section>,
+    links: Vec<LinkRule>,
 }
 
 // One section of a page. Not a doc comment, nor are the others here: agents would pay for it in each list of tools.
@@ -41,7 +32,7 @@ struct Section {
     heading: &'static str,
     belongs: &'static str,
     leave_out: &'static str,
-    /// What to copy, below the heading.
+    // What to copy, below the heading.
     #[serde(skip)]
     skeleton: &'static str,
 }
@@ -49,7 +40,7 @@ struct Section {
 // A link that such a page declares, as wiki text.
 #[derive(Serialize, JsonSchema)]
 struct LinkRule {
-    link: &'static str,
+    link: String,
     rule: &'static str,
 }
 
@@ -60,14 +51,39 @@ struct Args {
     page_type: Kind,
 }
 
-fn guide(kind: Kind) -> &'static Guide {
-    match kind.0 {
-        PageType::Principle => &principle::GUIDE,
-        PageType::Implementation => &implementation::GUIDE,
-        PageType::Environment => &environment::GUIDE,
-        PageType::Heuristic => &heuristic::GUIDE,
-        PageType::Workflow => &workflow::GUIDE,
+impl Guide {
+    fn of(kind: Kind) -> Self {
+        let text = match kind.0 {
+            PageType::Principle => include_str!("structure/principle.txt"),
+            PageType::Implementation => include_str!("structure/implementation.txt"),
+            PageType::Environment => include_str!("structure/environment.txt"),
+            PageType::Heuristic => include_str!("structure/heuristic.txt"),
+            PageType::Workflow => include_str!("structure/workflow.txt"),
+        };
+        let mut parts = text.trim_end().split("\n----\n");
+        let mut next = || parts.next().unwrap_or_default();
+        let (what, unless, header) = (next(), next(), next());
+        let (example, sources) = first_line(header);
+        let link = |line: &'static str| {
+            let (link, rule) = line.split_once("]]: ")?;
+            Some(LinkRule { link: format!("{link}]]"), rule })
+        };
+        let links = next().lines().filter_map(link).collect();
+        let section = |part| {
+            let (heading, rest) = first_line(part);
+            let (belongs, rest) = first_line(rest);
+            let (leave_out, skeleton) = first_line(rest);
+            Section { heading, belongs, leave_out, skeleton }
+        };
+        let sections = parts.map(section).collect();
+        let folder = format!("{}s", kind.name().to_lowercase());
+        Self { kind, folder, what, unless, example, sources, sections, links }
     }
+}
+
+/// The first line of a text, and the rest.
+fn first_line(text: &'static str) -> (&'static str, &'static str) {
+    text.split_once('\n').unwrap_or((text, ""))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -75,13 +91,13 @@ struct StructureData {
     /// The type.
     page_type: Kind,
     /// Folder of the wiki that holds such pages.
-    folder: &'static str,
+    folder: String,
     /// What such a page is.
     what: &'static str,
     /// The sections it must have, in order.
-    sections: &'static [Section],
+    sections: Vec<Section>,
     /// The links it declares.
-    links: &'static [LinkRule],
+    links: Vec<LinkRule>,
     /// A page to copy and fill in.
     skeleton: String,
 }
@@ -97,11 +113,11 @@ pub(crate) fn tool() -> Tool<Params> {
         .idempotent()
         .output::<StructureData>()
         .run(|_: &Call<Params>, args: Args| -> Result<Reply, Fault> {
-            let guide = guide(args.page_type);
-            let Guide { kind, folder, what, sections, links, .. } = *guide;
-            let skeleton = skeleton(guide);
+            let guide = Guide::of(args.page_type);
+            let (text, skeleton) = (text(&guide), skeleton(&guide));
+            let Guide { kind, folder, what, sections, links, .. } = guide;
             let data = StructureData { page_type: kind, folder, what, sections, links, skeleton };
-            Reply::markdown(text(guide)).structured(&data)
+            Reply::markdown(text).structured(&data)
         })
 }
 
@@ -121,12 +137,12 @@ fn text(guide: &Guide) -> String {
     let mut out = format!("# How to write a page of type {name}\n\n{}\n\n{}\n", guide.what, guide.unless);
     out += &format!("\n## File and header\n\nThe file is `{}/<Name>.md`. {HEADER}\n", guide.folder);
     out += "\n## Sections\n\nAll of them, in this order.\n";
-    for section in guide.sections {
+    for section in &guide.sections {
         let Section { heading, belongs, leave_out, .. } = section;
         out += &format!("\n**`{heading}`**\n- Belongs here: {belongs}\n- Leave out: {leave_out}\n");
     }
     out += "\n## Links\n\nA link is `[[edge::Type:Name]]` with the id of a page that exists.\n\n";
-    for LinkRule { link, rule } in guide.links {
+    for LinkRule { link, rule } in &guide.links {
         out += &format!("- `{link}`: {rule}\n");
     }
     out + &format!("\n## Skeleton\n\n````mediawiki\n{}````\n", skeleton(guide))
@@ -141,7 +157,7 @@ fn skeleton(guide: &Guide) -> String {
         guide.example,
         guide.sources,
     );
-    for Section { heading, skeleton, .. } in guide.sections {
+    for Section { heading, skeleton, .. } in &guide.sections {
         out += &format!("\n{heading}\n{}\n", skeleton.trim_end());
     }
     out
