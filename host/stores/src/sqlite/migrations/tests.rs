@@ -8,9 +8,9 @@ const TWO: &str = "ALTER TABLE a ADD COLUMN y; INSERT INTO a VALUES (1, 2)";
 #[test]
 fn every_step_runs_once_and_in_order() {
     let mut connection = Connection::open_in_memory().unwrap();
-    run(&mut connection, &[ONE]).unwrap();
-    run(&mut connection, &[ONE, TWO]).unwrap();
-    run(&mut connection, &[ONE, TWO]).unwrap();
+    migrate(&mut connection, &[ONE]).unwrap();
+    migrate(&mut connection, &[ONE, TWO]).unwrap();
+    migrate(&mut connection, &[ONE, TWO]).unwrap();
     let rows: i64 = connection.query_row("SELECT count(y) FROM a", [], |row| row.get(0)).unwrap();
     assert_eq!((rows, version(&connection).unwrap()), (1, 2));
 }
@@ -18,10 +18,10 @@ fn every_step_runs_once_and_in_order() {
 #[test]
 fn a_step_that_fails_leaves_the_version_before_it() {
     let mut connection = Connection::open_in_memory().unwrap();
-    assert!(run(&mut connection, &[ONE, "CREATE TABLE b (x); nonsense"]).is_err());
+    assert!(migrate(&mut connection, &[ONE, "CREATE TABLE b (x); nonsense"]).is_err());
     assert_eq!(version(&connection).unwrap(), 1);
     assert!(connection.execute_batch("SELECT * FROM b").is_err());
-    run(&mut connection, &[ONE, TWO]).unwrap();
+    migrate(&mut connection, &[ONE, TWO]).unwrap();
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn the_schema_is_made() {
 #[test]
 fn pages_of_the_first_version_are_found_in_the_ways_of_the_second() {
     let mut connection = empty();
-    run(&mut connection, &KNOWLEDGE[..1]).unwrap();
+    migrate(&mut connection, &KNOWLEDGE[..1]).unwrap();
     let page = "INSERT INTO page VALUES (7, 'Principle/My_Page', 'k', 't', 'Principle', 'My Page', 'h', NULL, NULL,
                 NULL, '[\"Ключ\"]', '[]');
          INSERT INTO page_body VALUES (7, 'about', '导出GGUF格式');
@@ -72,7 +72,7 @@ fn pages_of_the_first_version_are_found_in_the_ways_of_the_second() {
 fn vectors_of_pages_become_those_of_items_and_go_with_them() {
     let mut connection = empty();
     connection.pragma_update(None, "foreign_keys", true).unwrap();
-    run(&mut connection, &KNOWLEDGE[..2]).unwrap();
+    migrate(&mut connection, &KNOWLEDGE[..2]).unwrap();
     let page = "INSERT INTO page VALUES (7, 'i', 'k', 't', 'y', 't', 'h', NULL, NULL, NULL, '', '');
          INSERT INTO model VALUES (1, 'm', 0); INSERT INTO vector VALUES (7, 1, 1, x'0000803F')";
     connection.execute_batch(page).unwrap();
