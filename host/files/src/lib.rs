@@ -27,12 +27,18 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (file, folder) = beside(path, bytes)?;
     match fs::metadata(path) {
         Ok(about) => file.as_file().set_permissions(about.permissions())?,
-        #[cfg(unix)]
-        Err(_) => file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?,
-        #[cfg(not(unix))]
-        Err(_) => {}
+        Err(_) => make_public(&file)?,
     }
     finish(file, path, &folder, Durability::Synced)
+}
+
+/// Makes a file that everybody can read, for good; one that is there already is an error, and stays as it is.
+pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (file, _) = beside(path, bytes)?;
+    make_public(&file)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path)?;
+    Ok(())
 }
 
 /// Replaces a file that is nobody else's business, or makes it; only this user can read it.
@@ -58,11 +64,17 @@ fn beside(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
     Ok((file, folder.to_owned()))
 }
 
+fn make_public(file: &NamedTempFile) -> io::Result<()> {
+    #[cfg(unix)]
+    file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+    Ok(())
+}
+
 fn finish(file: NamedTempFile, path: &Path, folder: &Path, durability: Durability) -> io::Result<()> {
     if durability == Durability::Synced {
         file.as_file().sync_all()?;
     }
-    file.persist(path).map_err(|error| error.error)?;
+    file.persist(path)?;
     // The rename itself is on disk only when its folder is.
     #[cfg(unix)]
     if durability == Durability::Synced {
@@ -95,6 +107,9 @@ mod tests {
         fs::set_permissions(&public, fs::Permissions::from_mode(0o640)).expect("set");
         write_atomic(&public, b"newer").expect("written");
         assert_eq!(mode(&public), 0o640);
+        let exists = write_new(&public, b"newest").map_err(|error| error.kind());
+        assert_eq!(exists, Err(io::ErrorKind::AlreadyExists));
+        assert_eq!(fs::read(&public).expect("read"), b"newer");
     }
 
     #[test]

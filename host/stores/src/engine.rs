@@ -3,12 +3,13 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use async_trait::async_trait;
 use gatehouse_core::{
+    lock,
     outcome::Fault,
     ports::knowledge::{Page, PageType, Statistics},
     search::{NameQuery, Named, POOL, Query, Scored},
@@ -50,7 +51,7 @@ impl Plan {
         match &self.folder {
             _ if found != self.found => Ok(false),
             None => Ok(true),
-            Some(folder) => Ok(!folder.lock().unwrap_or_else(PoisonError::into_inner).refresh()?),
+            Some(folder) => Ok(!lock(folder).refresh()?),
         }
     }
 

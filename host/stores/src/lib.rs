@@ -13,7 +13,6 @@ mod knowledge;
 mod memory;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod private;
 mod sqlite;
 #[cfg(feature = "weaviate-neo4j")]
 mod weaviate_neo4j;
@@ -26,7 +25,6 @@ pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresConfig, Times};
-pub use private::make_private;
 pub use sqlite::{
     copy::{DataFile, check, copy},
     kv::SqliteKv,
@@ -34,4 +32,4 @@ pub use sqlite::{
 };
 #[cfg(feature = "weaviate-neo4j")]
 pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};
-pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots, write_atomic};
+pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots};

@@ -4,12 +4,12 @@ mod graph;
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Fault,
+    Fault, lock,
     page::{Page, PageType, Statistics},
 };
 use serde_json::{Map, Value};
@@ -25,12 +25,6 @@ use crate::{
 #[derive(Default)]
 pub struct MemoryStore(Mutex<Graph>);
 
-impl MemoryStore {
-    fn lock(&self) -> MutexGuard<'_, Graph> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The engine.
 pub(crate) struct MemoryEngine(pub(crate) Arc<MemoryStore>);
 
@@ -45,21 +39,21 @@ impl Engine for MemoryEngine {
     }
 
     async fn heads(&self, scope: &Scope) -> Result<Vec<Head>, Fault> {
-        Ok(self.0.lock().heads(scope))
+        Ok(lock(&self.0.0).heads(scope))
     }
 
     async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
-        let graph = self.0.lock();
+        let graph = lock(&self.0.0);
         Ok(ids.iter().filter_map(|id| Some(graph.pages.get(&ids::key(id))?.record.clone())).collect())
     }
 
     async fn pages(&self, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
-        let graph = self.0.lock();
+        let graph = lock(&self.0.0);
         Ok(ids.iter().map(|id| graph.page(id)).collect())
     }
 
     async fn titled(&self, title: &str) -> Result<Vec<String>, Fault> {
-        let graph = self.0.lock();
+        let graph = lock(&self.0.0);
         let is_meant = |page: &&Indexed| ids::key(&page.record.title) == ids::key(title);
         let found: BTreeSet<String> =
             graph.pages.values().filter(is_meant).map(|page| page.record.id.clone()).collect();
@@ -67,19 +61,19 @@ impl Engine for MemoryEngine {
     }
 
     async fn domains(&self, among: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
-        let graph = self.0.lock();
+        let graph = lock(&self.0.0);
         let domains = graph.pages.values().flat_map(|page| &page.record.domains);
         let all: BTreeSet<String> = domains.map(|domain| ids::domain_key(domain)).collect();
         Ok(all.into_iter().filter(|domain| among.as_ref().is_none_or(|few| few.contains(domain))).collect())
     }
 
     async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault> {
-        self.0.lock().candidates(question)
+        lock(&self.0.0).candidates(question)
     }
 
     async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
         let store = Arc::clone(&self.0);
-        plan.off_thread(move |plan| store.lock().apply(plan)).await
+        plan.off_thread(move |plan| lock(&store.0).apply(plan)).await
     }
 
     fn vectors(&self) -> Arc<dyn VectorStore> {
@@ -87,7 +81,7 @@ impl Engine for MemoryEngine {
     }
 
     async fn stats(&self) -> Result<Statistics, Fault> {
-        let graph = self.0.lock();
+        let graph = lock(&self.0.0);
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let of = |kind: PageType| graph.pages.values().filter(|page| page.record.page_type == kind).count();
         let by_type = PageType::ALL.into_iter().map(|kind| (kind, count(of(kind)))).filter(|(_, n)| *n > 0);
@@ -100,7 +94,7 @@ impl Engine for MemoryEngine {
     }
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<EngineHealth, Fault> {
-        let graph = self.0.lock();
+        let graph = lock(&self.0.0);
         Ok(EngineHealth {
             address: "memory".to_owned(),
             schema: (!graph.pages.is_empty()).then_some((1, 1)),
@@ -119,7 +113,7 @@ impl VectorStore for MemoryStore {
         after: Option<&Item>,
         limit: usize,
     ) -> Result<Vec<WaitingItem>, Fault> {
-        let graph = self.lock();
+        let graph = lock(&self.0);
         let waiting = graph.waiting(model).filter(|(item, _)| after.is_none_or(|after| *item > after));
         let one =
             |(item, version): (&Item, &String)| WaitingItem { item: item.clone(), version: version.clone() };
@@ -127,7 +121,7 @@ impl VectorStore for MemoryStore {
     }
 
     async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
-        let mut graph = self.lock();
+        let mut graph = lock(&self.0);
         for NewVector { item, version, vector } in vectors {
             if graph.items.get(&item) == Some(&version) {
                 graph.vectors.insert((item, model.name.clone()), vector);

@@ -4,14 +4,14 @@
 use std::{
     hash::{BuildHasher as _, Hasher as _, RandomState},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use async_trait::async_trait;
-use gatehouse_core::Fault;
+use gatehouse_core::{Fault, lock};
 use tokio::{
     sync::{Notify, watch},
     task::JoinHandle,
@@ -90,7 +90,7 @@ impl<W: Work> Worker<W> {
     /// Asks for a pass that begins from now on; gives the number of the request.
     pub(crate) fn ask(&self) -> u64 {
         let number = self.requests.asked.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = lock(&self.task);
         if task.as_ref().is_none_or(JoinHandle::is_finished) {
             *task = Some(tokio::spawn(run(Arc::clone(&self.work), Arc::clone(&self.requests))));
         }
@@ -110,10 +110,12 @@ impl<W: Work> Worker<W> {
     pub(crate) fn failing(&self) -> Option<String> {
         self.requests.finished.borrow().failure().map(str::to_owned)
     }
+}
 
+impl<W> Worker<W> {
     /// Ends the task; what it has not done yet, whoever opens the store next makes up for.
     pub(crate) fn stop(&self) {
-        if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(task) = lock(&self.task).take() {
             task.abort();
         }
     }
@@ -121,9 +123,7 @@ impl<W: Work> Worker<W> {
 
 impl<W> Drop for Worker<W> {
     fn drop(&mut self) {
-        if let Some(task) = self.task.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            task.abort();
-        }
+        self.stop();
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::{
     collections::{BTreeSet, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use gatehouse_core::{
+    lock,
     outcome::Fault,
     ports::knowledge::{IndexReport, Unresolved},
 };
@@ -43,8 +44,7 @@ impl Pages {
         match self {
             Self::Given(records) => work(records, None),
             Self::Folder(folder) => {
-                let Folder { root, records, unreadable, .. } =
-                    &*folder.lock().unwrap_or_else(PoisonError::into_inner);
+                let Folder { root, records, unreadable, .. } = &*lock(folder);
                 work(records, Some(WholeFolder { root, unreadable }))
             }
         }

@@ -64,25 +64,24 @@ impl StoreError {
 
     /// What people read. `subject` says whose server it is, `knowledge engine 'postgres'` for example.
     pub(super) fn into_fault(self, subject: &str, address: &str) -> Fault {
-        let (cause, hint, retryable) = match &self {
-            Self::Fault(fault) => return fault.clone(),
-            Self::Newer { .. } => {
-                (self.to_string(), "Update gatehouse, or name another database in DATABASE_URL.", false)
-            }
-            Self::Encoding(_) => {
-                (self.to_string(), "Name a database with the encoding UTF8 in DATABASE_URL.", false)
-            }
-            Self::Tls(_) => (self.to_string(), "Correct sslrootcert in DATABASE_URL.", false),
-            Self::Damaged(_) => (self.to_string(), "Run `gatehouse doctor`.", false),
-            Self::Busy { .. } => (self.to_string(), "Try again.", true),
-            Self::Silent(_) => {
-                (self.to_string(), "Check the server and the network; nothing was changed.", true)
-            }
-            Self::Server(error) => of_server(error),
+        let fault = |cause: &str, hint: &str, retryable| Fault {
+            retryable,
+            ..Fault::unavailable(format!("{subject} at {address}: {cause}")).hint(hint)
         };
-        let mut fault = Fault::unavailable(format!("{subject} at {address}: {cause}")).hint(hint);
-        fault.retryable = retryable;
-        fault
+        let (hint, retryable) = match &self {
+            Self::Fault(fault) => return fault.clone(),
+            Self::Newer { .. } => ("Update gatehouse, or name another database in DATABASE_URL.", false),
+            Self::Encoding(_) => ("Name a database with the encoding UTF8 in DATABASE_URL.", false),
+            Self::Tls(_) => ("Correct sslrootcert in DATABASE_URL.", false),
+            Self::Damaged(_) => ("Run `gatehouse doctor`.", false),
+            Self::Busy { .. } => ("Try again.", true),
+            Self::Silent(_) => ("Check the server and the network; nothing was changed.", true),
+            Self::Server(error) => {
+                let (cause, hint, retryable) = of_server(error);
+                return fault(&cause, hint, retryable);
+            }
+        };
+        fault(&self.to_string(), hint, retryable)
     }
 }
 
@@ -150,6 +149,7 @@ fn bounded(message: &str, code: &str) -> String {
     let line: String = message.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if code.is_empty() { line } else { format!("{line}, SQLSTATE {code}") }
 }
+
 /// A column of a row.
 pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, StoreError> {
     row.try_get(at).map_err(|error| StoreError::Damaged(error.to_string()))

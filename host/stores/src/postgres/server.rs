@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -11,7 +11,7 @@ use std::{
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
 };
-use gatehouse_core::outcome::Fault;
+use gatehouse_core::{lock, outcome::Fault};
 use gatehouse_net::{Backoff, CircuitBreaker};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -158,7 +158,7 @@ impl Shared {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Connector>> {
-        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reached)
     }
 
     /// The pool; made by the first call that needs it.

@@ -2,12 +2,12 @@
 //! near they are to a question. Every vector is looked at; with the filters of a search that is exact, and no index is to be built.
 
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc, Mutex,
     atomic::{AtomicBool, Ordering},
 };
 
 use async_trait::async_trait;
-use gatehouse_core::outcome::Fault;
+use gatehouse_core::{lock, outcome::Fault};
 
 use super::{
     error::{StoreError, column, count},
@@ -51,7 +51,7 @@ impl Vectors {
 
     /// How the server keeps vectors; changes nothing there.
     pub(super) async fn examined(&self, db: &Session) -> Result<Pgvector, StoreError> {
-        let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let ready = lock(&self.ready).clone();
         match ready {
             Some(schema) => Ok(Pgvector::Ready(schema)),
             None => Pgvector::of(db).await,
@@ -60,7 +60,7 @@ impl Vectors {
 
     /// The schema of pgvector with the table for vectors made; none where the server has no pgvector.
     async fn schema(&self) -> Result<Option<String>, Fault> {
-        if let Some(schema) = &*self.ready.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(schema) = &*lock(&self.ready) {
             return Ok(Some(schema.clone()));
         }
         // The tables of what they belong to come first.
@@ -70,7 +70,7 @@ impl Vectors {
         match self.made(&db).await {
             Ok(schema) => {
                 db.release();
-                self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&schema);
+                lock(&self.ready).clone_from(&schema);
                 Ok(schema)
             }
             Err(error) => Err(db.fail(error).await),

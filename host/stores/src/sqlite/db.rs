@@ -6,12 +6,13 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{Arc, Mutex, mpsc},
     thread::JoinHandle,
     time::Duration,
 };
 
-use gatehouse_core::outcome::Fault;
+use gatehouse_core::{lock, outcome::Fault};
+use gatehouse_files::make_private;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use tokio::{
     sync::{Semaphore, oneshot},
@@ -273,7 +274,7 @@ pub(super) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, Store
 /// the database the mode that the database has.
 fn make(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        crate::make_private(folder)?;
+        make_private(folder)?;
     }
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -282,11 +283,6 @@ fn make(path: &Path) -> std::io::Result<()> {
     // It may be there already; where it cannot be made, SQLite says why in its own words.
     let _ = options.open(path);
     Ok(())
-}
-
-/// A lock that a panic elsewhere does not poison: what it guards is replaced whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

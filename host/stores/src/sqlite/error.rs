@@ -51,29 +51,33 @@ pub(super) enum StoreError {
 impl StoreError {
     /// What people read. `subject` says whose database it is, `knowledge engine 'sqlite'` for example.
     pub(super) fn into_fault(self, subject: &str, path: &Path) -> Fault {
-        let (cause, hint, retryable) = match self {
-            Self::Fault(fault) => return fault,
+        let (hint, retryable) = match &self {
+            Self::Fault(_) => ("", false),
             Self::Newer { .. } => {
-                (self.to_string(), "Update gatehouse, or name another data folder in GATEHOUSE_STATE.", false)
+                ("Update gatehouse, or name another data folder in GATEHOUSE_STATE.", false)
             }
-            Self::Closed => (self.to_string(), "Start the host again, and call again.", true),
-            Self::Restoring => (self.to_string(), "Try again in a moment.", true),
-            Self::InUse => {
-                (self.to_string(), "End the hosts and commands that use this data folder first.", true)
-            }
-            Self::NotIntact(_) => (self.to_string(), "Restore a backup that is intact.", false),
+            Self::Closed => ("Start the host again, and call again.", true),
+            Self::Restoring => ("Try again in a moment.", true),
+            Self::InUse => ("End the hosts and commands that use this data folder first.", true),
+            Self::NotIntact(_) => ("Restore a backup that is intact.", false),
             Self::Folder(_) | Self::Lock(_) => {
-                (self.to_string(), "Name a data folder that you may write to in GATEHOUSE_STATE.", true)
+                ("Name a data folder that you may write to in GATEHOUSE_STATE.", true)
             }
-            Self::Writer(_) | Self::Damaged(_) => (self.to_string(), "Run `gatehouse doctor`.", true),
-            Self::Sqlite(error) => {
-                let (words, hint) = explain(error.sqlite_error_code());
-                (words.map_or_else(|| error.to_string(), |words| format!("{words} ({error})")), hint, true)
-            }
+            Self::Writer(_) | Self::Damaged(_) => ("Run `gatehouse doctor`.", true),
+            Self::Sqlite(error) => (explain(error.sqlite_error_code()).1, true),
         };
-        let mut fault = Fault::unavailable(format!("{subject} at {}: {cause}", path.display())).hint(hint);
-        fault.retryable = retryable;
-        fault
+        let cause = match self {
+            Self::Fault(fault) => return fault,
+            Self::Sqlite(error) => match explain(error.sqlite_error_code()).0 {
+                Some(words) => format!("{words} ({error})"),
+                None => error.to_string(),
+            },
+            other => other.to_string(),
+        };
+        Fault {
+            retryable,
+            ..Fault::unavailable(format!("{subject} at {}: {cause}", path.display())).hint(hint)
+        }
     }
 }
 

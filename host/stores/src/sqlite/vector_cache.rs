@@ -7,10 +7,13 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
-use gatehouse_core::search::{Block, Rows};
+use gatehouse_core::{
+    lock,
+    search::{Block, Rows},
+};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{error::StoreError, vectors};
@@ -56,7 +59,7 @@ impl VectorCache {
             .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
         let Some((generation, removed)) = state.optional()? else { return Ok(None) };
         // Held while it is read: searches that begin together read it once.
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.held);
         let fits = held.take_if(|held| held.model == model && held.block.dimension() == dimension);
         let current = match fits {
             Some(current) if current.generation >= generation => current,

@@ -5,12 +5,12 @@
 //! only the vectors are made anew, and search by words goes on meanwhile.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use gatehouse_core::Fault;
+use gatehouse_core::{Fault, lock};
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -72,7 +72,7 @@ impl Outbox {
     /// Has Weaviate keep the vectors of this model from the next pass on.
     pub(super) fn want(&self, model: &VectorModel) {
         if model.dimension.is_some() {
-            *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = Some(model.clone());
+            *lock(&self.wanted) = Some(model.clone());
         }
     }
 
@@ -105,7 +105,7 @@ impl Outbox {
     }
 
     async fn work(&self, mut lease: Lease) -> Result<Left, Fault> {
-        let wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let wanted = lock(&self.wanted).clone();
         for _ in 0..REPAIRS {
             let Some(state) = self.neo4j.state().await? else { return Ok(Left::Nothing) };
             if self.repaired(&state, wanted.as_ref()).await? {

@@ -1,39 +1,15 @@
-//! Replaces a file as a whole: a temporary file beside it, then a rename. Readers see the old or the new
-//! file, never a part; a crash leaves one of the two.
+//! Changes files of a wiki: a new one, or an edit that can be taken back.
 
 use std::{
     fs, io,
-    io::Write as _,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
 
 use gatehouse_core::outcome::Fault;
+use gatehouse_files::{write_atomic, write_new};
 
 use super::roots::WikiRoots;
-
-/// Writes a file atomically. An existing file keeps its permissions.
-pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temporary = tempfile::Builder::new().prefix(".gatehouse-").tempfile_in(folder)?;
-    temporary.write_all(bytes)?;
-    match fs::metadata(path) {
-        Ok(about) => temporary.as_file().set_permissions(about.permissions())?,
-        #[cfg(unix)]
-        Err(_) => {
-            use std::os::unix::fs::PermissionsExt as _;
-            temporary.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-        }
-        #[cfg(not(unix))]
-        Err(_) => {}
-    }
-    temporary.as_file().sync_all()?;
-    temporary.persist(path).map_err(|error| error.error)?;
-    // The rename itself is on disk only when its folder is.
-    #[cfg(unix)]
-    fs::File::open(folder)?.sync_all()?;
-    Ok(())
-}
 
 /// Makes a file that is not there yet, and its folder where that is missing.
 ///
@@ -49,24 +25,15 @@ pub(crate) fn create(roots: &WikiRoots, path: &Path, bytes: &[u8]) -> Result<(),
     fs::create_dir_all(folder).map_err(cannot)?;
     // The folder may be a link.
     roots.resolve(folder)?;
-    let mut temporary = tempfile::Builder::new().prefix(".gatehouse-").tempfile_in(folder).map_err(cannot)?;
-    temporary.write_all(bytes).map_err(cannot)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        temporary.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(cannot)?;
-    }
-    temporary.as_file().sync_all().map_err(cannot)?;
-    match temporary.persist_noclobber(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Fault::invalid(format!("wiki file '{}' is there already and is not indexed", path.display()))
+    write_new(path, bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Fault::invalid(format!("wiki file '{}' is there already and is not indexed", path.display()))
                 .hint(
                     "Index its folder with kg_index, then change the page with kg_edit; nothing was changed.",
-                ))
+                )
         }
-        Err(error) => Err(cannot(error.error)),
-    }
+        _ => cannot(error),
+    })
 }
 
 /// A change of one file that can be taken back.
@@ -121,20 +88,6 @@ pub(crate) fn changed_meanwhile(path: &Path) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[cfg(unix)]
-    #[test]
-    fn a_rewritten_file_keeps_its_permissions_and_leaves_nothing_behind() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a.md");
-        fs::write(&path, "old").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        write_atomic(&path, b"new").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
-    }
 
     #[test]
     fn a_file_that_changed_meanwhile_is_left_alone() {

@@ -66,7 +66,7 @@ mod tests {
         write("one");
         let seen = FileState::of(&path).unwrap();
         assert!(seen.is_still(&path));
-        crate::wiki::write_atomic(&path, b"two").unwrap();
+        gatehouse_files::write_atomic(&path, b"two").unwrap();
         assert!(!seen.is_still(&path), "the same size, and another file");
         assert_eq!(FileState::of(&path), None, "too fresh to be told from what comes next");
         write("longer");

@@ -8,10 +8,9 @@ use std::{
 };
 
 use gatehouse_core::outcome::Fault;
+use gatehouse_files::write_atomic;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use super::file::write_atomic;
 
 const VERSION: &str = "1.0";
 

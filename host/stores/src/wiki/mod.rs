@@ -19,7 +19,6 @@ pub(crate) mod text;
 pub(crate) mod validate;
 mod verbatim;
 
-pub use file::write_atomic;
 pub use index_file::{IndexFile, SEARCH_BACKENDS};
 pub use parse::{ParsedPage, parse};
 pub use roots::WikiRoots;

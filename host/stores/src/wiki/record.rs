@@ -1,6 +1,7 @@
 //! A page as engines store it, made from a file or from a caller's draft.
 
 use gatehouse_core::{
+    hash::{hex, sha256_hex},
     ports::knowledge::{Draft, Link, Neighbour, Page, PageSource, PageType},
     search::embedded_text,
 };
@@ -64,7 +65,7 @@ impl Record {
 
     /// Another one for each other [text](Self::text_to_embed).
     pub(crate) fn version_to_embed(&self) -> String {
-        hex(&Sha256::digest(self.text_to_embed()))
+        sha256_hex(self.text_to_embed())
     }
 
     /// The page as readers see it, with the pages it is linked to.
@@ -179,7 +180,7 @@ impl Record {
         for link in &self.links {
             [&link.edge, &link.target].into_iter().for_each(|text| part(text));
         }
-        self.hash = format!("{FIELDS}{}", hex(&hasher.finalize()));
+        self.hash = format!("{FIELDS}{}", hex(hasher.finalize()));
         self
     }
 }
@@ -191,11 +192,7 @@ pub(crate) fn draft_id(draft: &Draft) -> String {
 
 /// The hash under which a file's page is stored.
 pub(crate) fn file_hash(bytes: &[u8]) -> String {
-    hex(&Sha256::new().chain_update(PARSER).chain_update(bytes).finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(Sha256::new().chain_update(PARSER).chain_update(bytes).finalize())
 }
 
 #[cfg(test)]

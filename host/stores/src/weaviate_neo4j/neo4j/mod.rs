@@ -13,11 +13,11 @@ mod vectors;
 mod write;
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use gatehouse_core::{Fault, http::Redactor};
+use gatehouse_core::{Fault, http::Redactor, lock};
 use gatehouse_net::{install_crypto, plain_cause};
 use neo4rs::{ConfigBuilder, Graph, Neo4jErrorKind, Row};
 
@@ -132,7 +132,7 @@ impl Neo4j {
     }
 
     fn graph(&self) -> Result<Graph, Neo4jError> {
-        let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut graph = lock(&self.graph);
         if let Some(graph) = &*graph {
             return Ok(graph.clone());
         }

@@ -2,6 +2,7 @@
 
 use gatehouse_core::{
     Fault,
+    hash::hex,
     search::{script, variants},
 };
 use gatehouse_net::{Method, StatusCode};
@@ -118,7 +119,7 @@ fn id_of(key: &str) -> String {
     bytes.copy_from_slice(&digest[..16]);
     bytes[6] = bytes[6] & 0x0f | 0x50;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex(bytes);
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
