@@ -1,6 +1,6 @@
 //! Whole numbers that no caller can overflow.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -32,39 +32,12 @@ impl<const LEAST: u32> Whole<LEAST> {
 
 impl<'de, const LEAST: u32> Deserialize<'de> for Whole<LEAST> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Visitor)
-    }
-}
-
-struct Visitor<const LEAST: u32>;
-
-impl<const LEAST: u32> de::Visitor<'_> for Visitor<LEAST> {
-    type Value = Whole<LEAST>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a whole number from {LEAST} up")
-    }
-
-    fn visit_u64<E: de::Error>(self, n: u64) -> Result<Self::Value, E> {
-        if n < LEAST.into() {
-            return Err(E::invalid_value(de::Unexpected::Unsigned(n), &self));
-        }
-        Ok(Whole(u32::try_from(n).unwrap_or(u32::MAX)))
-    }
-
-    fn visit_i64<E: de::Error>(self, n: i64) -> Result<Self::Value, E> {
-        match u64::try_from(n) {
-            Ok(n) => self.visit_u64(n),
-            Err(_) => Err(E::invalid_value(de::Unexpected::Signed(n), &self)),
-        }
-    }
-
-    fn visit_f64<E: de::Error>(self, n: f64) -> Result<Self::Value, E> {
+        let number = serde_json::Number::deserialize(from)?;
         // JSON Schema calls 5.0 an integer. The cast saturates.
-        if n >= f64::from(LEAST) && n.fract() == 0.0 {
-            self.visit_u64(n as u64)
-        } else {
-            Err(E::invalid_value(de::Unexpected::Float(n), &self))
+        let float = || number.as_f64().filter(|n| *n >= 0.0 && n.fract() == 0.0).map(|n| n as u64);
+        match number.as_u64().or_else(float) {
+            Some(n) if n >= LEAST.into() => Ok(Self(u32::try_from(n).unwrap_or(u32::MAX))),
+            _ => Err(de::Error::custom(format!("{number} is not a whole number from {LEAST} up"))),
         }
     }
 }

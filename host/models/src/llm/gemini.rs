@@ -107,7 +107,7 @@ impl ParseEvents for Parser<'_> {
         match candidate["finishReason"].as_str() {
             None | Some("FINISH_REASON_UNSPECIFIED") => return Ok(Flow::More),
             Some("STOP") => {}
-            Some("MAX_TOKENS") => partial.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some("MAX_TOKENS") => partial.out_of_tokens(),
             Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "LANGUAGE") => {
                 let reason = candidate["finishReason"].as_str().unwrap_or_default();
                 return Err(Failure::refused(self.provider, &format!("the answer was blocked ({reason})")));

@@ -114,6 +114,8 @@ impl<A: LlmApi> Llm for ProviderLlm<A> {
     }
 }
 
+const CLOSED_EARLY: &str = "the connection was closed early";
+
 /// Reads one answer; what came before it broke off stays in the partial answer.
 async fn read_answer(
     request: &LlmRequest<'_>,
@@ -130,7 +132,7 @@ async fn read_answer(
     loop {
         let data = match events.next().await {
             Ok(Some(data)) => data,
-            Ok(None) if partial.may_end() => return Ok(()),
+            Ok(None) if partial.finished => return Ok(()),
             Ok(None) if events.are_none() => {
                 return Err(Failure::internal(
                     provider,
@@ -138,21 +140,19 @@ async fn read_answer(
                 ));
             }
             Ok(None) => {
-                let broken = StreamError::Connection("the connection was closed early".to_owned());
-                return partial.broken(provider, &broken);
+                return partial.broken(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
             }
             Err(broken) => return partial.broken(provider, &broken),
         };
         if data == b"[DONE]" {
-            if partial.may_end() {
+            if partial.finished {
                 return Ok(());
             }
             continue;
         }
         let Ok(event) = serde_json::from_slice::<Value>(&data) else {
             if events.are_over() {
-                let broken = StreamError::Connection("the connection was closed early".to_owned());
-                return partial.broken(provider, &broken);
+                return partial.broken(provider, &StreamError::Connection(CLOSED_EARLY.to_owned()));
             }
             return partial.keep(Failure::internal(provider, "sends events that are not JSON"));
         };

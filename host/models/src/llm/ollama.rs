@@ -54,7 +54,7 @@ impl ParseEvents for Parser<'_> {
         }
         partial.cost(event["prompt_eval_count"].as_u64(), event["eval_count"].as_u64());
         if event["done_reason"] == "length" {
-            partial.cut_short = Some("the limit of tokens was reached".to_owned());
+            partial.out_of_tokens();
         }
         partial.finished = true;
         Ok(Flow::Done)

@@ -90,9 +90,9 @@ impl<'a> PartialCompletion<'a> {
         }
     }
 
-    /// Whether the stream may end here.
-    pub(crate) fn may_end(&self) -> bool {
-        self.finished
+    /// Notes that it may not be longer.
+    pub(crate) fn out_of_tokens(&mut self) {
+        self.cut_short = Some("the limit of tokens was reached".to_owned());
     }
 
     /// The stream broke off: what there is stays, and without any it is a failure.

@@ -116,64 +116,51 @@ impl Failure {
         let said = error.as_str().unwrap_or(text("message"));
         let codes = [text("code"), text("type"), text("status")];
         let is = |code: &str| codes.contains(&code);
-        let subject = provider.subject();
         let colon = if said.is_empty() { String::new() } else { format!(": {}", provider.quote(said)) };
-        let colon = colon.trim_end_matches('.');
+        let words = |what: &str| format!("{} {what}{}.", provider.subject(), colon.trim_end_matches('.'));
         // Gemini says 400 to a wrong key.
         let key = matches!(status, 401 | 403) || body.to_string().contains("API_KEY_INVALID");
         if key || is("authentication_error") || is("permission_error") || is("invalid_api_key") {
-            return Self::never(
-                Fault::denied(format!("{subject} refuses the key{colon}."))
-                    .hint(provider.key_hint().to_owned()),
-            );
+            return Self::never(Fault::denied(words("refuses the key")).hint(provider.key_hint()));
         }
         if is("insufficient_quota") || is("billing_error") || status == 402 {
-            return Self::never(
-                Fault::exhausted(format!("{subject} has no quota left for the key{colon}."))
-                    .hint("Look at the plan and the bills of the account."),
-            );
+            let fault = Fault::exhausted(words("has no quota left for the key"));
+            return Self::never(fault.hint("Look at the plan and the bills of the account."));
         }
         if status == 429 || is("rate_limit_error") || is("rate_limit_exceeded") || is("RESOURCE_EXHAUSTED") {
-            let mut fault =
-                Fault::exhausted(format!("{subject} limits the number of requests of this key{colon}."));
-            fault.retryable = true;
-            return Self {
-                fault: fault.hint("Wait a while, or lower concurrency in [models]."),
-                retry: RetryHint::After(asked),
-            };
+            let fault = Fault::exhausted(words("limits the number of requests of this key"));
+            let fault = fault.hint("Wait a while, or lower concurrency in [models].");
+            return Self { fault: Fault { retryable: true, ..fault }, retry: RetryHint::After(asked) };
         }
         if status == 413 || is("context_length_exceeded") || is("request_too_large") {
+            let fault = Fault::exhausted(words("finds the question too long"));
             return Self::never(
-                Fault::exhausted(format!("{subject} finds the question too long{colon}."))
-                    .hint("Ask with less text, or choose a model with more room in [models]."),
+                fault.hint("Ask with less text, or choose a model with more room in [models]."),
             );
         }
         let passes = is("overloaded_error") || is("server_error") || is("api_error") || is("timeout_error");
         if matches!(status, 408 | 409 | 425) || status >= 500 || passes || is("UNAVAILABLE") || is("INTERNAL")
         {
             let shown = if status >= 400 { format!(" ({status})") } else { String::new() };
-            let fault = Fault::unavailable(format!("{subject} reports an internal error{shown}{colon}."));
+            let fault = Fault::unavailable(words(&format!("reports an internal error{shown}")));
             return Self { fault: fault.hint("Try again later."), retry: RetryHint::After(asked) };
         }
-        let mut fault = match status {
-            404 => Fault::unavailable(format!("{subject} knows no such model or path{colon}.")).hint(
-                match provider.name() {
-                    ProviderName::Ollama => {
-                        "Pull the model with `ollama pull`, or name another one in [models]."
-                    }
-                    _ => "Check the name of the model and base_url in [models].",
-                },
-            ),
-            300..400 => Fault::unavailable(format!("{subject} points elsewhere ({status})."))
-                .hint("Set base_url in [models] to where it points; the host does not carry a key along."),
+        let fault = match (status, provider.name()) {
+            (404, ProviderName::Ollama) => Fault::unavailable(words("knows no such model or path"))
+                .hint("Pull the model with `ollama pull`, or name another one in [models]."),
+            (404, _) => Fault::unavailable(words("knows no such model or path"))
+                .hint("Check the name of the model and base_url in [models]."),
+            (300..400, _) => {
+                Fault::unavailable(format!("{} points elsewhere ({status}).", provider.subject()))
+                    .hint("Set base_url in [models] to where it points; the host does not carry a key along.")
+            }
             _ => {
                 let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
                 let reason = reason.map(|reason| format!(" ({status} {reason})")).unwrap_or_default();
-                Fault::internal(format!("{subject} does not accept the request{reason}{colon}."))
+                Fault::internal(words(&format!("does not accept the request{reason}")))
                     .hint("Check the name of the model in [models].")
             }
         };
-        fault.retryable = false;
-        Self::never(fault)
+        Self::never(Fault { retryable: false, ..fault })
     }
 }

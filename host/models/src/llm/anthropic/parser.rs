@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
                 let why = details["explanation"].as_str().or(details["category"].as_str());
                 return Err(Failure::refused(self.provider, why.unwrap_or_default()));
             }
-            Some("max_tokens") => partial.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some("max_tokens") => partial.out_of_tokens(),
             Some("model_context_window_exceeded") => {
                 partial.cut_short = Some("the model has no room for more".to_owned());
             }

@@ -80,7 +80,7 @@ impl ParseEvents for Parser<'_> {
             None => return Ok(Flow::More),
             _ if !self.refusal.is_empty() => return Err(Failure::refused(self.provider, &self.refusal)),
             Some("content_filter") => return Err(Failure::refused(self.provider, "its filter struck")),
-            Some("length") => partial.cut_short = Some("the limit of tokens was reached".to_owned()),
+            Some("length") => partial.out_of_tokens(),
             Some(_) => {}
         }
         // The usage comes after it.

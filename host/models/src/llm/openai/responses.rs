@@ -87,9 +87,7 @@ impl Parser<'_> {
         match response["incomplete_details"]["reason"].as_str() {
             None => {}
             Some("content_filter") => return Err(Failure::refused(self.provider, "its filter struck")),
-            Some("max_output_tokens") => {
-                partial.cut_short = Some("the limit of tokens was reached".to_owned())
-            }
+            Some("max_output_tokens") => partial.out_of_tokens(),
             Some(other) => partial.cut_short = Some(self.provider.quote(other)),
         }
         partial.finished = true;
