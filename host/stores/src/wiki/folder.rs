@@ -178,13 +178,8 @@ fn list(root: &Path) -> Result<Vec<PageFile>, Fault> {
 
 /// Names in a folder that are UTF-8; the others cannot be part of an id.
 fn names(folder: &Path) -> std::io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        if let Ok(name) = entry?.file_name().into_string() {
-            names.push(name);
-        }
-    }
-    Ok(names)
+    let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
+    Ok(entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
 }
 
 #[cfg(test)]

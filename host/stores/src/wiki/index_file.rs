@@ -54,15 +54,8 @@ impl IndexFile {
         refs: Map<String, Value>,
         page_count: u64,
     ) -> Self {
-        let search_backend = search_backend.to_owned();
-        Self {
-            version: VERSION.into(),
-            created_at,
-            data_source,
-            search_backend,
-            backend_refs: refs,
-            page_count,
-        }
+        let (version, search_backend) = (VERSION.into(), search_backend.to_owned());
+        Self { version, created_at, data_source, search_backend, backend_refs: refs, page_count }
     }
 
     /// Reads a file. A relative `data_source` is meant from the file's own folder.
@@ -127,17 +120,14 @@ impl IndexFile {
 
 /// Refuses a path where something other than an index file lies.
 pub(crate) fn may_overwrite(path: &Path) -> Result<(), Fault> {
-    let refuse = |what: &str| {
-        Err(Fault::invalid(format!("'{}' {what}; it is left as it is", path.display()))
-            .hint("Name a new file, for example wiki.index."))
-    };
     match read_bounded(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(_) => refuse("is there and is not an index file"),
-        Ok(bytes) => match serde_json::from_slice::<Likeness>(&bytes) {
-            Ok(_) => Ok(()),
-            Err(_) => refuse("is there and is not an index file"),
-        },
+        Ok(bytes) if serde_json::from_slice::<Likeness>(&bytes).is_ok() => Ok(()),
+        _ => Err(Fault::invalid(format!(
+            "'{}' is there and is not an index file; it is left as it is",
+            path.display()
+        ))
+        .hint("Name a new file, for example wiki.index.")),
     }
 }
 

@@ -87,33 +87,39 @@ fn tag_text(field: &str, text: &str) -> Result<String, Fault> {
     Ok(text.to_owned())
 }
 
-fn bounded<T>(field: &str, values: &[T]) -> Result<(), Fault> {
-    if values.len() <= MAX_LIST {
-        return Ok(());
+/// The values of a list as they are stored, each once.
+fn list<T: PartialEq, U>(
+    field: &str,
+    values: &[U],
+    stored: impl Fn(&U) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    if values.len() > MAX_LIST {
+        let count = values.len();
+        return Err(Fault::invalid(format!("{field} has {count} entries, a page has at most {MAX_LIST}"))
+            .hint("Split the page."));
     }
-    Err(Fault::invalid(format!("{field} has {} entries, a page has at most {MAX_LIST}", values.len()))
-        .hint("Split the page."))
-}
-
-fn domains(values: &[String]) -> Result<Vec<String>, Fault> {
-    bounded("domains", values)?;
-    let mut kept: Vec<String> = Vec::new();
+    let mut kept = Vec::new();
     for value in values {
-        let domain = ids::key(&tag_text("domain", value)?);
-        if domain.trim().is_empty() {
-            return Err(Fault::invalid("a domain is empty").hint("Leave it out of the list."));
-        }
-        if !kept.contains(&domain) {
-            kept.push(domain);
+        let value = stored(value)?;
+        if !kept.contains(&value) {
+            kept.push(value);
         }
     }
     Ok(kept)
 }
 
+fn domains(values: &[String]) -> Result<Vec<String>, Fault> {
+    list("domains", values, |value| {
+        let domain = ids::key(&tag_text("domain", value)?);
+        if domain.trim().is_empty() {
+            return Err(Fault::invalid("a domain is empty").hint("Leave it out of the list."));
+        }
+        Ok(domain)
+    })
+}
+
 fn sources(values: &[PageSource]) -> Result<Vec<PageSource>, Fault> {
-    bounded("sources", values)?;
-    let mut kept = Vec::new();
-    for value in values {
+    list("sources", values, |value| {
         let source = PageSource {
             kind: tag_text("source kind", &value.kind)?,
             title: tag_text("source title", &value.title)?,
@@ -124,17 +130,12 @@ fn sources(values: &[PageSource]) -> Result<Vec<PageSource>, Fault> {
                 Fault::invalid("a source has neither title nor url").hint("Give at least one of them.")
             );
         }
-        if !kept.contains(&source) {
-            kept.push(source);
-        }
-    }
-    Ok(kept)
+        Ok(source)
+    })
 }
 
 fn links(values: &[Link]) -> Result<Vec<Link>, Fault> {
-    bounded("links", values)?;
-    let mut kept = Vec::new();
-    for value in values {
+    list("links", values, |value| {
         if !EDGES.contains(&value.edge.as_str()) {
             return Err(Fault::invalid(format!("'{}' is not an edge", ids::shorten(&value.edge)))
                 .hint(format!("Edges are {}.", EDGES.join(", "))));
@@ -143,13 +144,8 @@ fn links(values: &[Link]) -> Result<Vec<Link>, Fault> {
             Fault::invalid(format!("link target: {}", fault.message))
                 .hint("A link target is Type/Name, for example Principle/Model_Loading.")
         })?;
-        let link =
-            Link { edge: value.edge.clone(), target: ids::join(page_type, &tag_text("link target", name)?) };
-        if !kept.contains(&link) {
-            kept.push(link);
-        }
-    }
-    Ok(kept)
+        Ok(Link { edge: value.edge.clone(), target: ids::join(page_type, &tag_text("link target", name)?) })
+    })
 }
 
 #[cfg(test)]
