@@ -22,11 +22,6 @@ const CONNECTIONS: usize = 8;
 
 /// A database on a server, reached or not yet.
 pub(super) struct Server {
-    shared: Arc<Shared>,
-}
-
-/// What a server and its sessions know.
-pub(super) struct Shared {
     /// Whose server it is, for faults.
     subject: &'static str,
     pub(super) config: PostgresConfig,
@@ -50,7 +45,7 @@ impl Server {
     /// A server that will be reached, and its tables brought up to date, when it is needed.
     pub(super) fn new(subject: &'static str, config: PostgresConfig, part: Part) -> Self {
         let backoff = Backoff { first: config.times.first_pause, longest: config.times.longest_pause };
-        let shared = Shared {
+        Self {
             subject,
             config,
             part,
@@ -58,22 +53,21 @@ impl Server {
             breaker: CircuitBreaker::new(backoff),
             ready: AtomicBool::new(false),
             migrating: tokio::sync::Mutex::default(),
-        };
-        Self { shared: Arc::new(shared) }
+        }
     }
 
     /// Where it is, without credentials.
     pub(super) fn address(&self) -> &str {
-        &self.shared.config.address
+        &self.config.address
     }
 
     /// A failure as people read it.
     pub(super) fn fault(&self, error: StoreError) -> Fault {
-        self.shared.fault(error)
+        error.into_fault(self.subject, &self.config.address)
     }
 
     /// A connection that reads one unchanging state of the tables.
-    pub(super) async fn read(&self) -> Result<Session, Fault> {
+    pub(super) async fn read(self: &Arc<Self>) -> Result<Session, Fault> {
         self.ready().await?;
         let session = self.session().await?;
         match session.begin_read().await {
@@ -83,7 +77,7 @@ impl Server {
     }
 
     /// A connection that writes, while no other does.
-    pub(super) async fn write(&self) -> Result<Session, Fault> {
+    pub(super) async fn write(self: &Arc<Self>) -> Result<Session, Fault> {
         self.ready().await?;
         let session = self.session().await?;
         match session.begin_write().await {
@@ -93,28 +87,28 @@ impl Server {
     }
 
     /// A connection, whatever the state of the tables.
-    pub(super) async fn session(&self) -> Result<Session, Fault> {
-        self.shared.breaker.check().map_err(|(fault, wait)| {
+    pub(super) async fn session(self: &Arc<Self>) -> Result<Session, Fault> {
+        self.breaker.check().map_err(|(fault, wait)| {
             let message = format!("{}; it is tried again in {:.1} s", fault.message, wait.as_secs_f64());
             Fault { message, ..fault }
         })?;
-        let Connector { pool, .. } = self.shared.reached().await?;
+        let Connector { pool, .. } = self.reached().await?;
         match pool.get().await {
             Ok(client) => {
-                self.shared.breaker.succeeded();
-                Ok(Session::new(client, Arc::clone(&self.shared)))
+                self.breaker.succeeded();
+                Ok(Session::new(client, Arc::clone(self)))
             }
-            Err(error) => Err(self.shared.unreached(error)),
+            Err(error) => Err(self.unreached(error)),
         }
     }
 
     /// Brings the tables up to date, once.
-    async fn ready(&self) -> Result<(), Fault> {
-        if self.shared.ready.load(Ordering::Acquire) {
+    async fn ready(self: &Arc<Self>) -> Result<(), Fault> {
+        if self.ready.load(Ordering::Acquire) {
             return Ok(());
         }
-        let _turn = self.shared.migrating.lock().await;
-        if self.shared.ready.load(Ordering::Acquire) {
+        let _turn = self.migrating.lock().await;
+        if self.ready.load(Ordering::Acquire) {
             return Ok(());
         }
         let session = self.session().await?.patient();
@@ -123,22 +117,16 @@ impl Server {
             if encoding != "UTF8" {
                 return Err(StoreError::Encoding(encoding));
             }
-            self.shared.part.migrate(&session, None).await
+            self.part.migrate(&session, None).await
         };
         match work.await {
             Ok(()) => {
                 session.release();
-                self.shared.ready.store(true, Ordering::Release);
+                self.ready.store(true, Ordering::Release);
                 Ok(())
             }
             Err(error) => Err(session.fail(error).await),
         }
-    }
-}
-
-impl Shared {
-    pub(super) fn fault(&self, error: StoreError) -> Fault {
-        error.into_fault(self.subject, &self.config.address)
     }
 
     /// Closes what is idle.

@@ -7,7 +7,7 @@ use deadpool_postgres::{Client, Object};
 use gatehouse_core::outcome::Fault;
 use tokio_postgres::{Row, types::ToSql};
 
-use super::{error::StoreError, server::Shared};
+use super::{error::StoreError, server::Server};
 
 /// What statements are given.
 pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -25,7 +25,7 @@ const LOCKS: i32 = i32::from_be_bytes(*b"gate");
 pub(super) struct Session {
     /// There until it is given back.
     client: Option<Client>,
-    shared: Arc<Shared>,
+    server: Arc<Server>,
     limit: Duration,
 }
 
@@ -40,9 +40,9 @@ pub(super) enum Committed {
 }
 
 impl Session {
-    pub(super) fn new(client: Client, shared: Arc<Shared>) -> Self {
-        let limit = shared.config.times.statement + GRACE;
-        Self { client: Some(client), shared, limit }
+    pub(super) fn new(client: Client, server: Arc<Server>) -> Self {
+        let limit = server.config.times.statement + GRACE;
+        Self { client: Some(client), server, limit }
     }
 
     fn client(&self) -> Result<&Client, StoreError> {
@@ -128,7 +128,7 @@ impl Session {
 
     /// Another host may have brought the tables to a version that this one does not know.
     async fn check(&self) -> Result<(), StoreError> {
-        let part = self.shared.part;
+        let part = self.server.part;
         let row =
             self.one("SELECT version FROM gatehouse.schema_version WHERE part = $1", &[&part.name]).await?;
         part.check(row.try_get(0)?)
@@ -138,10 +138,10 @@ impl Session {
     pub(super) async fn end<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
         match result {
             Ok(value) => {
-                let shared = Arc::clone(&self.shared);
+                let server = Arc::clone(&self.server);
                 match self.commit().await {
                     Committed::Yes => Ok(value),
-                    Committed::No(error) | Committed::Unknown(error) => Err(shared.fault(error)),
+                    Committed::No(error) | Committed::Unknown(error) => Err(server.fault(error)),
                 }
             }
             Err(error) => Err(self.fail(error).await),
@@ -164,14 +164,14 @@ impl Session {
     pub(super) async fn fail(mut self, error: StoreError) -> Fault {
         if error.is_lost() {
             // The others are to the same server; they would be found out one by one.
-            self.shared.forget();
+            self.server.forget();
         } else if self.batch("ROLLBACK").await.is_ok() {
             self.client = None;
         }
         if error.is_missing() {
-            self.shared.close();
+            self.server.close();
         }
-        self.shared.fault(error)
+        self.server.fault(error)
     }
 }
 
@@ -181,8 +181,8 @@ impl Drop for Session {
         // Given up in the middle: the connection leaves the pool, which makes room for another, and the server
         // is told to stop.
         let client = Object::take(client);
-        let (cancel, tls) = (client.cancel_token(), self.shared.connector());
-        let limit = self.shared.config.times.connect;
+        let (cancel, tls) = (client.cancel_token(), self.server.connector());
+        let limit = self.server.config.times.connect;
         if let (Ok(runtime), Some(tls)) = (tokio::runtime::Handle::try_current(), tls) {
             runtime.spawn(async move {
                 // A server that cannot be told ends the statement by its own clock.

@@ -118,10 +118,7 @@ impl Neo4j {
     async fn begin(&self) -> Result<Transaction, Fault> {
         self.remote.check()?;
         let limit = self.timing.connect;
-        let begun = async {
-            let graph = self.graph()?;
-            Ok(graph.start_txn().await?)
-        };
+        let begun = async { Ok(self.graph()?.start_txn().await?) };
         match tokio::time::timeout(limit, begun).await.unwrap_or(Err(Neo4jError::Slow(limit))) {
             Ok(inner) => {
                 self.remote.succeeded();

@@ -24,36 +24,36 @@ const BYTES: i64 = 8 << 20;
 
 /// What is written down beside the pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct State {
+pub(crate) struct State {
     /// Names this graph, so that the collection of another one is not taken for its own.
-    pub(in super::super) graph: String,
+    pub(crate) graph: String,
     /// The kind of vectors that Weaviate has; none where it has none.
-    pub(in super::super) space: Option<String>,
+    pub(crate) space: Option<String>,
     /// Pages there are.
-    pub(in super::super) pages: u32,
+    pub(crate) pages: u32,
     /// Pages that search by words does not see as they are.
-    pub(in super::super) waiting: u32,
+    pub(crate) waiting: u32,
     /// Those, and pages whose vector alone has to be brought.
-    pub(in super::super) queued: u32,
+    pub(crate) queued: u32,
 }
 
 /// A page that waits.
 #[derive(Debug)]
-pub(in super::super) struct Pending {
-    pub(in super::super) key: String,
+pub(crate) struct Pending {
+    pub(crate) key: String,
     /// Another one each time that it comes to wait.
-    pub(in super::super) turn: String,
+    pub(crate) turn: String,
     /// Whether its vector alone has to be brought.
-    pub(in super::super) text_is_there: bool,
+    pub(crate) text_is_there: bool,
     /// The page; none where it is gone.
-    pub(in super::super) page: Option<Record>,
+    pub(crate) page: Option<Record>,
     /// Its vector, where it has one.
-    pub(in super::super) vector: Option<Vec<f32>>,
+    pub(crate) vector: Option<Vec<f32>>,
 }
 
 impl Neo4j {
     /// The state; none where nothing has been stored yet.
-    pub(in super::super) async fn state(self: &Arc<Self>) -> Result<Option<State>, Fault> {
+    pub(crate) async fn state(self: &Arc<Self>) -> Result<Option<State>, Fault> {
         self.reading(|mut transaction| async move {
             let statement = cypher(
                 "MATCH (s:WikiState {name: 'wiki'}) OPTIONAL MATCH (w:WikiWaiting)
@@ -79,22 +79,18 @@ impl Neo4j {
 
     /// Takes the right to bring pages to Weaviate, or keeps it; false where another host has it. One at a time:
     /// of two that bring a page, the slower one would leave the older text.
-    pub(in super::super) async fn lease(
-        self: &Arc<Self>,
-        holder: &str,
-        lease: Duration,
-    ) -> Result<bool, Fault> {
-        let holder = holder.to_owned();
+    pub(crate) async fn lease(self: &Arc<Self>, holder: &str, lease: Duration) -> Result<bool, Fault> {
         let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+        let statement = cypher(
+            "MATCH (s:WikiState {name: 'wiki'})
+             WHERE s.holder IS NULL OR s.holder = $holder OR s.held_until < timestamp()
+             SET s.holder = $holder, s.held_until = timestamp() + $lease RETURN count(*) AS n",
+        );
+        let statement = statement.with("holder", holder).with("lease", lease);
         self.writes(move |mut transaction| {
-            let holder = holder.clone();
+            let statement = statement.clone();
             async move {
-                let statement = cypher(
-                    "MATCH (s:WikiState {name: 'wiki'})
-                     WHERE s.holder IS NULL OR s.holder = $holder OR s.held_until < timestamp()
-                     SET s.holder = $holder, s.held_until = timestamp() + $lease RETURN count(*) AS n",
-                );
-                let taken = transaction.count(statement.with("holder", holder).with("lease", lease)).await?;
+                let taken = transaction.count(statement).await?;
                 transaction.commit().await?;
                 Ok(taken > 0)
             }
@@ -103,17 +99,13 @@ impl Neo4j {
     }
 
     /// Gives the right back.
-    pub(in super::super) async fn release(self: &Arc<Self>, holder: &str) -> Result<(), Fault> {
-        let holder = holder.to_owned();
-        self.write_down(move || {
-            cypher("MATCH (s:WikiState {name: 'wiki'}) WHERE s.holder = $holder SET s.holder = null")
-                .with("holder", holder.clone())
-        })
-        .await
+    pub(crate) async fn release(self: &Arc<Self>, holder: &str) -> Result<(), Fault> {
+        let statement = "MATCH (s:WikiState {name: 'wiki'}) WHERE s.holder = $holder SET s.holder = null";
+        self.write_down(cypher(statement).with("holder", holder)).await
     }
 
     /// The next pages that wait, by key, behind `after`, with their vectors of this model.
-    pub(in super::super) async fn pending(
+    pub(crate) async fn pending(
         self: &Arc<Self>,
         after: &str,
         model: Option<&VectorModel>,
@@ -155,62 +147,39 @@ impl Neo4j {
     }
 
     /// Weaviate has these as they were read: (key, turn). Those that came to wait again stay.
-    pub(in super::super) async fn brought(
-        self: &Arc<Self>,
-        done: Vec<(String, String)>,
-    ) -> Result<(), Fault> {
-        let row = |(key, turn): &(String, String)| -> Parameters {
-            HashMap::from([("key", key.clone().into()), ("turn", turn.clone().into())])
+    pub(crate) async fn brought(self: &Arc<Self>, done: Vec<(String, String)>) -> Result<(), Fault> {
+        let row = |(key, turn): (String, String)| -> Parameters {
+            HashMap::from([("key", key.into()), ("turn", turn.into())])
         };
-        self.write_down(move || {
-            cypher(
-                "UNWIND $rows AS row MATCH (w:WikiWaiting {key: row.key}) WHERE w.turn = row.turn DELETE w",
-            )
-            .with_rows("rows", done.iter().map(row).collect())
-        })
-        .await
+        let statement =
+            "UNWIND $rows AS row MATCH (w:WikiWaiting {key: row.key}) WHERE w.turn = row.turn DELETE w";
+        self.write_down(cypher(statement).with_rows("rows", done.into_iter().map(row).collect())).await
     }
 
     /// Every page waits again, with its text.
-    pub(in super::super) async fn all_texts_wait(self: &Arc<Self>) -> Result<(), Fault> {
-        self.write_down(|| {
-            cypher(
-                "MATCH (p:WikiPage) MERGE (w:WikiWaiting {key: p.key}) SET w.text = false, w.turn = randomUUID()",
-            )
-        })
-        .await
+    pub(crate) async fn all_texts_wait(self: &Arc<Self>) -> Result<(), Fault> {
+        let statement =
+            "MATCH (p:WikiPage) MERGE (w:WikiWaiting {key: p.key}) SET w.text = false, w.turn = randomUUID()";
+        self.write_down(cypher(statement)).await
     }
 
     /// Every page that has a vector of this model waits again, with that.
-    pub(in super::super) async fn all_vectors_wait(
-        self: &Arc<Self>,
-        model: &VectorModel,
-    ) -> Result<(), Fault> {
-        let space = space(model);
-        self.write_down(move || {
-            let statement =
-                "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector) WHERE v.space = $space
-                 MERGE (w:WikiWaiting {key: i.key}) ON CREATE SET w.text = true SET w.turn = randomUUID()";
-            cypher(statement).with("space", space.clone())
-        })
-        .await
+    pub(crate) async fn all_vectors_wait(self: &Arc<Self>, model: &VectorModel) -> Result<(), Fault> {
+        let statement = "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector) WHERE v.space = $space
+             MERGE (w:WikiWaiting {key: i.key}) ON CREATE SET w.text = true SET w.turn = randomUUID()";
+        self.write_down(cypher(statement).with("space", space(model))).await
     }
 
     /// Writes down which kind of vectors Weaviate has.
-    pub(in super::super) async fn set_space(self: &Arc<Self>, space: Option<String>) -> Result<(), Fault> {
-        self.write_down(move || {
-            cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.space = $space").with("space", space.clone())
-        })
-        .await
+    pub(crate) async fn set_space(self: &Arc<Self>, space: Option<String>) -> Result<(), Fault> {
+        let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) SET s.space = $space");
+        self.write_down(statement.with("space", space)).await
     }
 
     /// Runs one statement that writes.
-    async fn write_down(
-        self: &Arc<Self>,
-        statement: impl Fn() -> Statement + Send + 'static,
-    ) -> Result<(), Fault> {
+    async fn write_down(self: &Arc<Self>, statement: Statement) -> Result<(), Fault> {
         self.writes(move |mut transaction| {
-            let statement = statement();
+            let statement = statement.clone();
             async move {
                 transaction.run(statement).await?;
                 transaction.commit().await

@@ -39,10 +39,7 @@ macro_rules! named_by {
 
 impl Neo4j {
     /// The pages with these ids, in their order, each with its neighbours.
-    pub(in super::super) async fn pages(
-        self: &Arc<Self>,
-        ids: &[String],
-    ) -> Result<Vec<Option<Page>>, Fault> {
+    pub(crate) async fn pages(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Option<Page>>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
         self.checked().await?;
         self.reading(|mut transaction| async move {
@@ -63,7 +60,7 @@ impl Neo4j {
     }
 
     /// What is stored under these ids.
-    pub(in super::super) async fn records(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Record>, Fault> {
+    pub(crate) async fn records(self: &Arc<Self>, ids: &[String]) -> Result<Vec<Record>, Fault> {
         let keys: Vec<String> = ids.iter().map(|id| rows::key(id)).collect();
         self.checked().await?;
         self.reading(|mut transaction| async move {
@@ -89,20 +86,20 @@ impl Neo4j {
     }
 
     /// What is known of these pages, by id.
-    pub(in super::super) async fn heads(self: &Arc<Self>, scope: &Scope) -> Result<Vec<Head>, Fault> {
+    pub(crate) async fn heads(self: &Arc<Self>, scope: &Scope) -> Result<Vec<Head>, Fault> {
         self.checked().await?;
         self.ask(heads(scope), rows::head).await
     }
 
     /// The ids of the pages with this title, sorted.
-    pub(in super::super) async fn titled(self: &Arc<Self>, title: &str) -> Result<Vec<String>, Fault> {
+    pub(crate) async fn titled(self: &Arc<Self>, title: &str) -> Result<Vec<String>, Fault> {
         self.checked().await?;
         let statement = cypher("MATCH (p:WikiPage {title_key: $key}) RETURN p.id AS id ORDER BY p.id");
         self.ask(statement.with("key", rows::key(title)), |row| Ok(row.get("id")?)).await
     }
 
     /// The pages that the question names, or whose names begin with it: title, id, and id without its type.
-    pub(in super::super) async fn called(
+    pub(crate) async fn called(
         self: &Arc<Self>,
         question: &Question,
     ) -> Result<BTreeMap<String, Named>, Fault> {
@@ -130,10 +127,7 @@ impl Neo4j {
     }
 
     /// The domains that pages have, as they are compared, sorted; of `asked` only, where those are given.
-    pub(in super::super) async fn domains(
-        self: &Arc<Self>,
-        asked: Option<Vec<String>>,
-    ) -> Result<Vec<String>, Fault> {
+    pub(crate) async fn domains(self: &Arc<Self>, asked: Option<Vec<String>>) -> Result<Vec<String>, Fault> {
         let statement = match asked {
             Some(asked) => {
                 let keys: BTreeSet<String> = asked.iter().map(|domain| rows::indexed(domain)).collect();
@@ -146,7 +140,7 @@ impl Neo4j {
     }
 
     /// Counts.
-    pub(in super::super) async fn statistics(self: &Arc<Self>, engine: &str) -> Result<Statistics, Fault> {
+    pub(crate) async fn statistics(self: &Arc<Self>, engine: &str) -> Result<Statistics, Fault> {
         let engine = engine.to_owned();
         self.checked().await?;
         self.reading(|mut transaction| async move {
@@ -171,7 +165,7 @@ impl Neo4j {
     }
 
     /// Refuses a database that is newer than this binary.
-    pub(in super::super) async fn checked(self: &Arc<Self>) -> Result<(), Fault> {
+    pub(crate) async fn checked(self: &Arc<Self>) -> Result<(), Fault> {
         if self.ready.initialized() { Ok(()) } else { self.schema().await.map(|_| ()) }
     }
 }

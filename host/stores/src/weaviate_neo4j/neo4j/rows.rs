@@ -94,7 +94,7 @@ pub(super) fn domains(record: &Record) -> Vec<Parameters> {
 }
 
 /// A domain as it is compared.
-pub(in super::super) fn domain_key(domain: &str) -> String {
+pub(crate) fn domain_key(domain: &str) -> String {
     indexed(&ids::domain_key(domain))
 }
 

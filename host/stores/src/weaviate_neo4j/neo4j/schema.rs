@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use gatehouse_core::Fault;
 
-use super::{Neo4j, Neo4jError, cypher};
+use super::{Neo4j, Neo4jError, Statement, cypher};
 
 /// The newest schema that this binary knows.
-pub(in super::super) const SCHEMA: i64 = 2;
+pub(crate) const SCHEMA: i64 = 2;
 
 /// The steps. Each statement is a transaction of its own, since Neo4j does not mix schema and data, and may run
 /// twice. A step that was released is never edited.
@@ -53,21 +53,11 @@ impl Neo4j {
             let found = self.schema().await?.unwrap_or(0);
             for (step, statements) in (1..).zip(STEPS).filter(|(step, _)| *step > found) {
                 for statement in statements {
-                    let done = async {
-                        let mut transaction = self.begin().await?;
-                        transaction.run(cypher(statement)).await?;
-                        transaction.commit().await
-                    };
-                    done.await.map_err(|error| self.fault(error))?;
+                    self.alone(cypher(statement)).await.map_err(|error| self.fault(error))?;
                 }
-                let done = async {
-                    let mut transaction = self.begin().await?;
-                    let remember = "MERGE (s:WikiState {name: 'wiki'}) ON CREATE SET s.graph = randomUUID()
-                         SET s.schema = $step";
-                    transaction.run(cypher(remember).with("step", step)).await?;
-                    transaction.commit().await
-                };
-                match done.await {
+                let remember = "MERGE (s:WikiState {name: 'wiki'}) ON CREATE SET s.graph = randomUUID()
+                     SET s.schema = $step";
+                match self.alone(cypher(remember).with("step", step)).await {
                     // Another host made the node at the same moment.
                     Err(error) if error.is_conflict() => {}
                     done => done.map_err(|error| self.fault(error))?,
@@ -78,8 +68,15 @@ impl Neo4j {
         made.await.copied()
     }
 
+    /// Runs a statement in a transaction of its own.
+    async fn alone(&self, statement: Statement) -> Result<(), Neo4jError> {
+        let mut transaction = self.begin().await?;
+        transaction.run(statement).await?;
+        transaction.commit().await
+    }
+
     /// The schema there; none where nothing has been stored yet. A newer one is refused, and nothing changed.
-    pub(in super::super) async fn schema(self: &Arc<Self>) -> Result<Option<i64>, Fault> {
+    pub(crate) async fn schema(self: &Arc<Self>) -> Result<Option<i64>, Fault> {
         let statement = cypher("MATCH (s:WikiState {name: 'wiki'}) RETURN s.schema AS schema");
         let found = self.ask(statement, |row| Ok(row.get::<i64>("schema")?)).await?.pop();
         match found {
@@ -87,10 +84,9 @@ impl Neo4j {
                 let cause = format!(
                     "its schema has version {newer}, newer than {SCHEMA}, the newest that this gatehouse knows"
                 );
-                let fault = self
+                Err(self
                     .remote
-                    .refused(&cause, "Update gatehouse, or name another database in NEO4J_DATABASE.");
-                Err(self.fault(Neo4jError::Fault(fault)))
+                    .refused(&cause, "Update gatehouse, or name another database in NEO4J_DATABASE."))
             }
             found => Ok(found),
         }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use neo4rs::{BoltType, Query, Row, Txn};
+use tokio::time::timeout;
 
 use super::{Neo4jError, rows::Parameters};
 
@@ -26,7 +27,6 @@ impl Transaction {
 
     /// Runs a statement and gives its rows.
     pub(super) async fn rows(&mut self, statement: Statement) -> Result<Vec<Row>, Neo4jError> {
-        let limit = self.limit;
         let work = async {
             let mut stream = self.inner.execute(statement.0).await?;
             let mut rows = Vec::new();
@@ -35,14 +35,13 @@ impl Transaction {
             }
             Ok(rows)
         };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Neo4jError::Slow(limit)))
+        timeout(self.limit, work).await.unwrap_or(Err(Neo4jError::Slow(self.limit)))
     }
 
     /// Runs a statement whose rows do not matter.
     pub(super) async fn run(&mut self, statement: Statement) -> Result<(), Neo4jError> {
-        let limit = self.limit;
         let work = async { Ok(self.inner.run(statement.0).await?) };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Neo4jError::Slow(limit)))
+        timeout(self.limit, work).await.unwrap_or(Err(Neo4jError::Slow(self.limit)))
     }
 
     /// One number that a statement counts.
@@ -53,37 +52,41 @@ impl Transaction {
     }
 
     pub(super) async fn commit(self) -> Result<(), Neo4jError> {
-        let limit = self.limit;
         let work = async { Ok(self.inner.commit().await?) };
-        tokio::time::timeout(limit, work).await.unwrap_or(Err(Neo4jError::Slow(limit)))
+        timeout(self.limit, work).await.unwrap_or(Err(Neo4jError::Slow(self.limit)))
     }
 
     /// Gives the connection back unchanged; where that fails, the pool drops it.
     pub(super) async fn rollback(self) {
-        let limit = self.limit;
-        let _ = tokio::time::timeout(limit, self.inner.rollback()).await;
+        let _ = timeout(self.limit, self.inner.rollback()).await;
     }
 
     /// Runs a statement over rows, a part at a time; each row comes with the bytes it weighs.
-    pub(super) async fn in_parts(
+    pub(super) async fn over(
         &mut self,
-        weighed: Vec<(usize, Parameters)>,
-        statement: impl Fn() -> Statement,
+        rows: Vec<(usize, Parameters)>,
+        statement: &'static str,
     ) -> Result<(), Neo4jError> {
         let (mut part, mut bytes) = (Vec::new(), 0);
-        for (weight, row) in weighed {
+        for (weight, row) in rows {
             if !part.is_empty() && (part.len() >= ROWS || bytes + weight > BYTES) {
-                self.run(statement().with_rows("rows", std::mem::take(&mut part))).await?;
+                self.run(cypher(statement).with_rows("rows", std::mem::take(&mut part))).await?;
                 bytes = 0;
             }
             bytes += weight;
             part.push(row);
         }
-        if part.is_empty() { Ok(()) } else { self.run(statement().with_rows("rows", part)).await }
+        if part.is_empty() { Ok(()) } else { self.run(cypher(statement).with_rows("rows", part)).await }
     }
 }
 
+/// Rows of a few words, which weigh nothing.
+pub(super) fn light(rows: Vec<Parameters>) -> Vec<(usize, Parameters)> {
+    rows.into_iter().map(|row| (0, row)).collect()
+}
+
 /// A statement of this module with its parameters: the text is fixed when this is compiled.
+#[derive(Clone)]
 pub(super) struct Statement(Query);
 
 /// A statement.

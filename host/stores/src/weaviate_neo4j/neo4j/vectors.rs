@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use gatehouse_core::Fault;
 
-use super::{super::space, Neo4j, Neo4jError, Transaction, cypher, rows::Parameters};
+use super::{super::space, Neo4j, Neo4jError, Transaction, cypher, rows::Parameters, transaction::light};
 use crate::{
     embedding::{Item, NewVector, VectorModel, WaitingItem},
     engine::PAGES,
@@ -26,7 +26,7 @@ macro_rules! without_vector {
 
 impl Neo4j {
     /// The next items after this one that have no vector of this model.
-    pub(in super::super) async fn items_without_vector(
+    pub(crate) async fn items_without_vector(
         self: &Arc<Self>,
         model: &VectorModel,
         after: Option<&Item>,
@@ -52,10 +52,7 @@ impl Neo4j {
     }
 
     /// How many pages have no vector of this model.
-    pub(in super::super) async fn without_vector(
-        self: &Arc<Self>,
-        model: &VectorModel,
-    ) -> Result<u32, Fault> {
+    pub(crate) async fn without_vector(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
         let (name, dimension) = parameters(model);
         let statement = without_vector!("i.corpus = $corpus", "count(i) AS n");
         let statement = statement.with("model", name).with("dimension", dimension);
@@ -63,7 +60,7 @@ impl Neo4j {
     }
 
     /// How many pages have a vector of this model.
-    pub(in super::super) async fn count_vectors(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
+    pub(crate) async fn count_vectors(self: &Arc<Self>, model: &VectorModel) -> Result<u32, Fault> {
         let statement = cypher(
             "MATCH (i:WikiItem {corpus: 'page'})-[:VECTOR]->(v:WikiVector) WHERE v.space = $space RETURN count(v) AS n",
         );
@@ -71,7 +68,7 @@ impl Neo4j {
     }
 
     /// Keeps vectors of items that are still as they were; their pages wait to be brought to Weaviate.
-    pub(in super::super) async fn keep_vectors(
+    pub(crate) async fn keep_vectors(
         self: &Arc<Self>,
         model: &VectorModel,
         vectors: Vec<NewVector>,
@@ -103,8 +100,7 @@ impl Neo4j {
                     "UNWIND $rows AS row MATCH (i:WikiItem {id: row.id}) WHERE i.version = row.version
                      MERGE (w:WikiWaiting {key: row.key}) ON CREATE SET w.text = true SET w.turn = randomUUID()",
                 ] {
-                    let weighed = rows.iter().map(|row| (0, row.clone())).collect();
-                    transaction.in_parts(weighed, || cypher(statement)).await?;
+                    transaction.over(light(rows.clone()), statement).await?;
                 }
                 transaction.commit().await
             }
@@ -150,8 +146,7 @@ impl Transaction {
             "UNWIND $rows AS row MERGE (i:WikiItem {id: row.id})
              SET i.corpus = row.corpus, i.key = row.key, i.version = row.version",
         ] {
-            let weighed = rows.iter().map(|row| (0, row.clone())).collect();
-            self.in_parts(weighed, || cypher(statement)).await?;
+            self.over(light(rows.clone()), statement).await?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::Fault;
 use neo4rs::BoltType;
 
-use super::{Neo4j, Neo4jError, Transaction, cypher, rows};
+use super::{Neo4j, Neo4jError, Transaction, cypher, rows, transaction::light};
 use crate::{
     engine::{Applied, Plan},
     wiki::record::Record,
@@ -17,7 +17,7 @@ use crate::{
 
 impl Neo4j {
     /// Applies a plan, where it still holds.
-    pub(in super::super) async fn apply(self: &Arc<Self>, plan: Arc<Plan>) -> Result<Applied, Fault> {
+    pub(crate) async fn apply(self: &Arc<Self>, plan: Arc<Plan>) -> Result<Applied, Fault> {
         let me = Arc::clone(self);
         Self::apart(async move {
             me.prepare().await?;
@@ -47,13 +47,8 @@ impl Transaction {
     async fn apply(&mut self, plan: &Arc<Plan>) -> Result<bool, Neo4jError> {
         self.lock().await?;
         let found = self.heads(&plan.scope).await?;
-        if !plan
-            .off_thread({
-                let found = found.clone();
-                move |plan| plan.holds(&found)
-            })
-            .await?
-        {
+        let now = found.clone();
+        if !plan.off_thread(move |plan| plan.holds(&now)).await? {
             return Ok(false);
         }
         self.remove(plan.remove.iter().map(|id| rows::key(id)).collect()).await?;
@@ -83,10 +78,8 @@ impl Transaction {
             let row = HashMap::from([("key", rows::key(&record.id).into()), ("set", set)]);
             pages.push((record.content.len() + record.overview.len(), row));
         }
-        self.in_parts(pages, || {
-            cypher("UNWIND $rows AS row MERGE (p:WikiPage {key: row.key}) SET p = row.set")
-        })
-        .await?;
+        let statement = "UNWIND $rows AS row MERGE (p:WikiPage {key: row.key}) SET p = row.set";
+        self.over(pages, statement).await?;
         for statement in [
             "MATCH (p:WikiPage)-[l:LINKS]->() WHERE p.key IN $keys DELETE l",
             "MATCH (p:WikiPage)-[i:IN_DOMAIN]->() WHERE p.key IN $keys DELETE i",
@@ -95,14 +88,10 @@ impl Transaction {
         }
         self.adopt(added).await?;
         self.link(&records).await?;
-        let domains = records.iter().flat_map(|record| rows::domains(record)).map(|row| (0, row)).collect();
-        self.in_parts(domains, || {
-            cypher(
-                "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page})
-                 MERGE (d:WikiDomain {key: row.domain}) CREATE (p)-[:IN_DOMAIN]->(d)",
-            )
-        })
-        .await?;
+        let domains = records.iter().flat_map(|record| rows::domains(record)).collect();
+        let statement = "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page})
+             MERGE (d:WikiDomain {key: row.domain}) CREATE (p)-[:IN_DOMAIN]->(d)";
+        self.over(light(domains), statement).await?;
         self.sweep().await?;
         let items = records.iter().map(|record| (rows::key(&record.id), record.version_to_embed()));
         self.put_items(items.collect()).await?;
@@ -130,20 +119,14 @@ impl Transaction {
             _ => false,
         };
         let (there, missing): (Vec<_>, Vec<_>) = links.into_iter().partition(is_there);
-        self.in_parts(there.into_iter().map(|row| (0, row)).collect(), || {
-            cypher(
-                "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page}) MATCH (t:WikiPage {key: row.target})
-                 CREATE (p)-[l:LINKS]->(t) SET l = row.set",
-            )
-        })
-        .await?;
-        self.in_parts(missing.into_iter().map(|row| (0, row)).collect(), || {
-            cypher(
-                "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page}) MERGE (t:WikiMissing {key: row.target})
-                 CREATE (p)-[l:LINKS]->(t) SET l = row.set",
-            )
-        })
-        .await
+        let statement =
+            "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page}) MATCH (t:WikiPage {key: row.target})
+             CREATE (p)-[l:LINKS]->(t) SET l = row.set";
+        self.over(light(there), statement).await?;
+        let statement =
+            "UNWIND $rows AS row MATCH (p:WikiPage {key: row.page}) MERGE (t:WikiMissing {key: row.target})
+             CREATE (p)-[l:LINKS]->(t) SET l = row.set";
+        self.over(light(missing), statement).await
     }
 
     /// Turns links that waited for these pages to them.

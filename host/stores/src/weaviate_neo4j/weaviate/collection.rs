@@ -16,10 +16,10 @@ use crate::{
 };
 
 /// Where the texts of pages are.
-pub(in super::super) const MAIN: Collection = Collection("KGWikiPages");
+pub(crate) const MAIN: Collection = Collection("KGWikiPages");
 
 /// Where their vectors are: apart, since vectors of another model need a collection made anew.
-pub(in super::super) const VECTORS: Collection = Collection("KGWikiVectors");
+pub(crate) const VECTORS: Collection = Collection("KGWikiVectors");
 
 /// What a description of ours begins with; raise the number when objects are made differently, and the
 /// collection is made anew.
@@ -27,21 +27,21 @@ const DESCRIPTION: &str = "Gatehouse wiki pages, version 2, of graph ";
 
 /// A collection, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) struct Collection(pub(super) &'static str);
+pub(crate) struct Collection(pub(super) &'static str);
 
 impl Collection {
     /// Earlier versions made it; it may have been left behind.
-    pub(in super::super) const STAND_IN_OF_VERSION_1: Self = Self("KGWikiPagesMeanwhile");
+    pub(crate) const STAND_IN_OF_VERSION_1: Self = Self("KGWikiPagesMeanwhile");
 
     /// Its name.
-    pub(in super::super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         self.0
     }
 }
 
 /// What is there under a collection's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) enum Found {
+pub(crate) enum Found {
     /// Nothing.
     Nothing,
     /// The collection of this graph.
@@ -54,7 +54,7 @@ pub(in super::super) enum Found {
 
 /// A page on its way into a collection.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Object {
+pub(crate) struct Object {
     key: String,
     properties: Value,
     vector: Option<Vec<f32>>,
@@ -62,7 +62,7 @@ pub(in super::super) struct Object {
 
 impl Object {
     /// A page with its texts. Runs the word cutter: for a thread that may block.
-    pub(in super::super) fn with_texts(key: &str, page: &Record) -> Result<Self, rusqlite::Error> {
+    pub(crate) fn with_texts(key: &str, page: &Record) -> Result<Self, rusqlite::Error> {
         let domains = page.domains.join(", ");
         let texts = [&page.title, &page.overview, &domains, &page.content];
         let with_variants = texts.map(|text| format!("{} {}", script::separated(text), variants(text)));
@@ -85,7 +85,7 @@ impl Object {
     }
 
     /// A page with its vector.
-    pub(in super::super) fn with_vector(key: &str, page: &Record, vector: Vec<f32>) -> Self {
+    pub(crate) fn with_vector(key: &str, page: &Record, vector: Vec<f32>) -> Self {
         let properties = filtered_by(key, page).into_iter().collect();
         Self { key: key.to_owned(), properties, vector: Some(vector) }
     }
@@ -155,7 +155,7 @@ fn class(collection: Collection, graph: &str) -> Value {
 
 impl Weaviate {
     /// What is there.
-    pub(in super::super) async fn find(&self, collection: Collection, graph: &str) -> Result<Found, Fault> {
+    pub(crate) async fn find(&self, collection: Collection, graph: &str) -> Result<Found, Fault> {
         let (status, answer) = self.send(Method::GET, &format!("v1/schema/{}", collection.0), None).await?;
         match status {
             StatusCode::NOT_FOUND => Ok(Found::Nothing),
@@ -178,7 +178,7 @@ impl Weaviate {
     }
 
     /// Makes a collection; one that another host made at the same moment is as good.
-    pub(in super::super) async fn make(&self, collection: Collection, graph: &str) -> Result<(), Fault> {
+    pub(crate) async fn make(&self, collection: Collection, graph: &str) -> Result<(), Fault> {
         let (status, answer) = self.send(Method::POST, "v1/schema", Some(&class(collection, graph))).await?;
         match status {
             StatusCode::OK => Ok(()),
@@ -188,7 +188,7 @@ impl Weaviate {
     }
 
     /// Removes a collection with all its objects.
-    pub(in super::super) async fn unmake(&self, collection: Collection) -> Result<(), Fault> {
+    pub(crate) async fn unmake(&self, collection: Collection) -> Result<(), Fault> {
         let (status, answer) =
             self.send(Method::DELETE, &format!("v1/schema/{}", collection.0), None).await?;
         match status {
@@ -200,7 +200,7 @@ impl Weaviate {
     }
 
     /// Brings objects, each in the place of its older self. Gives those that were refused, with the reason.
-    pub(in super::super) async fn bring(
+    pub(crate) async fn bring(
         &self,
         collection: Collection,
         objects: Vec<Object>,
@@ -211,10 +211,7 @@ impl Weaviate {
         let keys: Vec<String> = objects.iter().map(|object| object.key.clone()).collect();
         let objects: Vec<Value> = objects.into_iter().map(|object| object.into_json(collection)).collect();
         let body = json!({"objects": objects});
-        let (status, answer) = self.send(Method::POST, "v1/batch/objects", Some(&body)).await?;
-        if status != StatusCode::OK {
-            return Err(self.odd(status, &answer));
-        }
+        let answer = self.sent(Method::POST, "v1/batch/objects", Some(&body)).await?;
         let results = answer.as_array().filter(|results| results.len() == keys.len());
         let results = results.ok_or_else(|| self.misshapen("does not have one result for each object"))?;
         let mut refused = Vec::new();
@@ -232,7 +229,7 @@ impl Weaviate {
     }
 
     /// Removes the object of a page; one that is not there is as good.
-    pub(in super::super) async fn forget(&self, collection: Collection, key: &str) -> Result<(), Fault> {
+    pub(crate) async fn forget(&self, collection: Collection, key: &str) -> Result<(), Fault> {
         let path = format!("v1/objects/{}/{}", collection.0, id_of(key));
         let (status, answer) = self.send(Method::DELETE, &path, None).await?;
         match status {

@@ -1,7 +1,7 @@
 //! Finding the keys of pages, by words and by vector. Filters count before the limit, in Weaviate itself.
 
 use gatehouse_core::{Fault, page::PageType};
-use gatehouse_net::{Method, StatusCode};
+use gatehouse_net::Method;
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -25,12 +25,12 @@ struct Ask {
 
 /// What a search is narrowed to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in super::super) struct Where {
-    pub(in super::super) types: Vec<PageType>,
+pub(crate) struct Where {
+    pub(crate) types: Vec<PageType>,
     /// As they are compared; bounded by what pages have.
-    pub(in super::super) domains: Vec<String>,
+    pub(crate) domains: Vec<String>,
     /// Only these pages, by key.
-    pub(in super::super) keys: Vec<String>,
+    pub(crate) keys: Vec<String>,
 }
 
 impl Where {
@@ -65,7 +65,7 @@ impl Where {
 impl Weaviate {
     /// Keys of the best pages by words, with their scores: more is better, and best first. At least `limit` where
     /// there are so many, and all that are as good as the last of them, so that ties are decided by the key.
-    pub(in super::super) async fn by_words(
+    pub(crate) async fn by_words(
         &self,
         collection: Collection,
         words: &[String],
@@ -78,7 +78,7 @@ impl Weaviate {
     }
 
     /// Keys of the nearest pages, with their cosines. The vector has the dimension of the collection's.
-    pub(in super::super) async fn by_vector(
+    pub(crate) async fn by_vector(
         &self,
         collection: Collection,
         vector: &[f32],
@@ -93,7 +93,7 @@ impl Weaviate {
     }
 
     /// Whether any page holds any of these words; with `all`, whether one holds all of them, as pieces.
-    pub(in super::super) async fn holds(
+    pub(crate) async fn holds(
         &self,
         collection: Collection,
         words: &[String],
@@ -121,7 +121,7 @@ impl Weaviate {
     }
 
     /// How many pages there are.
-    pub(in super::super) async fn count(&self, collection: Collection) -> Result<u64, Fault> {
+    pub(crate) async fn count(&self, collection: Collection) -> Result<u64, Fault> {
         let body = json!({"query": format!("{{Aggregate{{{}{{meta{{count}}}}}}}}", collection.0)});
         let answer = self.question(&body).await?;
         let count = answer.pointer(&format!("/data/Aggregate/{}/0/meta/count", collection.0));
@@ -173,10 +173,7 @@ impl Weaviate {
     }
 
     async fn question(&self, body: &Json) -> Result<Json, Fault> {
-        let (status, answer) = self.send(Method::POST, "v1/graphql", Some(body)).await?;
-        if status != StatusCode::OK {
-            return Err(self.odd(status, &answer));
-        }
+        let answer = self.sent(Method::POST, "v1/graphql", Some(body)).await?;
         // Errors come with status 200.
         if answer.get("errors").and_then(Json::as_array).is_some_and(|errors| !errors.is_empty()) {
             return Err(self.remote.unavailable(&format!("it refused the question: {}", said(&answer))));

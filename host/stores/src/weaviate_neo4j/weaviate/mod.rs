@@ -63,10 +63,14 @@ impl Weaviate {
 
     /// Whether it answers at all.
     pub(super) async fn ping(&self) -> Result<(), Fault> {
-        let (status, answer) = self.send(Method::GET, "v1/meta", None).await?;
-        match status {
-            StatusCode::OK => Ok(()),
-            other => Err(self.odd(other, &answer)),
+        self.sent(Method::GET, "v1/meta", None).await.map(|_| ())
+    }
+
+    /// One request that has to succeed.
+    async fn sent(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, Fault> {
+        match self.send(method, path, body).await? {
+            (StatusCode::OK, answer) => Ok(answer),
+            (other, answer) => Err(self.odd(other, &answer)),
         }
     }
 
