@@ -5,7 +5,7 @@ use serde_json::{Number, Value};
 
 use super::{
     kind_of,
-    node::{Keyword, Types},
+    node::{Bound, Keyword, Part, Size, Types},
 };
 
 /// A keyword that holds no schema and no pattern.
@@ -14,20 +14,20 @@ pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, Str
         "type" => Keyword::Type(types(value)?),
         "const" => Keyword::Const(value.clone()),
         "enum" => Keyword::Enum(array(value)?.clone()),
-        "minimum" => Keyword::Minimum(number(value)?),
-        "maximum" => Keyword::Maximum(number(value)?),
-        "exclusiveMinimum" => Keyword::ExclusiveMinimum(number(value)?),
-        "exclusiveMaximum" => Keyword::ExclusiveMaximum(number(value)?),
+        "minimum" => Keyword::Number(Bound::AtLeast, number(value)?),
+        "maximum" => Keyword::Number(Bound::AtMost, number(value)?),
+        "exclusiveMinimum" => Keyword::Number(Bound::MoreThan, number(value)?),
+        "exclusiveMaximum" => Keyword::Number(Bound::LessThan, number(value)?),
         "multipleOf" => match number(value)? {
-            step if super::number::float(&step) > 0.0 => Keyword::MultipleOf(step),
+            step if super::number::float(&step) > 0.0 => Keyword::Number(Bound::MultipleOf, step),
             _ => return Err("has a multipleOf that is not above 0".into()),
         },
-        "minLength" => Keyword::MinLength(count(value)?),
-        "maxLength" => Keyword::MaxLength(count(value)?),
-        "minItems" => Keyword::MinItems(count(value)?),
-        "maxItems" => Keyword::MaxItems(count(value)?),
-        "minProperties" => Keyword::MinProperties(count(value)?),
-        "maxProperties" => Keyword::MaxProperties(count(value)?),
+        "minLength" => size(Bound::AtLeast, Part::Character, value)?,
+        "maxLength" => size(Bound::AtMost, Part::Character, value)?,
+        "minItems" => size(Bound::AtLeast, Part::Item, value)?,
+        "maxItems" => size(Bound::AtMost, Part::Item, value)?,
+        "minProperties" => size(Bound::AtLeast, Part::Member, value)?,
+        "maxProperties" => size(Bound::AtMost, Part::Member, value)?,
         "required" => Keyword::Required(texts(value)?),
         "dependentRequired" => {
             let map = value.as_object().ok_or_else(|| unlike(value, "an object"))?;
@@ -55,6 +55,10 @@ fn types(value: &Value) -> Result<Types, String> {
         }
         one => named(one),
     }
+}
+
+fn size(bound: Bound, part: Part, value: &Value) -> Result<Keyword, String> {
+    Ok(Keyword::Size(Size { bound, part, limit: count(value)? }))
 }
 
 fn number(value: &Value) -> Result<Number, String> {

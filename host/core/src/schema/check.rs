@@ -3,11 +3,11 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::{
     kind_of,
-    node::{Contains, Id, Items, Keyword, Members, Tree},
+    node::{Bound, Contains, Id, Items, Keyword, Members, Part, Size, Tree},
     number,
     step_budget::{StepBudget, Stopped},
     value::{are_unique, same},
@@ -87,24 +87,17 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
                 self.hold(holds, || format!("must be {}, got {}", shown(only), shown(value)))
             }
             (Keyword::Enum(choices), _) => self.choice(choices, value),
-            (
-                Keyword::Minimum(_)
-                | Keyword::Maximum(_)
-                | Keyword::ExclusiveMinimum(_)
-                | Keyword::ExclusiveMaximum(_)
-                | Keyword::MultipleOf(_),
-                Value::Number(number),
-            ) => self.number(keyword, number),
-            (Keyword::MinLength(_) | Keyword::MaxLength(_), Value::String(text)) => {
-                self.steps.spend(text.len() as u64 / 16)?;
-                self.size(keyword, text.chars().count(), "character")
+            (Keyword::Number(bound, limit), Value::Number(number)) => {
+                let holds = match (bound, number::compare(number, limit)) {
+                    (Bound::AtLeast, order) => order != Ordering::Less,
+                    (Bound::AtMost, order) => order != Ordering::Greater,
+                    (Bound::MoreThan, order) => order == Ordering::Greater,
+                    (Bound::LessThan, order) => order == Ordering::Less,
+                    (Bound::MultipleOf, _) => number::is_multiple(number, limit),
+                };
+                self.hold(holds, || format!("must be {} {limit}, got {number}", bound.in_words()))
             }
-            (Keyword::MinItems(_) | Keyword::MaxItems(_), Value::Array(items)) => {
-                self.size(keyword, items.len(), "item")
-            }
-            (Keyword::MinProperties(_) | Keyword::MaxProperties(_), Value::Object(members)) => {
-                self.size(keyword, members.len(), "member")
-            }
+            (Keyword::Size(size), _) => self.size(*size, value),
             (Keyword::Pattern(pattern), Value::String(text)) => {
                 let holds = pattern.is_match(text, self.steps)?;
                 self.hold(holds, || {
@@ -144,34 +137,18 @@ impl<'t, 'e, 'a> Check<'t, 'e, 'a> {
         self.wrong(|| super::violation::not_a_choice(choices, value))
     }
 
-    fn number(&self, keyword: &Keyword, value: &Number) -> Result<(), Failed> {
-        let (holds, bound, limit) = match keyword {
-            Keyword::Minimum(limit) => (number::compare(value, limit) != Ordering::Less, "at least", limit),
-            Keyword::Maximum(limit) => (number::compare(value, limit) != Ordering::Greater, "at most", limit),
-            Keyword::ExclusiveMinimum(limit) => {
-                (number::compare(value, limit) == Ordering::Greater, "more than", limit)
+    fn size(&mut self, Size { bound, part, limit }: Size, value: &Value) -> Result<(), Failed> {
+        let (size, part) = match (part, value) {
+            (Part::Character, Value::String(text)) => {
+                self.steps.spend(text.len() as u64 / 16)?;
+                (text.chars().count() as u64, "character")
             }
-            Keyword::ExclusiveMaximum(limit) => {
-                (number::compare(value, limit) == Ordering::Less, "less than", limit)
-            }
-            Keyword::MultipleOf(limit) => (number::is_multiple(value, limit), "a multiple of", limit),
+            (Part::Item, Value::Array(items)) => (items.len() as u64, "item"),
+            (Part::Member, Value::Object(members)) => (members.len() as u64, "member"),
             _ => return Ok(()),
         };
-        self.hold(holds, || format!("must be {bound} {limit}, got {value}"))
-    }
-
-    fn size(&self, keyword: &Keyword, size: usize, part: &str) -> Result<(), Failed> {
-        let size = size as u64;
-        let (holds, bound, limit) = match keyword {
-            Keyword::MinLength(limit) | Keyword::MinItems(limit) | Keyword::MinProperties(limit) => {
-                (size >= *limit, "at least", *limit)
-            }
-            Keyword::MaxLength(limit) | Keyword::MaxItems(limit) | Keyword::MaxProperties(limit) => {
-                (size <= *limit, "at most", *limit)
-            }
-            _ => return Ok(()),
-        };
-        let s = if limit == 1 { "" } else { "s" };
+        let holds = if bound == Bound::AtLeast { size >= limit } else { size <= limit };
+        let (bound, s) = (bound.in_words(), if limit == 1 { "" } else { "s" });
         // What is there is worth a word only where it is more than anybody would count.
         self.hold(holds, || {
             let got = if size > limit { format!(", got {size}") } else { String::new() };

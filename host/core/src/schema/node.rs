@@ -63,17 +63,8 @@ pub(super) enum Keyword {
     Type(Types),
     Const(Value),
     Enum(Vec<Value>),
-    Minimum(Number),
-    Maximum(Number),
-    ExclusiveMinimum(Number),
-    ExclusiveMaximum(Number),
-    MultipleOf(Number),
-    MinLength(u64),
-    MaxLength(u64),
-    MinItems(u64),
-    MaxItems(u64),
-    MinProperties(u64),
-    MaxProperties(u64),
+    Number(Bound, Number),
+    Size(Size),
     Required(Vec<String>),
     DependentRequired(Vec<(String, Vec<String>)>),
     Pattern(Arc<Pattern>),
@@ -119,30 +110,55 @@ impl Keyword {
         match self {
             Self::Never | Self::Type(_) => 0,
             Self::Const(_) | Self::Enum(_) => 1,
-            Self::Minimum(_)
-            | Self::Maximum(_)
-            | Self::ExclusiveMinimum(_)
-            | Self::ExclusiveMaximum(_)
-            | Self::MultipleOf(_) => 2,
-            Self::MinLength(_)
-            | Self::MaxLength(_)
-            | Self::MinItems(_)
-            | Self::MaxItems(_)
-            | Self::MinProperties(_)
-            | Self::MaxProperties(_) => 3,
+            Self::Number(..) => 2,
+            Self::Size(_) => 3,
             Self::Required(_) | Self::DependentRequired(_) => 4,
             Self::Pattern(_) => 5,
             Self::Members(_) | Self::PropertyNames(_) | Self::Items(_) | Self::Contains(_) => 6,
             Self::UniqueItems => 7,
-            Self::DependentSchemas(_)
-            | Self::AllOf(_)
-            | Self::AnyOf(_)
-            | Self::OneOf(_)
-            | Self::Not(_)
-            | Self::If(_) => 8,
             Self::UnevaluatedItems(_) | Self::UnevaluatedProperties(_) => 9,
+            _ => 8,
         }
     }
+}
+
+/// What a number must be to the one that a keyword has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    AtLeast,
+    AtMost,
+    MoreThan,
+    LessThan,
+    MultipleOf,
+}
+
+impl Bound {
+    pub(super) const fn in_words(self) -> &'static str {
+        match self {
+            Self::AtLeast => "at least",
+            Self::AtMost => "at most",
+            Self::MoreThan => "more than",
+            Self::LessThan => "less than",
+            Self::MultipleOf => "a multiple of",
+        }
+    }
+}
+
+/// How many parts a value must have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    /// `AtLeast` or `AtMost`.
+    pub(super) bound: Bound,
+    pub(super) part: Part,
+    pub(super) limit: u64,
+}
+
+/// What is counted: of a string, of an array, of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Character,
+    Item,
+    Member,
 }
 
 /// `properties`, `patternProperties` and `additionalProperties`, which look at each other.
