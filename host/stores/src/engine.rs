@@ -12,7 +12,7 @@ use gatehouse_core::{
     lock,
     outcome::Fault,
     ports::knowledge::{Page, PageType, Statistics},
-    search::{NameQuery, Named, POOL, Query, Scored},
+    search::{NameMatch, NameQuery, POOL, Query, Scored},
 };
 use serde_json::{Map, Value};
 
@@ -221,7 +221,7 @@ pub(crate) struct Candidates {
 pub(crate) fn named<K: Ord>(
     query: &NameQuery,
     rows: impl IntoIterator<Item = (K, String)>,
-) -> BTreeMap<K, Named> {
+) -> BTreeMap<K, NameMatch> {
     let mut pages = BTreeMap::new();
     for (page, name) in rows {
         let name = query.matches_key(&name);
@@ -229,7 +229,7 @@ pub(crate) fn named<K: Ord>(
         *best = name.min(*best);
     }
     if pages.len() > POOL {
-        pages.retain(|_, name| *name == Named::Exact);
+        pages.retain(|_, name| *name == NameMatch::Exact);
     }
     pages
 }

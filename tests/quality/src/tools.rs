@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use anyhow::{Context as _, Result};
 use gatehouse_core::{
     names::split_identifier,
-    search::{Block, Named, POOL, Query, Scored, dense, fuse, script},
+    search::{Block, NameMatch, POOL, Query, Scored, dense, fuse, script},
 };
 use gatehouse_text::LocalEmbedder;
 use rusqlite::Connection;
@@ -130,7 +130,7 @@ impl<'a> Index<'a> {
     fn fused(&self, pool: &[usize], bm25: &HashMap<usize, f64>, vector: Option<&[f32]>) -> Vec<String> {
         let scored = pool.iter().map(|number| Scored {
             key: &self.tools[*number].id,
-            name: Named::No,
+            name: NameMatch::No,
             bm25: bm25.get(number).copied().unwrap_or(0.0),
             cosine: vector
                 .zip(self.vectors[*number].as_deref())

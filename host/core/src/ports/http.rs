@@ -49,7 +49,7 @@ pub struct HttpRequest {
     /// When it has to be over.
     pub deadline: Instant,
     /// What the body of the answer is to fit in.
-    pub room: ByteBudget,
+    pub budget: ByteBudget,
 }
 
 /// What came back, without the secrets of the rules.

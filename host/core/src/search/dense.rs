@@ -9,7 +9,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::{
     Rows,
-    dot::{LANE, Way},
+    dot::{DotProduct, LANE},
 };
 
 /// Rows of vectors, all of one dimension.
@@ -21,7 +21,7 @@ pub struct Block {
     values: Vec<i8>,
     /// What the bytes of a row are to be multiplied by.
     scales: Vec<f32>,
-    way: Way,
+    dot: DotProduct,
 }
 
 /// A row and how near it is by its bytes; more is nearer.
@@ -37,7 +37,7 @@ impl Block {
     /// No rows, for vectors of this dimension.
     pub fn new(dimension: usize) -> Self {
         let stride = dimension.div_ceil(LANE).max(1) * LANE;
-        Self { dimension, stride, values: Vec::new(), scales: Vec::new(), way: Way::best() }
+        Self { dimension, stride, values: Vec::new(), scales: Vec::new(), dot: DotProduct::best() }
     }
 
     /// The dimension of its vectors.
@@ -89,7 +89,7 @@ impl Block {
         // near the first stays.
         let mut best: BinaryHeap<Reverse<(Order, Reverse<usize>)>> =
             BinaryHeap::with_capacity(limit.min(self.len()) + 1);
-        self.way.scan(&bytes, &self.values, wanted, |row, product| {
+        self.dot.scan(&bytes, &self.values, wanted, |row, product| {
             let near = Reverse((Order(product as f32 * (self.scales[row] * scale)), Reverse(row)));
             if best.len() < limit {
                 best.push(near);

@@ -8,14 +8,14 @@ pub(super) const LANE: usize = 32;
 
 /// How the products are made on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum DotProduct {
     /// 32 bytes at a time.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     Portable,
 }
 
-impl Way {
+impl DotProduct {
     /// The best that this machine has.
     pub(super) fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -58,10 +58,10 @@ mod avx2 {
 
     use super::LANE;
 
-    /// The product; called on machines with AVX2 only, see [`super::Way::best`].
+    /// The product; called on machines with AVX2 only, see [`super::DotProduct::best`].
     #[inline]
     pub(super) fn product(a: &[i8], b: &[i8]) -> i32 {
-        // SAFETY: `Way::Avx2` is made by `Way::best` alone, after the processor said that it has AVX2.
+        // SAFETY: `DotProduct::Avx2` is made by `DotProduct::best` alone, after the processor said that it has AVX2.
         unsafe { sum(a, b) }
     }
 
@@ -94,9 +94,9 @@ mod tests {
 
     use super::*;
 
-    fn products(way: Way, query: &[i8], block: &[i8]) -> Vec<i32> {
+    fn products(dot: DotProduct, query: &[i8], block: &[i8]) -> Vec<i32> {
         let mut found = Vec::new();
-        way.scan(query, block, |_| true, |_, product| found.push(product));
+        dot.scan(query, block, |_| true, |_, product| found.push(product));
         found
     }
 
@@ -104,7 +104,7 @@ mod tests {
     fn the_largest_values_do_not_overflow() {
         for sign in [1, -1] {
             let (a, b) = (vec![127_i8; 4096], vec![127 * sign; 4096]);
-            assert_eq!(products(Way::best(), &a, &b), [127 * 127 * 4096 * i32::from(sign)]);
+            assert_eq!(products(DotProduct::best(), &a, &b), [127 * 127 * 4096 * i32::from(sign)]);
         }
     }
 
@@ -112,7 +112,12 @@ mod tests {
     fn rows_that_are_not_wanted_are_not_heard_of() {
         let block: Vec<i8> = (0..10).flat_map(|row| [row; LANE]).collect();
         let mut heard = Vec::new();
-        Way::best().scan(&[1; LANE], &block, |row| row % 3 == 0, |row, product| heard.push((row, product)));
+        DotProduct::best().scan(
+            &[1; LANE],
+            &block,
+            |row| row % 3 == 0,
+            |row, product| heard.push((row, product)),
+        );
         assert_eq!(heard, [(0, 0), (3, 96), (6, 192), (9, 288)]);
     }
 
@@ -126,7 +131,7 @@ mod tests {
         ) {
             let (query, block) = values.split_at(lanes * LANE);
             let block = &block[..block.len() / query.len() * query.len()];
-            prop_assert_eq!(products(Way::Portable, query, block), products(Way::best(), query, block));
+            prop_assert_eq!(products(DotProduct::Portable, query, block), products(DotProduct::best(), query, block));
         }
     }
 }

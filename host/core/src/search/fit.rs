@@ -4,7 +4,7 @@
 //! Two things are looked at that mean the same in every search and on every engine: how many of the question's words
 //! the page holds, and how near it is by meaning.
 
-use super::{Named, Query};
+use super::{NameMatch, Query};
 use crate::page::{Fit, Page};
 
 /// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: with the
@@ -23,7 +23,7 @@ pub fn near_enough(cosine: f32, words_found: bool) -> bool {
 
 /// A question, prepared for many pages.
 #[derive(Debug, Clone)]
-pub struct Judge {
+pub struct FitScorer {
     /// What the words begin with, in lower case.
     stems: Vec<Stem>,
 }
@@ -38,7 +38,7 @@ struct Stem {
 /// Shorter words are looked for as whole words.
 const LONG: usize = 5;
 
-impl Judge {
+impl FitScorer {
     /// Prepares a question.
     pub fn of(question: &str) -> Self {
         let query = Query::of(question);
@@ -48,8 +48,8 @@ impl Judge {
     }
 
     /// How well a page answers. `cosine` is how near it is; none where question or page has no vector.
-    pub fn fit(&self, name: Named, cosine: Option<f32>, page: &Page) -> Fit {
-        if name == Named::Exact {
+    pub fn fit(&self, name: NameMatch, cosine: Option<f32>, page: &Page) -> Fit {
+        if name == NameMatch::Exact {
             return Fit::Names;
         }
         let held = self.held(page);
@@ -155,18 +155,18 @@ mod tests {
             ("breakers in the old town of London", None, Fit::Nothing),
             ("", None, Fit::Nothing),
         ] {
-            assert_eq!(Judge::of(question).fit(Named::No, cosine, &page), fit, "{question}");
+            assert_eq!(FitScorer::of(question).fit(NameMatch::No, cosine, &page), fit, "{question}");
         }
-        assert_eq!(Judge::of("retries").fit(Named::Exact, Some(0.0), &page), Fit::Names);
+        assert_eq!(FitScorer::of("retries").fit(NameMatch::Exact, Some(0.0), &page), Fit::Names);
     }
 
     #[test]
     fn short_words_are_whole_words() {
         let page = page("x", "Catalogs of SQL.");
-        assert_eq!(Judge::of("cat").held(&page), 0.0);
-        assert_eq!(Judge::of("sql").held(&page), 1.0);
-        assert_eq!(Judge::of("catalogue").held(&page), 1.0);
-        assert_eq!(Judge::of("模型").held(&page), 0.0);
+        assert_eq!(FitScorer::of("cat").held(&page), 0.0);
+        assert_eq!(FitScorer::of("sql").held(&page), 1.0);
+        assert_eq!(FitScorer::of("catalogue").held(&page), 1.0);
+        assert_eq!(FitScorer::of("模型").held(&page), 0.0);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Named, near_enough};
+use super::{NameMatch, near_enough};
 
 /// The weight of words; the rest is that of meaning.
 const WORDS: f64 = 0.5;
@@ -19,7 +19,7 @@ pub struct Scored<K> {
     /// What it is called; decides ties.
     pub key: K,
     /// How its name answers the question.
-    pub name: Named,
+    pub name: NameMatch,
     /// Its score by words: any scale, more is better, 0 where no word of the question occurs.
     pub bm25: f64,
     /// The cosine of question and candidate; none where one of them has no vector.
@@ -35,7 +35,7 @@ pub struct Ranked<K> {
     /// and by meaning at once. Comparable within one search only.
     pub score: f64,
     /// As it was given.
-    pub name: Named,
+    pub name: NameMatch,
     /// As it was given.
     pub cosine: Option<f32>,
 }
@@ -61,7 +61,7 @@ pub fn fuse<K: Ord>(candidates: Vec<Scored<K>>) -> Vec<Ranked<K>> {
     // A name counts at least as much as everything that it is placed before.
     let mut least = 0.0;
     for page in placed.iter_mut().rev() {
-        page.score = if page.name == Named::Exact { 1.0 } else { page.score.max(least) };
+        page.score = if page.name == NameMatch::Exact { 1.0 } else { page.score.max(least) };
         least = page.score;
     }
     placed
@@ -72,7 +72,7 @@ pub fn fuse<K: Ord>(candidates: Vec<Scored<K>>) -> Vec<Ranked<K>> {
 pub fn answering<K>(candidates: Vec<Scored<K>>) -> Vec<Scored<K>> {
     let words_found = candidates.iter().any(|candidate| positive(candidate.bm25) > 0.0);
     let answers = |c: &Scored<K>| {
-        c.name != Named::No
+        c.name != NameMatch::No
             || positive(c.bm25) > 0.0
             || c.cosine.is_some_and(|cosine| near_enough(cosine, words_found))
     };
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn scored(key: &str, bm25: f64, cosine: Option<f32>) -> Scored<String> {
-        Scored { key: key.to_owned(), name: Named::No, bm25, cosine }
+        Scored { key: key.to_owned(), name: NameMatch::No, bm25, cosine }
     }
 
     fn order(candidates: Vec<Scored<String>>) -> Vec<(String, f64)> {
@@ -144,8 +144,8 @@ mod tests {
     fn names_come_first_and_score_no_less_than_what_follows() {
         let mut candidates =
             vec![scored("far", 0.1, None), scored("starts", 0.2, None), scored("best", 9.0, None)];
-        candidates[0].name = Named::Exact;
-        candidates[1].name = Named::Prefix;
+        candidates[0].name = NameMatch::Exact;
+        candidates[1].name = NameMatch::Prefix;
         assert_eq!(order(candidates), [("far".into(), 1.0), ("starts".into(), 1.0), ("best".into(), 1.0)]);
     }
 
@@ -153,7 +153,7 @@ mod tests {
     fn what_holds_no_word_answers_only_where_it_is_near() {
         let kept = |candidates| -> Vec<String> { answering(candidates).into_iter().map(|c| c.key).collect() };
         let mut named = scored("named", 0.0, None);
-        named.name = Named::Prefix;
+        named.name = NameMatch::Prefix;
         let near =
             [named, scored("near", 0.0, Some(0.3)), scored("far", 0.0, Some(0.1)), scored("none", 0.0, None)];
         assert_eq!(kept(near.to_vec()), ["named"]);
@@ -182,7 +182,7 @@ mod tests {
             turn in 0_usize..40,
         ) {
             let mut candidates: Vec<Scored<usize>> = rows.into_iter().enumerate().map(|(key, (bm25, cosine, name))| {
-                let name = match name { 0 => Named::Exact, 1 => Named::Prefix, _ => Named::No };
+                let name = match name { 0 => NameMatch::Exact, 1 => NameMatch::Prefix, _ => NameMatch::No };
                 Scored { key, name, bm25, cosine }
             }).collect();
             let placed = fuse(candidates.clone());

@@ -7,7 +7,7 @@
 //!    index does not serve.
 //! 2. The store scores documents by words (BM25) and by meaning ([`dense::Block`]), filters first.
 //! 3. [`fuse`] puts both together, exact and prefix [names](name::NameQuery) first.
-//! 4. [`near_enough`] and [`Judge`] say what is a hit at all, and how well it answers.
+//! 4. [`near_enough`] and [`FitScorer`] say what is a hit at all, and how well it answers.
 //!
 //! The same candidates give the same order on every run and every machine: sums are made in one order, ties
 //! are decided by the key.
@@ -24,9 +24,9 @@ pub mod terms;
 
 pub use dense::Block;
 pub use embedded::embedded_text;
-pub use fit::{Judge, near_enough};
+pub use fit::{FitScorer, near_enough};
 pub use fuse::{Ranked, Scored, answering, fuse};
-pub use name::{NameQuery, Named};
+pub use name::{NameMatch, NameQuery};
 pub use rows::Rows;
 pub use terms::{Query, variants};
 

@@ -6,7 +6,7 @@ const LEAST: usize = 3;
 
 /// How a name answers a question, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Named {
+pub enum NameMatch {
     /// The question is the name.
     Exact,
     /// The name begins with the question.
@@ -31,20 +31,20 @@ impl NameQuery {
     }
 
     /// How a name answers.
-    pub fn matches(&self, name: &str) -> Named {
+    pub fn matches(&self, name: &str) -> NameMatch {
         self.matches_key(&name_key(name))
     }
 
     /// The same for a name in the form of [`name_key`].
-    pub fn matches_key(&self, key: &str) -> Named {
+    pub fn matches_key(&self, key: &str) -> NameMatch {
         if self.key.is_empty() {
-            Named::No
+            NameMatch::No
         } else if key == self.key {
-            Named::Exact
+            NameMatch::Exact
         } else if self.long_enough && key.starts_with(&self.key) {
-            Named::Prefix
+            NameMatch::Prefix
         } else {
-            Named::No
+            NameMatch::No
         }
     }
 
@@ -75,18 +75,18 @@ mod tests {
     fn case_and_separators_make_no_difference() {
         let query = NameQuery::of("  read File ");
         for name in ["read_file", "readFile", "READ-FILE", "read.file"] {
-            assert_eq!(query.matches(name), Named::Exact, "{name}");
+            assert_eq!(query.matches(name), NameMatch::Exact, "{name}");
         }
-        assert_eq!(query.matches("read_files"), Named::Prefix);
-        assert_eq!(query.matches("re_read_file"), Named::No);
+        assert_eq!(query.matches("read_files"), NameMatch::Prefix);
+        assert_eq!(query.matches("re_read_file"), NameMatch::No);
     }
 
     #[test]
     fn short_and_empty_questions_begin_no_name() {
-        assert_eq!(NameQuery::of("cl").matches("CLI"), Named::No);
-        assert_eq!(NameQuery::of("cli").matches("CLI_Finetuning"), Named::Prefix);
-        assert_eq!(NameQuery::of("c").matches("C"), Named::Exact);
-        assert_eq!(NameQuery::of(" _ ").matches(""), Named::No);
+        assert_eq!(NameQuery::of("cl").matches("CLI"), NameMatch::No);
+        assert_eq!(NameQuery::of("cli").matches("CLI_Finetuning"), NameMatch::Prefix);
+        assert_eq!(NameQuery::of("c").matches("C"), NameMatch::Exact);
+        assert_eq!(NameQuery::of(" _ ").matches(""), NameMatch::No);
         assert_eq!(NameQuery::of("").range(), None);
     }
 
@@ -99,7 +99,7 @@ mod tests {
             let (from, to) = query.range().unwrap();
             for key in keys {
                 let inside = (from..to.as_str()).contains(&key);
-                assert_eq!(inside, query.matches_key(key) != Named::No, "{key}");
+                assert_eq!(inside, query.matches_key(key) != NameMatch::No, "{key}");
             }
         }
     }

@@ -74,7 +74,7 @@ pub fn grams(text: &str) -> String {
 
 /// A stretch of letters of one script that a question holds, and how it is looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
+pub struct ScriptRun {
     /// As it was written.
     pub text: String,
     /// Its pieces, in lower case, each once. The index holds every one of them where it holds the stretch.
@@ -86,8 +86,8 @@ pub struct Stretch {
 }
 
 /// The stretches of other scripts that a text holds, at most `limit`, each once.
-pub fn stretches(text: &str, limit: usize) -> Vec<Stretch> {
-    let mut found: Vec<Stretch> = Vec::new();
+pub fn stretches(text: &str, limit: usize) -> Vec<ScriptRun> {
+    let mut found: Vec<ScriptRun> = Vec::new();
     if text.is_ascii() {
         return found;
     }
@@ -106,7 +106,7 @@ pub fn stretches(text: &str, limit: usize) -> Vec<Stretch> {
         }
         let beginning = length < self::length(script);
         let any = script == Script::Pairs && !beginning;
-        let stretch = Stretch { text: run.into_iter().collect(), pieces, beginning, any };
+        let stretch = ScriptRun { text: run.into_iter().collect(), pieces, beginning, any };
         if !found.contains(&stretch) {
             found.push(stretch);
         }

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::script::{self, Stretch};
+use super::script::{self, ScriptRun};
 use crate::names::begins_hump;
 
 /// Different words of a query that are used.
@@ -31,7 +31,7 @@ pub struct Query {
     /// Hyphenated words as one word: `fine-tuning` is found as `finetuning` too.
     pub joined: Vec<String>,
     /// What is written in scripts that the word index does not serve. These are not among the words.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<ScriptRun>,
 }
 
 impl Query {

@@ -118,7 +118,7 @@ impl RequestSender {
             body: request.body,
             redirects: request.redirects,
             deadline: self.deadline(request.begun.unwrap_or_else(Instant::now), request.time),
-            room: self.room.clone(),
+            budget: self.room.clone(),
         };
         open.port.fetch(&self.rules, request).await
     }

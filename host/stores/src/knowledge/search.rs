@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
     ports::knowledge::{Filters, Hit, SearchResult},
-    search::{Judge, NameQuery, Query, Ranked, answering, fuse},
+    search::{FitScorer, NameQuery, Query, Ranked, answering, fuse},
 };
 
 use super::WikiKnowledge;
@@ -50,7 +50,7 @@ impl WikiKnowledge {
             notes.push(waiting_note(found.without_vector));
         }
         let ranked = fuse(answering(found.scored));
-        let hits = self.hits(&Judge::of(text), ranked, filters.min_score.unwrap_or(0.0), limit).await?;
+        let hits = self.hits(&FitScorer::of(text), ranked, filters.min_score.unwrap_or(0.0), limit).await?;
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         Ok(SearchResult { hits, unmatched_terms: found.unmatched_terms, note, ..SearchResult::default() })
     }
@@ -58,7 +58,7 @@ impl WikiKnowledge {
     /// The first of these with at least this score, as pages. One that has gone since makes room for the next.
     async fn hits(
         &self,
-        judge: &Judge,
+        scorer: &FitScorer,
         ranked: Vec<Ranked<String>>,
         least: f64,
         limit: usize,
@@ -75,7 +75,7 @@ impl WikiKnowledge {
             let found =
                 next.into_iter().zip(pages).filter_map(|(Ranked { score, name, cosine, .. }, page)| {
                     let page = page?;
-                    Some(Hit { fit: judge.fit(name, cosine, &page), page, score })
+                    Some(Hit { fit: scorer.fit(name, cosine, &page), page, score })
                 });
             hits.extend(found);
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use gatehouse_core::{
     Fault,
     page::{Neighbour, Page},
-    search::{Named, Scored, dense, name::name_key, script, variants},
+    search::{NameMatch, Scored, dense, name::name_key, script, variants},
 };
 
 use crate::{
@@ -210,10 +210,10 @@ impl Graph {
             [title.as_str(), id, stem].map(|name| (id.clone(), name_key(name)))
         });
         let by_name =
-            named(&question.name, names.filter(|(_, name)| question.name.matches_key(name) != Named::No));
+            named(&question.name, names.filter(|(_, name)| question.name.matches_key(name) != NameMatch::No));
         let scored = passing.iter().map(|(key, page)| Scored {
             key: page.record.id.clone(),
-            name: by_name.get(&page.record.id).copied().unwrap_or(Named::No),
+            name: by_name.get(&page.record.id).copied().unwrap_or(NameMatch::No),
             bm25: bm25(page),
             cosine: question.vector.as_ref().and_then(|vector| self.cosine(key, vector)),
         });

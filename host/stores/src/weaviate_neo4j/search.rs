@@ -7,7 +7,7 @@ use std::{
 
 use gatehouse_core::{
     Fault,
-    search::{Named, Query, Scored, script::Stretch},
+    search::{NameMatch, Query, Scored, script::ScriptRun},
 };
 use tokio::task::JoinSet;
 
@@ -110,7 +110,7 @@ impl Search<'_> {
         by_words.extend(words);
         by_vector.extend(vector);
         let scored = |key: String| Scored {
-            name: by_name.get(&key).copied().unwrap_or(Named::No),
+            name: by_name.get(&key).copied().unwrap_or(NameMatch::No),
             bm25: by_words.get(&key).copied().unwrap_or_default(),
             cosine: by_vector.get(&key).map(|cosine| *cosine as f32),
             key,
@@ -177,7 +177,7 @@ async fn cut(query: Query) -> Result<(Vec<Word>, Vec<String>), Fault> {
         let mut cut = cut::cut(&[words.as_slice(), joined.as_slice()].concat())?;
         let joined = cut.split_off(words.len());
         let words = words.into_iter().zip(cut).map(|(text, terms)| Word { text, terms, all: false });
-        let stretches = stretches.into_iter().map(|Stretch { text, pieces, any, .. }| Word {
+        let stretches = stretches.into_iter().map(|ScriptRun { text, pieces, any, .. }| Word {
             text,
             terms: pieces,
             all: !any,

@@ -148,7 +148,7 @@ mod tests {
             body: Some(b"body".to_vec()),
             redirects: Redirects::Follow,
             deadline: tokio::time::Instant::now(),
-            room: ByteBudget::new(0),
+            budget: ByteBudget::new(0),
         })
     }
 

@@ -69,7 +69,7 @@ impl Outbound {
         first: Permit<'_>,
         request: HttpRequest,
     ) -> Result<HttpResponse, Fault> {
-        let (redirects, held) = (request.redirects, request.room.hold());
+        let (redirects, held) = (request.redirects, request.budget.hold());
         let mut hop = Hop::new(request)?;
         let mut permit = first;
         for _ in 0..=MAX_REDIRECTS {

@@ -70,7 +70,7 @@ async fn fetch(outbound: &Outbound, port: u16, private: bool) -> Result<HttpResp
         body: None,
         redirects: Redirects::Follow,
         deadline: Instant::now() + Duration::from_secs(30),
-        room: ByteBudget::new(1 << 20),
+        budget: ByteBudget::new(1 << 20),
     };
     outbound.fetch(&rules(port, private), request).await.map_err(|fault| fault.kind)
 }

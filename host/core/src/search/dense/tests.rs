@@ -116,7 +116,7 @@ proptest! {
         prop_assert_eq!(all.len(), rows);
         let expected: Vec<Near> = all.into_iter().filter(|near| allowed.contains(near.row)).take(limit).collect();
         prop_assert_eq!(&expected, &block.nearest(&query, Some(&allowed), limit));
-        block.way = Way::Portable;
+        block.dot = DotProduct::Portable;
         prop_assert_eq!(&expected, &block.nearest(&query, Some(&allowed), limit));
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::try_join3;
-use gatehouse_core::search::{Named, POOL, Scored, script::Stretch};
+use gatehouse_core::search::{NameMatch, POOL, Scored, script::ScriptRun};
 use tokio_postgres::Row;
 
 use super::{
@@ -58,7 +58,7 @@ impl<'a> SqlQuestion<'a> {
         let query = &question.query;
         let word =
             |word: &String| Some(Form { form: index_form(word)?, written: Some(word.clone()), counts: true });
-        let stretch = |s: &Stretch| Form { form: occurs(s), written: Some(s.text.clone()), counts: false };
+        let stretch = |s: &ScriptRun| Form { form: occurs(s), written: Some(s.text.clone()), counts: false };
         let further = |form: String| Form { form, written: None, counts: true };
         let pieces = query.stretches.iter().flat_map(index_pieces).take(MAX_PIECES);
         let mut forms: Vec<Form> = query.words.iter().filter_map(word).collect();
@@ -194,7 +194,7 @@ async fn by_words(
 }
 
 /// Those that the question names, and those whose name begins with it.
-async fn by_name(db: &Session, asked: &SqlQuestion<'_>) -> Result<BTreeMap<i64, Named>, StoreError> {
+async fn by_name(db: &Session, asked: &SqlQuestion<'_>) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
     let Some((from, to)) = asked.question.name.range() else { return Ok(BTreeMap::new()) };
     let sql = format!(
         "SELECT p.number, n.key FROM gatehouse.page_name n JOIN gatehouse.page p ON p.number = n.page
@@ -238,7 +238,7 @@ async fn by_vector(
 async fn scored(
     db: &Session,
     words: &WeighedTerms,
-    by_name: &BTreeMap<i64, Named>,
+    by_name: &BTreeMap<i64, NameMatch>,
     near: Option<&Near<'_>>,
     numbers: &[i64],
 ) -> Result<Vec<Scored<String>>, StoreError> {
@@ -264,7 +264,7 @@ async fn scored(
         let number: i64 = column(row, 1)?;
         Ok(Scored {
             key: column(row, 0)?,
-            name: by_name.get(&number).copied().unwrap_or(Named::No),
+            name: by_name.get(&number).copied().unwrap_or(NameMatch::No),
             bm25: column(row, 2)?,
             cosine: cosines.get(&number).copied(),
         })

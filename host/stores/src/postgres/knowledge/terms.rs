@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_core::search::{script, script::Stretch, variants};
+use gatehouse_core::search::{script, script::ScriptRun, variants};
 
 use crate::wiki::record::Record;
 
@@ -92,13 +92,13 @@ pub(super) fn index_form(word: &str) -> Option<String> {
 }
 
 /// The pieces of a stretch of another script as the index is asked for each.
-pub(super) fn index_pieces(stretch: &Stretch) -> Vec<String> {
+pub(super) fn index_pieces(stretch: &ScriptRun) -> Vec<String> {
     let beginning = if stretch.beginning { ":*" } else { "" };
     stretch.pieces.iter().filter_map(|piece| Some(format!("{}{beginning}", index_form(piece)?))).collect()
 }
 
 /// What the index is asked to know whether a stretch occurs.
-pub(super) fn occurs(stretch: &Stretch) -> String {
+pub(super) fn occurs(stretch: &ScriptRun) -> String {
     index_pieces(stretch).join(if stretch.any { " | " } else { " & " })
 }
 

@@ -1,7 +1,7 @@
 //! Writes a question as the full-text indexes of SQLite read it: words and pieces of words, quoted, joined by
 //! OR. No operator, quote or wildcard of the caller ever reaches an index.
 
-use gatehouse_core::search::script::Stretch;
+use gatehouse_core::search::script::ScriptRun;
 
 /// Pieces of words that one question asks for at most.
 const MAX_PIECES: usize = 128;
@@ -17,16 +17,16 @@ pub(super) fn quote(word: &str) -> String {
 }
 
 /// A query for the index of pieces that any piece of these stretches answers.
-pub(super) fn any_piece(stretches: &[Stretch]) -> Option<String> {
+pub(super) fn any_piece(stretches: &[ScriptRun]) -> Option<String> {
     joined(stretches.iter().flat_map(pieces).take(MAX_PIECES), " OR ")
 }
 
 /// A query that only answers where the stretch occurs.
-pub(super) fn occurs(stretch: &Stretch) -> Option<String> {
+pub(super) fn occurs(stretch: &ScriptRun) -> Option<String> {
     joined(pieces(stretch), if stretch.any { " OR " } else { " AND " })
 }
 
-fn pieces(stretch: &Stretch) -> impl Iterator<Item = String> {
+fn pieces(stretch: &ScriptRun) -> impl Iterator<Item = String> {
     let wildcard = if stretch.beginning { " *" } else { "" };
     stretch.pieces.iter().map(move |piece| format!("\"{piece}\"{wildcard}"))
 }

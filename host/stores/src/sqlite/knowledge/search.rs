@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use gatehouse_core::search::{NameQuery, Named, POOL, Scored, dense, near_enough};
+use gatehouse_core::search::{NameMatch, NameQuery, POOL, Scored, dense, near_enough};
 use rusqlite::{Connection, types::Value};
 
 use super::{filter::PageFilter, read, words};
@@ -24,7 +24,7 @@ pub(super) fn candidates(
     let words = words::search(db, &question.query, &narrowed, total, question.limit)?;
     let mut pages = by_name(db, &question.name, &narrowed)?;
     for page in best(db, &words.scores, pool)? {
-        pages.entry(page).or_insert(Named::No);
+        pages.entry(page).or_insert(NameMatch::No);
     }
     let (mut held, mut without_vector) = (None, 0);
     if let Some(vector) = &question.vector {
@@ -37,7 +37,7 @@ pub(super) fn candidates(
         let close = |cosine: f32| near_enough(cosine + 0.01, !words.scores.is_empty());
         let near = held.nearest(values, narrowed.pages(), pool).into_iter();
         for (page, _) in near.filter(|(_, cosine)| close(*cosine)) {
-            pages.entry(page).or_insert(Named::No);
+            pages.entry(page).or_insert(NameMatch::No);
         }
     }
     let mut scored = Vec::with_capacity(pages.len());
@@ -61,7 +61,7 @@ fn by_name(
     db: &Connection,
     query: &NameQuery,
     narrowed: &PageFilter,
-) -> Result<BTreeMap<i64, Named>, StoreError> {
+) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
     let conditions = narrowed.condition("page");
     let sql = format!(

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use gatehouse_core::search::{Query, script::Stretch};
+use gatehouse_core::search::{Query, script::ScriptRun};
 use rusqlite::{Connection, types::Value};
 
 use super::{
@@ -62,7 +62,7 @@ fn counted(db: &Connection, text: &str) -> Result<Word, StoreError> {
     Ok(Word { text: text.to_owned(), pages })
 }
 
-fn stretch_occurs(db: &Connection, stretch: &Stretch) -> Result<bool, StoreError> {
+fn stretch_occurs(db: &Connection, stretch: &ScriptRun) -> Result<bool, StoreError> {
     let Some(expression) = occurs(stretch) else { return Ok(false) };
     let mut statement = db.prepare_cached("SELECT 1 FROM page_grams WHERE page_grams MATCH ?1 LIMIT 1")?;
     Ok(statement.exists([expression])?)

@@ -8,7 +8,7 @@ use std::{
 use gatehouse_core::{
     Fault,
     page::{Link, Neighbour, Page, PageType, Statistics},
-    search::{Named, POOL},
+    search::{NameMatch, POOL},
 };
 
 use super::{
@@ -102,7 +102,7 @@ impl Neo4j {
     pub(crate) async fn called(
         self: &Arc<Self>,
         question: &Question,
-    ) -> Result<BTreeMap<String, Named>, Fault> {
+    ) -> Result<BTreeMap<String, NameMatch>, Fault> {
         let Some((from, to)) = question.name.range().map(|(from, to)| (rows::indexed(from), to)) else {
             return Ok(BTreeMap::new());
         };
