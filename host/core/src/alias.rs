@@ -17,7 +17,7 @@ pub(crate) fn add(exposure: &Exposure, entries: &mut Vec<Entry>, complete: bool)
             alias: alias.clone(),
             why,
         };
-        let name = ExposedName::new(alias).map_err(bad)?;
+        let name = ExposedName::new(alias).map_err(|why| bad(why.to_string()))?;
         if let Some(taken) = entries[..declared].iter().find(|entry| entry.name == name) {
             return Err(bad(format!("is already the name of a tool of {}", taken.id.source)));
         }

@@ -17,7 +17,7 @@ use crate::{
     preset::Exposure,
     schema::{Schema, with_defaults},
     source::{Listing, Source},
-    tool::{ExposedName, SourceId, ToolId, ToolSpec},
+    tool::{ExposedName, NameError, SourceId, ToolId, ToolSpec},
 };
 
 /// Numbers the catalogs of a host; a later one has a higher number.
@@ -73,19 +73,17 @@ impl Entry {
         let name = source
             .exposes(&tool.name)
             .map_err(|why| CatalogError::BadName { source_id: source.to_string(), why })?;
-        let mut entry = Self {
+        Ok(Self {
             name,
             id: ToolId { source: source.clone(), name: Arc::clone(&tool.name) },
             spec: Arc::clone(tool),
             source: Arc::clone(&offer.source),
             params: Arc::clone(params),
             schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
-            output: None,
+            output: tool.output_schema.as_ref().map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
             fixed: Map::new(),
             rank: 0,
-        };
-        entry.output = tool.output_schema.as_ref().map(|schema| Arc::new(Schema::new(Arc::clone(schema))));
-        Ok(entry)
+        })
     }
 
     /// The same as a preset changes it.
@@ -129,7 +127,7 @@ pub enum CatalogError {
         /// Whose tool.
         source_id: String,
         /// What is wrong.
-        why: String,
+        why: NameError,
     },
     /// An alias points nowhere, or is no name.
     #[error("preset '{preset}': alias '{alias}' {why}")]

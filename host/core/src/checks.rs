@@ -8,13 +8,19 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::LazyLock,
+    sync::{Arc, LazyLock},
     thread,
 };
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::{fair::FairTurns, outcome::Fault, tool::SourceId};
+use crate::{
+    fair::FairTurns,
+    outcome::Fault,
+    schema::{Refusal, Schema, StepBudget},
+    tool::SourceId,
+};
 
 /// Schemas are at most 64 levels deep, and a level takes less than ten kilobytes in a debug build.
 const STACK: usize = 4 << 20;
@@ -23,6 +29,29 @@ static TURNS: LazyLock<FairTurns> = LazyLock::new(|| {
     let threads = thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
     FairTurns::with_most(threads, threads.div_ceil(2))
 });
+
+/// Checks a value by a schema of a source: here what is soon checked, and anew on a thread for checks what is not,
+/// or what is said not to be `short`. `check` may change the value; where it is stopped, what it left is checked again.
+pub(crate) async fn check(
+    source: &SourceId,
+    schema: &Arc<Schema>,
+    mut value: Value,
+    short: bool,
+    check: impl Fn(&Schema, &mut Value, &mut StepBudget<'_>) -> Result<(), Refusal> + Send + 'static,
+) -> Result<(Value, Result<(), Refusal>), Fault> {
+    if short && schema.is_read() {
+        let checked = check(schema, &mut value, &mut StepBudget::short());
+        if !matches!(checked, Err(Refusal::Stopped(_))) {
+            return Ok((value, checked));
+        }
+    }
+    let schema = Arc::clone(schema);
+    run(source, move |abandoned| {
+        let checked = check(&schema, &mut value, &mut StepBudget::long(abandoned));
+        (value, checked)
+    })
+    .await
+}
 
 /// Does work for a source on a thread of its own. `work` is told how to find out whether somebody still waits
 /// for it: nobody does when this future was dropped. Faults where the work panicked or no thread can be had.

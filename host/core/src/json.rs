@@ -1,6 +1,9 @@
 //! Reading JSON that somebody else wrote, within bounds. Sixteen megabytes of `[0,0,…]` are eight million
 //! values, and a value in memory takes some seventy bytes.
 
+use std::io;
+
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::budget::{ByteBudget, Held};
@@ -17,6 +20,22 @@ pub fn too_many_values(text: &[u8]) -> bool {
 /// may err on the side of caution.
 pub fn at_most(text: &[u8]) -> usize {
     text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count()
+}
+
+/// The length of a value's JSON text in bytes; the text is written nowhere.
+pub fn length(value: &impl Serialize) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    serde_json::to_writer(&mut counter, value).map_or(0, |()| counter.0)
 }
 
 /// Parses a document; the error says what is wrong with it.

@@ -28,25 +28,21 @@ pub struct Preset {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PresetError {
     /// There is no such preset.
-    #[error("Unknown preset '{name}'.{near} There are: {known}.")]
+    #[error("Unknown preset '{name}'.{known}")]
     Unknown {
         /// What was asked for.
         name: String,
-        /// ` Did you mean …?` or nothing.
-        near: String,
-        /// All names, sorted.
+        /// ` Did you mean …? There are: …`, all names sorted.
         known: String,
     },
     /// A preset extends one that does not exist.
-    #[error("preset '{preset}' extends '{name}', which does not exist.{near} There are: {known}.")]
+    #[error("preset '{preset}' extends '{name}', which does not exist.{known}")]
     UnknownBase {
         /// The preset that says so.
         preset: String,
         /// What it names.
         name: String,
-        /// ` Did you mean …?` or nothing.
-        near: String,
-        /// All names, sorted.
+        /// ` Did you mean …? There are: …`, all names sorted.
         known: String,
     },
     /// Presets extend each other in a circle.
@@ -89,8 +85,8 @@ impl Exposure {
     /// Compiles `name` out of all presets.
     pub fn compile(presets: &BTreeMap<String, Preset>, name: &str) -> Result<Self, PresetError> {
         let Some(preset) = presets.get(name) else {
-            let (near, known) = alternatives(presets, name);
-            return Err(PresetError::Unknown { name: names::quoted(name, 64), near, known });
+            let name_shown = names::quoted(name, 64);
+            return Err(PresetError::Unknown { name: name_shown, known: alternatives(presets, name) });
         };
         let mut merged = Preset::default();
         merge(presets, name, &mut Vec::new(), &mut merged)?;
@@ -144,9 +140,12 @@ fn merge(
         return Err(PresetError::Cycle(circle));
     }
     let Some(preset) = presets.get(name) else {
-        let (near, known) = alternatives(presets, name);
         let preset = path.last().cloned().unwrap_or_default();
-        return Err(PresetError::UnknownBase { preset, name: name.into(), near, known });
+        return Err(PresetError::UnknownBase {
+            preset,
+            name: name.into(),
+            known: alternatives(presets, name),
+        });
     };
     path.push(name.to_owned());
     for base in &preset.extends {
@@ -178,10 +177,10 @@ fn globs(preset: &str, entries: &[String]) -> Result<GlobSet, PresetError> {
     set.build().map_err(|error| bad(&entries.join(", "), error))
 }
 
-fn alternatives(presets: &BTreeMap<String, Preset>, name: &str) -> (String, String) {
+fn alternatives(presets: &BTreeMap<String, Preset>, name: &str) -> String {
     let near = names::did_you_mean(name, presets.keys().map(String::as_str));
     let known = presets.keys().cloned().collect::<Vec<_>>().join(", ");
-    (near, if known.is_empty() { "none".into() } else { known })
+    format!("{near} There are: {}.", if known.is_empty() { "none" } else { &known })
 }
 
 #[cfg(test)]

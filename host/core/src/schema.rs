@@ -55,7 +55,7 @@ impl From<Stopped> for Refusal {
 }
 
 /// What reading a schema took, where many are read together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     /// How many schemas it is made of.
     pub(crate) schemas: usize,

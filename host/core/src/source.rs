@@ -60,6 +60,11 @@ pub const MAX_TOOLS: usize = 512;
 /// The most bytes a text or a schema may have.
 pub const MAX_TEXT: usize = 64 * 1024;
 
+/// What is wrong with a listing and with which tool, as the rest of a sentence about the source.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ListingError(String);
+
 impl Listing {
     /// Takes out of titles, descriptions, summaries and the prose of schemas what nobody can see, and counts
     /// it. Before [`Listing::check`], which refuses such characters where they cannot be taken out.
@@ -81,17 +86,20 @@ impl Listing {
     }
 
     /// Checks what a source says about itself before anybody sees it: names, duplicates, sizes, schemas.
-    /// The error says which tool and what. It may take some seconds for the largest listing there can be, so
-    /// it belongs on a thread for checks.
-    pub fn check(&self) -> Result<(), String> {
+    /// It may take some seconds for the largest listing there can be, so it belongs on a thread for checks.
+    pub fn check(&self) -> Result<(), ListingError> {
+        self.checked().map_err(ListingError)
+    }
+
+    fn checked(&self) -> Result<(), String> {
         if self.tools.len() > MAX_TOOLS {
             return Err(format!("lists {} tools, the most is {MAX_TOOLS}", self.tools.len()));
         }
         short("its name", &self.name)?;
         short("its version", &self.version)?;
         short("its summary", &self.summary)?;
-        let mut sizes = Sizes::default();
-        sizes.add(schema("params-schema", &self.params_schema)?)?;
+        let mut sizes = Size::default();
+        within_all(&mut sizes, schema("params-schema", &self.params_schema)?)?;
         let mut seen = HashSet::new();
         for tool in &self.tools {
             ExposedName::new(&tool.name).map_err(|why| format!("tool name {why}"))?;
@@ -108,7 +116,7 @@ impl Listing {
                 if found.get("type").and_then(Value::as_str) != Some("object") {
                     return Err(bad(format!("its {what} schema is not of type object")));
                 }
-                sizes.add(schema(&format!("its {what} schema"), found).map_err(bad)?)?;
+                within_all(&mut sizes, schema(&format!("its {what} schema"), found).map_err(bad)?)?;
             }
         }
         Ok(())
@@ -125,25 +133,17 @@ const MAX_SCHEMAS: usize = 200_000;
 /// The most bytes that the compiled patterns of all schemas of a source may take.
 const MAX_PATTERN_BYTES: usize = 16 << 20;
 
-/// What the schemas of a source take together; each is bounded by itself.
-#[derive(Default)]
-struct Sizes {
-    schemas: usize,
-    pattern_bytes: usize,
-}
-
-impl Sizes {
-    fn add(&mut self, size: Size) -> Result<(), String> {
-        self.schemas += size.schemas;
-        self.pattern_bytes += size.pattern_bytes;
-        if self.schemas > MAX_SCHEMAS {
-            return Err(format!("has schemas made of more than {MAX_SCHEMAS} schemas in all"));
-        }
-        if self.pattern_bytes > MAX_PATTERN_BYTES {
-            return Err(format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in all"));
-        }
-        Ok(())
+/// Adds the size of one more schema to what all take together; each is bounded by itself.
+fn within_all(all: &mut Size, one: Size) -> Result<(), String> {
+    all.schemas += one.schemas;
+    all.pattern_bytes += one.pattern_bytes;
+    if all.schemas > MAX_SCHEMAS {
+        return Err(format!("has schemas made of more than {MAX_SCHEMAS} schemas in all"));
     }
+    if all.pattern_bytes > MAX_PATTERN_BYTES {
+        return Err(format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in all"));
+    }
+    Ok(())
 }
 
 fn schema(what: &str, found: &Map<String, Value>) -> Result<Size, String> {
@@ -189,7 +189,7 @@ mod tests {
                 tools: (0..tools).map(|n| tool(format!("t{n}"), schema)).collect(),
                 removed: BTreeMap::new(),
             };
-            listing.check()
+            listing.checked()
         };
         let wide = json!({"type": "object", "anyOf": vec![true; 12_000]});
         assert_eq!(checked(&wide, 16), Ok(()));

@@ -30,7 +30,7 @@ impl SourceId {
 
     /// The name under which clients see a tool of this source: a gate's own name for it, `server__tool` for a
     /// server's. What a server's name for it has too much, or of other characters, gives way to a digest.
-    pub fn exposes(&self, tool: &str) -> Result<ExposedName, String> {
+    pub fn exposes(&self, tool: &str) -> Result<ExposedName, NameError> {
         let Self::Server(server) = self else { return ExposedName::new(tool) };
         let whole = format!("{server}__{tool}");
         ExposedName::new(&whole).or_else(|_| {
@@ -68,21 +68,26 @@ pub const MAX_NAME: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExposedName(Arc<str>);
 
+/// Why a text cannot be the name of a tool; the name is quoted, and cut where it is long.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Empty, or too long.
+    #[error("'{0}' has {1} characters, a tool name has 1 to {MAX_NAME}")]
+    Length(String, usize),
+    /// It has a character that clients do not accept.
+    #[error("'{0}' contains {1:?}, a tool name has A-Z a-z 0-9 _ - . only")]
+    Character(String, char),
+}
+
 impl ExposedName {
-    /// Checks the name; the error says what is wrong with it.
-    pub fn new(name: &str) -> Result<Self, String> {
+    /// Checks the name.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        let shown = || crate::names::quoted(name, MAX_NAME);
         if name.is_empty() || name.len() > MAX_NAME {
-            return Err(format!(
-                "'{}' has {} characters, a tool name has 1 to {MAX_NAME}",
-                crate::names::quoted(name, MAX_NAME),
-                name.chars().count()
-            ));
+            return Err(NameError::Length(shown(), name.chars().count()));
         }
         match name.chars().find(|c| !Self::may_have(*c)) {
-            Some(bad) => Err(format!(
-                "'{}' contains {bad:?}, a tool name has A-Z a-z 0-9 _ - . only",
-                crate::names::quoted(name, MAX_NAME)
-            )),
+            Some(bad) => Err(NameError::Character(shown(), bad)),
             None => Ok(Self(name.into())),
         }
     }

@@ -222,7 +222,7 @@ impl Source for Gate {
         let (name, given) = (Arc::clone(&self.name), Value::Object(given.clone()));
         let listing = checks::run(&self.id, move |_| {
             listing.clean();
-            listing.check().map_err(|why| broken(&name, &why))?;
+            listing.check().map_err(|why| broken(&name, &why.to_string()))?;
             // Checked before it is learnt: what the index knows needs no check at the next start.
             let schema = Schema::new(Arc::clone(&listing.params_schema));
             schema.check(&given, "parameter").map_err(Fault::invalid)?;

@@ -13,7 +13,6 @@ use crate::{
     checks, names,
     outcome::{Fault, Outcome, Reply},
     schema::{Refusal, Schema, StepBudget, too_long},
-    tool::SourceId,
 };
 
 /// See the module.
@@ -29,7 +28,11 @@ impl Stage for Conform {
         let Some(structured) = reply.structured.take() else {
             return Err(broken(entry, "has no structured data, though the tool declares a schema of it"));
         };
-        let (structured, checked) = check(&entry.id.source, schema, Value::Object(structured)).await?;
+        let check = |schema: &Schema, value: &mut Value, steps: &mut StepBudget<'_>| {
+            schema.check_within(value, "member", steps)
+        };
+        let (structured, checked) =
+            checks::check(&entry.id.source, schema, Value::Object(structured), true, check).await?;
         checked.map_err(|refusal| match refusal {
             Refusal::Wrong(why) => broken(entry, &format!("does not match its output schema: {why}")),
             Refusal::Stopped(_) => broken(entry, &format!("has data that {}", too_long())),
@@ -39,26 +42,6 @@ impl Stage for Conform {
         };
         Ok(Reply { structured: Some(structured), ..reply })
     }
-}
-
-/// Checks here what is soon checked, and on a thread for checks what is not.
-async fn check(
-    source: &SourceId,
-    schema: &Arc<Schema>,
-    value: Value,
-) -> Result<(Value, Result<(), Refusal>), Fault> {
-    if schema.is_read() {
-        let checked = schema.check_within(&value, "member", &mut StepBudget::short());
-        if !matches!(checked, Err(Refusal::Stopped(_))) {
-            return Ok((value, checked));
-        }
-    }
-    let schema = Arc::clone(schema);
-    checks::run(source, move |abandoned| {
-        let checked = schema.check_within(&value, "member", &mut StepBudget::long(abandoned));
-        (value, checked)
-    })
-    .await
 }
 
 fn broken(entry: &Entry, why: &str) -> Fault {
@@ -77,7 +60,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        FaultKind,
+        FaultKind, SourceId,
         testing::{Fixture, context, tool},
     };
 

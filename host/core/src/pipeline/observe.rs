@@ -2,15 +2,15 @@
 //! a line for each call where the operator asks for lines of calls, and one span around it at level debug.
 //! Observers see sizes and kinds, never arguments or results: a fault's message may quote an argument.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use serde_json::Value;
 use tracing::{Instrument, Level};
 
 use super::{Next, Stage};
 use crate::{
     call::{Call, CallContext},
+    json,
     log_limit::LogLimit,
     names,
     outcome::{FaultKind, Outcome},
@@ -109,7 +109,7 @@ impl Observe {
 
     async fn observed(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
-        let bytes_in = json_bytes(&call.arguments);
+        let bytes_in = json::length(&call.arguments);
         let (id, tool, preset) = (context.id, &context.name, &context.catalog.preset);
         let generation = context.catalog.generation.0;
         let span = tracing::debug_span!("tools/call", call = %id, tool = %names::quoted(tool, 64), %preset, generation);
@@ -147,20 +147,4 @@ impl Stage for Observe {
         }
         outcome
     }
-}
-
-/// The length of a value's JSON text, which is written nowhere.
-fn json_bytes(value: &Value) -> usize {
-    struct Counter(usize);
-    impl io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut counter = Counter(0);
-    serde_json::to_writer(&mut counter, value).map_or(0, |()| counter.0)
 }

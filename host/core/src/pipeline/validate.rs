@@ -31,28 +31,9 @@ impl Stage for Validate {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
         let schema = &entry.schema;
-        let mut arguments = std::mem::take(&mut call.arguments);
+        let arguments = std::mem::take(&mut call.arguments);
         let short = !matches!(&arguments, Value::String(text) if text.len() > SHORT_TEXT);
-        let mut settled = None;
-        if short && schema.is_read() {
-            settled = match settle(schema, &mut arguments, &mut StepBudget::short()) {
-                Err(Refusal::Stopped(_)) => None,
-                settled => Some(settled),
-            };
-        }
-        let settled = match settled {
-            Some(settled) => settled,
-            None => {
-                let schema = Arc::clone(schema);
-                let work = move |abandoned: &dyn Fn() -> bool| {
-                    let settled = settle(&schema, &mut arguments, &mut StepBudget::long(abandoned));
-                    (arguments, settled)
-                };
-                let (checked, settled) = checks::run(&entry.id.source, work).await?;
-                arguments = checked;
-                settled
-            }
-        };
+        let (arguments, settled) = checks::check(&entry.id.source, schema, arguments, short, settle).await?;
         settled.map_err(|refusal| match refusal {
             Refusal::Wrong(why) => refused(&why, schema),
             Refusal::Stopped(_) => Fault::invalid(format!("Invalid arguments: they {}.", too_long())),

@@ -75,7 +75,7 @@ pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
         }
     };
     lines.push(Line::ok("describes itself", format!("{} {}", listing.name, listing.version)));
-    let sound = listing.check();
+    let sound = listing.check().map_err(|error| error.to_string());
     let whole = sound.is_ok();
     lines.push(Line::of("names, schemas and sizes are valid", sound.map(|()| said(&listing))));
     lines.push(Line::of("describe says the same again", same_again(gate, &listing).await));
