@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     catalog::{Catalog, Entry},
-    nesting::Ceiling,
+    nesting::{Ceiling, NestedCalls},
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
     tool::SourceId,
@@ -80,6 +80,8 @@ pub struct CallContext {
     pub(crate) outer_deadline: Option<Instant>,
     /// What it may do at most, where a tool makes it that promised no more.
     pub(crate) ceiling: Option<Ceiling>,
+    /// How many calls it and those around it have caused.
+    pub(crate) nested_calls: NestedCalls,
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
@@ -99,6 +101,7 @@ impl CallContext {
             within: Vec::new(),
             outer_deadline: None,
             ceiling: None,
+            nested_calls: NestedCalls::default(),
             pipeline: Arc::clone(pipeline),
         }
     }

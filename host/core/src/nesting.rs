@@ -1,6 +1,13 @@
 //! Calls that a source makes while it runs one: the same pipeline again, within what the call around them may do.
+//!
+//! What a source may set for itself, `limits.calls` among it, holds for one call of its own: a gate that is called has
+//! all of its limits, whatever the one that calls it has used up. Four levels of 64 calls each would be seventeen
+//! million, each with questions to models of its own, so what one client's call causes in all is counted too.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 use serde_json::Value;
 use tokio::time::Instant;
@@ -15,6 +22,12 @@ use crate::{
 /// How deep calls nest: a client's call is at depth 0.
 pub const MAX_DEPTH: usize = 4;
 
+/// The most calls that one client's call may cause, over all levels: as many as one source may be allowed to make.
+pub const MAX_CALLS: u32 = 1_000;
+
+/// The nested calls of one client's call, counted over all levels.
+pub(crate) type NestedCalls = Arc<AtomicU32>;
+
 impl CallContext {
     /// Has the tool of this call call another one for the same client, with no stronger effect than its own and
     /// before `deadline`, which is that of the attempt that runs. Faults where calls nest too deep.
@@ -26,12 +39,19 @@ impl CallContext {
                 "'{tool}' cannot call '{name}': calls nest at most {MAX_DEPTH} deep."
             )));
         }
+        if self.nested_calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
+            return Err(Fault::exhausted(format!(
+                "'{tool}' cannot call '{name}': a call causes at most {MAX_CALLS} others in all."
+            ))
+            .hint("Ask for less at once."));
+        }
         let own = caller.spec.effect;
         let effect = self.ceiling.as_ref().map_or(own, |above| above.effect.min(own));
         let mut nested = Self::new(&self.pipeline, Arc::clone(&self.catalog), name);
         nested.principal = self.principal.clone();
         nested.cancel = self.cancel.clone();
         nested.within = self.within.iter().chain([&caller.id.source]).cloned().collect();
+        nested.nested_calls = Arc::clone(&self.nested_calls);
         nested.outer_deadline = Some(deadline);
         nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect });
         Call::new(nested, arguments).run().await
@@ -56,5 +76,33 @@ impl Ceiling {
             tool.name
         ))
         .hint("Call that tool yourself, or have the gate declare what it does."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        SourceId,
+        testing::{Fixture, context, tool},
+    };
+
+    #[tokio::test]
+    async fn what_one_call_causes_is_counted_over_all_levels() {
+        let source = Fixture::new(SourceId::Gate("x".into()), vec![tool("look", None)]);
+        let outer = context(Vec::new(), &source, "look").await;
+        let deadline = outer.deadline();
+        // Each calls itself down to the bottom.
+        for _ in 0..MAX_CALLS / 4 {
+            let inner = json!({"nested": "look", "arguments": {}});
+            let deepest = outer.nested(deadline, "look", inner).await.expect_err("too deep");
+            assert!(deepest.message.contains("4 deep"), "{deepest}");
+        }
+        let fault = outer.nested(deadline, "look", json!({})).await.expect_err("too many");
+        assert!(fault.message.contains("at most 1000 others in all"), "{fault}");
+        let another = context(Vec::new(), &source, "look").await;
+        assert!(another.nested(deadline, "look", json!({})).await.is_ok());
     }
 }

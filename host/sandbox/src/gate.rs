@@ -12,6 +12,7 @@ use gatehouse_core::{
     capability::{Ask, Grants},
     catalog::Entry,
     checks,
+    fair::FairTurn,
     http::Rules,
     names::quoted,
     nesting::MAX_DEPTH,
@@ -21,7 +22,7 @@ use gatehouse_core::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     abi::ToolCall,
@@ -155,7 +156,7 @@ impl Gate {
     pub async fn describe(&self, given: &Map<String, Value>) -> Result<Listing, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         let ready = self.ready().await?;
-        let _place = self.shared.place(&self.name, 0).await;
+        let _place = self.shared.places.take(&self.name, &[]).await;
         let facts = self.facts(Arc::clone(&params), None);
         let listing = ready.describe(facts, Instant::now() + DESCRIBE_TIME, &params).await;
         listing.map_err(|ended| ended.fault)
@@ -195,11 +196,16 @@ impl Gate {
         work.await.map_err(failed)?
     }
 
-    async fn turn(&self, depth: usize) -> Result<tokio::sync::SemaphorePermit<'_>, Fault> {
-        self.turns[depth.min(MAX_DEPTH)]
-            .acquire()
-            .await
-            .map_err(|_| Fault::unavailable(format!("Gate '{}' is closing.", self.name)))
+    /// Waits for a turn of this gate and a place in the pool. What waits for a turn has no place meanwhile; only what
+    /// a tool calls has one, of its caller's share, so that a caller with many calls stands in no other's way.
+    async fn admit(&self, within: &[SourceId]) -> Result<(SemaphorePermit<'_>, FairTurn), Fault> {
+        let closing = |_| Fault::unavailable(format!("Gate '{}' is closing.", self.name));
+        let turn = async || self.turns[within.len().min(MAX_DEPTH)].acquire().await.map_err(closing);
+        if within.is_empty() {
+            return Ok((turn().await?, self.shared.places.take(&self.name, within).await));
+        }
+        let place = self.shared.places.take(&self.name, within).await;
+        Ok((turn().await?, place))
     }
 }
 
@@ -236,9 +242,8 @@ impl Source for Gate {
 
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
         let context = &call.context;
-        let _turn = self.turn(context.within.len()).await?;
         let ready = self.ready().await?;
-        let _place = self.shared.place(&self.name, context.within.len()).await;
+        let _admitted = self.admit(&context.within).await?;
         let running = RunningCall { context: Arc::clone(context), deadline: call.deadline() };
         let facts = self.facts(Arc::clone(&tool.params), Some(running));
         let request = ToolCall {

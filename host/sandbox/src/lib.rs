@@ -24,6 +24,7 @@ mod instance;
 mod limits;
 mod loader;
 mod machine_code;
+mod places;
 mod private;
 mod probe;
 mod state;

@@ -10,14 +10,7 @@ use std::{
     },
 };
 
-use gatehouse_core::{
-    capability::Grants,
-    fair::{FairTurn, FairTurns},
-    http::Rules,
-    lock,
-    names::quoted,
-    nesting::MAX_DEPTH,
-};
+use gatehouse_core::{capability::Grants, http::Rules, lock, names::quoted};
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
@@ -26,7 +19,7 @@ use crate::{
     abi::{self, GatePre},
     cache,
     component_info::{ComponentInfo, MAX_FILE},
-    engine::{PLACES, Runtime},
+    engine::Runtime,
     folders::Folder,
     gate::Gate,
     idle_instances,
@@ -34,6 +27,7 @@ use crate::{
     instance::Ready,
     limits::Limits,
     machine_code::MachineCode,
+    places::Places,
     traps::AllTraps,
     version::Version,
     wasi::threads::AllThreads,
@@ -83,8 +77,7 @@ pub(crate) struct Shared {
     runtime: OnceLock<Arc<Runtime>>,
     /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
     compiling: Mutex<()>,
-    /// Places in the pool, shared by gates; by the depth of the call.
-    places: [FairTurns; MAX_DEPTH + 1],
+    pub(crate) places: Places,
     /// Places of instances that wait for a call.
     pub(crate) reserve: Arc<Semaphore>,
     /// For the files of each gate.
@@ -109,9 +102,7 @@ impl Sandbox {
             cap: AtomicU64::new(cap),
             runtime: OnceLock::new(),
             compiling: Mutex::new(()),
-            // Each instance holds one place, and the pool has room for all that it may be made of. Nested
-            // calls have places of their own: those that wait for them hold on to theirs.
-            places: std::array::from_fn(|depth| FairTurns::new(PLACES[depth])),
+            places: Places::new(),
             reserve: idle_instances::reserve(),
             threads: AllThreads::default(),
         };
@@ -213,11 +204,6 @@ impl Shared {
         }
         let made = Runtime::new().map_err(|error| format!("the sandbox cannot start: {error:#}"))?;
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
-    }
-
-    /// A place in the pool for a call of this gate at this depth; waits when its share is taken.
-    pub(crate) async fn place(&self, gate: &Arc<str>, depth: usize) -> FairTurn {
-        self.places[depth.min(MAX_DEPTH)].take(gate).await
     }
 }
 
