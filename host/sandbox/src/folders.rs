@@ -70,7 +70,6 @@ pub(crate) fn missing(gate: &str, folder: &Folder, error: &dyn std::fmt::Display
 fn make(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
 }

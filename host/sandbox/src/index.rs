@@ -7,6 +7,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -39,30 +40,12 @@ impl Stamp {
     }
 
     pub(crate) fn of(meta: &fs::Metadata) -> Self {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
-            Self {
-                size: meta.len(),
-                modified_ns: ns(meta.mtime(), meta.mtime_nsec()),
-                changed_ns: ns(meta.ctime(), meta.ctime_nsec()),
-                inode: meta.ino(),
-            }
-        }
-        #[cfg(not(unix))]
-        {
-            let since = |t: std::io::Result<std::time::SystemTime>| {
-                t.ok()
-                    .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok())
-                    .map_or(0, |d| d.as_nanos() as i128)
-            };
-            Self {
-                size: meta.len(),
-                modified_ns: since(meta.modified()),
-                changed_ns: since(meta.created()),
-                inode: 0,
-            }
+        let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
+        Self {
+            size: meta.len(),
+            modified_ns: ns(meta.mtime(), meta.mtime_nsec()),
+            changed_ns: ns(meta.ctime(), meta.ctime_nsec()),
+            inode: meta.ino(),
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     folders::Folder,
     gate::DESCRIBE_TIME,
     idle_instances::IdleInstances,
-    limits::{HOST_MEMORY, shown_bytes},
+    limits::{HOST_MEMORY, shown_bytes, to_raise},
     state::{MAX_HANDLES, State},
     wasi::BudgetExceeded,
 };
@@ -173,9 +173,7 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
     let (gate, limits) = (&*facts.gate, &facts.limits);
     let words = state.last_words();
     let said = if words.is_empty() { String::new() } else { format!(" It said: {words}") };
-    let raise = |key: &str| {
-        format!("Ask for less at once, or raise limits.{key} under [gates.{gate}] in presets.toml.")
-    };
+    let raise = |key: &str| to_raise(gate, key);
     let fault = if error.is::<DeadlinePassed>() {
         match facts.call {
             Some(_) => too_slow(gate, limits.time).hint(raise("time")),

@@ -2,7 +2,11 @@
 
 mod words;
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{
+    ops::RangeInclusive,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 pub use words::{parse_bytes, parse_duration, shown_bytes};
 
@@ -68,6 +72,16 @@ impl Default for Limits {
             folder: 64 << 20,
         }
     }
+}
+
+/// The next step where a gate hit a limit that presets.toml sets.
+pub(crate) fn to_raise(gate: &str, key: &str) -> String {
+    format!("Ask for less at once, or raise limits.{key} under [gates.{gate}] in presets.toml.")
+}
+
+/// Takes one of what is left for a call; false where nothing is.
+pub(crate) fn take_one(left: &AtomicU32) -> bool {
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
 }
 
 /// Why a limit is refused; the text names the value and what is allowed.

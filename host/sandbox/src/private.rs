@@ -1,7 +1,7 @@
 //! Folders that belong to this user alone: what the host maps and runs, and what it believes without looking
 //! again, comes from nowhere else.
 
-use std::{fs, io, path::Path};
+use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
 /// Makes a folder that only this user can read and write. One that others could write to is emptied of
 /// machine code first, for nobody knows who put it there; one of somebody else is an error.
@@ -15,24 +15,17 @@ pub(crate) fn make(folder: &Path) -> io::Result<()> {
     {
         fs::remove_file(entry.path())?;
     }
-    #[cfg(unix)]
     fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     if is(folder) { Ok(()) } else { Err(io::Error::other("the folder belongs to another user")) }
 }
 
 /// Whether the folder is ours and nobody else can write into it.
 pub(crate) fn is(folder: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let me = rustix::process::geteuid().as_raw();
-        fs::metadata(folder).is_ok_and(|meta| meta.mode() & 0o077 == 0 && meta.uid() == me)
-    }
-    #[cfg(not(unix))]
-    folder.exists()
+    let me = rustix::process::geteuid().as_raw();
+    fs::metadata(folder).is_ok_and(|meta| meta.mode() & 0o077 == 0 && meta.uid() == me)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 

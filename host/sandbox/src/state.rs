@@ -74,7 +74,7 @@ impl State {
             gate: Arc::clone(&facts.gate),
             threads: Arc::clone(&facts.threads),
             roots: folders.iter().filter(|folder| folder.private).map(|folder| folder.host.clone()).collect(),
-            told: false,
+            warned: false,
         };
         let capabilities = Capabilities::new(facts, &budget);
         Ok(Self {

@@ -1,27 +1,32 @@
 //! The contract, a module per version: bindings made from its WIT files, and conversions between their types and
 //! core's. Nothing else in the host knows that there are versions; docs/contract-versions.md says how one is added.
 
-/// Conversions between records whose fields have the same names; those in brackets are lists of what is converted.
+/// Conversions between records whose fields have the same names. Those in square brackets are lists of what is
+/// converted, those in round ones may be missing.
 macro_rules! records {
-    ($($from:ty => $to:ty { $($field:ident),* } $([$($list:ident),*])?;)+) => {$(
+    ($($from:ty => $to:ty {
+        $($field:ident),*
+    } $([$($list:ident),*])? $(($($option:ident),*))?;)+) => {$(
         impl From<$from> for $to {
             fn from(value: $from) -> Self {
                 Self {
                     $($field: value.$field.into(),)*
                     $($($list: value.$list.into_iter().map(Into::into).collect(),)*)?
+                    $($($option: value.$option.map(Into::into),)*)?
                 }
             }
         }
     )+};
 }
 
-/// Conversions between enums whose variants have the same names.
+/// Conversions between enums whose variants have the same names; `(value)` where each holds one.
 macro_rules! enums {
-    ($($from:ty => $to:ty { $($variant:ident),* })+) => {$(
+    ($($from:ty => $to:ty { $($variant:ident $(($value:ident))?),* })+) => {$(
         impl From<$from> for $to {
             fn from(value: $from) -> Self {
+                type From = $from;
                 match value {
-                    $(<$from>::$variant => Self::$variant,)*
+                    $(From::$variant $(($value))? => Self::$variant $(($value.into()))?,)*
                 }
             }
         }

@@ -1,31 +1,19 @@
 //! Calls of other tools: what a gate calls passes the same pipeline as what a client calls, and may do no more than the
 //! calling tool promised. There are only so many of them in a call.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
     budget::Held,
     capability::{Access, Capability},
     json,
-    outcome::{Content, Fault, Outcome, Reply, ResourceBody},
+    outcome::{Content, Fault, Outcome, Reply},
 };
 
 use super::{Capabilities, RunningCall};
+use crate::limits::{take_one, to_raise};
 
 /// Calls of one batch that run at the same time; the places for nested calls are for other gates too.
 const AT_ONCE: usize = 8;
-
-/// What a call has used up.
-pub(super) struct Catalog {
-    calls_left: AtomicU32,
-}
-
-impl Catalog {
-    pub(super) fn new(calls: u32) -> Self {
-        Self { calls_left: AtomicU32::new(calls) }
-    }
-}
 
 impl Capabilities {
     /// The caller's tools, through the grant.
@@ -57,13 +45,10 @@ impl Capabilities {
     /// Calls a tool. What the reply takes is held for as long as it comes with the reply.
     async fn held_call(&self, tool: &str, arguments: &str) -> Result<(Reply, Held), Fault> {
         let running = self.catalog()?;
-        let less = |left: u32| left.checked_sub(1);
-        if self.catalog.calls_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
+        if !take_one(&self.calls_left) {
             let (gate, limit) = (&self.facts.gate, self.facts.limits.calls);
             let message = format!("Gate '{gate}' called {limit} tools in one call, which is the most.");
-            let hint =
-                format!("Ask for less at once, or raise limits.calls under [gates.{gate}] in presets.toml.");
-            return Err(Fault::exhausted(message).hint(hint));
+            return Err(Fault::exhausted(message).hint(to_raise(gate, "calls")));
         }
         // The arguments are held until the call is over.
         let mut reader = json::Reader::new(&self.budget);
@@ -82,16 +67,9 @@ impl Capabilities {
 
 /// Bytes of what a reply consists of.
 fn bytes(reply: &Reply) -> usize {
-    let length = |object| serde_json::to_string(object).map_or(0, |text| text.len());
-    let blocks = reply.content.iter().map(|block| match block {
-        Content::Text(text) => text.len(),
-        Content::Other(object) => length(object),
-        Content::Image(media) | Content::Audio(media) => media.data.len(),
-        Content::Link(link) => link.uri.len(),
-        Content::Embedded(resource) => match &resource.body {
-            ResourceBody::Text(text) => text.len(),
-            ResourceBody::Blob(data) => data.len(),
-        },
+    let others = reply.content.iter().map(|block| match block {
+        Content::Other(object) => json::length(object),
+        _ => 0,
     });
-    blocks.sum::<usize>() + reply.structured.as_ref().map_or(0, length)
+    reply.bytes() + others.sum::<usize>() + reply.structured.as_ref().map_or(0, json::length)
 }

@@ -4,10 +4,7 @@
 mod wasi;
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, atomic::AtomicU32},
     time::Duration,
 };
 
@@ -25,7 +22,7 @@ use gatehouse_core::{
 use tokio::time::Instant;
 
 use super::{InstanceContext, describing};
-use crate::limits::MAX_TIME;
+use crate::limits::{MAX_TIME, take_one, to_raise};
 pub(crate) use wasi::{CHUNK, Outgoing};
 
 /// How long one request may take where the gate does not say.
@@ -102,14 +99,10 @@ impl RequestSender {
         let Some(open) = &self.open else {
             return Err(describing(Capability::Http));
         };
-        let less = |left: u32| left.checked_sub(1);
-        if self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err() {
+        if !take_one(&self.left) {
             let (gate, limit) = (self.rules.gate(), self.limit);
             let message = format!("Gate '{gate}' sent {limit} HTTP requests in one call, which is the most.");
-            let hint = format!(
-                "Ask for less at once, or raise limits.http_requests under [gates.{gate}] in presets.toml."
-            );
-            return Err(Fault::exhausted(message).hint(hint));
+            return Err(Fault::exhausted(message).hint(to_raise(gate, "http_requests")));
         }
         let request = HttpRequest {
             method: request.method,

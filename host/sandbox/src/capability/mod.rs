@@ -8,7 +8,7 @@ pub(crate) mod http;
 mod models;
 mod text;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU32};
 
 use gatehouse_core::{
     CallContext,
@@ -18,8 +18,6 @@ use gatehouse_core::{
     outcome::Fault,
 };
 use tokio::time::Instant;
-
-pub(crate) use models::Question;
 
 use crate::{Ports, limits::Limits, wasi::threads::FileThreads};
 
@@ -63,9 +61,11 @@ pub(crate) struct RunningCall {
 /// Every capability a gate can have: what the instance works with, and what the call has used up.
 pub(crate) struct Capabilities {
     facts: InstanceContext,
-    catalog: catalog::Catalog,
+    /// How many tools the call may still call.
+    calls_left: AtomicU32,
     context: context::Context,
-    models: models::Models,
+    /// How often the call may still ask models.
+    model_requests_left: AtomicU32,
     /// Shared with `wasi:http`.
     pub(crate) http: Arc<http::RequestSender>,
     /// What they have the host hold comes out of it.
@@ -82,9 +82,9 @@ pub(crate) struct Granted<'a> {
 impl Capabilities {
     pub(crate) fn new(facts: InstanceContext, budget: &ByteBudget) -> Self {
         Self {
-            catalog: catalog::Catalog::new(facts.limits.calls),
+            calls_left: AtomicU32::new(facts.limits.calls),
             context: context::Context::new(&facts),
-            models: models::Models::new(&facts),
+            model_requests_left: AtomicU32::new(facts.limits.model_calls),
             http: http::RequestSender::new(&facts, budget),
             budget: budget.clone(),
             facts,

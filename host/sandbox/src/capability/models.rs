@@ -16,14 +16,15 @@ use gatehouse_core::{
     outcome::{Fault, FaultKind},
     ports::{
         embed::EmbedFor,
-        llm::{Completion, Depth, Progress, Prompt},
+        llm::{Completion, Progress, Prompt},
         text::Encoding,
     },
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::{sync::Semaphore, time::Instant};
 
-use super::{Capabilities, Granted, InstanceContext};
+use super::{Capabilities, Granted};
+use crate::limits::{take_one, to_raise};
 
 /// The most bytes of one question, its schema included: more than any model reads.
 const MAX_QUESTION: usize = 2 << 20;
@@ -43,30 +44,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// The most characters of what a search is for, as progress shows it.
 const MAX_QUERY: usize = 200;
 
-/// A question as a gate asks it.
-pub(crate) struct Question {
-    pub(crate) system: Option<String>,
-    pub(crate) text: String,
-    /// JSON.
-    pub(crate) schema: Option<String>,
-    pub(crate) max_tokens: Option<u32>,
-    pub(crate) temperature: Option<f32>,
-    pub(crate) web_search: bool,
-    pub(crate) depth: Depth,
-    pub(crate) time_ms: Option<u64>,
-}
-
-/// What a call has used up.
-pub(super) struct Models {
-    requests_left: u32,
-}
-
-impl Models {
-    pub(super) fn new(facts: &InstanceContext) -> Self {
-        Self { requests_left: facts.limits.model_calls }
-    }
-}
-
 impl Capabilities {
     /// The models, through the grant.
     pub(crate) fn models(&self) -> Result<&crate::Models, Fault> {
@@ -74,23 +51,26 @@ impl Capabilities {
     }
 
     /// The same, for a request to a model: there are only so many of them in a call.
-    fn model_request(&mut self) -> Result<Granted<'_>, Fault> {
-        self.granted(Capability::Models, Access::Full)?;
-        let Some(left) = self.models.requests_left.checked_sub(1) else {
+    fn model_request(&self) -> Result<Granted<'_>, Fault> {
+        let granted = self.granted(Capability::Models, Access::Full)?;
+        if !take_one(&self.model_requests_left) {
             let (gate, limit) = (&self.facts.gate, self.facts.limits.model_calls);
             return Err(Fault::exhausted(format!("A call of gate '{gate}' may ask models {limit} times."))
-                .hint(format!(
-                    "Ask for less at once, or raise limits.model_calls under [gates.{gate}] in presets.toml."
-                )));
-        };
-        self.models.requests_left = left;
-        self.granted(Capability::Models, Access::Full)
+                .hint(to_raise(gate, "model_calls")));
+        }
+        Ok(granted)
     }
 
-    /// Asks the language model.
-    pub(crate) async fn complete(&mut self, question: Question) -> Result<Completion, Fault> {
+    /// Asks the language model. `schema` is JSON, and `prompt` gets it; within `time_ms`, where that is given.
+    pub(crate) async fn complete(
+        &self,
+        mut prompt: Prompt,
+        schema: Option<String>,
+        time_ms: Option<u64>,
+    ) -> Result<Completion, Fault> {
         let Granted { facts, call } = self.model_request()?;
-        let prompt = question.checked(call.deadline)?;
+        prompt.schema = checked(&prompt, schema.as_deref())?;
+        prompt.deadline = sooner(call.deadline, time_ms);
         let progress = ProgressReporter::new(call.context.progress.clone());
         let begun = Instant::now();
         let answer = facts.ports.models.llm.complete(prompt, &|step| progress.report(step)).await?;
@@ -111,7 +91,7 @@ impl Capabilities {
 
     /// Makes vectors; also says which model made them.
     pub(crate) async fn embed(
-        &mut self,
+        &self,
         texts: &[String],
         purpose: EmbedFor,
     ) -> Result<(String, Vec<Option<Vec<f32>>>), Fault> {
@@ -177,37 +157,26 @@ impl ProgressReporter {
     }
 }
 
-impl Question {
-    fn checked(self, deadline: Instant) -> Result<Prompt, Fault> {
-        let optional = [&self.system, &self.schema].into_iter().flatten();
-        let size = self.text.len() + optional.map(String::len).sum::<usize>();
-        if size > MAX_QUESTION {
-            return Err(Fault::exhausted(format!(
-                "A question to a model may have {MAX_QUESTION} bytes; this one has {size}."
-            )));
-        }
-        if self.text.trim().is_empty() {
-            return Err(Fault::invalid("The question to the model is empty."));
-        }
-        if let Some(temperature) = self.temperature.filter(|t| !(0.0..=2.0).contains(t)) {
-            return Err(Fault::invalid(format!("A temperature is 0 to 2, not {temperature}.")));
-        }
-        let schema = match self.schema.as_deref().map(json::parse) {
-            None => None,
-            Some(Ok(Value::Object(schema))) => Some(schema),
-            Some(Ok(_)) => return Err(Fault::invalid("The schema of the answer is not a JSON object.")),
-            Some(Err(why)) => return Err(Fault::invalid(format!("The schema of the answer {why}."))),
-        };
-        Ok(Prompt {
-            system: self.system,
-            text: self.text,
-            schema,
-            max_tokens: self.max_tokens,
-            temperature: self.temperature,
-            web_search: self.web_search,
-            depth: self.depth,
-            deadline: sooner(deadline, self.time_ms),
-        })
+/// Passes a question that a model can be asked, and reads the schema of its answer.
+fn checked(prompt: &Prompt, schema: Option<&str>) -> Result<Option<Map<String, Value>>, Fault> {
+    let optional = [prompt.system.as_deref(), schema].into_iter().flatten();
+    let size = prompt.text.len() + optional.map(str::len).sum::<usize>();
+    if size > MAX_QUESTION {
+        return Err(Fault::exhausted(format!(
+            "A question to a model may have {MAX_QUESTION} bytes; this one has {size}."
+        )));
+    }
+    if prompt.text.trim().is_empty() {
+        return Err(Fault::invalid("The question to the model is empty."));
+    }
+    if let Some(temperature) = prompt.temperature.filter(|t| !(0.0..=2.0).contains(t)) {
+        return Err(Fault::invalid(format!("A temperature is 0 to 2, not {temperature}.")));
+    }
+    match schema.map(json::parse) {
+        None => Ok(None),
+        Some(Ok(Value::Object(schema))) => Ok(Some(schema)),
+        Some(Ok(_)) => Err(Fault::invalid("The schema of the answer is not a JSON object.")),
+        Some(Err(why)) => Err(Fault::invalid(format!("The schema of the answer {why}."))),
     }
 }
 

@@ -41,13 +41,13 @@ pub(crate) struct FileGuard {
     /// Where its private folders are.
     pub(crate) roots: Vec<PathBuf>,
     /// Whether the operator has been told of a refusal; once is enough.
-    pub(crate) told: bool,
+    pub(crate) warned: bool,
 }
 
 impl FileGuard {
     fn refuse(&mut self, path: &str, why: &str) {
-        if !self.told {
-            self.told = true;
+        if !self.warned {
+            self.warned = true;
             let path = gatehouse_core::names::quoted(path, 200);
             tracing::warn!(target: "gate", gate = &*self.gate, path, "refused in a folder of the gate: {why}");
         }
@@ -140,12 +140,15 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// A stream for writing, on the gate's threads.
-    fn writer(&mut self, stream: Resource<DynOutputStream>) -> FsResult<Resource<DynOutputStream>> {
+    /// A stream on the gate's threads; `boxed` makes it what the table has.
+    fn on_threads<S: Send + 'static>(
+        &mut self,
+        stream: Resource<S>,
+        boxed: fn(OnThreads<S>) -> S,
+    ) -> FsResult<Resource<S>> {
         let (stream, threads) = (self.inner.table.delete(stream)?, self.guard.threads.handle()?);
-        let stream: DynOutputStream =
-            Box::new(OnThreads::new(stream, threads, self.ledger.hold()).map_err(overdrawn)?);
-        Ok(self.inner.table.push(stream)?)
+        let stream = OnThreads::new(stream, threads, self.ledger.hold()).map_err(overdrawn)?;
+        Ok(self.inner.table.push(boxed(stream))?)
     }
 }
 
@@ -265,20 +268,17 @@ impl types::HostDescriptor for Files<'_> {
 
     fn read_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynInputStream>> {
         let stream = types::HostDescriptor::read_via_stream(&mut self.inner, fd, offset)?;
-        let (stream, threads) = (self.inner.table.delete(stream)?, self.guard.threads.handle()?);
-        let stream: DynInputStream =
-            Box::new(OnThreads::new(stream, threads, self.ledger.hold()).map_err(overdrawn)?);
-        Ok(self.inner.table.push(stream)?)
+        self.on_threads(stream, |stream| Box::new(stream))
     }
 
     fn write_via_stream(&mut self, fd: Fd, offset: u64) -> FsResult<Resource<DynOutputStream>> {
         let stream = types::HostDescriptor::write_via_stream(&mut self.inner, fd, offset)?;
-        self.writer(stream)
+        self.on_threads(stream, |stream| Box::new(stream))
     }
 
     fn append_via_stream(&mut self, fd: Fd) -> FsResult<Resource<DynOutputStream>> {
         let stream = types::HostDescriptor::append_via_stream(&mut self.inner, fd)?;
-        self.writer(stream)
+        self.on_threads(stream, |stream| Box::new(stream))
     }
 
     fn drop(&mut self, fd: Fd) -> Result<()> {

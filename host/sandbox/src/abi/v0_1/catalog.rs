@@ -9,15 +9,8 @@ use crate::state::State;
 
 impl wit::Host for State {
     async fn tools(&mut self) -> Result<Vec<wit::Entry>, types::Fault> {
-        Ok(self
-            .capabilities
-            .catalog()?
-            .context
-            .catalog
-            .entries()
-            .iter()
-            .map(|entry| (&**entry).into())
-            .collect())
+        let catalog = &self.capabilities.catalog()?.context.catalog;
+        Ok(catalog.entries().iter().map(|entry| (&**entry).into()).collect())
     }
 
     async fn schema(&mut self, tool: String) -> Result<String, types::Fault> {

@@ -1,23 +1,24 @@
 //! `models`: the language model, the embedding model and token counts. Granted as `models`.
 
 use gatehouse_core::ports::{embed::EmbedFor, llm as core, text};
+use tokio::time::Instant;
 
 use super::gatehouse::gate::{models as wit, types::Fault};
-use crate::{capability::Question, state::State};
+use crate::state::State;
 
 impl wit::Host for State {
     async fn complete(&mut self, prompt: String, options: wit::Options) -> Result<wit::Completion, Fault> {
-        let question = Question {
+        let prompt = core::Prompt {
             system: options.system,
             text: prompt,
-            schema: options.schema,
+            schema: None,
             max_tokens: options.max_tokens,
             temperature: options.temperature,
             web_search: options.web_search,
             depth: options.depth.into(),
-            time_ms: options.time_ms,
+            deadline: Instant::now(),
         };
-        Ok(self.capabilities.complete(question).await?.into())
+        Ok(self.capabilities.complete(prompt, options.schema, options.time_ms).await?.into())
     }
 
     async fn embed(&mut self, texts: Vec<String>, purpose: wit::Purpose) -> Result<wit::Embeddings, Fault> {
@@ -51,16 +52,5 @@ enums! {
 records! {
     core::WebSource => wit::WebSource { url, title };
     core::TokenUse => wit::TokenUse { input, output };
-}
-
-impl From<core::Completion> for wit::Completion {
-    fn from(answer: core::Completion) -> Self {
-        Self {
-            text: answer.text,
-            sources: answer.sources.into_iter().map(Into::into).collect(),
-            model: answer.model,
-            tokens: answer.tokens.map(Into::into),
-            cut_short: answer.cut_short,
-        }
-    }
+    core::Completion => wit::Completion { text, model, cut_short } [sources] (tokens);
 }

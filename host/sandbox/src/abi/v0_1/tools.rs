@@ -29,6 +29,8 @@ enums! {
     types::Intent => effect::Intent { Query, Analyze, Generate, Modify, Execute }
     types::Effect => effect::Effect { ReadOnly, Mutating, ExternalExec }
     effect::Effect => types::Effect { ReadOnly, Mutating, ExternalExec }
+    types::ResourceBody => outcome::ResourceBody { Text(text), Blob(data) }
+    outcome::ResourceBody => types::ResourceBody { Text(text), Blob(data) }
 }
 
 impl From<outcome::FaultKind> for types::FaultKind {
@@ -42,24 +44,6 @@ impl From<outcome::FaultKind> for types::FaultKind {
             From::TimedOut => Self::TimedOut,
             From::Exhausted => Self::Exhausted,
             From::Internal => Self::Internal,
-        }
-    }
-}
-
-impl From<types::ResourceBody> for outcome::ResourceBody {
-    fn from(body: types::ResourceBody) -> Self {
-        match body {
-            types::ResourceBody::Text(text) => Self::Text(text),
-            types::ResourceBody::Blob(data) => Self::Blob(data),
-        }
-    }
-}
-
-impl From<outcome::ResourceBody> for types::ResourceBody {
-    fn from(body: outcome::ResourceBody) -> Self {
-        match body {
-            outcome::ResourceBody::Text(text) => Self::Text(text),
-            outcome::ResourceBody::Blob(data) => Self::Blob(data),
         }
     }
 }
@@ -108,7 +92,7 @@ pub(in crate::abi) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<
         content: reply
             .content
             .into_iter()
-            .map(|block| content(&mut reader, block))
+            .map(|each| content(&mut reader, each))
             .collect::<Result<_, _>>()?,
         structured: reply
             .structured

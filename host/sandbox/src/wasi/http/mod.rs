@@ -59,6 +59,46 @@ macro_rules! as_they_are {
     };
 }
 
+/// Functions of a message, whose headers are weighed and which takes nothing once it is gone.
+macro_rules! message {
+    ($trait:ident($message:ty)) => {
+        fn headers(&mut self, message: Resource<$message>) -> Result<Resource<FieldMap>> {
+            let headers = types::$trait::headers(&mut self.inner(), message)?;
+            self.weighed(headers)
+        }
+
+        fn drop(&mut self, message: Resource<$message>) -> Result<()> {
+            self.ledger.release(message.rep());
+            types::$trait::drop(&mut self.inner(), message)
+        }
+    };
+}
+
+/// The same of one that the guest makes, with a body that it writes.
+macro_rules! outgoing {
+    ($trait:ident($message:ty)) => {
+        fn new(&mut self, headers: Resource<FieldMap>) -> Result<Resource<$message>> {
+            let held = self.ledger.release(headers.rep());
+            let message = types::$trait::new(&mut self.inner(), headers)?;
+            self.ledger.hand_over(held, message.rep());
+            self.ledger.add(message.rep(), EMPTY)?;
+            Ok(message)
+        }
+
+        fn body(&mut self, message: Resource<$message>) -> Refusable<Resource<types::OutgoingBody>> {
+            // What is written and not sent stays with the message, whatever becomes of the body.
+            let at = message.rep();
+            let body = types::$trait::body(&mut self.inner(), message)?;
+            if body.is_ok() {
+                self.ledger.add(at, BODY)?;
+            }
+            Ok(body)
+        }
+
+        message! { $trait($message) }
+    };
+}
+
 use as_they_are;
 
 type Result<T> = wasmtime::Result<T>;
@@ -160,26 +200,7 @@ impl types::HostOutgoingRequest for Http<'_> {
         authority(request: Resource<types::OutgoingRequest>) -> Result<Option<String>>;
     }
 
-    fn new(&mut self, headers: Resource<FieldMap>) -> Result<Resource<types::OutgoingRequest>> {
-        let held = self.ledger.release(headers.rep());
-        let request = types::HostOutgoingRequest::new(&mut self.inner(), headers)?;
-        self.ledger.hand_over(held, request.rep());
-        self.ledger.add(request.rep(), EMPTY)?;
-        Ok(request)
-    }
-
-    fn body(
-        &mut self,
-        request: Resource<types::OutgoingRequest>,
-    ) -> Refusable<Resource<types::OutgoingBody>> {
-        // What is written and not sent stays with the request, whatever becomes of the body.
-        let at = request.rep();
-        let body = types::HostOutgoingRequest::body(&mut self.inner(), request)?;
-        if body.is_ok() {
-            self.ledger.add(at, BODY)?;
-        }
-        Ok(body)
-    }
+    outgoing! { HostOutgoingRequest(types::OutgoingRequest) }
 
     fn set_method(&mut self, request: Resource<types::OutgoingRequest>, method: types::Method) -> Refusable {
         if matches!(&method, types::Method::Other(name) if name.len() > MAX_METHOD) {
@@ -207,16 +228,6 @@ impl types::HostOutgoingRequest for Http<'_> {
         }
         types::HostOutgoingRequest::set_authority(&mut self.inner(), request, authority)
     }
-
-    fn headers(&mut self, request: Resource<types::OutgoingRequest>) -> Result<Resource<FieldMap>> {
-        let headers = types::HostOutgoingRequest::headers(&mut self.inner(), request)?;
-        self.weighed(headers)
-    }
-
-    fn drop(&mut self, request: Resource<types::OutgoingRequest>) -> Result<()> {
-        self.ledger.release(request.rep());
-        types::HostOutgoingRequest::drop(&mut self.inner(), request)
-    }
 }
 
 impl types::HostOutgoingResponse for Http<'_> {
@@ -225,35 +236,7 @@ impl types::HostOutgoingResponse for Http<'_> {
         set_status_code(response: Resource<types::OutgoingResponse>, status: u16) -> Refusable;
     }
 
-    fn new(&mut self, headers: Resource<FieldMap>) -> Result<Resource<types::OutgoingResponse>> {
-        let held = self.ledger.release(headers.rep());
-        let response = types::HostOutgoingResponse::new(&mut self.inner(), headers)?;
-        self.ledger.hand_over(held, response.rep());
-        self.ledger.add(response.rep(), EMPTY)?;
-        Ok(response)
-    }
-
-    fn body(
-        &mut self,
-        response: Resource<types::OutgoingResponse>,
-    ) -> Refusable<Resource<types::OutgoingBody>> {
-        let at = response.rep();
-        let body = types::HostOutgoingResponse::body(&mut self.inner(), response)?;
-        if body.is_ok() {
-            self.ledger.add(at, BODY)?;
-        }
-        Ok(body)
-    }
-
-    fn headers(&mut self, response: Resource<types::OutgoingResponse>) -> Result<Resource<FieldMap>> {
-        let headers = types::HostOutgoingResponse::headers(&mut self.inner(), response)?;
-        self.weighed(headers)
-    }
-
-    fn drop(&mut self, response: Resource<types::OutgoingResponse>) -> Result<()> {
-        self.ledger.release(response.rep());
-        types::HostOutgoingResponse::drop(&mut self.inner(), response)
-    }
+    outgoing! { HostOutgoingResponse(types::OutgoingResponse) }
 }
 
 impl types::HostIncomingResponse for Http<'_> {
@@ -262,15 +245,7 @@ impl types::HostIncomingResponse for Http<'_> {
         consume(response: Resource<types::IncomingResponse>) -> Refusable<Resource<types::IncomingBody>>;
     }
 
-    fn headers(&mut self, response: Resource<types::IncomingResponse>) -> Result<Resource<FieldMap>> {
-        let headers = types::HostIncomingResponse::headers(&mut self.inner(), response)?;
-        self.weighed(headers)
-    }
-
-    fn drop(&mut self, response: Resource<types::IncomingResponse>) -> Result<()> {
-        self.ledger.release(response.rep());
-        types::HostIncomingResponse::drop(&mut self.inner(), response)
-    }
+    message! { HostIncomingResponse(types::IncomingResponse) }
 }
 
 impl types::HostFutureIncomingResponse for Http<'_> {
