@@ -46,12 +46,15 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     match arguments.http {
         None => {
             let presets = open(composition, &chosen, origin, None).await?;
-            serve::serve_stdio(presets, signals::stop_the_host()).await.map_err(Failure::Failed)
+            let served = serve::serve_stdio(presets, signals::stop_the_host()).await;
+            served.map_err(|error| Failure::Failed(error.to_string()))
         }
         Some(address) => {
             // The address first: one that cannot be had should not cost the time of loading gates.
             let token = env.token().map(|token| Token::new(token.to_owned())).transpose();
-            let http = serve::bind(address, token.map_err(Failure::Usage)?).await.map_err(refused)?;
+            let http = serve::bind(address, token.map_err(|error| Failure::Usage(error.to_string()))?)
+                .await
+                .map_err(refused)?;
             let settings = composition.config.http.clone();
             let names: Vec<String> = composition.config.presets.keys().cloned().collect();
             let presets = open(composition, &chosen, origin, Some(http.address)).await?;

@@ -1,10 +1,8 @@
 //! `[http]`: serving over HTTP. How many connections there may be follows the limit on open files, unless the
 //! operator says so: what they leave is for databases, gates' files and reloads.
 
-use std::time::Duration;
-
 use gatehouse_sandbox::parse_duration;
-use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, WebOrigin};
+use gatehouse_wire::serve::{HostName, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin};
 use toml::Spanned;
 
 use super::{ConfigError, error::Text, raw::HttpServer};
@@ -15,8 +13,6 @@ const KEPT_BACK: u64 = 256;
 /// The fewest connections, however low the limit is.
 const FEWEST: u64 = 8;
 
-type Set = fn(HttpSettings, Duration) -> Result<HttpSettings, String>;
-
 /// The settings; an error points to the value.
 pub(super) fn checked(text: &Text, raw: &HttpServer) -> Result<HttpSettings, ConfigError> {
     let mut settings = HttpSettings { connections: connections(open_files()), ..HttpSettings::default() };
@@ -24,19 +20,19 @@ pub(super) fn checked(text: &Text, raw: &HttpServer) -> Result<HttpSettings, Con
     settings.origins = all(text, &raw.allowed_origins, WebOrigin::parse)?;
     if let Some(connections) = &raw.connections {
         let set = settings.with_connections(*connections.get_ref());
-        settings = set.map_err(|why| text.error_at(connections.span(), why))?;
+        settings = set.map_err(|why| text.error_at(connections.span(), why.to_string()))?;
     }
-    let times: [(&Option<Spanned<String>>, Set); 4] = [
-        (&raw.header_timeout, HttpSettings::with_header_timeout),
-        (&raw.body_timeout, HttpSettings::with_body_timeout),
-        (&raw.write_timeout, HttpSettings::with_write_timeout),
-        (&raw.idle_timeout, HttpSettings::with_idle_timeout),
-    ];
-    for (given, set) in times {
+    for (name, given) in [
+        ("header_timeout", &raw.header_timeout),
+        ("body_timeout", &raw.body_timeout),
+        ("write_timeout", &raw.write_timeout),
+        ("idle_timeout", &raw.idle_timeout),
+    ] {
         let Some(time) = given else { continue };
-        let parsed = parse_duration(time.get_ref()).map_err(|error| error.to_string());
-        settings =
-            parsed.and_then(|parsed| set(settings, parsed)).map_err(|why| text.error_at(time.span(), why))?;
+        let parsed =
+            parse_duration(time.get_ref()).map_err(|why| text.error_at(time.span(), why.to_string()))?;
+        let set = settings.with_timeout(name, parsed);
+        settings = set.map_err(|why| text.error_at(time.span(), why.to_string()))?;
     }
     Ok(settings)
 }
@@ -44,9 +40,11 @@ pub(super) fn checked(text: &Text, raw: &HttpServer) -> Result<HttpSettings, Con
 fn all<T>(
     text: &Text,
     given: &[Spanned<String>],
-    parse: fn(&str) -> Result<T, String>,
+    parse: fn(&str) -> Result<T, SettingError>,
 ) -> Result<Vec<T>, ConfigError> {
-    let read = |one: &Spanned<String>| parse(one.get_ref()).map_err(|why| text.error_at(one.span(), why));
+    let read = |one: &Spanned<String>| {
+        parse(one.get_ref()).map_err(|why| text.error_at(one.span(), why.to_string()))
+    };
     given.iter().map(read).collect()
 }
 
@@ -70,6 +68,8 @@ fn open_files() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::config::{Config, Env};
 

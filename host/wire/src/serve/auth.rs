@@ -9,19 +9,25 @@ use subtle::ConstantTimeEq;
 #[derive(Clone)]
 pub struct Token(String);
 
+/// Why a text cannot be a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// Somebody could guess it.
+    #[error("GATEHOUSE_TOKEN must have at least 16 characters; make one with `openssl rand -hex 32`")]
+    Short,
+    /// No header could carry it.
+    #[error("GATEHOUSE_TOKEN must be printable ASCII without spaces")]
+    Characters,
+}
+
 impl Token {
-    /// Takes a token; the error says why it cannot be one.
-    pub fn new(value: String) -> Result<Self, String> {
-        if value.len() < 16 {
-            return Err(
-                "GATEHOUSE_TOKEN must have at least 16 characters; make one with `openssl rand -hex 32`"
-                    .into(),
-            );
+    /// Takes a token.
+    pub fn new(value: String) -> Result<Self, TokenError> {
+        match value.len() {
+            0..16 => Err(TokenError::Short),
+            _ if !value.chars().all(|c| c.is_ascii_graphic()) => Err(TokenError::Characters),
+            _ => Ok(Self(value)),
         }
-        if !value.chars().all(|c| c.is_ascii_graphic()) {
-            return Err("GATEHOUSE_TOKEN must be printable ASCII without spaces".into());
-        }
-        Ok(Self(value))
     }
 
     /// Whether the request bears this token. Takes the same time for every wrong token of one length.

@@ -7,26 +7,16 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 
-/// The answer to what is not a message: why it is not, to the request that it may have been.
-#[derive(Debug)]
-pub(super) struct InvalidMessage(Value);
+/// An error of JSON-RPC, to the request with this id where one is known.
+pub(super) fn error(id: Option<Value>, code: ErrorCode, why: impl Into<String>) -> Value {
+    // Of the ids that JSON-RPC knows only those that tell one request from another.
+    let id = id.filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
+    json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, why.into(), None)})
+}
 
-impl InvalidMessage {
-    fn new(id: Option<Value>, code: ErrorCode, why: impl Into<String>) -> Self {
-        // Of the ids that JSON-RPC knows only those that tell one request from another.
-        let id = id.filter(|id| id.is_string() || id.is_number()).unwrap_or_default();
-        Self(json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, why.into(), None)}))
-    }
-
-    /// A message of JSON-RPC that is not one of MCP's.
-    pub(super) fn unknown() -> Self {
-        Self::new(None, ErrorCode::INVALID_REQUEST, "Not a message of the Model Context Protocol")
-    }
-
-    /// The answer.
-    pub(super) fn answer(self) -> Value {
-        self.0
-    }
+/// The same that says what is wrong with the request.
+pub(super) fn invalid(id: Option<Value>, why: impl Into<String>) -> Value {
+    error(id, ErrorCode::INVALID_REQUEST, why)
 }
 
 /// The members that tell what a message is; the rest is skipped.
@@ -46,9 +36,9 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Res
     T::deserialize(deserializer).map(Some)
 }
 
-/// Checks the bytes of one message.
-pub(super) fn check(bytes: &[u8]) -> Result<(), InvalidMessage> {
-    let invalid = |id, why: &str| Err(InvalidMessage::new(id, ErrorCode::INVALID_REQUEST, why));
+/// Checks the bytes of one message. The error is the answer to what is none.
+pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
+    let invalid = |id, why: &str| Err(invalid(id, why));
     let batch = || invalid(None, "Batches are not supported; send each message on its own");
     let is_batch = bytes.trim_ascii_start().first() == Some(&b'[');
     let Envelope { jsonrpc, id, method, result, error } = match serde_json::from_slice(bytes) {
@@ -60,7 +50,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), InvalidMessage> {
             return invalid(None, &format!("Not a JSON-RPC 2.0 message: {cause}"));
         }
         Err(cause) => {
-            return Err(InvalidMessage::new(None, ErrorCode::PARSE_ERROR, format!("Not JSON: {cause}")));
+            return Err(error(None, ErrorCode::PARSE_ERROR, format!("Not JSON: {cause}")));
         }
     };
     if jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
@@ -85,7 +75,7 @@ mod tests {
     use super::*;
 
     fn answer(message: &str) -> Option<(i64, Value)> {
-        let answer = check(message.as_bytes()).err()?.answer();
+        let answer = check(message.as_bytes()).err()?;
         Some((answer["error"]["code"].as_i64().expect("a code"), answer["id"].clone()))
     }
 

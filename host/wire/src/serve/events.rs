@@ -4,17 +4,15 @@
 use std::{
     collections::VecDeque,
     fmt,
-    str::FromStr,
     sync::{Arc, Mutex, Weak},
     time::{Duration, Instant},
 };
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use rmcp::model::{ContentBlock, ProgressToken, RequestId, ServerJsonRpcMessage, ServerResult};
-use serde::Serialize;
 use tokio::sync::watch;
 
-use gatehouse_core::lock;
+use gatehouse_core::{json::length, lock};
 
 use super::session::Session;
 
@@ -59,28 +57,18 @@ impl fmt::Display for EventId {
     }
 }
 
-/// The event id is not one of ours.
-#[derive(Debug)]
-pub(super) struct ForeignEventId;
-
-impl FromStr for EventId {
-    type Err = ForeignEventId;
-
-    fn from_str(text: &str) -> Result<Self, ForeignEventId> {
+impl EventId {
+    /// Reads an event id; none where it is not one of ours.
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(4, '.');
-        let mut part = || parts.next().ok_or(ForeignEventId);
-        let epoch = u32::from_str_radix(part()?, 16).map_err(|_| ForeignEventId)?;
-        let (stream, number) = (part()?.parse(), part()?.parse());
-        let (Ok(stream), Ok(number)) = (stream, number) else { return Err(ForeignEventId) };
-        let request = match part() {
-            Ok(id) if id.len() <= MAX_ID * 2 => {
-                let id = BASE64.decode(id).map_err(|_| ForeignEventId)?;
-                Some(serde_json::from_slice(&id).map_err(|_| ForeignEventId)?)
-            }
-            Ok(_) => return Err(ForeignEventId),
-            Err(ForeignEventId) => None,
+        let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
+        let (stream, number) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let request = match parts.next() {
+            Some(id) if id.len() > MAX_ID * 2 => return None,
+            Some(id) => Some(serde_json::from_slice(&BASE64.decode(id).ok()?).ok()?),
+            None => None,
         };
-        Ok(Self { epoch, stream, number, request })
+        Some(Self { epoch, stream, number, request })
     }
 }
 
@@ -142,34 +130,12 @@ impl Stream {
     }
 }
 
-/// Counts bytes and keeps none.
-#[derive(Default)]
-struct Count(usize);
-
-impl std::io::Write for Count {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-fn counted(value: &impl Serialize) -> usize {
-    let mut count = Count::default();
-    // It takes everything, so this cannot fail but for what is not JSON, which does not leave anyway.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
-}
-
 /// What a message takes, near enough: the text of a reply is not written out to be counted.
 fn size(message: &ServerJsonRpcMessage) -> usize {
-    let ServerJsonRpcMessage::Response(response) = message else { return counted(message) };
-    let ServerResult::CallToolResult(result) = &response.result else { return counted(message) };
-    let block = |block: &ContentBlock| block.as_text().map_or_else(|| counted(block), |text| text.text.len());
-    let data = result.structured_content.as_ref().map_or(0, counted);
+    let ServerJsonRpcMessage::Response(response) = message else { return length(message) };
+    let ServerResult::CallToolResult(result) = &response.result else { return length(message) };
+    let block = |block: &ContentBlock| block.as_text().map_or_else(|| length(block), |text| text.text.len());
+    let data = result.structured_content.as_ref().map_or(0, length);
     result.content.iter().map(block).sum::<usize>() + data + OVERHEAD
 }
 
@@ -227,7 +193,7 @@ mod tests {
             let id = EventId { epoch: 0xBEEF, stream: 3, number: 0, request };
             let text = id.to_string();
             assert!(text.bytes().all(|b| b.is_ascii_graphic()), "{text}");
-            assert_eq!(text.parse::<EventId>().expect("ours"), id);
+            assert_eq!(EventId::parse(&text).expect("ours"), id);
         }
         let request = Some(RequestId::String("x".repeat(65).into()));
         let long = EventId { epoch: 1, stream: 1, number: 1, request };
@@ -235,7 +201,7 @@ mod tests {
         for other in
             ["", "0", "0/1", "1.2", "1.2.x", "1.2.3.!", "1.2.3.e30", &format!("1.2.3.{}", "A".repeat(400))]
         {
-            assert!(other.parse::<EventId>().is_err(), "{other}");
+            assert!(EventId::parse(other).is_none(), "{other}");
         }
     }
 }

@@ -37,19 +37,18 @@ pub(super) struct Handler {
 
 impl Handler {
     pub(super) fn new(presets: Arc<ServedPresets>, served: Arc<ServedPreset>) -> Self {
-        let client = presets.client();
-        Self { presets, served, client }
+        Self { presets, served, client: Arc::default() }
     }
 
     /// The same for another client.
     pub(super) fn for_another_client(&self) -> Self {
-        Self { client: self.presets.client(), ..self.clone() }
+        Self { client: Arc::default(), ..self.clone() }
     }
 
     /// The handler of a session that goes on: its client said long ago that it is ready.
     pub(super) fn restored(&self, peer: Peer<RoleServer>) {
         let generation = self.served.catalog().generation;
-        self.served.clients().rejoin(Arc::clone(&self.client), peer, generation);
+        self.served.clients.rejoin(Arc::clone(&self.client), peer, generation);
     }
 
     async fn run(
@@ -99,7 +98,7 @@ impl ServerHandler for Handler {
 
     /// A client with a session: told from now on when its tools change.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.served.clients().join(Arc::clone(&self.client), context.peer);
+        self.served.clients.join(Arc::clone(&self.client), context.peer);
     }
 
     /// Changes of the tool list are all that can be subscribed to.
@@ -170,7 +169,7 @@ impl ServerHandler for Handler {
         let catalog = self.served.catalog();
         let tools = reply::tools(&catalog);
         self.client.lists(catalog.generation);
-        self.served.clients().changed();
+        self.served.clients.changed();
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))

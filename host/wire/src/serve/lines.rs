@@ -15,11 +15,11 @@ use gatehouse_core::{
 };
 use rmcp::{
     RoleServer,
-    model::{ClientRequest, ErrorCode, ErrorData, GetMeta, JsonRpcMessage, ProtocolVersion},
+    model::{ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
 use super::envelope;
@@ -222,12 +222,12 @@ fn understand(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>
     }
     if bounds::too_many_values(line) {
         let why = format!("The message has more than {} values", MAX_VALUES);
-        return Err(Some(error_to(find_id(line).unwrap_or_default(), ErrorCode::INVALID_REQUEST, why)));
+        return Err(Some(envelope::invalid(find_id(line), why)));
     }
     let message = serde_json::from_slice(line);
     // What reads as a notification may be a request whose id is invalid.
     if let Ok(JsonRpcMessage::Notification(_)) | Err(_) = &message {
-        envelope::check(line).map_err(|why| Some(why.answer()))?;
+        envelope::check(line).map_err(Some)?;
     }
     message.map_err(|_| {
         let value: Value = serde_json::from_slice(line).unwrap_or_default();
@@ -235,7 +235,7 @@ fn understand(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>
         // the answer.
         let (id, method) = (value.get("id")?, value.get("method")?.as_str()?);
         let why = format!("Invalid params for {}", gatehouse_core::names::quoted(method, 64));
-        Some(error_to(id.clone(), ErrorCode::INVALID_PARAMS, why))
+        Some(envelope::error(Some(id.clone()), ErrorCode::INVALID_PARAMS, why))
     })
 }
 
@@ -256,7 +256,7 @@ fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
 
 fn too_long(ends: &[u8], length: usize) -> Value {
     let why = format!("The message has {length} bytes, the most is {MAX_LINE}");
-    error_to(find_id(ends).unwrap_or_default(), ErrorCode::INVALID_REQUEST, why)
+    envelope::invalid(find_id(ends), why)
 }
 
 /// The id in what is left of a message: before its parameters, or behind them.
@@ -270,10 +270,6 @@ pub(super) fn find_id(ends: &[u8]) -> Option<Value> {
         let id = serde_json::Deserializer::from_str(value).into_iter::<Value>().next()?.ok()?;
         (id.is_number() || id.is_string()).then_some(id)
     })
-}
-
-fn error_to(id: Value, code: ErrorCode, why: String) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": ErrorData::new(code, why, None)})
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
-use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ impl Mcp {
         if method == Method::POST
             && let Err(why) = envelope::check(request.body())
         {
-            return json(StatusCode::BAD_REQUEST, &why.answer());
+            return json(StatusCode::BAD_REQUEST, &why);
         }
         if method == Method::DELETE && !self.is_known(request.headers()) {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
@@ -63,8 +63,8 @@ impl Mcp {
             }
             // The message is not one of MCP's.
             (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => {
-                let why = envelope::InvalidMessage::unknown();
-                return json(StatusCode::BAD_REQUEST, &why.answer());
+                let why = envelope::invalid(None, "Not a message of the Model Context Protocol");
+                return json(StatusCode::BAD_REQUEST, &why);
             }
             _ => {}
         }
@@ -89,15 +89,16 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn json(status: StatusCode, value: &Value) -> Answer {
-    let mut response = plain(status, &value.to_string());
+/// An answer that is JSON.
+pub(super) fn json(status: StatusCode, value: &Value) -> Answer {
+    let mut response = plain(status, value.to_string());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-fn plain(status: StatusCode, text: &str) -> Answer {
-    let body = if text.is_empty() { Empty::new().boxed() } else { Full::from(text.to_owned()).boxed() };
-    let mut response = Response::new(body);
+/// An answer that is text, or empty.
+pub(super) fn plain(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+    let mut response = Response::new(Full::new(text.into()).boxed());
     *response.status_mut() = status;
     response
 }

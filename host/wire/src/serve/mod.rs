@@ -22,12 +22,14 @@ mod wire_id;
 
 use std::time::Duration;
 
-pub use self::http::{HostName, Http, HttpError, HttpSettings, MAX_CONNECTIONS, WebOrigin, bind};
-pub use auth::Token;
+pub use self::http::{
+    HostName, Http, HttpError, HttpSettings, MAX_CONNECTIONS, SettingError, WebOrigin, bind,
+};
+pub use auth::{Token, TokenError};
 pub use clients::ClientInfo;
 pub use reply::tools;
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};
-pub use stdio::serve_stdio;
+pub use stdio::{StdioError, serve_stdio};
 
 /// How long calls that run may go on once the client is gone or the host is to end.
 const LAST_CALLS: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use gatehouse_core::{Catalog, Exposure, Pipeline, lock};
 use tokio::sync::watch;
 
 use super::{
-    clients::{ClientInfo, ClientState, Clients},
+    clients::{ClientInfo, Clients},
     reply,
 };
 
@@ -29,7 +29,7 @@ pub struct ServedPreset {
     instructions: Mutex<Option<String>>,
     /// Counts the lists that clients were told of.
     changes: watch::Sender<u64>,
-    clients: Clients,
+    pub(super) clients: Clients,
 }
 
 impl ServedPreset {
@@ -54,10 +54,6 @@ impl ServedPreset {
     /// Wakes whenever the client has to be told.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
-    }
-
-    pub(super) fn clients(&self) -> &Clients {
-        &self.clients
     }
 
     /// Puts the new view in place. True where the client sees another tools/list than before.
@@ -96,7 +92,8 @@ type PresetResult = Result<Arc<ServedPreset>, String>;
 /// Everything clients can reach.
 pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
-    default: Arc<ServedPreset>,
+    /// What clients get that name no preset.
+    pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
     news: ClientsChanged,
 }
@@ -152,11 +149,6 @@ impl ServedPresets {
         told
     }
 
-    /// What clients get that name no preset.
-    pub(super) fn default(&self) -> &Arc<ServedPreset> {
-        &self.default
-    }
-
     /// The presets that are served by name.
     pub(super) fn presets(&self) -> Arc<BTreeMap<String, PresetResult>> {
         self.presets.load_full()
@@ -174,10 +166,5 @@ impl ServedPresets {
     /// Wakes when [`ServedPresets::clients`] has something new to say.
     pub fn news(&self) -> watch::Receiver<()> {
         self.news.subscribe()
-    }
-
-    /// A client that has said nothing yet.
-    pub(super) fn client(&self) -> Arc<ClientState> {
-        Arc::default()
     }
 }

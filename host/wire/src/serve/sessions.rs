@@ -263,11 +263,8 @@ impl SessionManager for Sessions {
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, NoSession> {
         let session = self.find(id)?;
         // An event id that is not ours is one of a host that told of changes only.
-        let follow = match last_event_id.parse::<EventId>() {
-            Ok(after) => session.resume(&after),
-            Err(_) => session.listen(),
-        };
-        Ok(follow.events())
+        let after = EventId::parse(&last_event_id);
+        Ok(after.map_or_else(|| session.listen(), |after| session.resume(&after)).events())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rmcp::{ServiceExt, transport::io::stdio_pipes};
+use rmcp::{ServiceExt, service::ServerInitializeError, transport::io::stdio_pipes};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -14,9 +14,20 @@ use super::{
     pending::{Counted, Pending},
 };
 
+/// Why the client could not be served to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    /// It did not begin as the protocol has it.
+    #[error(transparent)]
+    Opening(#[from] Box<ServerInitializeError>),
+    /// The task that served it failed.
+    #[error(transparent)]
+    Failed(#[from] tokio::task::JoinError),
+}
+
 /// Serves the default preset until the client is gone or `stop` is cancelled; calls that run then have a
 /// second to end.
-pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -> Result<(), String> {
+pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -> Result<(), StdioError> {
     let pending = Arc::new(Pending::default());
     tokio::select! {
         served = serve(presets, Arc::clone(&pending)) => served,
@@ -24,20 +35,19 @@ pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -
     }
 }
 
-async fn serve(presets: Arc<ServedPresets>, pending: Arc<Pending>) -> Result<(), String> {
-    let served = Arc::clone(presets.default());
+async fn serve(presets: Arc<ServedPresets>, pending: Arc<Pending>) -> Result<(), StdioError> {
+    let served = Arc::clone(&presets.default);
     let handler = Handler::new(presets, served);
     let client = in_place::Client::default();
     let lines = Counted::new(Lines::new(stdio_pipes()), pending);
     let transport = InPlace::new(lines, handler.clone(), Arc::clone(&client));
-    let running = handler.serve(transport).await.map_err(|error| error.to_string());
-    match running {
-        Ok(running) => {
-            let _ = client.set(running.peer().clone());
-            running.waiting().await.map(|_| ()).map_err(|error| error.to_string())
-        }
+    let running = match handler.serve(transport).await {
+        Ok(running) => running,
         // A client that leaves before it has said anything has asked for nothing.
-        Err(error) if error.contains("connection closed") => Ok(()),
-        Err(error) => Err(error),
-    }
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(Box::new(error).into()),
+    };
+    let _ = client.set(running.peer().clone());
+    running.waiting().await?;
+    Ok(())
 }

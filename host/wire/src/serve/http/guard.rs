@@ -170,7 +170,7 @@ impl BrowserOrigin {
         if self.0.is_none() || !asks {
             return None;
         }
-        let mut response = reply::empty(StatusCode::NO_CONTENT);
+        let mut response = reply::plain(StatusCode::NO_CONTENT, "");
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, request_headers(&request.headers));

@@ -32,7 +32,7 @@ use listener::Listener;
 pub use names::{HostName, WebOrigin};
 use router::Router;
 use service::Services;
-pub use settings::{HttpSettings, MAX_CONNECTIONS};
+pub use settings::{HttpSettings, MAX_CONNECTIONS, SettingError};
 
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use gatehouse_core::names::quoted;
 use http::uri::Authority;
 
+use super::settings::SettingError;
+
 /// A name in the Host header: with a port it means that port, without one any, because ports are mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostName {
@@ -14,10 +16,12 @@ pub struct HostName {
 
 impl HostName {
     /// Reads `name`, `name:port`, an address or `[v6]:port`; the error says what it must be.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
         let wrong = || {
             let shown = quoted(text, 100);
-            format!("'{shown}' is not a host; write for example \"gatehouse.corp\" or \"localhost:8642\"")
+            SettingError(format!(
+                "'{shown}' is not a host; write for example \"gatehouse.corp\" or \"localhost:8642\""
+            ))
         };
         let authority: Authority = text.parse().map_err(|_| wrong())?;
         // Neither a user nor a star belongs here, and an invalid port would mean any.
@@ -49,10 +53,12 @@ pub struct WebOrigin {
 
 impl WebOrigin {
     /// Reads `scheme://host[:port]`; the error says what it must be.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
         let wrong = || {
             let shown = quoted(text, 100);
-            format!("'{shown}' is not an origin; write for example \"http://localhost:6274\", without a path")
+            SettingError(format!(
+                "'{shown}' is not an origin; write for example \"http://localhost:6274\", without a path"
+            ))
         };
         let (scheme, authority) = text.split_once("://").ok_or_else(wrong)?;
         let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

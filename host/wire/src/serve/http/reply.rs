@@ -7,16 +7,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
-use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
+use http::StatusCode;
+use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Frame, SizeHint};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::connection::Work;
-
-/// An answer before it is on its way.
-pub(super) type BoxResponse = Response<BoxBody<Bytes, Infallible>>;
+use crate::serve::envelope;
+pub(super) use crate::serve::mcp::{Answer as BoxResponse, json, plain};
 
 /// An answer that says why, as an error of JSON-RPC that belongs to no request.
 pub(super) fn refuse(status: StatusCode, why: &str) -> BoxResponse {
@@ -25,20 +24,7 @@ pub(super) fn refuse(status: StatusCode, why: &str) -> BoxResponse {
 
 /// The same to the request with this id.
 pub(super) fn refuse_request(status: StatusCode, id: Value, why: &str) -> BoxResponse {
-    json(status, &json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": why}}))
-}
-
-pub(super) fn json(status: StatusCode, value: &Value) -> BoxResponse {
-    let mut response = Response::new(Full::from(value.to_string()).boxed());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-pub(super) fn empty(status: StatusCode) -> BoxResponse {
-    let mut response = Response::new(Empty::new().boxed());
-    *response.status_mut() = status;
-    response
+    json(status, &envelope::invalid(Some(id), why))
 }
 
 /// A body on its way, with the request that it answers: when it is dropped, the request is over.

@@ -129,7 +129,7 @@ impl Router {
 
     /// The service of the preset that the path names.
     fn service(&self, preset: Option<&str>) -> Result<Arc<Mcp>, Box<BoxResponse>> {
-        let Some(preset) = preset else { return Ok(Arc::clone(self.services.default())) };
+        let Some(preset) = preset else { return Ok(Arc::clone(&self.services.default)) };
         let presets = self.presets.presets();
         match presets.get(preset) {
             Some(Ok(served)) => Ok(self.services.preset(preset, served)),
@@ -168,7 +168,7 @@ fn probe(request: &Parts, respond: impl FnOnce() -> BoxResponse) -> BoxResponse 
     if matches!(request.method, Method::GET | Method::HEAD) {
         return respond();
     }
-    let mut response = reply::empty(StatusCode::METHOD_NOT_ALLOWED);
+    let mut response = reply::plain(StatusCode::METHOD_NOT_ALLOWED, "");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     response
 }

@@ -17,7 +17,8 @@ type PresetService = (Arc<ServedPreset>, Arc<Mcp>);
 /// The services of all presets.
 pub(super) struct Services {
     presets: Arc<ServedPresets>,
-    default: Arc<Mcp>,
+    /// The service of the preset for clients that name none.
+    pub(super) default: Arc<Mcp>,
     /// Made when a client first asks for the preset; made anew for a preset that went and came back.
     by_name: Mutex<HashMap<String, PresetService>>,
     /// Replies that clients may ask for again.
@@ -36,17 +37,12 @@ impl Services {
             .with_cancellation_token(end.child_token());
         let kept = Arc::default();
         Self {
-            default: Arc::new(Mcp::new(&presets, presets.default(), &kept, config.clone())),
+            default: Arc::new(Mcp::new(&presets, &presets.default, &kept, config.clone())),
             by_name: Mutex::default(),
             presets,
             kept,
             config,
         }
-    }
-
-    /// The service of the preset for clients that name none.
-    pub(super) fn default(&self) -> &Arc<Mcp> {
-        &self.default
     }
 
     pub(super) fn preset(&self, name: &str, served: &Arc<ServedPreset>) -> Arc<Mcp> {

@@ -20,6 +20,11 @@ const LONGEST: Duration = Duration::from_secs(10 * 60);
 /// The longest between two requests.
 const LONGEST_IDLE: Duration = Duration::from_secs(3600);
 
+/// Why a setting is refused; the text names the value and what is allowed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingError(pub(crate) String);
+
 /// What holds for every connection of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSettings {
@@ -57,46 +62,32 @@ impl Default for HttpSettings {
 }
 
 impl HttpSettings {
-    /// Sets the number of connections; the error says the bounds.
-    pub fn with_connections(mut self, connections: usize) -> Result<Self, String> {
+    /// Sets the number of connections.
+    pub fn with_connections(mut self, connections: usize) -> Result<Self, SettingError> {
         if !CONNECTIONS.contains(&connections) {
             let (least, most) = CONNECTIONS.into_inner();
-            return Err(format!("connections must be {least} to {most}"));
+            return Err(SettingError(format!("connections must be {least} to {most}")));
         }
         self.connections = connections;
         Ok(self)
     }
 
-    /// Sets the time for headers; the error says the bounds.
-    pub fn with_header_timeout(mut self, time: Duration) -> Result<Self, String> {
-        self.header_timeout = within("header_timeout", time, LONGEST)?;
+    /// Sets one of the times, by its name in presets.toml.
+    pub fn with_timeout(mut self, name: &str, time: Duration) -> Result<Self, SettingError> {
+        let (set, longest) = match name {
+            "header_timeout" => (&mut self.header_timeout, LONGEST),
+            "body_timeout" => (&mut self.body_timeout, LONGEST),
+            "write_timeout" => (&mut self.write_timeout, LONGEST),
+            "idle_timeout" => (&mut self.idle_timeout, LONGEST_IDLE),
+            _ => return Err(SettingError(format!("there is no time '{name}'"))),
+        };
+        if !(SHORTEST..=longest).contains(&time) {
+            let (least, most) = (SHORTEST.as_millis(), longest.as_secs());
+            return Err(SettingError(format!("{name} must be {least} ms to {most} s")));
+        }
+        *set = time;
         Ok(self)
     }
-
-    /// Sets the time for a body; the error says the bounds.
-    pub fn with_body_timeout(mut self, time: Duration) -> Result<Self, String> {
-        self.body_timeout = within("body_timeout", time, LONGEST)?;
-        Ok(self)
-    }
-
-    /// Sets the time for a client that takes nothing; the error says the bounds.
-    pub fn with_write_timeout(mut self, time: Duration) -> Result<Self, String> {
-        self.write_timeout = within("write_timeout", time, LONGEST)?;
-        Ok(self)
-    }
-
-    /// Sets the time between two requests; the error says the bounds.
-    pub fn with_idle_timeout(mut self, time: Duration) -> Result<Self, String> {
-        self.idle_timeout = within("idle_timeout", time, LONGEST_IDLE)?;
-        Ok(self)
-    }
-}
-
-fn within(what: &str, time: Duration, longest: Duration) -> Result<Duration, String> {
-    if (SHORTEST..=longest).contains(&time) {
-        return Ok(time);
-    }
-    Err(format!("{what} must be {} ms to {} s", SHORTEST.as_millis(), longest.as_secs()))
 }
 
 #[cfg(test)]
@@ -106,15 +97,21 @@ mod tests {
     #[test]
     fn what_is_out_of_bounds_says_them() {
         let settings = HttpSettings::default;
-        assert_eq!(settings().with_connections(7), Err("connections must be 8 to 65536".into()));
-        let never = settings().with_idle_timeout(Duration::from_secs(3601));
-        assert_eq!(never, Err("idle_timeout must be 100 ms to 3600 s".into()));
-        assert!(settings().with_header_timeout(Duration::ZERO).is_err());
+        let few = settings().with_connections(7);
+        assert_eq!(few, Err(SettingError("connections must be 8 to 65536".into())));
+        let never = settings().with_timeout("idle_timeout", Duration::from_secs(3601));
+        assert_eq!(never, Err(SettingError("idle_timeout must be 100 ms to 3600 s".into())));
+        assert!(settings().with_timeout("header_timeout", Duration::ZERO).is_err());
         let d = settings();
-        let again = settings()
-            .with_connections(d.connections)
-            .and_then(|s| s.with_header_timeout(d.header_timeout)?.with_body_timeout(d.body_timeout))
-            .and_then(|s| s.with_write_timeout(d.write_timeout)?.with_idle_timeout(d.idle_timeout));
+        let times = [
+            ("header_timeout", d.header_timeout),
+            ("body_timeout", d.body_timeout),
+            ("write_timeout", d.write_timeout),
+            ("idle_timeout", d.idle_timeout),
+        ];
+        let again = settings().with_connections(d.connections);
+        let again =
+            times.into_iter().try_fold(again.expect("allowed"), |s, (name, time)| s.with_timeout(name, time));
         assert_eq!(again, Ok(d), "the defaults are allowed");
     }
 }

@@ -1,5 +1,6 @@
 //! What the connection answers by itself.
 
+use serde_json::json;
 use tokio::io::{AsyncReadExt, duplex};
 
 use super::*;
