@@ -18,6 +18,8 @@ mod router;
 mod service;
 mod settings;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::{net::SocketAddr, sync::Arc};
 

@@ -1,0 +1,120 @@
+//! Whose call a request is: the bearer's where the host has a token, the local user's where it has none.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Call, Catalog, Effect, Exposure, Fault, Intent, Outcome, Pipeline, Principal, Reply, Source, SourceId,
+    ToolSpec,
+    catalog::{Entry, SourceListing},
+    lock,
+    source::Listing,
+};
+use serde_json::{Map, Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{HttpSettings, bind};
+use crate::serve::{PresetView, ServedPresets, Token};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A source with one tool, which remembers who called it.
+struct Recorder {
+    id: SourceId,
+    callers: Mutex<Vec<Principal>>,
+}
+
+#[async_trait]
+impl Source for Recorder {
+    fn id(&self) -> &SourceId {
+        &self.id
+    }
+
+    fn time_limit(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
+    async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+        let object = || Arc::new(Map::from_iter([("type".to_owned(), json!("object"))]));
+        let tool = ToolSpec {
+            name: "who".into(),
+            title: None,
+            description: "Remembers who calls.".into(),
+            input_schema: object(),
+            output_schema: None,
+            intent: Intent::Query,
+            effect: Effect::ReadOnly,
+            idempotent: true,
+            open_world: false,
+            dry_run: None,
+        };
+        let tools = vec![Arc::new(tool)];
+        Ok(Arc::new(Listing {
+            name: "recorder".into(),
+            params_schema: object(),
+            tools,
+            ..Listing::default()
+        }))
+    }
+
+    async fn call(&self, call: &Call, _: &Entry) -> Outcome {
+        lock(&self.callers).push(call.context.principal.clone());
+        Ok(Reply::default())
+    }
+}
+
+/// Who a host with this token takes the sender of a call for that has this header.
+async fn callers(token: Option<&str>, header: &str) -> Vec<Principal> {
+    let source = Arc::new(Recorder { id: SourceId::Gate("recorder".into()), callers: Mutex::default() });
+    let listing = source.list(&Map::new()).await.expect("a listing");
+    let offer =
+        SourceListing { source: Arc::clone(&source) as _, listing, params: Map::new(), problem: None };
+    let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), vec![offer]).expect("a catalog");
+    let view = PresetView { catalog, instructions: None };
+    let presets = Arc::new(ServedPresets::new(Pipeline::new(Vec::new()), view, BTreeMap::new()));
+    let token = token.map(|token| Token::new(token.to_owned()).expect("a token"));
+    let http = bind("127.0.0.1:0".parse().expect("an address"), token).await.expect("a port");
+    let (address, stop) = (http.address, CancellationToken::new());
+    let served = tokio::spawn(http.serve(presets, HttpSettings::default(), stop.clone()));
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "who", "arguments": {}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }}})
+    .to_string();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nmcp-method: tools/call\r\nmcp-name: who\r\n\
+         mcp-protocol-version: 2026-07-28\r\n{header}content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut client = TcpStream::connect(address).await.expect("connected");
+    client.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).await.expect("answered");
+    drop(client);
+    stop.cancel();
+    served.await.expect("ended");
+    lock(&source.callers).clone()
+}
+
+#[tokio::test]
+async fn a_call_is_made_in_the_name_that_its_request_was_admitted_under() {
+    assert_eq!(callers(None, "").await, [Principal::Local]);
+    let bearer = format!("authorization: Bearer {TOKEN}\r\n");
+    assert_eq!(
+        callers(None, &bearer).await,
+        [Principal::Local],
+        "a token that nobody asked for names nobody"
+    );
+    assert_eq!(callers(Some(TOKEN), &bearer).await, [Principal::Named("token".into())]);
+    assert_eq!(callers(Some(TOKEN), "").await, []);
+}
