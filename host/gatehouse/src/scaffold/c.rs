@@ -98,5 +98,5 @@ fn componentize(module: &[u8]) -> Result<Vec<u8>, impl std::fmt::Display + use<>
         .validate(true)
         .module(module)
         .and_then(|encoder| encoder.adapter(adapter::WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter))
-        .and_then(|encoder| encoder.encode())
+        .and_then(|mut encoder| encoder.encode())
 }
