@@ -19,6 +19,8 @@ use std::{
 };
 
 use async_trait::async_trait;
+// Named for its feature alone: Cargo.toml says why.
+use chrono_tz as _;
 use gatehouse_core::{
     Fault,
     page::{Page, Statistics},
