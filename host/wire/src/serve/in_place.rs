@@ -1,14 +1,20 @@
 //! Tool calls of a host with one client: each begins on the thread that read its line, and most are answered there,
 //! before the next line is read. To hand a call to a task and its reply back costs more than a short call does.
 //!
+//! Their replies are written together, as soon as there is no further line to go on with: a write, and the client that
+//! it wakes, cost as much as a short call too.
+//!
 //! What has to wait, or whose guest has used up a tick of the clock, goes on beside the others on threads of its
 //! own; everything else that a client asks is the protocol library's.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
+    future::ready,
     panic::AssertUnwindSafe,
+    pin::Pin,
     sync::{Arc, OnceLock},
     task::Poll,
+    time::{Duration, Instant},
 };
 
 use futures_util::{FutureExt, poll};
@@ -20,17 +26,23 @@ use rmcp::{
 };
 use tokio::{
     runtime::{Builder, Handle, Runtime},
-    task::JoinSet,
+    task::{JoinSet, coop::unconstrained},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
 
+/// Replies that may wait for one another. The client works on the first ones while the next ones are made.
+const TOGETHER: usize = 16;
+
+/// How long a reply may wait for those that are made behind it.
+const AT_MOST: Duration = Duration::from_millis(1);
+
 /// A client as calls see it; there is one once the opening of the connection is over.
 pub(super) type Client = Arc<OnceLock<Peer<RoleServer>>>;
 
 /// A transport that answers calls by itself.
-pub(super) struct InPlace<T> {
+pub(super) struct InPlace<T: Transport<RoleServer>> {
     transport: T,
     handler: Arc<Handler>,
     client: Client,
@@ -38,6 +50,7 @@ pub(super) struct InPlace<T> {
     running: JoinSet<TxJsonRpcMessage<RoleServer>>,
     /// What ends each of them.
     cancels: HashMap<RequestId, CancellationToken>,
+    replies: Replies<T::Error>,
     /// Whether the client will say nothing more.
     ended: bool,
     workers: Workers,
@@ -51,6 +64,7 @@ impl<T: Transport<RoleServer>> InPlace<T> {
             client,
             running: JoinSet::new(),
             cancels: HashMap::new(),
+            replies: Replies::default(),
             ended: false,
             workers: Workers::default(),
         }
@@ -77,7 +91,8 @@ impl<T: Transport<RoleServer>> InPlace<T> {
                 }
             }
         });
-        match poll!(work.as_mut()) {
+        // Among many calls one would have to wait for no other reason than that the ones before it did not.
+        match poll!(unconstrained(work.as_mut())) {
             Poll::Ready(reply) => {
                 cancel.cancel();
                 self.answer(reply);
@@ -92,12 +107,9 @@ impl<T: Transport<RoleServer>> InPlace<T> {
         }
     }
 
-    /// Sends a reply; what the pipe does not take now is written beside what follows.
+    /// Lets a reply go out with those that wait.
     fn answer(&mut self, reply: TxJsonRpcMessage<RoleServer>) {
-        let mut sending = Box::pin(self.transport.send(reply));
-        if sending.as_mut().now_or_never().is_none() {
-            tokio::spawn(sending);
-        }
+        self.replies.push(self.transport.send(reply));
     }
 
     /// Sends the reply of a call that took its time, unless the client has given it up.
@@ -134,7 +146,11 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InPlace<T> {
                     }
                     continue;
                 }
-                message = self.transport.receive(), if !self.ended => message,
+                message = self.transport.receive(), if !self.ended && !self.replies.are_due() => message,
+                () = ready(()), if !self.replies.is_empty() => {
+                    self.replies.write();
+                    continue;
+                }
                 else => return None,
             };
             match (message, self.client.get().cloned()) {
@@ -153,6 +169,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InPlace<T> {
     }
 
     async fn close(&mut self) -> Result<(), T::Error> {
+        self.replies.write();
         self.transport.close().await
     }
 }
@@ -169,6 +186,52 @@ fn given_up(message: &RxJsonRpcMessage<RoleServer>) -> Option<&RequestId> {
         return None;
     };
     cancelled.params.request_id.as_ref()
+}
+
+/// Replies that are not written yet, in the order in which they were made.
+struct Replies<E> {
+    sending: VecDeque<Sending<E>>,
+    /// When the first of them was made.
+    since: Option<Instant>,
+}
+
+type Sending<E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send>>;
+
+impl<E> Default for Replies<E> {
+    fn default() -> Self {
+        Self { sending: VecDeque::new(), since: None }
+    }
+}
+
+impl<E: 'static> Replies<E> {
+    fn push(&mut self, sending: impl Future<Output = Result<(), E>> + Send + 'static) {
+        self.since.get_or_insert_with(Instant::now);
+        self.sending.push_back(Box::pin(sending));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sending.is_empty()
+    }
+
+    /// Whether they are to be written before another line is read.
+    fn are_due(&self) -> bool {
+        self.sending.len() >= TOGETHER || self.since.is_some_and(|since| since.elapsed() >= AT_MOST)
+    }
+
+    /// Writes them; what the pipe does not take now is written beside what follows.
+    fn write(&mut self) {
+        self.since = None;
+        let sending = std::mem::take(&mut self.sending);
+        let mut all = Box::pin(async move {
+            for one in sending {
+                // What cannot be written is noticed where the next line is read.
+                let _ = one.await;
+            }
+        });
+        if all.as_mut().now_or_never().is_none() {
+            tokio::spawn(all);
+        }
+    }
 }
 
 /// As many threads as there are cores, started by the first call that needs them.
@@ -195,3 +258,6 @@ impl Drop for Workers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

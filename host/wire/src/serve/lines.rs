@@ -30,6 +30,9 @@ const MAX_LINE: usize = 16 << 20;
 /// Bytes of memory kept for the next line.
 const KEPT: usize = 64 << 10;
 
+/// Bytes that may wait to be written while lines are still read.
+const QUEUE: usize = 64 << 10;
+
 /// How much of both ends of a longer line is kept, to find its id in.
 const ENDS: usize = 512;
 
@@ -172,20 +175,33 @@ where
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = Arc::clone(&self.writer);
+        // At once: what is sent before any of it is written goes out in one piece.
+        let queued = writer.queue(&message);
         async move {
-            writer.queue(&message)?;
+            queued?;
             writer.flush().await
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            // An answer of ours may wait from a receive that was given up.
-            let waits = !lock(&self.writer.queued).is_empty();
-            if waits && self.writer.flush().await.is_err() || self.writer.gone.load(Ordering::Relaxed) {
+            let writer = Arc::clone(&self.writer);
+            let waiting = lock(&writer.queued).len();
+            // What waits is written when there is no line to go on with, or too much of it.
+            let read = tokio::select! {
+                biased;
+                read = self.read(), if waiting < QUEUE => read,
+                written = writer.flush(), if waiting > 0 => {
+                    if written.is_err() || writer.gone.load(Ordering::Relaxed) {
+                        return None;
+                    }
+                    continue;
+                }
+            };
+            if writer.gone.load(Ordering::Relaxed) {
                 return None;
             }
-            let answer = match self.read().await {
+            let answer = match read {
                 Read::End => return None,
                 Read::TooLong => Some(too_long(&self.line, self.line.len() + self.dropped)),
                 Read::Line => match understand(&self.line) {

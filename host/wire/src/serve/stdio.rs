@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::io::stdio_pipes};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -30,16 +31,25 @@ pub enum StdioError {
 pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -> Result<(), StdioError> {
     let pending = Arc::new(Pending::default());
     tokio::select! {
-        served = serve(presets, Arc::clone(&pending)) => served,
+        served = serve(presets, Arc::clone(&pending), stdio_pipes()) => served,
         () = pending.over(&stop, LAST_CALLS) => Ok(()),
     }
 }
 
-async fn serve(presets: Arc<ServedPresets>, pending: Arc<Pending>) -> Result<(), StdioError> {
+/// Serves the client at the other end of these pipes until it is gone.
+pub(super) async fn serve<R, W>(
+    presets: Arc<ServedPresets>,
+    pending: Arc<Pending>,
+    pipes: (R, W),
+) -> Result<(), StdioError>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let served = Arc::clone(&presets.default);
     let handler = Handler::new(presets, served);
     let client = in_place::Client::default();
-    let lines = Counted::new(Lines::new(stdio_pipes()), pending);
+    let lines = Counted::new(Lines::new(pipes), pending);
     let transport = InPlace::new(lines, handler.clone(), Arc::clone(&client));
     let running = match handler.serve(transport).await {
         Ok(running) => running,
