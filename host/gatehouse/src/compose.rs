@@ -43,11 +43,6 @@ impl Clock for SystemClock {
     }
 }
 
-/// A fault in one line, for people at a terminal.
-pub(crate) fn said(fault: &gatehouse_core::Fault) -> String {
-    fault.in_one_line()
-}
-
 /// A configuration at work: gates are loaded when a preset first needs them, each once. What is composed
 /// does not change; a reload composes anew and takes over what stays as it is.
 pub(crate) struct Composition {

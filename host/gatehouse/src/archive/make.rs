@@ -14,7 +14,6 @@ use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
 use super::{FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot, tree};
-use crate::compose::said;
 
 /// What was made.
 pub(crate) struct Created {
@@ -49,13 +48,13 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, 
         .map(|kept| DatabaseLock::with_others(kept, &state.join(kept.file())))
         .into_iter()
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|fault| said(&fault))?;
+        .map_err(|fault| fault.in_one_line())?;
     let copies = tempfile::Builder::new().prefix(".gatehouse-").tempdir_in(folder).map_err(failed)?;
     let databases = gatehouse_stores::copy(state, copies.path()).map_err(|fault| {
         format!(
             "{}: the databases cannot be copied: {}; nothing was left there",
             target.display(),
-            said(&fault)
+            fault.in_one_line()
         )
     })?;
     // Its mode is 0600: it holds what gates keep.

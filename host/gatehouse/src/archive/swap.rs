@@ -15,7 +15,7 @@ use gatehouse_files::write_atomic;
 use gatehouse_stores::{DataFile, DatabaseLock};
 
 use super::{Manifest, cannot, names, unpack::unpack};
-use crate::{compose::said, presence};
+use crate::presence;
 
 /// Where it happens, below the data folder.
 const WORK: &str = "restore";
@@ -78,7 +78,7 @@ fn alone(state: &Path) -> Result<Vec<DatabaseLock>, String> {
         return Err(format!("hosts run on {}: {}. End them first", state.display(), each.join(", ")));
     }
     let locks = DataFile::ALL.iter().map(|kept| DatabaseLock::alone(*kept, &state.join(kept.file())));
-    locks.collect::<Result<_, _>>().map_err(|fault| said(&fault))
+    locks.collect::<Result<_, _>>().map_err(|fault| fault.in_one_line())
 }
 
 /// From here on the restore counts.

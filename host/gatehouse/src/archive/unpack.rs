@@ -15,7 +15,6 @@ use sha2::{Digest as _, Sha256};
 use tar::{Archive, EntryType};
 
 use super::{FOLDERS, FORMAT, Kind, MANIFEST, Manifest, cannot, make::Digested};
-use crate::compose::said;
 
 /// The longest manifest: some ten thousand files of each of some hundred gates.
 const MAX_MANIFEST: u64 = 256 << 20;
@@ -52,7 +51,7 @@ pub(super) fn unpack(archive: &Path, folder: &Path) -> Result<Manifest, String> 
     for kept in DataFile::ALL {
         let path = folder.join(kept.file());
         if path.exists() {
-            check(kept, &path).map_err(|fault| wrong(said(&fault)))?;
+            check(kept, &path).map_err(|fault| wrong(fault.in_one_line()))?;
         }
     }
     // Last, so that nothing was written through one.

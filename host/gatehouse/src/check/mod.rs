@@ -70,7 +70,7 @@ pub(crate) async fn run(gate: &Gate) -> Vec<Line> {
     let listing = match gate.describe(&Map::new()).await {
         Ok(listing) => listing,
         Err(fault) => {
-            lines.push(Line::failed("describes itself", crate::compose::said(&fault)));
+            lines.push(Line::failed("describes itself", fault.in_one_line()));
             return lines;
         }
     };
@@ -127,7 +127,7 @@ async fn same_again(gate: &Gate, first: &Listing) -> Result<String, String> {
                       from the time, from chance or from the order of a hash table"
                 .into())
         }
-        Err(fault) => Err(format!("the second time: {}", crate::compose::said(&fault))),
+        Err(fault) => Err(format!("the second time: {}", fault.in_one_line())),
     }
 }
 
@@ -140,13 +140,11 @@ async fn defaults(gate: &Gate, listing: &Listing) -> Result<String, String> {
     }
     let written = schema::with_defaults(&listing.params_schema, &Map::new());
     // Through the host's own door: it refuses defaults that the schema does not allow.
-    gate.list(&written)
-        .await
-        .map_err(|fault| format!("its own defaults: {}", crate::compose::said(&fault)))?;
+    gate.list(&written).await.map_err(|fault| format!("its own defaults: {}", fault.in_one_line()))?;
     match gate.describe(&written).await {
         Ok(same) if same == *listing => Ok(Value::Object(written).to_string()),
         Ok(_) => Err("with the defaults written out it says something else than without them".into()),
-        Err(fault) => Err(format!("its own defaults: {}", crate::compose::said(&fault))),
+        Err(fault) => Err(format!("its own defaults: {}", fault.in_one_line())),
     }
 }
 
@@ -154,7 +152,7 @@ async fn unknown_parameter(gate: &Gate) -> Result<String, String> {
     let given = Map::from_iter([("no_such_parameter".to_owned(), Value::Bool(true))]);
     match gate.list(&given).await {
         Err(fault) if fault.kind == FaultKind::InvalidArguments => Ok(quoted(&fault.message, 120)),
-        Err(fault) => Err(format!("but not as an invalid argument: {}", crate::compose::said(&fault))),
+        Err(fault) => Err(format!("but not as an invalid argument: {}", fault.in_one_line())),
         Ok(_) => Err("it is taken; write \"additionalProperties\": false into the params-schema".into()),
     }
 }

@@ -106,7 +106,7 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     }
     let result =
         health.map(|health| format!("{}: {} pages in {}", health.engine, health.pages, health.address));
-    checks.push(Check::new("knowledge", result.map_err(|fault| crate::compose::said(&fault))));
+    checks.push(Check::new("knowledge", result.map_err(|fault| fault.in_one_line())));
     Ok(checks)
 }
 

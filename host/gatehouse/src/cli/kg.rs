@@ -209,7 +209,7 @@ async fn index(knowledge: &WikiKnowledge, arguments: Index) -> Result<(), Failur
 }
 
 async fn search(knowledge: &WikiKnowledge, arguments: Search) -> Result<(), Failure> {
-    let wrong = |fault: Fault| Failure::Usage(compose::said(&fault));
+    let wrong = |fault: Fault| Failure::Usage(fault.in_one_line());
     let types = arguments.types.iter().map(|name| name.parse::<PageType>());
     let filters = Filters {
         page_types: types.collect::<Result<_, _>>().map_err(wrong)?,

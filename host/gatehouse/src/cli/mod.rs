@@ -129,7 +129,7 @@ impl From<ConfigError> for Failure {
 
 impl From<gatehouse_core::Fault> for Failure {
     fn from(fault: gatehouse_core::Fault) -> Self {
-        Self::Failed(crate::compose::said(&fault))
+        Self::Failed(fault.in_one_line())
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{Failure, Place, cache};
 use crate::{
-    compose::{self, Composition},
+    compose::Composition,
     config::{ConfigError, Env, locate},
     out,
     presence::{self, RunningHost},
@@ -153,7 +153,7 @@ impl<'a> Status<'a> {
             gates: composition.gate_names(),
             default_preset: &config.default_preset,
             presets: tools.collect(),
-            knowledge: health.map_err(|fault| compose::said(&fault)).into(),
+            knowledge: health.map_err(|fault| fault.in_one_line()).into(),
             models: Models {
                 llm: models.llm.model(),
                 web_search: models.llm.web_model(),

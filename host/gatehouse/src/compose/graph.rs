@@ -25,7 +25,7 @@ pub(crate) fn knowledge(
         #[cfg(feature = "weaviate-neo4j")]
         EngineConfig::WeaviateNeo4j(servers) => {
             WikiKnowledge::weaviate_neo4j(&servers, roots, wiki, clock, embedder).map_err(|fault| {
-                ConfigError { place: "knowledge.engine".into(), message: super::said(&fault) }
+                ConfigError { place: "knowledge.engine".into(), message: fault.in_one_line() }
             })?
         }
     })

@@ -227,10 +227,6 @@ fn checked_gate(
     Ok(GateConfig { component, origin, settings })
 }
 
-pub(super) fn below(base: &Path, entries: Vec<String>) -> Vec<PathBuf> {
-    entries.into_iter().map(|entry| base.join(entry)).collect()
-}
-
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

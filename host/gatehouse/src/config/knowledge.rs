@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use gatehouse_stores::IndexFile;
 use serde_json::Value;
 
-use super::{ConfigError, Env, checked::below, raw};
-use crate::compose::said;
+use super::{ConfigError, Env, raw};
 
 /// The knowledge graph.
 #[derive(Debug, PartialEq)]
@@ -40,7 +39,7 @@ impl KnowledgeConfig {
     pub(super) fn checked(raw: raw::Knowledge, base: &Path, state: &Path, env: &Env) -> Self {
         Self {
             engine: raw.engine,
-            wiki_roots: below(base, raw.wiki_roots),
+            wiki_roots: raw.wiki_roots.into_iter().map(|root| base.join(root)).collect(),
             index_file: env.kg_index_path(),
             database: state.join("knowledge.db"),
             env: env.clone(),
@@ -90,7 +89,7 @@ impl KnowledgeConfig {
             )
         })?;
         let server = gatehouse_stores::PostgresConfig::parse(url);
-        let server = server.map_err(|fault| bad("DATABASE_URL", said(&fault)))?;
+        let server = server.map_err(|fault| bad("DATABASE_URL", fault.in_one_line()))?;
         Ok(EngineConfig::Postgres(Box::new(server)))
     }
 
@@ -136,7 +135,7 @@ impl EngineConfig {
             #[cfg(feature = "weaviate-neo4j")]
             Self::WeaviateNeo4j(ref servers) => {
                 let address =
-                    servers.neo4j_address().map_err(|fault| bad("knowledge.engine", said(&fault)))?;
+                    servers.neo4j_address().map_err(|fault| bad("knowledge.engine", fault.in_one_line()))?;
                 ("NEO4J_URI", format!("graph {address}"), reference(file, "neo4j_uri"))
             }
         };
@@ -155,7 +154,7 @@ impl EngineConfig {
 
 /// The index file there, and the engine that it names.
 pub(crate) fn read_index(path: &Path) -> Result<(IndexFile, raw::KnowledgeEngine), ConfigError> {
-    let file = IndexFile::read(path).map_err(|fault| bad_index(said(&fault)))?;
+    let file = IndexFile::read(path).map_err(|fault| bad_index(fault.in_one_line()))?;
     let engine = match file.search_backend.as_str() {
         "sqlite" => raw::KnowledgeEngine::Sqlite,
         "postgres" => raw::KnowledgeEngine::Postgres,

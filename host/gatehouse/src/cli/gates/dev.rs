@@ -94,7 +94,7 @@ async fn build(project: &Project, composition: &Composition, target: &Path) -> R
     let staged = scratch.path().join(format!("{}.wasm", project.name));
     scaffold::place(&component.bytes, &staged)?;
     let gate = composition.gate_at(&staged).await?;
-    let listing = gate.list(&Map::new()).await.map_err(|fault| crate::compose::said(&fault))?;
+    let listing = gate.list(&Map::new()).await.map_err(|fault| fault.in_one_line())?;
     let placed = scaffold::place(&component.bytes, target)?;
     Ok(Built { listing, seconds, placed })
 }

@@ -70,7 +70,7 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
                 )
                 .collect();
         }
-        Err(fault) => told["error"] = json!(crate::compose::said(&fault)),
+        Err(fault) => told["error"] = json!(fault.in_one_line()),
     }
     told
 }
