@@ -8,6 +8,8 @@ use std::{
 
 use gatehouse_files::{Durability, make_private, write_private};
 
+use crate::config::Config;
+
 include!(concat!(env!("OUT_DIR"), "/gates.rs"));
 
 /// The folder's name in a configuration.
@@ -34,17 +36,49 @@ pub(crate) fn are_there() -> bool {
     !GATES.is_empty()
 }
 
-/// Writes those that are missing, if they are among the folders that the configuration names.
+/// Writes those that are missing or not what the binary carries, if they are among the folders that the
+/// configuration names.
 pub(crate) fn unpack(cache: &Path, configured: &[PathBuf]) {
     let folder = folder(cache);
-    let missing = |(name, gate): &&(&str, &[u8])| {
-        fs::metadata(folder.join(name)).map_or(true, |meta| meta.len() != gate.len() as u64)
-    };
+    let missing = |(name, gate): &&(&str, &[u8])| !holds(&folder.join(name), gate);
     for (name, gate) in GATES.iter().filter(|_| configured.contains(&folder)).filter(missing) {
         let file = folder.join(name);
         let write = |()| write_private(&file, gate, Durability::Unsynced);
         if let Err(error) = make_private(&folder).and_then(write) {
             tracing::warn!(file = %file.display(), %error, "a built-in gate cannot be unpacked");
+        }
+    }
+}
+
+/// Makes the gate folder of the built-in configuration, for gates to be dropped in: the data folder around it is not
+/// watched, as databases are written there all the time. Nobody asked for it, so a host that cannot make it works on.
+pub(crate) fn make_default_folder(config: &Config) {
+    let unnamed = config.default_gate_folder.as_ref().filter(|_| config.file.is_none());
+    if let Some(folder) = unnamed.filter(|folder| config.gate_folders.contains(folder))
+        && let Err(error) = make_private(folder)
+    {
+        tracing::debug!(folder = %folder.display(), %error, "the default folder of gates cannot be made");
+    }
+}
+
+/// Whether a file has just these bytes. One of another length is not read: it could be endless.
+fn holds(file: &Path, bytes: &[u8]) -> bool {
+    let long_as = |about: fs::Metadata| about.is_file() && about.len() == bytes.len() as u64;
+    fs::metadata(file).is_ok_and(long_as) && fs::read(file).is_ok_and(|kept| kept == bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_same_length_is_not_the_same_gate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("kg.wasm");
+        assert!(!holds(&file, b"gate"));
+        for (kept, same) in [("gate", true), ("etag", false), ("gates", false)] {
+            fs::write(&file, kept).expect("written");
+            assert_eq!(holds(&file, b"gate"), same, "{kept}");
         }
     }
 }

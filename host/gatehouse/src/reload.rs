@@ -18,6 +18,7 @@ use gatehouse_wire::serve::ServedPresets;
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
+    built_in,
     compose::{Composition, PresetViews},
     config::{Config, Env, trust},
     watch::Watch,
@@ -105,7 +106,10 @@ impl Reloader {
                 None
             }
         };
-        tokio::task::block_in_place(|| self.current.gates.sweep());
+        tokio::task::block_in_place(|| {
+            built_in::make_default_folder(&self.current.config);
+            self.current.gates.sweep();
+        });
         self.current.gates.misnamed().iter().for_each(|why| tracing::warn!("{why}"));
         loop {
             if let Some(watch) = &mut watch {
@@ -135,7 +139,10 @@ impl Reloader {
         for config in configs.into_iter().flatten() {
             let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
-            folders.extend(config.gate_folders.iter().cloned());
+            // The default folder counts once somebody makes it: the configuration's own, watched too, tells of that.
+            let there =
+                |folder: &&PathBuf| config.default_gate_folder.as_ref() != Some(*folder) || folder.is_dir();
+            folders.extend(config.gate_folders.iter().filter(there).cloned());
         }
         folders
     }
@@ -269,7 +276,10 @@ impl Reloader {
         if change.configuration.is_some() {
             self.wanted = None;
             self.report.configuration_applied(&before.config, &self.current.config);
-            tokio::task::block_in_place(|| self.current.gates.sweep());
+            tokio::task::block_in_place(|| {
+                built_in::make_default_folder(&self.current.config);
+                self.current.gates.sweep();
+            });
         }
     }
 

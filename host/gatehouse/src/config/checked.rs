@@ -38,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) text: Option<String>,
     /// Folders with gates, absolute.
     pub(crate) gate_folders: Vec<PathBuf>,
+    /// The one among them that nobody named: it need not be there.
+    pub(crate) default_gate_folder: Option<PathBuf>,
     /// The data folder, absolute.
     pub(crate) state: PathBuf,
     /// What the file says it is.
@@ -112,10 +114,12 @@ impl Config {
             raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
+        let unnamed = text.file.is_none() || raw.host.gates.is_none();
         let config = Self {
             file: text.file.clone(),
             choice: Choice::default(),
             text: text.file.as_ref().map(|_| text.content.clone()),
+            default_gate_folder: unnamed.then(|| base.join("gates")),
             gate_folders: built_in::folders(&base, &cache, raw.host.gates),
             cache,
             cache_size: cache::size(text, raw.host.cache_size.as_ref())?,
