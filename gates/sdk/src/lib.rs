@@ -2,7 +2,7 @@
 //! speaks the contract in `wit/0.1.0`: it describes itself with schemas made from your types, finds the
 //! tool that a call names, reads the arguments, and turns what you return into a reply.
 //!
-//! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`models`], [`http`], [`kv`]
+//! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`documents`], [`models`], [`http`], [`kv`]
 //! and [`catalog`] are the host's capabilities, and only those that the gate uses become imports of the
 //! component. The import list is what the host shows to the person who grants. Natively, under `cargo test`, the same
 //! functions reach a [`testing::Fake`].
@@ -88,6 +88,7 @@ pub mod catalog;
 pub mod conformance;
 pub mod context;
 mod count;
+pub mod documents;
 mod fault;
 mod gate;
 pub mod http;

@@ -19,6 +19,8 @@ pub enum Capability {
     Text,
     /// The knowledge graph.
     Knowledge,
+    /// Repositories of documents, to search and to read.
+    Documents,
     /// The tools that the caller has.
     Catalog,
     /// Requests to the hosts that presets.toml names.
@@ -41,8 +43,16 @@ pub enum Access {
 
 impl Capability {
     /// Every capability of this host.
-    pub const ALL: [Self; 7] =
-        [Self::Context, Self::Text, Self::Knowledge, Self::Catalog, Self::Kv, Self::Models, Self::Http];
+    pub const ALL: [Self; 8] = [
+        Self::Context,
+        Self::Text,
+        Self::Knowledge,
+        Self::Documents,
+        Self::Catalog,
+        Self::Kv,
+        Self::Models,
+        Self::Http,
+    ];
 
     /// The name of the WIT interface, and of the grant.
     pub const fn as_str(self) -> &'static str {
@@ -50,6 +60,7 @@ impl Capability {
             Self::Context => "context",
             Self::Text => "text",
             Self::Knowledge => "knowledge",
+            Self::Documents => "documents",
             Self::Catalog => "catalog",
             Self::Http => "http",
             Self::Kv => "kv",
@@ -205,7 +216,7 @@ mod tests {
         let error = Grants::parse(["knowlege"]).expect_err("unknown");
         assert_eq!(
             error,
-            "unknown grant 'knowlege'; there are knowledge, knowledge:read, catalog, kv, models. Did you mean 'knowledge'?"
+            "unknown grant 'knowlege'; there are knowledge, knowledge:read, documents, catalog, kv, models. Did you mean 'knowledge'?"
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());

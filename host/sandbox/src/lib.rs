@@ -35,7 +35,7 @@ mod wasi;
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Clock, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter};
+use gatehouse_core::ports::{Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter};
 
 pub use compile_cost::TooCostly;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
@@ -53,6 +53,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// The knowledge graph.
     pub knowledge: Arc<dyn Knowledge>,
+    /// The repositories of documents.
+    pub documents: Arc<dyn Documents>,
     /// What gates keep.
     pub kv: Arc<dyn Kv>,
     /// The compressors.

@@ -6,6 +6,7 @@
 //! engine has to do; `sqlite`, `postgres` and `weaviate_neo4j` are engines. `embedding` gives what is searched by
 //! meaning its vectors; `wiki` is about pages and their files.
 
+mod documents;
 mod embedding;
 mod engine;
 mod knowledge;

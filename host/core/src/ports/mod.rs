@@ -2,6 +2,7 @@
 //! meet the capabilities here; nothing in this folder opens a file or a socket.
 
 pub mod clock;
+pub mod documents;
 pub mod embed;
 pub mod http;
 pub mod knowledge;
@@ -10,6 +11,7 @@ pub mod llm;
 pub mod text;
 
 pub use clock::Clock;
+pub use documents::Documents;
 pub use embed::Embedder;
 pub use http::Http;
 pub use knowledge::Knowledge;

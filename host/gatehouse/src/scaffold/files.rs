@@ -7,6 +7,7 @@ pub(super) const CONTRACT_FOLDER: &str = "wit/deps/gatehouse-gate";
 pub(super) const CONTRACT: &[(&str, &str)] = &[
     ("catalog.wit", include_str!("../../../../wit/0.1.0/catalog.wit")),
     ("context.wit", include_str!("../../../../wit/0.1.0/context.wit")),
+    ("documents.wit", include_str!("../../../../wit/0.1.0/documents.wit")),
     ("http.wit", include_str!("../../../../wit/0.1.0/http.wit")),
     ("knowledge.wit", include_str!("../../../../wit/0.1.0/knowledge.wit")),
     ("kv.wit", include_str!("../../../../wit/0.1.0/kv.wit")),

@@ -12,6 +12,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("conformance.rs", include_str!("../../../../gates/sdk/src/conformance.rs")),
     ("context.rs", include_str!("../../../../gates/sdk/src/context.rs")),
     ("count.rs", include_str!("../../../../gates/sdk/src/count.rs")),
+    ("documents.rs", include_str!("../../../../gates/sdk/src/documents.rs")),
     ("fault.rs", include_str!("../../../../gates/sdk/src/fault.rs")),
     ("gate.rs", include_str!("../../../../gates/sdk/src/gate.rs")),
     ("host.rs", include_str!("../../../../gates/sdk/src/host.rs")),

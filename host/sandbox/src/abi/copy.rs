@@ -5,6 +5,8 @@
 mod catalog;
 #[path = "v0_1/context.rs"]
 mod context;
+#[path = "v0_1/documents.rs"]
+mod documents;
 #[path = "v0_1/http.rs"]
 mod http;
 #[path = "v0_1/knowledge.rs"]

@@ -3,6 +3,7 @@
 
 mod catalog;
 mod context;
+mod documents;
 mod http;
 mod knowledge;
 mod kv;

@@ -1,0 +1,64 @@
+//! `documents`: repositories of documents, to search and to read. Granted as `documents`.
+
+use gatehouse_core::{
+    capability::{Access, Capability},
+    outcome,
+    ports::{Documents, documents as core},
+};
+
+use super::gatehouse::gate::{documents as wit, types::Fault};
+use crate::state::State;
+
+/// The most hits one search may ask for.
+const MAX_HITS: u32 = 50;
+
+fn port(state: &State) -> Result<&dyn Documents, outcome::Fault> {
+    let granted = state.capabilities.granted(Capability::Documents, Access::Full)?;
+    Ok(&*granted.facts.ports.documents)
+}
+
+impl wit::Host for State {
+    async fn repositories(&mut self, guides: bool) -> Result<Vec<wit::Repository>, Fault> {
+        let repositories = port(self)?.repositories(guides).await?;
+        Ok(repositories.into_iter().map(Into::into).collect())
+    }
+
+    async fn find(
+        &mut self,
+        repository: String,
+        query: String,
+        mode: wit::SearchMode,
+        limit: u32,
+    ) -> Result<wit::SearchResult, Fault> {
+        let limit = limit.clamp(1, MAX_HITS) as usize;
+        Ok(port(self)?.search(&repository, &query, mode.into(), limit).await?.into())
+    }
+
+    async fn open(
+        &mut self,
+        repository: String,
+        path: String,
+        lines: Option<wit::Lines>,
+    ) -> Result<wit::Document, Fault> {
+        Ok(port(self)?.read(&repository, &path, lines.map(Into::into)).await?.into())
+    }
+}
+
+enums! {
+    wit::SearchMode => core::SearchMode { Text, Semantic }
+}
+
+records! {
+    core::Lines => wit::Lines { first, last };
+    wit::Lines => core::Lines { first, last };
+    core::DocumentSearch => wit::SearchResult { unmatched_terms, note } [hits];
+    core::Document => wit::Document { repository, path, text, lines, total_lines, total_tokens, made_from };
+    core::Repository => wit::Repository { id, name, url, commit, kind, file_count, navigation_guide, created_at, updated_at };
+}
+
+impl From<core::DocumentHit> for wit::DocumentHit {
+    fn from(hit: core::DocumentHit) -> Self {
+        let core::DocumentHit { path, score, fit, tokens, best } = hit;
+        Self { path, score, fit: fit.into(), tokens, best: best.map(Into::into) }
+    }
+}

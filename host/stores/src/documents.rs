@@ -1,0 +1,3 @@
+//! Documents on any engine: repositories of files that were read elsewhere, kept, found and read again.
+
+pub(crate) mod engine;
