@@ -30,12 +30,9 @@ use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
     embedding::Embedding,
     engine::{EmbeddingHealth, Engine, EngineHealth, Health, Scope},
+    nearest::{nearest, nearest_names},
     sqlite::knowledge::SqliteEngine,
-    wiki::{
-        WikiRoots, ids,
-        nearest::{nearest, nearest_domains},
-        stamp,
-    },
+    wiki::{WikiRoots, ids, stamp},
 };
 
 use search::PageTexts;
@@ -206,10 +203,8 @@ impl WikiKnowledge {
             return Ok(Vec::new());
         }
         let all = self.engine.domains(None).await?;
-        let told = |domain: &String| UnknownDomain {
-            domain: domain.clone(),
-            nearest: nearest_domains(domain, &all),
-        };
+        let told =
+            |domain: &String| UnknownDomain { domain: domain.clone(), nearest: nearest_names(domain, &all) };
         Ok(unknown.into_iter().map(told).collect())
     }
 }

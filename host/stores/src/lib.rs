@@ -12,6 +12,7 @@ mod engine;
 mod knowledge;
 #[cfg(feature = "testing")]
 mod memory;
+mod nearest;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
@@ -20,6 +21,7 @@ mod weaviate_neo4j;
 pub mod wiki;
 mod worker;
 
+pub use documents::{DocumentLibrary, LibraryHealth, engine::DocumentHealth};
 pub use engine::{EmbeddingHealth, Health};
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 #[cfg(feature = "testing")]

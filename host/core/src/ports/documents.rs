@@ -86,7 +86,7 @@ pub struct Document {
     pub path: String,
     /// The lines that were asked for.
     pub text: String,
-    /// Which lines those are.
+    /// Which lines those are; both 0 where it has none.
     pub lines: Lines,
     /// Lines of the whole document.
     pub total_lines: u32,

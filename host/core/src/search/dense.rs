@@ -76,6 +76,35 @@ impl Block {
         true
     }
 
+    /// Adds the row of another block of the same dimension; gives its number, or none where there is no such row.
+    pub fn push_row(&mut self, other: &Self, row: usize) -> Option<usize> {
+        if other.dimension != self.dimension || row >= other.len() {
+            return None;
+        }
+        self.values.extend_from_slice(&other.values[row * self.stride..(row + 1) * self.stride]);
+        self.scales.push(other.scales[row]);
+        Some(self.len() - 1)
+    }
+
+    /// How near every row is to a vector by its bytes, in the order of rows; all 0 for a vector of another dimension.
+    pub fn cosines(&self, query: &[f32]) -> Vec<f32> {
+        if query.len() != self.dimension {
+            return vec![0.0; self.len()];
+        }
+        let mut bytes = vec![0; self.stride];
+        let scale = quantise(query, &mut bytes);
+        let mut cosines = Vec::with_capacity(self.len());
+        self.way.scan(
+            &bytes,
+            &self.values,
+            |_| true,
+            |row, product| {
+                cosines.push(product as f32 * (self.scales[row] * scale));
+            },
+        );
+        cosines
+    }
+
     /// The rows nearest to a vector, at most `limit`, nearest first, ties by row. With `allowed` only rows in it
     /// are looked at. Nothing is near a vector of another dimension.
     pub fn nearest(&self, query: &[f32], allowed: Option<&Rows>, limit: usize) -> Vec<Near> {

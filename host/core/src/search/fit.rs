@@ -5,7 +5,7 @@
 //! the page holds, and how near it is by meaning.
 
 use super::{NameMatch, Query};
-use crate::page::{Fit, Page};
+use crate::page::Fit;
 
 /// A page without any word of the question has to be at least so near to it. Below, nearness says nothing: with the
 /// local model questions about something else are .1 to .3 near to some page, and of the pages that answer a
@@ -47,26 +47,26 @@ impl FitScorer {
         Self { stems: words.chain(stretches).collect() }
     }
 
-    /// How well a page answers. `cosine` is how near it is; none where question or page has no vector.
-    pub fn fit(&self, name: NameMatch, cosine: Option<f32>, page: &Page) -> Fit {
+    /// How well a page or a document answers that holds these texts. `cosine` is how near it is; none where question or
+    /// page has no vector.
+    pub fn fit(&self, name: NameMatch, cosine: Option<f32>, texts: &[&str]) -> Fit {
         if name == NameMatch::Exact {
             return Fit::Names;
         }
-        let held = self.held(page);
+        let held = self.held(texts);
         match cosine {
             Some(cosine) => by_both(held, cosine),
             None => by_words(held),
         }
     }
 
-    /// The share of the question's words that a page holds; 0 where there are none.
-    fn held(&self, page: &Page) -> f32 {
+    /// The share of the question's words that the texts hold; 0 where there are none.
+    pub fn held(&self, texts: &[&str]) -> f32 {
         if self.stems.is_empty() {
             return 0.0;
         }
-        let texts = [&page.title, &page.overview, &page.content].map(|text| text.to_lowercase());
-        let domains = page.domains.join("\n").to_lowercase();
-        let holds = |stem: &&Stem| texts.iter().chain([&domains]).any(|text| stem.is_in(text));
+        let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
+        let holds = |stem: &&Stem| texts.iter().any(|text| stem.is_in(text));
         self.stems.iter().filter(holds).count() as f32 / self.stems.len() as f32
     }
 }
@@ -127,25 +127,10 @@ impl Stem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::PageType;
-
-    fn page(title: &str, content: &str) -> Page {
-        Page {
-            id: format!("Principle/{title}"),
-            title: title.into(),
-            page_type: PageType::Principle,
-            overview: String::new(),
-            content: content.into(),
-            domains: vec!["Reliability".into()],
-            sources: vec![],
-            last_updated: None,
-            neighbours: vec![],
-        }
-    }
 
     #[test]
     fn words_and_nearness_make_up_for_each_other() {
-        let page = page("Retries", "A call is repeated after a pause; CircuitBreakers stop that.");
+        let page = ["Retries", "A call is repeated after a pause; CircuitBreakers stop that.", "Reliability"];
         for (question, cosine, fit) in [
             ("repeating calls after pauses", Some(0.3), Fit::Good),
             ("nothing of it", Some(0.55), Fit::Good),
@@ -162,7 +147,7 @@ mod tests {
 
     #[test]
     fn short_words_are_whole_words() {
-        let page = page("x", "Catalogs of SQL.");
+        let page = ["x", "Catalogs of SQL."];
         assert_eq!(FitScorer::of("cat").held(&page), 0.0);
         assert_eq!(FitScorer::of("sql").held(&page), 1.0);
         assert_eq!(FitScorer::of("catalogue").held(&page), 1.0);

@@ -28,7 +28,9 @@ pub(crate) struct DocumentQuestion {
     pub(crate) name: NameQuery,
     /// None where meaning has no part in it.
     pub(crate) vector: Option<QueryVector>,
-    /// How many of the best documents in each way are looked at closely.
+    /// How many documents are wanted.
+    pub(crate) limit: usize,
+    /// How many of the best documents in each way are looked at closely: no fewer than are wanted.
     pub(crate) pool: usize,
 }
 
@@ -63,7 +65,6 @@ pub(crate) struct StoredFile {
     pub(crate) path: String,
     pub(crate) text: String,
     pub(crate) made_from: Option<String>,
-    pub(crate) lines: u32,
     pub(crate) tokens: u32,
 }
 
@@ -94,10 +95,17 @@ pub(crate) trait DocumentEngine: Send + Sync {
     /// Every repository by name; without `guides` no guides.
     async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault>;
 
+    /// How a repository is spelled that is called so: exactly so, or else without regard to case.
+    async fn name_of(&self, repository: &str) -> Result<Option<String>, Fault> {
+        let names = self.repositories(false).await?.into_iter().map(|repository| repository.name);
+        Ok(spelled(repository, names))
+    }
+
     /// One repository with its guide.
     async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault>;
 
-    /// Stores what is known of a repository; see [`gatehouse_core::ports::documents::DocumentStore::put_state`].
+    /// Stores what is known of a repository, as [`gatehouse_core::ports::documents::DocumentStore::put_state`] says. Both
+    /// dates are now; one that is stored already keeps the day when it was made.
     async fn put_state(&self, state: &RepositoryState) -> Result<(), Fault>;
 
     /// Every file of a repository, by path.
@@ -133,6 +141,21 @@ pub(crate) trait DocumentEngine: Send + Sync {
 
     /// Ends the use of it, for hosts that stop.
     async fn close(&self) {}
+}
+
+/// The name that is meant of these: the same one, or else the first that differs in case only.
+pub(crate) fn spelled(asked: &str, names: impl Iterator<Item = String>) -> Option<String> {
+    let folded = asked.to_lowercase();
+    let mut found = None;
+    for name in names {
+        if name == asked {
+            return Some(name);
+        }
+        if found.is_none() && name.to_lowercase() == folded {
+            found = Some(name);
+        }
+    }
+    found
 }
 
 /// Vectors that another program made.

@@ -14,13 +14,13 @@ use gatehouse_core::{
 use super::{WikiKnowledge, index::blocking};
 use crate::{
     engine::Scope,
+    nearest::nearest,
     wiki::{
         WikiRoots,
         edges::UnknownEdges,
         edit,
         file::{FileEdit, changed_meanwhile},
         folder, ids,
-        nearest::nearest,
         record::{Origin, Record, file_hash},
         text::{self, Unread},
         validate,

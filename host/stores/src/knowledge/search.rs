@@ -75,7 +75,9 @@ impl WikiKnowledge {
             let found =
                 next.into_iter().zip(pages).filter_map(|(Ranked { score, name, cosine, .. }, page)| {
                     let page = page?;
-                    Some(Hit { fit: scorer.fit(name, cosine, &page), page, score })
+                    let domains = page.domains.join("\n");
+                    let texts = [&page.title, &page.overview, &page.content, &domains];
+                    Some(Hit { fit: scorer.fit(name, cosine, &texts.map(String::as_str)), page, score })
                 });
             hits.extend(found);
         }

@@ -26,17 +26,20 @@ pub enum DataFile {
     Knowledge,
     /// What gates keep under keys.
     Kv,
+    /// Repositories of documents.
+    Documents,
 }
 
 impl DataFile {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Knowledge, Self::Kv];
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Knowledge, Self::Kv, Self::Documents];
 
     /// The file's name in a data folder.
     pub const fn file(self) -> &'static str {
         match self {
             Self::Knowledge => "knowledge.db",
             Self::Kv => "kv.db",
+            Self::Documents => "documents.db",
         }
     }
 
@@ -44,6 +47,7 @@ impl DataFile {
         match self {
             Self::Knowledge => "knowledge engine 'sqlite'",
             Self::Kv => "the store of the gates (kv)",
+            Self::Documents => "document store 'sqlite'",
         }
     }
 
@@ -51,6 +55,7 @@ impl DataFile {
         match self {
             Self::Knowledge => migrations::KNOWLEDGE,
             Self::Kv => migrations::KV,
+            Self::Documents => migrations::DOCUMENTS,
         }
     }
 }

@@ -27,7 +27,7 @@ use super::{
     migrations::{self, Steps},
 };
 
-/// How long a connection waits for another process that writes.
+/// How long a connection waits for another process that writes, where nothing else is said.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// Bytes of the database that a reading connection keeps in memory at most.
@@ -57,6 +57,8 @@ struct Shared {
     subject: &'static str,
     path: PathBuf,
     steps: Steps,
+    /// How long a connection waits for another process that writes.
+    busy: Duration,
     open: Mutex<Slot>,
 }
 
@@ -85,7 +87,12 @@ struct Writer {
 impl Database {
     /// A database that will be opened, and brought up to date by these steps, when it is needed.
     pub(super) fn new(subject: &'static str, path: PathBuf, steps: Steps) -> Self {
-        let shared = Arc::new(Shared { subject, path, steps, open: Mutex::new(Slot::Unopened) });
+        Self::with_patience(subject, path, steps, BUSY)
+    }
+
+    /// The same that waits so long for another process that writes.
+    pub(super) fn with_patience(subject: &'static str, path: PathBuf, steps: Steps, busy: Duration) -> Self {
+        let shared = Arc::new(Shared { subject, path, steps, busy, open: Mutex::new(Slot::Unopened) });
         Self { shared, permits: Arc::new(Semaphore::new(READERS)) }
     }
 
@@ -184,7 +191,7 @@ impl Shared {
         if let Slot::Unopened = *slot {
             make(&self.path).map_err(StoreError::Folder)?;
             let lock = DatabaseLock::shared(&self.path)?;
-            let writer = Writer::start(&self.path, self.steps)?;
+            let writer = Writer::start(&self.path, self.steps, self.busy)?;
             *slot = Slot::Open(Arc::new(Open { idle: Mutex::default(), writer, _lock: lock }));
         }
         match &*slot {
@@ -216,8 +223,8 @@ impl Open {
 }
 
 impl Writer {
-    fn start(path: &Path, steps: Steps) -> Result<Self, StoreError> {
-        let mut connection = open_writer(path, steps)?;
+    fn start(path: &Path, steps: Steps, busy: Duration) -> Result<Self, StoreError> {
+        let mut connection = open_writer(path, steps, busy)?;
         let (jobs, queue) = mpsc::channel::<Job>();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())
@@ -246,9 +253,9 @@ impl Drop for Writer {
     }
 }
 
-fn open_writer(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
+fn open_writer(path: &Path, steps: Steps, busy: Duration) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY)?;
+    connection.busy_timeout(busy)?;
     migrations::check(&connection, steps)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Readers do not wait for the writer, and a killed process leaves nothing half done. `synchronous`

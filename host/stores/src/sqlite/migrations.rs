@@ -3,9 +3,12 @@
 //! Each step is one transaction, so a crash leaves the database at a version that exists. A database
 //! that is newer than this binary is refused and not touched.
 
+mod documents;
+
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::StoreError;
+pub(super) use documents::DOCUMENTS;
 
 /// The steps of one kind of database; its version is how many of them it has seen (`PRAGMA user_version`).
 pub(super) type Steps = &'static [&'static str];

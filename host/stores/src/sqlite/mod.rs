@@ -4,11 +4,14 @@ pub(crate) mod copy;
 #[cfg(any(feature = "weaviate-neo4j", feature = "testing"))]
 pub(crate) mod cut;
 mod db;
+pub(crate) mod documents;
 mod error;
 mod functions;
 pub(crate) mod knowledge;
 pub(crate) mod kv;
 pub(crate) mod lock;
 mod migrations;
+mod query;
 mod vector_cache;
 mod vectors;
+mod words;

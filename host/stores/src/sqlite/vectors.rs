@@ -120,6 +120,17 @@ pub(super) fn put_item(db: &Connection, corpus: &str, key: &str, version: &str) 
     Ok(statement.query_row([corpus, key, version], |row| row.get(0))?)
 }
 
+/// Gives a new item the vectors of an older one with the same text, where there is one: a text that is moved is not
+/// embedded again. Versions have to be of the text alone, and found by an index.
+pub(super) fn copy_from_twin(db: &Connection, item: i64, version: &str) -> Result<(), StoreError> {
+    db.prepare_cached(
+        "INSERT INTO vector (item, model, changed, value) SELECT ?1, model, changed, value FROM vector
+         WHERE item = (SELECT min(number) FROM item WHERE version = ?2 AND number <> ?1)",
+    )?
+    .execute(params![item, version])?;
+    Ok(())
+}
+
 /// Forgets an item with its vectors.
 pub(super) fn remove_item(db: &Connection, number: i64) -> Result<(), StoreError> {
     db.prepare_cached("DELETE FROM item WHERE number = ?1")?.execute([number])?;

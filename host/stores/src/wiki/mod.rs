@@ -10,7 +10,6 @@ pub(crate) mod folder;
 pub(crate) mod ids;
 pub(crate) mod index_file;
 mod layout;
-pub(crate) mod nearest;
 mod overview;
 pub(crate) mod parse;
 pub(crate) mod record;

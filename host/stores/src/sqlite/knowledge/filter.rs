@@ -3,7 +3,7 @@
 use gatehouse_core::ports::knowledge::PageType;
 use rusqlite::{Connection, types::Value};
 
-use crate::sqlite::error::StoreError;
+use crate::sqlite::{error::StoreError, words::Narrowed};
 
 /// The pages that pass the filters; none where there is no filter.
 pub(super) struct PageFilter(Option<PassingPages>);
@@ -44,6 +44,11 @@ impl PageFilter {
             Some(_) => format!(" AND +{column} IN (SELECT value FROM json_each(?))"),
             None => String::new(),
         }
+    }
+
+    /// The same for the rows of an index of words.
+    pub(super) fn rows(&self) -> Narrowed {
+        Narrowed { condition: self.condition("rowid"), value: self.value() }
     }
 
     /// The value of the condition.

@@ -2,10 +2,8 @@
 //! vectors; links as rows.
 
 mod filter;
-mod query;
 mod read;
 mod search;
-mod words;
 mod write;
 
 use std::{path::PathBuf, sync::Arc};

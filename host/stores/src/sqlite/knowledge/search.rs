@@ -1,15 +1,27 @@
 //! Finds candidates: by name, by words and by vector. The best by words and the best by vector are looked at closely;
 //! each of them is scored in both ways.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use gatehouse_core::search::{NameMatch, NameQuery, POOL, Scored, dense, near_enough};
 use rusqlite::{Connection, types::Value};
 
-use super::{filter::PageFilter, read, words};
+use super::{filter::PageFilter, read};
 use crate::{
     engine::{Candidates, Question, named},
-    sqlite::{error::StoreError, vector_cache::VectorCache, vectors},
+    sqlite::{
+        error::StoreError,
+        vector_cache::VectorCache,
+        vectors,
+        words::{self, WordIndex},
+    },
+};
+
+/// How much a word counts in title, overview, domains and content.
+const INDEX: WordIndex = WordIndex {
+    words: Cow::Borrowed("page_text"),
+    pieces: Cow::Borrowed("page_grams"),
+    weights: "6.0, 3.0, 2.0, 1.0",
 };
 
 /// What may answer a question.
@@ -21,9 +33,9 @@ pub(super) fn candidates(
     let pool = question.pool();
     let total: i64 = db.query_row("SELECT count(*) FROM page", [], |row| row.get(0))?;
     let narrowed = PageFilter::of(db, &question.types, &question.domains)?;
-    let words = words::search(db, &question.query, &narrowed, total, question.limit)?;
+    let words = words::search(db, &INDEX, &question.query, &narrowed.rows(), total, question.limit)?;
     let mut pages = by_name(db, &question.name, &narrowed)?;
-    for page in best(db, &words.scores, pool)? {
+    for page in words::best(&words.scores, pool, |page| read::id(db, page))? {
         pages.entry(page).or_insert(NameMatch::No);
     }
     let (mut held, mut without_vector) = (None, 0);
@@ -77,22 +89,43 @@ fn by_name(
     Ok(named(query, rows.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// The pages with the highest scores, ties by id.
-fn best(db: &Connection, scores: &HashMap<i64, f64>, limit: usize) -> Result<Vec<i64>, StoreError> {
-    let mut rows: Vec<(i64, f64)> = scores.iter().map(|(page, score)| (*page, *score)).collect();
-    if limit < rows.len() {
-        // Ids are looked up only where they can decide: not for what is worse than the last one wanted.
-        let (_, (_, worst), _) = rows.select_nth_unstable_by(limit - 1, |a, b| b.1.total_cmp(&a.1));
-        let worst = *worst;
-        rows.retain(|(_, score)| *score >= worst);
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::ports::knowledge::PageType;
+
+    use super::*;
+    use crate::sqlite::{functions, migrations};
+
+    /// How SQLite goes through an index.
+    fn plan(db: &Connection, index: &str, types: &[PageType], domains: &[String]) -> Vec<String> {
+        let narrowed = PageFilter::of(db, types, domains).unwrap().rows();
+        let sql = format!("EXPLAIN QUERY PLAN {}", words::statement(index, INDEX.weights, &narrowed));
+        let mut values = vec![Value::from("word".to_owned())];
+        values.extend(narrowed.value);
+        let mut statement = db.prepare(&sql).unwrap();
+        let lines =
+            statement.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        lines.map(Result::unwrap).filter(|line| line.contains(index)).collect()
     }
-    if rows.len() > limit {
-        let mut named = Vec::with_capacity(rows.len());
-        for (page, score) in rows {
-            named.push((score, read::id(db, page)?, page));
+
+    #[test]
+    fn filters_never_have_an_index_asked_page_by_page() {
+        let mut db = Connection::open_in_memory().unwrap();
+        functions::register(&db).unwrap();
+        migrations::migrate(&mut db, migrations::KNOWLEDGE).unwrap();
+        // With statistics, and without.
+        for analysed in [false, true] {
+            for index in ["page_text", "page_grams"] {
+                let plain = plan(&db, index, &[], &[]);
+                assert_eq!(plain.len(), 1, "{plain:?}");
+                let types = [PageType::Principle, PageType::Heuristic];
+                let domains = ["a".to_owned(), "b".to_owned()];
+                for (types, domains) in [(&types[..], &[][..]), (&[], &domains), (&types, &domains)] {
+                    let narrowed = plan(&db, index, types, domains);
+                    assert_eq!(narrowed, plain, "{types:?}, {domains:?}, analysed: {analysed}");
+                }
+            }
+            db.execute_batch("ANALYZE").unwrap();
         }
-        named.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-        rows = named.into_iter().take(limit).map(|(score, _, page)| (page, score)).collect();
     }
-    Ok(rows.into_iter().map(|(page, _)| page).collect())
 }

@@ -1,9 +1,8 @@
-//! What a caller may have meant by a title that no page has.
+//! What a caller may have meant by a name that nothing has.
 
 use std::cmp::Reverse;
 
-use super::ids;
-use crate::engine::Head;
+use crate::{engine::Head, wiki::ids};
 
 const OFFERED: usize = 3;
 
@@ -17,8 +16,9 @@ pub(crate) fn nearest(asked: &str, pages: &[Head]) -> Vec<String> {
     nearest_of(asked, pages)
 }
 
-pub(crate) fn nearest_domains(asked: &str, domains: &[String]) -> Vec<String> {
-    nearest_of(asked, domains.iter().map(|domain| (domain.as_str(), domain.as_str())))
+/// The same for names without ids, of domains or repositories for example.
+pub(crate) fn nearest_names(asked: &str, names: &[String]) -> Vec<String> {
+    nearest_of(asked, names.iter().map(|name| (name.as_str(), name.as_str())))
 }
 
 /// Pairs of id and title.

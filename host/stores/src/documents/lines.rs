@@ -1,0 +1,110 @@
+//! Lines of a document. A line ends after its line feed, which belongs to it.
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::documents::{Document, Lines},
+};
+
+use super::engine::StoredFile;
+
+/// These lines of a file, or all of them; those beyond its end are left out.
+pub(super) fn document(
+    repository: String,
+    file: StoredFile,
+    asked: Option<Lines>,
+) -> Result<Document, Fault> {
+    let StoredFile { path, text, made_from, tokens, .. } = file;
+    let total = count(&text);
+    let (lines, text) = match asked {
+        None => (Lines { first: total.min(1), last: total }, text),
+        Some(Lines { first, last }) if first == 0 || last < first => {
+            let message = format!(
+                "lines {first} to {last} are no range: lines count from 1, and the last is not before the first"
+            );
+            return Err(Fault::invalid(message));
+        }
+        Some(Lines { first, .. }) if first > total => {
+            let number = if total == 1 { "1 line".to_owned() } else { format!("{total} lines") };
+            let message = format!("'{path}' has {number}, so none from line {first} on");
+            return Err(Fault::invalid(message).hint("Ask for lines that it has, or for all of it."));
+        }
+        Some(Lines { first, last }) => {
+            let lines = Lines { first, last: last.min(total) };
+            (lines, cut(&text, lines).to_owned())
+        }
+    };
+    Ok(Document { repository, path, text, lines, total_lines: total, total_tokens: tokens, made_from })
+}
+
+/// How many lines a text has: none where it is empty, and what follows the last line feed is one too.
+fn count(text: &str) -> u32 {
+    u32::try_from(text.split_inclusive('\n').count()).unwrap_or(u32::MAX)
+}
+
+fn cut(text: &str, Lines { first, last }: Lines) -> &str {
+    let mut ends = text.match_indices('\n').map(|(at, _)| at + 1);
+    let skipped = first as usize - 1;
+    let start = if skipped == 0 { 0 } else { ends.nth(skipped - 1).unwrap_or(text.len()) };
+    let end = ends.nth((last - first) as usize).unwrap_or(text.len());
+    &text[start..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file(text: &str) -> StoredFile {
+        StoredFile { path: "a.md".into(), text: text.into(), made_from: None, tokens: 7 }
+    }
+
+    fn read(text: &str, first: u32, last: u32) -> Result<(String, u32, u32), String> {
+        let read =
+            document("r".into(), file(text), Some(Lines { first, last })).map_err(|fault| fault.message)?;
+        Ok((read.text, read.lines.first, read.lines.last))
+    }
+
+    #[test]
+    fn lines_keep_their_ends_and_those_beyond_the_end_are_left_out() {
+        let text = "one\r\ntwo\n\nfour";
+        for (first, last, expected, end) in
+            [(1, 1, "one\r\n", 1), (2, 3, "two\n\n", 3), (3, 99, "\nfour", 4), (1, u32::MAX, text, 4)]
+        {
+            assert_eq!(read(text, first, last), Ok((expected.to_owned(), first, end)));
+        }
+        let whole = document("r".into(), file(text), None).unwrap();
+        assert_eq!(
+            (whole.text.as_str(), whole.lines, whole.total_lines),
+            (text, Lines { first: 1, last: 4 }, 4)
+        );
+    }
+
+    #[test]
+    fn a_document_without_text_has_no_lines() {
+        let whole = document("r".into(), file(""), None).unwrap();
+        assert_eq!((whole.lines, whole.total_lines), (Lines { first: 0, last: 0 }, 0));
+    }
+
+    #[test]
+    fn a_range_that_is_none_is_refused_and_the_number_of_lines_named() {
+        assert_eq!(read("a\nb\n", 3, 4), Err("'a.md' has 2 lines, so none from line 3 on".into()));
+        assert_eq!(read("a", 2, 2), Err("'a.md' has 1 line, so none from line 2 on".into()));
+        assert!(read("a", 0, 1).is_err() && read("a\nb", 2, 1).is_err() && read("", 1, 1).is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn pieces_make_up_the_whole(text in "[a-zé\r\n]{1,40}", at in 1_u32..10) {
+            let total = count(&text);
+            let at = at.min(total);
+            let mut joined = read(&text, 1, at).unwrap().0;
+            if at < total {
+                joined.push_str(&read(&text, at + 1, total).unwrap().0);
+            }
+            prop_assert_eq!(joined, text);
+        }
+    }
+}

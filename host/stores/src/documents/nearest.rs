@@ -1,0 +1,157 @@
+//! What a caller may have meant by a path that no document has.
+
+use std::cmp::Reverse;
+
+use gatehouse_core::{outcome::Fault, ports::documents::FileHead};
+
+/// Paths that are offered.
+const OFFERED: usize = 3;
+
+/// Paths whose spelling is compared letter by letter: those that share the most pairs of letters.
+const COMPARED: usize = 200;
+
+/// Letters that are compared: it costs the product of both lengths.
+const LETTERS: usize = 120;
+
+/// What is said where a repository has no such path.
+pub(super) async fn unknown_path(repository: &str, asked: &str, heads: Vec<FileHead>) -> Fault {
+    let shown: String = asked.chars().take(300).collect();
+    let missing = format!("Repository '{repository}' has no document '{shown}'.");
+    let near = tokio::task::spawn_blocking(move || nearest(&shown, &heads).join(", ")).await;
+    match near.unwrap_or_default() {
+        near if near.is_empty() => Fault::not_found(missing),
+        near => Fault::not_found(format!("{missing} Nearest: {near}.")),
+    }
+}
+
+/// The paths that come nearest, nearest first: those with the same file name, then those whose file name begins or ends
+/// with the one asked for, then by similarity of file name and path.
+fn nearest(asked: &str, heads: &[FileHead]) -> Vec<String> {
+    let asked = Folded::of(asked);
+    let mut rough: Vec<(u8, Reverse<u32>, usize)> = heads
+        .iter()
+        .enumerate()
+        .map(|(at, head)| {
+            let path = Folded::of(&head.path);
+            (path.class(&asked), Reverse(path.shared(&asked)), at)
+        })
+        .collect();
+    if rough.len() > COMPARED {
+        rough.select_nth_unstable(COMPARED);
+        rough.truncate(COMPARED);
+    }
+    let close = |(class, _, at): (u8, _, usize)| {
+        let path = &heads[at].path;
+        (class, Reverse(Folded::of(path).similarity(&asked)), path)
+    };
+    let mut ranked: Vec<_> = rough.into_iter().map(close).collect();
+    ranked.sort_unstable();
+    ranked.into_iter().take(OFFERED).map(|(_, _, path)| path.clone()).collect()
+}
+
+/// A path in lower case, cut at its end: the file's name says the most.
+struct Folded {
+    path: String,
+    /// Where the file's name begins.
+    name: usize,
+    /// Which pairs of neighbouring bytes the file's name holds, folded onto 64 bits.
+    pairs: u64,
+}
+
+impl Folded {
+    fn of(path: &str) -> Self {
+        let path = path.trim().trim_matches('/');
+        let letters = path.chars().count();
+        let path: String =
+            path.chars().skip(letters.saturating_sub(LETTERS)).flat_map(char::to_lowercase).collect();
+        let name = path.rfind('/').map_or(0, |slash| slash + 1);
+        let pairs = path.as_bytes()[name..]
+            .windows(2)
+            .fold(0, |pairs, pair| pairs | 1 << ((usize::from(pair[0]) * 31 + usize::from(pair[1])) % 64));
+        Self { path, name, pairs }
+    }
+
+    fn name(&self) -> &str {
+        &self.path[self.name..]
+    }
+
+    fn stem(&self) -> &str {
+        self.name().split('.').next().unwrap_or_default()
+    }
+
+    fn class(&self, asked: &Self) -> u8 {
+        let (name, stem) = (self.name(), asked.stem());
+        if name == asked.name() {
+            0
+        } else if self.stem() == stem {
+            1
+        } else if stem.len() > 2 && (name.starts_with(stem) || self.stem().ends_with(stem)) {
+            2
+        } else {
+            3
+        }
+    }
+
+    /// How many pairs of letters both names hold, less those that only one does; never below 0.
+    fn shared(&self, asked: &Self) -> u32 {
+        let both = (self.pairs & asked.pairs).count_ones() * 2;
+        both.saturating_sub((self.pairs ^ asked.pairs).count_ones())
+    }
+
+    /// In millionths: floats have no order to sort by.
+    fn similarity(&self, asked: &Self) -> u64 {
+        let names = strsim::jaro_winkler(self.name(), asked.name());
+        let paths = strsim::jaro(&self.path, &asked.path);
+        ((2.0 * names + paths) / 3.0 * 1e6) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heads(paths: &[&str]) -> Vec<FileHead> {
+        paths.iter().map(|path| FileHead { path: (*path).to_owned(), hash: String::new() }).collect()
+    }
+
+    #[test]
+    fn the_same_file_name_comes_first_then_the_spelling() {
+        let all = heads(&[
+            "README.md",
+            "docs/install.md",
+            "docs/guide/index.rst",
+            "src/installer.rs",
+            "src/main.rs",
+        ]);
+        for (asked, expected) in [
+            ("install.md", "docs/install.md"),
+            ("guide/INSTALL.MD", "docs/install.md"),
+            ("docs/install.rst", "docs/install.md"),
+            ("readme", "README.md"),
+            ("/src/mian.rs", "src/main.rs"),
+            ("docs/guides/index.rst", "docs/guide/index.rst"),
+        ] {
+            assert_eq!(nearest(asked, &all)[0], expected, "{asked}");
+        }
+        assert_eq!(nearest("installer", &all)[..2], ["src/installer.rs", "docs/install.md"]);
+    }
+
+    #[test]
+    fn any_question_is_answered() {
+        for asked in ["", "/", "\0", "..", &"é/".repeat(100_000)] {
+            assert_eq!(nearest(asked, &heads(&["a", "b", "c", "d"])).len(), 3);
+        }
+        assert!(nearest("x", &[]).is_empty());
+    }
+
+    #[test]
+    fn among_very_many_the_nearest_is_found() {
+        let mut paths: Vec<String> =
+            (0..100_000).map(|n| format!("part{}/module_{n:06}.md", n % 100)).collect();
+        paths.push("docs/configuration.md".into());
+        let all: Vec<FileHead> =
+            paths.into_iter().map(|path| FileHead { path, hash: String::new() }).collect();
+        assert_eq!(nearest("configration.md", &all)[0], "docs/configuration.md");
+        assert_eq!(nearest("part7/module_04210.md", &all).len(), 3);
+    }
+}

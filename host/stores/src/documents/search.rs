@@ -1,0 +1,108 @@
+//! Finding documents, whatever engine holds them: the question becomes a vector where meaning is asked for, the engine
+//! brings candidates, and here they are put in order, judged and turned into hits.
+
+use std::{collections::HashMap, sync::Arc};
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::documents::{DocumentHit, DocumentSearch, SearchMode},
+    search::{FitScorer, NameQuery, POOL, Query, answering, fuse},
+};
+
+use super::{
+    DocumentLibrary,
+    engine::{DocumentCandidate, DocumentQuestion, FixedVectors},
+};
+use crate::{embedding::words_alone, engine::QueryVector};
+
+/// The most documents that one search gives.
+const MOST: usize = 1_000;
+
+/// Bytes of a question that count: what follows adds nothing that a search could use.
+const QUESTION: usize = 16 * 1024;
+
+impl DocumentLibrary {
+    /// Searches the repository of this exact name.
+    pub(super) async fn find(
+        &self,
+        repository: String,
+        text: &str,
+        mode: SearchMode,
+        limit: usize,
+    ) -> Result<DocumentSearch, Fault> {
+        let text = &text[..text.floor_char_boundary(QUESTION)];
+        let limit = limit.min(MOST);
+        let (vector, mut notes) = match mode {
+            SearchMode::Text => (None, Vec::new()),
+            SearchMode::Semantic => self.vector(text).await?,
+        };
+        let question = Arc::new(DocumentQuestion {
+            repository,
+            query: Query::of(text),
+            name: NameQuery::of(text),
+            vector,
+            limit,
+            pool: limit.max(POOL),
+        });
+        let found = self.engine.candidates(&question).await?;
+        notes.extend(found.notes);
+        if found.without_vector > 0
+            && let Some(embedding) = &self.embedding
+        {
+            // Another process may have stored them.
+            embedding.announce();
+            notes.push(waiting_note(found.without_vector));
+        }
+        let mut facts: HashMap<String, DocumentCandidate> =
+            found.candidates.into_iter().map(|found| (found.scored.key.clone(), found)).collect();
+        let scored = facts.values().map(|found| found.scored.clone()).collect();
+        let judge = FitScorer::of(text);
+        let ranked = fuse(answering(scored)).into_iter().take(limit);
+        let hits = ranked.filter_map(|ranked| {
+            let found = facts.remove(&ranked.key)?;
+            let texts = [ranked.key.as_str(), &found.abstract_text];
+            let fit = judge.fit(ranked.name, ranked.cosine, &texts);
+            let DocumentCandidate { tokens, best, .. } = found;
+            Some(DocumentHit { path: ranked.key, score: ranked.score, fit, tokens, best })
+        });
+        let note = (!notes.is_empty()).then(|| notes.join(" "));
+        Ok(DocumentSearch { hits: hits.collect(), unmatched_terms: found.unmatched_terms, note })
+    }
+
+    /// The question as a vector that the stored ones can be compared with; where there is none, what to say of it.
+    async fn vector(&self, text: &str) -> Result<(Option<QueryVector>, Vec<String>), Fault> {
+        let Some(embedding) = &self.embedding else {
+            return Ok((None, vec![words_alone("no embedding model is configured")]));
+        };
+        let (values, failed) = embedding.ask(text).await;
+        let Some(values) = values else { return Ok((None, failed.into_iter().collect())) };
+        if let Some(stored) = self.engine.fixed_vectors().await?
+            && stored.dimension != values.len()
+        {
+            return Ok((None, vec![other_dimension(&stored, embedding.model(), values.len())]));
+        }
+        Ok((Some(QueryVector { model: embedding.vectors().name, values }), Vec::new()))
+    }
+}
+
+/// What a search says where documents have no vectors yet.
+fn waiting_note(documents: usize) -> String {
+    match documents {
+        1 => "1 document has chunks without vectors yet and is found by its words alone as far as these go."
+            .to_owned(),
+        _ => format!(
+            "{documents} documents have chunks without vectors yet and are found by their words alone as far as these go."
+        ),
+    }
+}
+
+/// What a search says where the model's vectors cannot be compared with the stored ones.
+fn other_dimension(stored: &FixedVectors, model: &str, dimension: usize) -> String {
+    let makers = stored.likely_models.join(" or ");
+    let makers = if makers.is_empty() { String::new() } else { format!(", such as {makers} makes them") };
+    words_alone(&format!(
+        "the stored vectors have {} dimensions{makers}, and those of '{model}' have {dimension}; configure the model \
+         that made them",
+        stored.dimension
+    ))
+}

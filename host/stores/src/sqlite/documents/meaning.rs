@@ -1,0 +1,279 @@
+//! The vectors of a repository's chunks, held in memory for the scan: bytes only, some 290 a chunk at 256 dimensions
+//! (58 MB for 200,000). The floats stay in the database, where the best of a scan are read again.
+//!
+//! Read when the first search needs them. Vectors that come are read as they come; when files change, what was held of
+//! the others is taken over.
+
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use gatehouse_core::search::Block;
+use rusqlite::{Connection, OptionalExtension as _, params, types::ValueRef};
+
+use super::read::Key;
+use crate::sqlite::{error::StoreError, vectors};
+
+/// Bytes of vectors that are held at most; what was not asked for the longest goes first. What the last search needed
+/// is held whatever it takes.
+const HELD: usize = 256 * 1024 * 1024;
+
+/// What is held of repositories, the last that was asked for at the end.
+#[derive(Default)]
+pub(super) struct MeaningCache(Mutex<Vec<(i64, Arc<Slot>)>>);
+
+/// Locked while it is read: searches that begin together read it once, and those of other repositories do not wait.
+type Slot = Mutex<Option<Arc<ChunkVectors>>>;
+
+/// The chunks of a repository as they were at one revision, with their vectors as they were at one generation.
+#[derive(Clone)]
+pub(super) struct ChunkVectors {
+    model: Model,
+    revision: i64,
+    generation: i64,
+    /// A row for each item; zeros where it has no vector.
+    block: Block,
+    items: Vec<Item>,
+    rows: HashMap<i64, usize>,
+    /// Row and position of each chunk, those of a file together.
+    chunks: Vec<(u32, u32)>,
+    /// Files with their chunks, in the order of numbers.
+    files: Vec<(i64, Range<usize>)>,
+}
+
+/// Whose vectors are held.
+#[derive(Clone, PartialEq, Eq)]
+struct Model {
+    name: String,
+    number: i64,
+    dimension: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Item {
+    number: i64,
+    vector: Vector,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Vector {
+    There,
+    /// The model has nothing to say about it.
+    Silent,
+    Waiting,
+}
+
+/// The chunk of a file that is nearest to a question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NearChunk {
+    pub(super) file: i64,
+    pub(super) position: u32,
+    pub(super) item: i64,
+    /// By bytes.
+    pub(super) cosine: f32,
+}
+
+impl MeaningCache {
+    /// What is held of a repository, as new as the state of the database that `db` sees; none where the model has not
+    /// been stored yet.
+    pub(super) fn held(
+        &self,
+        db: &Connection,
+        repository: &Key,
+        name: &str,
+        dimension: usize,
+    ) -> Result<Option<Arc<ChunkVectors>>, StoreError> {
+        let Some(number) = vectors::model(db, name)? else { return Ok(None) };
+        let model = Model { name: name.to_owned(), number, dimension };
+        let generation: i64 =
+            db.prepare_cached("SELECT generation FROM vector_state")?.query_row([], |row| row.get(0))?;
+        let slot = self.slot(repository.number);
+        let mut slot = lock(&slot);
+        let current = match slot.take().filter(|held| held.model == model) {
+            Some(held) if held.revision == repository.revision && held.generation >= generation => held,
+            Some(mut held) if held.revision == repository.revision => {
+                Arc::make_mut(&mut held).read_new(db, generation)?;
+                held
+            }
+            older => Arc::new(ChunkVectors::read(db, repository, model, generation, older.as_deref())?),
+        };
+        *slot = Some(Arc::clone(&current));
+        drop(slot);
+        self.make_room(repository.number);
+        Ok(Some(current))
+    }
+
+    fn slot(&self, repository: i64) -> Arc<Slot> {
+        let mut slots = lock(&self.0);
+        let found = slots.iter().position(|(number, _)| *number == repository);
+        let slot = found.map_or_else(Arc::default, |at| slots.remove(at).1);
+        slots.push((repository, Arc::clone(&slot)));
+        slot
+    }
+
+    fn make_room(&self, keep: i64) {
+        let mut slots = lock(&self.0);
+        // One that is being read counts when it is there.
+        let size = |slot: &Slot| slot.try_lock().map_or(0, |held| held.as_ref().map_or(0, |h| h.bytes()));
+        let mut free = HELD;
+        let mut kept = Vec::new();
+        while let Some((number, slot)) = slots.pop() {
+            let bytes = size(&slot);
+            if number == keep || bytes <= free {
+                free = free.saturating_sub(bytes);
+                kept.push((number, slot));
+            }
+        }
+        kept.reverse();
+        *slots = kept;
+    }
+}
+
+impl ChunkVectors {
+    fn read(
+        db: &Connection,
+        repository: &Key,
+        model: Model,
+        generation: i64,
+        older: Option<&Self>,
+    ) -> Result<Self, StoreError> {
+        let block = Block::new(model.dimension);
+        let since = older.map_or(generation, |older| older.generation);
+        let mut read = Self {
+            model,
+            revision: repository.revision,
+            generation: since,
+            block,
+            items: Vec::new(),
+            rows: HashMap::new(),
+            chunks: Vec::new(),
+            files: Vec::new(),
+        };
+        read.read_chunks(db, repository.number)?;
+        let none = vec![0.0; read.block.dimension()];
+        let mut value = db.prepare_cached("SELECT value FROM vector WHERE item = ?1 AND model = ?2")?;
+        for row in 0..read.items.len() {
+            let item = read.items[row].number;
+            if let Some((older, at)) = older.and_then(|older| Some((older, older.known(item)?))) {
+                read.block.push_row(&older.block, at);
+                read.items[row].vector = older.items[at].vector;
+                continue;
+            }
+            read.block.push(&none);
+            let mut found = value.query([item, read.model.number])?;
+            if let Some(found) = found.next()? {
+                read.set(row, found.get_ref(0)?)?;
+            }
+        }
+        if since < generation {
+            read.read_new(db, generation)?;
+        }
+        Ok(read)
+    }
+
+    fn read_chunks(&mut self, db: &Connection, repository: i64) -> Result<(), StoreError> {
+        let mut statement = db.prepare_cached(
+            "SELECT chunk.file, chunk.position, chunk.item FROM file CROSS JOIN chunk ON chunk.file = file.number
+             WHERE file.repository = ?1",
+        )?;
+        let mut found = statement.query([repository])?;
+        while let Some(chunk) = found.next()? {
+            let (file, position, number): (i64, u32, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);
+            let items = &mut self.items;
+            let row = *self.rows.entry(number).or_insert_with(|| {
+                items.push(Item { number, vector: Vector::Waiting });
+                items.len() - 1
+            });
+            let at = self.chunks.len();
+            self.chunks.push((row as u32, position));
+            match self.files.last_mut().filter(|(last, _)| *last == file) {
+                Some((_, chunks)) => chunks.end = at + 1,
+                None => self.files.push((file, at..at + 1)),
+            }
+        }
+        self.files.sort_unstable_by_key(|(file, _)| *file);
+        Ok(())
+    }
+
+    /// Reads the vectors that were stored since its generation.
+    fn read_new(&mut self, db: &Connection, generation: i64) -> Result<(), StoreError> {
+        let mut statement =
+            db.prepare_cached("SELECT item, value FROM vector WHERE model = ?1 AND changed > ?2")?;
+        let mut found = statement.query(params![self.model.number, self.generation])?;
+        while let Some(vector) = found.next()? {
+            if let Some(row) = self.rows.get(&vector.get(0)?).copied() {
+                self.set(row, vector.get_ref(1)?)?;
+            }
+        }
+        self.generation = generation;
+        Ok(())
+    }
+
+    /// A vector of another dimension waits to be made anew.
+    fn set(&mut self, row: usize, value: ValueRef<'_>) -> Result<(), StoreError> {
+        let bytes = value.as_blob_or_null().map_err(|error| StoreError::Damaged(error.to_string()))?;
+        self.items[row].vector = match bytes {
+            None => Vector::Silent,
+            Some(bytes) if self.block.set(row, &vectors::floats(bytes)) => Vector::There,
+            Some(_) => Vector::Waiting,
+        };
+        Ok(())
+    }
+
+    /// The row of an item that does not wait.
+    fn known(&self, item: i64) -> Option<usize> {
+        let row = *self.rows.get(&item)?;
+        (self.items[row].vector != Vector::Waiting).then_some(row)
+    }
+
+    fn bytes(&self) -> usize {
+        self.block.len() * (self.block.dimension() + 24) + self.chunks.len() * 16
+    }
+
+    /// The model's number.
+    pub(super) fn model(&self) -> i64 {
+        self.model.number
+    }
+
+    /// How many files have a chunk without a vector.
+    pub(super) fn waiting(&self) -> usize {
+        if self.items.iter().all(|item| item.vector != Vector::Waiting) {
+            return 0;
+        }
+        let waits = |(row, _): &(u32, u32)| self.items[*row as usize].vector == Vector::Waiting;
+        self.files.iter().filter(|(_, chunks)| self.chunks[chunks.clone()].iter().any(waits)).count()
+    }
+
+    /// The nearest chunk of every file that has one with a vector, in the order of the files' numbers.
+    pub(super) fn near(&self, query: &[f32]) -> Vec<NearChunk> {
+        let cosines = self.block.cosines(query);
+        let mut near = Vec::with_capacity(self.files.len());
+        for (file, chunks) in &self.files {
+            let there = self.chunks[chunks.clone()].iter().filter_map(|(row, position)| {
+                let row = *row as usize;
+                let item = self.items[row];
+                let chunk =
+                    NearChunk { file: *file, position: *position, item: item.number, cosine: cosines[row] };
+                (item.vector == Vector::There).then_some(chunk)
+            });
+            // Of several that are equally near the first.
+            near.extend(there.reduce(|best, next| if next.cosine > best.cosine { next } else { best }));
+        }
+        near
+    }
+}
+
+/// How many files of a repository have chunks, which all wait where the model has not been stored yet.
+pub(super) fn with_chunks(db: &Connection, repository: i64) -> Result<usize, StoreError> {
+    let mut statement = db.prepare_cached(
+        "SELECT count(*) FROM file WHERE repository = ?1 AND EXISTS (SELECT 1 FROM chunk WHERE file = number)",
+    )?;
+    let files: Option<i64> = statement.query_row([repository], |row| row.get(0)).optional()?;
+    Ok(files.and_then(|files| usize::try_from(files).ok()).unwrap_or(0))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,133 @@
+//! The store of documents on SQLite: search by name, by words with FTS5 indexes and by meaning with the vectors of
+//! chunks. It has a file of its own, so that indexing a large folder never holds up an edit of the knowledge graph.
+
+mod meaning;
+mod read;
+mod search;
+mod words;
+mod write;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    ports::documents::{FileHead, NewFile, Repository, RepositoryState},
+};
+
+use self::meaning::MeaningCache;
+use super::{
+    copy::DataFile,
+    db::{Database, open_reader},
+    error::StoreError,
+    migrations, vectors,
+};
+use crate::{
+    documents::engine::{
+        CHUNKS, DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, StoredFile,
+    },
+    embedding::{VectorModel, VectorStore},
+};
+
+/// How long indexing waits for another process that indexes into the same file: as long as a few of its batches take.
+const BUSY: Duration = Duration::from_secs(60);
+
+/// The engine.
+pub(crate) struct SqliteDocuments {
+    db: Arc<Database>,
+    cache: Arc<MeaningCache>,
+}
+
+impl SqliteDocuments {
+    /// An engine on this file, which is opened on first use.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let (subject, steps) = (DataFile::Documents.subject(), migrations::DOCUMENTS);
+        let db = Database::with_patience(subject, path, steps, BUSY);
+        Self { db: Arc::new(db), cache: Arc::default() }
+    }
+}
+
+#[async_trait]
+impl DocumentEngine for SqliteDocuments {
+    async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
+        self.db.read(move |db| read::repositories(db, guides)).await
+    }
+
+    async fn name_of(&self, repository: &str) -> Result<Option<String>, Fault> {
+        let name = repository.to_owned();
+        self.db.read(move |db| read::name_of(db, &name)).await
+    }
+
+    async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
+        let name = repository.to_owned();
+        self.db.read(move |db| read::state(db, &name)).await
+    }
+
+    async fn put_state(&self, state: &RepositoryState) -> Result<(), Fault> {
+        let state = state.clone();
+        self.db.write(move |db| write::put_state(db, &state)).await
+    }
+
+    async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
+        let name = repository.to_owned();
+        self.db.read(move |db| read::heads(db, &name)).await
+    }
+
+    async fn change(&self, repository: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
+        let name = repository.to_owned();
+        self.db.write(move |db| write::change(db, &name, &put, &remove)).await
+    }
+
+    async fn remove(&self, repository: &str) -> Result<bool, Fault> {
+        let name = repository.to_owned();
+        self.db.write(move |db| write::remove(db, &name)).await
+    }
+
+    async fn file(&self, repository: &str, path: &str) -> Result<Option<StoredFile>, Fault> {
+        let (name, path) = (repository.to_owned(), path.to_owned());
+        self.db.read(move |db| read::file(db, &name, &path)).await
+    }
+
+    async fn candidates(&self, question: &Arc<DocumentQuestion>) -> Result<DocumentCandidates, Fault> {
+        let (question, cache) = (Arc::clone(question), Arc::clone(&self.cache));
+        self.db.read(move |db| search::candidates(db, &cache, &question)).await
+    }
+
+    async fn chunk_texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        let keys = keys.to_vec();
+        self.db.read(move |db| read::chunk_texts(db, &keys)).await
+    }
+
+    fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
+        Some(Arc::clone(&self.db) as _)
+    }
+
+    async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
+        let path = self.db.path().to_owned();
+        let mut health =
+            DocumentHealth { engine: "sqlite", address: path.display().to_string(), ..Default::default() };
+        // Asking after its health does not make a database.
+        if !tokio::fs::try_exists(&path).await.unwrap_or(true) {
+            return Ok(health);
+        }
+        let model = model.cloned();
+        let work = move || {
+            let db = open_reader(&path, migrations::DOCUMENTS)?;
+            let (schema, latest) = (migrations::version(&db)?, migrations::latest(migrations::DOCUMENTS));
+            health.schema = Some((schema, latest));
+            // The first who uses an older one brings it up to date.
+            if schema == latest {
+                (health.repositories, health.files) = read::counts(&db)?;
+                if let Some(model) = model {
+                    health.waiting = vectors::count_waiting(&db, CHUNKS, &model)?;
+                }
+            }
+            Ok::<_, StoreError>(health)
+        };
+        self.db.aside(work).await
+    }
+
+    async fn close(&self) {
+        self.db.close().await;
+    }
+}

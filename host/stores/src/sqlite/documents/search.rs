@@ -1,0 +1,140 @@
+//! Finds documents that may answer: by name, by words and by the vectors of their chunks. The best of each way are
+//! looked at closely, and scored in every way.
+
+use std::collections::BTreeMap;
+
+use gatehouse_core::{
+    ports::documents::Lines,
+    search::{NameQuery, NameMatch, POOL, Scored, dense, near_enough},
+};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{
+    meaning::{self, ChunkVectors, MeaningCache, NearChunk},
+    read,
+    words::index,
+};
+use crate::{
+    documents::{
+        engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
+        unknown_repository,
+    },
+    engine::named,
+    sqlite::{
+        error::StoreError,
+        vectors,
+        words::{self, Narrowed},
+    },
+};
+
+/// Rows of names that are looked at: three of each file that a name may have.
+const NAMES: i64 = 3 * POOL as i64 + 1;
+
+/// The nearest chunks of the files, and with what they are compared.
+struct ByMeaning<'a> {
+    held: std::sync::Arc<ChunkVectors>,
+    question: &'a [f32],
+    /// In the order of the files' numbers.
+    near: Vec<NearChunk>,
+}
+
+/// What may answer a question.
+pub(super) fn candidates(
+    db: &Connection,
+    cache: &MeaningCache,
+    question: &DocumentQuestion,
+) -> Result<DocumentCandidates, StoreError> {
+    let name = &question.repository;
+    let repository = read::key(db, name)?.ok_or_else(|| unknown_repository(name, &[]))?;
+    let (index, all) = (index(repository.number), Narrowed::default());
+    let words = words::search(db, &index, &question.query, &all, repository.files, question.limit)?;
+    let mut files = by_name(db, repository.number, &question.name)?;
+    for file in words::best(&words.scores, question.pool, |file| read::path(db, file))? {
+        files.entry(file).or_insert(NameMatch::No);
+    }
+    let (mut by_meaning, mut without_vector) = (None, 0);
+    if let Some(vector) = &question.vector {
+        match cache.held(db, &repository, &vector.model, vector.values.len())? {
+            None => without_vector = meaning::with_chunks(db, repository.number)?,
+            Some(held) => {
+                without_vector = held.waiting();
+                let near = held.near(&vector.values);
+                by_meaning = Some(ByMeaning { held, question: &vector.values, near });
+            }
+        }
+    }
+    if let Some(meaning) = &by_meaning {
+        // What is too far by its bytes, give or take their error, is not looked at closely.
+        let close = |near: &&NearChunk| near_enough(near.cosine + 0.01, !words.scores.is_empty());
+        for near in nearest(meaning.near.iter().filter(close).copied().collect(), question.pool) {
+            files.entry(near.file).or_insert(NameMatch::No);
+        }
+    }
+    let mut candidates = Vec::with_capacity(files.len());
+    for (file, name) in files {
+        let bm25 = words.scores.get(&file).copied().unwrap_or(0.0);
+        let (cosine, best) = match &by_meaning {
+            Some(meaning) => meaning.of(db, file)?,
+            None => (None, None),
+        };
+        candidates.extend(candidate(db, file, (name, bm25, cosine), best)?);
+    }
+    Ok(DocumentCandidates { candidates, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
+}
+
+/// The files that the question names, or whose names begin with it. A name that very many share tells nothing.
+fn by_name(db: &Connection, repository: i64, query: &NameQuery) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
+    let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
+    let mut statement = db.prepare_cached(
+        "SELECT file, key FROM file_name WHERE repository = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4",
+    )?;
+    let rows =
+        statement.query_map(params![repository, from, to, NAMES], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let files = named(query, rows.collect::<Result<Vec<_>, _>>()?);
+    Ok(if files.len() > POOL { BTreeMap::new() } else { files })
+}
+
+/// The nearest of these, ties by number.
+fn nearest(mut near: Vec<NearChunk>, limit: usize) -> Vec<NearChunk> {
+    let order = |a: &NearChunk, b: &NearChunk| b.cosine.total_cmp(&a.cosine).then(a.file.cmp(&b.file));
+    if limit < near.len() {
+        near.select_nth_unstable_by(limit, order);
+        near.truncate(limit);
+    }
+    near
+}
+
+impl ByMeaning<'_> {
+    /// How near a file is, and its nearest lines.
+    fn of(&self, db: &Connection, file: i64) -> Result<(Option<f32>, Option<Lines>), StoreError> {
+        let Ok(at) = self.near.binary_search_by_key(&file, |near| near.file) else { return Ok((None, None)) };
+        let near = self.near[at];
+        let vector = vectors::of(db, self.held.model(), near.item)?;
+        let mut statement =
+            db.prepare_cached("SELECT first_line, last_line FROM chunk WHERE file = ?1 AND position = ?2")?;
+        let lines = statement.query_row(params![file, near.position], |row| {
+            Ok(Lines { first: row.get(0)?, last: row.get(1)? })
+        });
+        Ok((vector.and_then(|vector| dense::cosine(&vector, self.question)), lines.optional()?))
+    }
+}
+
+fn candidate(
+    db: &Connection,
+    file: i64,
+    (name, bm25, cosine): (NameMatch, f64, Option<f32>),
+    best: Option<Lines>,
+) -> Result<Option<DocumentCandidate>, StoreError> {
+    let mut statement = db.prepare_cached(
+        "SELECT path, tokens, abstract FROM file JOIN file_text ON file_text.file = file.number WHERE number = ?1",
+    )?;
+    let candidate = statement.query_row([file], |row| {
+        Ok(DocumentCandidate {
+            scored: Scored { key: row.get(0)?, name, bm25, cosine },
+            tokens: row.get(1)?,
+            best,
+            abstract_text: row.get(2)?,
+        })
+    });
+    Ok(candidate.optional()?)
+}

@@ -1,0 +1,90 @@
+//! The indexes of words, two tables for each repository: what is asked of one costs nothing for the others, a word
+//! counts by how rare it is in this repository, and removing one drops its tables.
+
+use std::borrow::Cow;
+
+use gatehouse_core::{
+    ports::documents::NewFile,
+    search::{name::name_key, script},
+};
+use rusqlite::{Connection, params};
+
+use crate::sqlite::{error::StoreError, functions::with_variants, words::WordIndex};
+
+/// How much a word counts in path, headings and body.
+const WEIGHTS: &str = "6.0, 3.0, 1.0";
+
+/// Bytes of an index that are gathered in memory before they are written, one segment at a time: merging few large
+/// segments is less work than many small ones. SQLite's own choice is 1 MiB.
+const GATHERED: i64 = 16 * 1024 * 1024;
+
+/// The tables of a repository.
+pub(super) fn index(repository: i64) -> WordIndex {
+    WordIndex {
+        words: Cow::Owned(format!("words_{repository}")),
+        pieces: Cow::Owned(format!("pieces_{repository}")),
+        weights: WEIGHTS,
+    }
+}
+
+/// Makes them.
+pub(super) fn make(db: &Connection, repository: i64) -> Result<(), StoreError> {
+    let WordIndex { words, pieces, .. } = index(repository);
+    db.execute_batch(&format!(
+        "CREATE VIRTUAL TABLE {words} USING fts5 (
+            path, headings, body, content = '', contentless_delete = 1, tokenize = 'porter unicode61'
+         );
+         CREATE VIRTUAL TABLE {pieces} USING fts5 (
+            path, headings, body, content = '', contentless_delete = 1, tokenize = 'ascii'
+         );
+         INSERT INTO {words} ({words}, rank) VALUES ('hashsize', {GATHERED});
+         INSERT INTO {pieces} ({pieces}, rank) VALUES ('hashsize', {GATHERED});"
+    ))?;
+    Ok(())
+}
+
+/// Drops them.
+pub(super) fn drop(db: &Connection, repository: i64) -> Result<(), StoreError> {
+    let WordIndex { words, pieces, .. } = index(repository);
+    db.execute_batch(&format!("DROP TABLE IF EXISTS {words}; DROP TABLE IF EXISTS {pieces};"))?;
+    Ok(())
+}
+
+/// Writes what a file is found by: its names, its words, and pieces of its words in other scripts.
+pub(super) fn put(db: &Connection, repository: i64, file: i64, new: &NewFile) -> Result<(), StoreError> {
+    let path = &new.head.path;
+    let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let mut names =
+        db.prepare_cached("INSERT OR IGNORE INTO file_name (repository, key, file) VALUES (?1, ?2, ?3)")?;
+    for name in [path, name, stem] {
+        let key = name_key(name);
+        if !key.is_empty() {
+            names.execute(params![repository, key, file])?;
+        }
+    }
+    let WordIndex { words, pieces, .. } = index(repository);
+    let headings = new.headings.join("\n");
+    let columns = "(rowid, path, headings, body) VALUES (?1, ?2, ?3, ?4)";
+    db.prepare_cached(&format!("INSERT INTO {words} {columns}"))?.execute(params![
+        file,
+        with_variants(path),
+        with_variants(&headings),
+        script::separated(&new.text)
+    ])?;
+    let [path, headings, body] = [path, &headings, &new.text].map(|text| script::grams(text));
+    if !(path.is_empty() && headings.is_empty() && body.is_empty()) {
+        db.prepare_cached(&format!("INSERT INTO {pieces} {columns}"))?
+            .execute(params![file, path, headings, body])?;
+    }
+    Ok(())
+}
+
+/// Removes what a file is found by.
+pub(super) fn remove(db: &Connection, repository: i64, file: i64) -> Result<(), StoreError> {
+    let WordIndex { words, pieces, .. } = index(repository);
+    db.prepare_cached("DELETE FROM file_name WHERE file = ?1")?.execute([file])?;
+    db.prepare_cached(&format!("DELETE FROM {words} WHERE rowid = ?1"))?.execute([file])?;
+    db.prepare_cached(&format!("DELETE FROM {pieces} WHERE rowid = ?1"))?.execute([file])?;
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Search by words: BM25 over an index of words, and over one of pieces where the question has letters of other
+//! scripts. Filters count before anything else. What the rows of the indexes are, pages or documents, is not known here.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use gatehouse_core::search::{Query, script::ScriptRun};
+use rusqlite::{Connection, types::Value};
+
+use super::{
+    error::StoreError,
+    query::{any_of, any_piece, occurs, quote},
+};
+
+/// Two FTS5 tables with the same columns, and how much a word counts in each column.
+pub(super) struct WordIndex {
+    pub(super) words: Cow<'static, str>,
+    /// Pieces of words in other scripts than Latin; rows that have none are not there.
+    pub(super) pieces: Cow<'static, str>,
+    /// As the arguments of SQLite's `bm25`.
+    pub(super) weights: &'static str,
+}
+
+/// The rows that count: a condition on `rowid` with an AND before it, and its value; both empty where all do.
+#[derive(Default)]
+pub(super) struct Narrowed {
+    pub(super) condition: String,
+    pub(super) value: Option<Value>,
+}
+
+/// What the words of a question find.
+pub(super) struct ByWords {
+    /// Rows with their scores; more is better.
+    pub(super) scores: HashMap<i64, f64>,
+    /// Words that occur in no row.
+    pub(super) unmatched: Vec<String>,
+}
+
+/// A word of the query and in how many rows it occurs.
+struct Word {
+    text: String,
+    rows: i64,
+}
+
+/// Scores every row in which a telling word occurs; where those are fewer than `enough`, every row in which
+/// any does. `total` is how many rows there are.
+pub(super) fn search(
+    db: &Connection,
+    index: &WordIndex,
+    query: &Query,
+    narrowed: &Narrowed,
+    total: i64,
+    enough: usize,
+) -> Result<ByWords, StoreError> {
+    let Query { words, joined, stretches } = query;
+    let words = words.iter().map(|text| counted(db, index, text)).collect::<Result<Vec<_>, _>>()?;
+    let telling = by_words(&words, joined, total);
+    let mut scores = HashMap::new();
+    if let Some(expression) = &telling.expression {
+        scores = answers(db, &index.words, index.weights, expression, narrowed)?;
+    }
+    if !telling.all
+        && scores.len() < enough
+        && let Some(expression) = any_of(present(&words).map(|word| &word.text).chain(joined))
+    {
+        scores = answers(db, &index.words, index.weights, &expression, narrowed)?;
+    }
+    if let Some(expression) = any_piece(stretches) {
+        for (row, score) in answers(db, &index.pieces, index.weights, &expression, narrowed)? {
+            *scores.entry(row).or_default() += score;
+        }
+    }
+    let mut unmatched: Vec<String> =
+        words.into_iter().filter(|word| word.rows == 0).map(|word| word.text).collect();
+    for stretch in stretches {
+        if !stretch_occurs(db, index, stretch)? {
+            unmatched.push(stretch.text.clone());
+        }
+    }
+    Ok(ByWords { scores, unmatched })
+}
+
+fn counted(db: &Connection, index: &WordIndex, text: &str) -> Result<Word, StoreError> {
+    let index = &index.words;
+    let mut statement = db.prepare_cached(&format!("SELECT count(*) FROM {index} WHERE {index} MATCH ?1"))?;
+    let rows = statement.query_row([quote(text)], |row| row.get(0))?;
+    Ok(Word { text: text.to_owned(), rows })
+}
+
+fn stretch_occurs(db: &Connection, index: &WordIndex, stretch: &ScriptRun) -> Result<bool, StoreError> {
+    let Some(expression) = occurs(stretch) else { return Ok(false) };
+    let index = &index.pieces;
+    let mut statement =
+        db.prepare_cached(&format!("SELECT 1 FROM {index} WHERE {index} MATCH ?1 LIMIT 1"))?;
+    Ok(statement.exists([expression])?)
+}
+
+fn present(words: &[Word]) -> impl Iterator<Item = &Word> {
+    words.iter().filter(|word| word.rows > 0)
+}
+
+/// The words of a question that tell something.
+struct Telling {
+    /// Asks for any of them; none where there is none.
+    expression: Option<String>,
+    /// Whether every word that occurs is among them.
+    all: bool,
+}
+
+/// A word that more than half of the rows hold counts (almost) nothing in SQLite's BM25, and makes it score
+/// all of them. So the others are asked first, and all of them where that gives too few.
+fn by_words(words: &[Word], joined: &[String], total: i64) -> Telling {
+    let tells = |word: &&Word| word.rows * 2 <= total;
+    let telling = present(words).filter(tells).map(|word| &word.text);
+    Telling { expression: any_of(telling.chain(joined)), all: present(words).all(|word| tells(&word)) }
+}
+
+/// The statement that asks an index: the expression comes first, then the value of the filters.
+pub(super) fn statement(index: &str, weights: &str, narrowed: &Narrowed) -> String {
+    let condition = &narrowed.condition;
+    format!("SELECT rowid, -bm25({index}, {weights}) FROM {index} WHERE {index} MATCH ?{condition}")
+}
+
+/// All rows that answer. SQLite's BM25 is negative, lower is better; here more is.
+fn answers(
+    db: &Connection,
+    index: &str,
+    weights: &str,
+    expression: &str,
+    narrowed: &Narrowed,
+) -> Result<HashMap<i64, f64>, StoreError> {
+    let mut values = vec![Value::from(expression.to_owned())];
+    values.extend(narrowed.value.clone());
+    let mut statement = db.prepare_cached(&statement(index, weights, narrowed))?;
+    let rows =
+        statement.query_map(rusqlite::params_from_iter(values), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The rows with the highest scores, ties by what they are called.
+pub(super) fn best(
+    scores: &HashMap<i64, f64>,
+    limit: usize,
+    called: impl Fn(i64) -> Result<Option<String>, StoreError>,
+) -> Result<Vec<i64>, StoreError> {
+    let mut rows: Vec<(i64, f64)> = scores.iter().map(|(row, score)| (*row, *score)).collect();
+    if limit < rows.len() {
+        // Names are looked up only where they can decide: not for what is worse than the last one wanted.
+        let (_, (_, worst), _) = rows.select_nth_unstable_by(limit - 1, |a, b| b.1.total_cmp(&a.1));
+        let worst = *worst;
+        rows.retain(|(_, score)| *score >= worst);
+    }
+    if rows.len() > limit {
+        let mut named = Vec::with_capacity(rows.len());
+        for (row, score) in rows {
+            named.push((score, called(row)?, row));
+        }
+        named.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        rows = named.into_iter().take(limit).map(|(score, _, row)| (row, score)).collect();
+    }
+    Ok(rows.into_iter().map(|(row, _)| row).collect())
+}
