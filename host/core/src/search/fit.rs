@@ -25,11 +25,11 @@ pub fn near_enough(cosine: f32, words_found: bool) -> bool {
 #[derive(Debug, Clone)]
 pub struct FitScorer {
     /// What the words begin with, in lower case.
-    stems: Vec<Stem>,
+    pub(super) stems: Vec<Stem>,
 }
 
 #[derive(Debug, Clone)]
-struct Stem {
+pub(super) struct Stem {
     text: String,
     /// Short ones are looked for as whole words, longer ones anywhere: inside identifiers too.
     whole: bool,
@@ -61,7 +61,7 @@ impl FitScorer {
     }
 
     /// The share of the question's words that the texts hold; 0 where there are none.
-    pub fn held(&self, texts: &[&str]) -> f32 {
+    fn held(&self, texts: &[&str]) -> f32 {
         if self.stems.is_empty() {
             return 0.0;
         }
@@ -110,17 +110,22 @@ fn stem(word: &str) -> Stem {
 
 impl Stem {
     fn is_in(&self, text: &str) -> bool {
-        let mut found = text.match_indices(self.text.as_str());
-        if !self.whole {
-            return found.next().is_some();
-        }
-        found.any(|(at, found)| {
-            let before = text[..at].chars().next_back();
-            let mut after = text[at + found.len()..].chars();
+        self.positions(text).next().is_some()
+    }
+
+    /// Where it begins in a text in lower case.
+    pub(super) fn positions<'a>(&'a self, text: &'a str) -> impl Iterator<Item = usize> + 'a {
+        let stands = move |(at, found): &(usize, &str)| {
+            if !self.whole {
+                return true;
+            }
+            let before = text[..*at].chars().next_back();
+            let mut after = text[*at + found.len()..].chars();
             let ends = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
             // A plural is the same word.
             ends(before) && (ends(after.clone().next()) || (after.next() == Some('s') && ends(after.next())))
-        })
+        };
+        text.match_indices(self.text.as_str()).filter(stands).map(|(at, _)| at)
     }
 }
 

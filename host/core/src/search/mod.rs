@@ -18,6 +18,7 @@ pub mod embedded;
 pub mod fit;
 pub mod fuse;
 pub mod name;
+pub mod passage;
 pub mod rows;
 pub mod script;
 pub mod terms;
@@ -26,7 +27,8 @@ pub use dense::Block;
 pub use embedded::embedded_text;
 pub use fit::{FitScorer, near_enough};
 pub use fuse::{Ranked, Scored, answering, fuse};
-pub use name::{NameMatch, NameQuery};
+pub use name::{NameQuery, NameMatch};
+pub use passage::Passage;
 pub use rows::Rows;
 pub use terms::{Query, variants};
 

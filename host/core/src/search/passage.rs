@@ -1,0 +1,95 @@
+//! Where in a long text the words of a question stand closest together.
+
+use super::FitScorer;
+
+/// Lines that count as one place.
+const PLACE: usize = 12;
+
+/// Lines with a word that are looked at, for each word: beyond, a hostile text would cost lines times words.
+const LINES: usize = 10_000;
+
+/// A place in a text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Passage {
+    /// Its first line, from 1.
+    pub first: u32,
+    /// Its last line; some ten lines later at most.
+    pub last: u32,
+    /// The share of the question's words that it holds, above 0.
+    pub held: f32,
+}
+
+impl FitScorer {
+    /// The place that holds the most words of the question, the first of several; none where the text holds none.
+    /// Takes time in proportion to text and words.
+    pub fn best_passage(&self, text: &str) -> Option<Passage> {
+        let text = text.to_lowercase();
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for (word, stem) in self.stems.iter().enumerate() {
+            let (mut line, mut counted, mut last) = (0, 0, None);
+            for at in stem.positions(&text) {
+                line += text.as_bytes()[counted..at].iter().filter(|byte| **byte == b'\n').count();
+                counted = at;
+                if last != Some(line) {
+                    last = Some(line);
+                    found.push((line, word));
+                }
+                if found.len() >= LINES * (word + 1) {
+                    break;
+                }
+            }
+        }
+        found.sort_unstable();
+        let mut held = vec![0_u32; self.stems.len()];
+        let (mut from, mut different, mut best) = (0, 0, None);
+        for (line, word) in found.iter().copied() {
+            different += u32::from(held[word] == 0);
+            held[word] += 1;
+            while found[from].0 + PLACE <= line {
+                let gone = found[from].1;
+                held[gone] -= 1;
+                different -= u32::from(held[gone] == 0);
+                from += 1;
+            }
+            if best.is_none_or(|(most, _, _)| different > most) {
+                best = Some((different, found[from].0, line));
+            }
+        }
+        let (different, first, last) = best?;
+        let line = |line: usize| u32::try_from(line + 1).unwrap_or(u32::MAX);
+        Some(Passage {
+            first: line(first),
+            last: line(last),
+            held: different as f32 / self.stems.len() as f32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_with_the_most_words_are_found() {
+        let text =
+            format!("retry\n{}the pause\nof a RETRY\nof calls\n{}pauses", "x\n".repeat(50), "x\n".repeat(50));
+        let found = FitScorer::of("retries pause for calls").best_passage(&text).expect("a passage");
+        assert_eq!((found.first, found.last, found.held), (52, 54, 1.0));
+        assert_eq!(
+            FitScorer::of("retry moon").best_passage(&text).map(|found| (found.first, found.held)),
+            Some((1, 0.5))
+        );
+        assert_eq!(FitScorer::of("nothing").best_passage(&text), None);
+        assert_eq!(FitScorer::of("").best_passage(&text), None);
+        assert_eq!(FitScorer::of("retry").best_passage(""), None);
+    }
+
+    #[test]
+    fn a_hostile_text_costs_no_more_than_its_length() {
+        let text = "a b c d e f g h i j k l m\n".repeat(100_000);
+        let found = FitScorer::of("b c d e f g h j k l m").best_passage(&text).expect("a passage");
+        assert_eq!((found.first, found.last, found.held), (1, 1, 1.0));
+        let line = "word ".repeat(500_000);
+        assert_eq!(FitScorer::of("words").best_passage(&line).map(|found| found.last), Some(1));
+    }
+}
