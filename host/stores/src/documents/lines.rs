@@ -41,7 +41,8 @@ fn count(text: &str) -> u32 {
     u32::try_from(text.split_inclusive('\n').count()).unwrap_or(u32::MAX)
 }
 
-fn cut(text: &str, Lines { first, last }: Lines) -> &str {
+/// Lines of a text that it has.
+pub(super) fn cut(text: &str, Lines { first, last }: Lines) -> &str {
     let mut ends = text.match_indices('\n').map(|(at, _)| at + 1);
     let skipped = first as usize - 1;
     let start = if skipped == 0 { 0 } else { ends.nth(skipped - 1).unwrap_or(text.len()) };

@@ -5,18 +5,26 @@ use std::{collections::HashMap, sync::Arc};
 
 use gatehouse_core::{
     outcome::Fault,
-    ports::documents::{DocumentHit, DocumentSearch, SearchMode},
+    ports::documents::{DocumentHit, DocumentSearch, Lines, SearchMode},
     search::{FitScorer, NameQuery, POOL, Query, answering, fuse},
 };
 
 use super::{
     DocumentLibrary,
-    engine::{DocumentCandidate, DocumentQuestion, FixedVectors},
+    engine::{DocumentCandidate, DocumentQuestion, FixedVectors, StoredFile},
+    lines,
 };
 use crate::{embedding::words_alone, engine::QueryVector};
 
 /// The most documents that one search gives.
 const MOST: usize = 1_000;
+
+/// Hits of which the text is looked at, to say where the answer stands and how well it fits; the others are judged by
+/// their beginnings.
+const JUDGED: usize = 10;
+
+/// Tokens that those hits have together at most.
+const READ: u32 = 500_000;
 
 /// Bytes of a question that count: what follows adds nothing that a search could use.
 const QUESTION: usize = 16 * 1024;
@@ -56,17 +64,47 @@ impl DocumentLibrary {
         let mut facts: HashMap<String, DocumentCandidate> =
             found.candidates.into_iter().map(|found| (found.scored.key.clone(), found)).collect();
         let scored = facts.values().map(|found| found.scored.clone()).collect();
-        let judge = FitScorer::of(text);
+        let judge = Arc::new(FitScorer::of(text));
         let ranked = fuse(answering(scored)).into_iter().take(limit);
-        let hits = ranked.filter_map(|ranked| {
-            let found = facts.remove(&ranked.key)?;
-            let texts = [ranked.key.as_str(), &found.abstract_text];
+        let mut hits = Vec::new();
+        let mut left = READ;
+        for ranked in ranked {
+            let Some(found) = facts.remove(&ranked.key) else { continue };
+            let DocumentCandidate { tokens, mut best, abstract_text, .. } = found;
+            let mut passage = String::new();
+            if hits.len() < JUDGED && tokens <= left {
+                left -= tokens;
+                let read = self.passage(&question.repository, &ranked.key, &judge).await?;
+                if let Some((lines, text)) = read {
+                    best = best.or(Some(lines));
+                    passage = text;
+                }
+            }
+            let texts = [ranked.key.as_str(), &abstract_text, &passage];
             let fit = judge.fit(ranked.name, ranked.cosine, &texts);
-            let DocumentCandidate { tokens, best, .. } = found;
-            Some(DocumentHit { path: ranked.key, score: ranked.score, fit, tokens, best })
-        });
+            hits.push(DocumentHit { path: ranked.key, score: ranked.score, fit, tokens, best });
+        }
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        Ok(DocumentSearch { hits: hits.collect(), unmatched_terms: found.unmatched_terms, note })
+        Ok(DocumentSearch { hits, unmatched_terms: found.unmatched_terms, note })
+    }
+
+    /// The place of a document where the words of the question stand closest together.
+    async fn passage(
+        &self,
+        repository: &str,
+        path: &str,
+        judge: &Arc<FitScorer>,
+    ) -> Result<Option<(Lines, String)>, Fault> {
+        let Some(StoredFile { text, .. }) = self.engine.file(repository, path).await? else {
+            return Ok(None);
+        };
+        let judge = Arc::clone(judge);
+        let read = tokio::task::spawn_blocking(move || {
+            let found = judge.best_passage(&text)?;
+            let lines = Lines { first: found.first, last: found.last };
+            Some((lines, lines::cut(&text, lines).to_owned()))
+        });
+        Ok(read.await.unwrap_or_default())
     }
 
     /// The question as a vector that the stored ones can be compared with; where there is none, what to say of it.

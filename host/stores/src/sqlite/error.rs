@@ -41,7 +41,7 @@ pub(super) enum StoreError {
     #[error("its writer cannot be started: {0}")]
     Writer(std::io::Error),
     /// A stored value is not what was stored.
-    #[error("a stored page cannot be read: {0}")]
+    #[error("something stored cannot be read: {0}")]
     Damaged(String),
     /// It is not the database's failure.
     #[error(transparent)]
@@ -98,7 +98,7 @@ fn explain(code: Option<ErrorCode>) -> (Option<&'static str>, &'static str) {
         }
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => (
             Some("the file is not an intact database"),
-            "Move it away and a new one is made; pages come back when the wiki is indexed again.",
+            "Move it away and a new one is made; pages and documents come back when they are indexed again.",
         ),
         Some(ErrorCode::SystemIoFailure) => (None, "Look at the disk and its free space."),
         _ => (None, "Run `gatehouse doctor`."),

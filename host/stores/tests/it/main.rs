@@ -1,9 +1,10 @@
-//! The knowledge graph and the store of the gates as the house meets them: through the ports, on real folders
+//! The knowledge graph, the library of documents and the store of the gates as the house meets them: through the ports, on real folders
 //! and real databases.
 //! One binary, so that it links once; one module per promise.
 #![allow(clippy::unwrap_used)] // helpers are tests too
 
 mod behaviours;
+mod document_behaviours;
 mod embedder;
 mod engines;
 mod kv;

@@ -88,7 +88,7 @@ fn many_openings_at_once_succeed() {
     let threads: Vec<_> = (0..8)
         .map(|_| {
             let path = path.clone();
-            std::thread::spawn(move || open_writer(&path, migrations::KNOWLEDGE).map(|_| ()))
+            std::thread::spawn(move || open_writer(&path, migrations::KNOWLEDGE, BUSY).map(|_| ()))
         })
         .collect();
     for thread in threads {

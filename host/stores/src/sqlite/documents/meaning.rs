@@ -20,6 +20,11 @@ use crate::sqlite::{error::StoreError, vectors};
 /// is held whatever it takes.
 const HELD: usize = 256 * 1024 * 1024;
 
+/// The chunks of a repository. CROSS keeps the order of the tables: the other one would go through all repositories.
+pub(super) const CHUNKS_OF: &str =
+    "SELECT chunk.file, chunk.position, chunk.item FROM file CROSS JOIN chunk ON chunk.file = file.number
+     WHERE file.repository = ?1";
+
 /// What is held of repositories, the last that was asked for at the end.
 #[derive(Default)]
 pub(super) struct MeaningCache(Mutex<Vec<(i64, Arc<Slot>)>>);
@@ -140,7 +145,7 @@ impl ChunkVectors {
         older: Option<&Self>,
     ) -> Result<Self, StoreError> {
         let block = Block::new(model.dimension);
-        let since = older.map_or(generation, |older| older.generation);
+        let since = older.map_or(generation, |older| older.generation.min(generation));
         let mut read = Self {
             model,
             revision: repository.revision,
@@ -174,10 +179,7 @@ impl ChunkVectors {
     }
 
     fn read_chunks(&mut self, db: &Connection, repository: i64) -> Result<(), StoreError> {
-        let mut statement = db.prepare_cached(
-            "SELECT chunk.file, chunk.position, chunk.item FROM file CROSS JOIN chunk ON chunk.file = file.number
-             WHERE file.repository = ?1",
-        )?;
+        let mut statement = db.prepare_cached(CHUNKS_OF)?;
         let mut found = statement.query([repository])?;
         while let Some(chunk) = found.next()? {
             let (file, position, number): (i64, u32, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);

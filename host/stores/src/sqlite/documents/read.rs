@@ -16,6 +16,9 @@ use crate::{
 /// The columns that [`repository`] reads, in its order; the guide, which is long, stands last.
 const COLUMNS: &str = "number, name, url, version, kind, files, created_at, updated_at";
 
+/// The files of a repository.
+pub(super) const HEADS: &str = "SELECT path, hash FROM file WHERE repository = (SELECT number FROM repository WHERE name = ?1) ORDER BY path";
+
 /// What the others look for in a repository by its number.
 pub(super) struct Key {
     pub(super) number: i64,
@@ -77,9 +80,7 @@ fn repository(row: &Row<'_>) -> Result<Repository, rusqlite::Error> {
 
 /// Every file of a repository, by path.
 pub(super) fn heads(db: &Connection, name: &str) -> Result<Vec<FileHead>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT path, hash FROM file WHERE repository = (SELECT number FROM repository WHERE name = ?1) ORDER BY path",
-    )?;
+    let mut statement = db.prepare_cached(HEADS)?;
     let found = statement.query_map([name], |row| Ok(FileHead { path: row.get(0)?, hash: row.get(1)? }))?;
     Ok(found.collect::<Result<_, _>>()?)
 }

@@ -1,7 +1,7 @@
 //! Finds documents that may answer: by name, by words and by the vectors of their chunks. The best of each way are
 //! looked at closely, and scored in every way.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
     ports::documents::Lines,
@@ -30,9 +30,13 @@ use crate::{
 /// Rows of names that are looked at: three of each file that a name may have.
 const NAMES: i64 = 3 * POOL as i64 + 1;
 
+/// Files by their names.
+const NAMED: &str =
+    "SELECT file, key FROM file_name WHERE repository = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4";
+
 /// The nearest chunks of the files, and with what they are compared.
 struct ByMeaning<'a> {
-    held: std::sync::Arc<ChunkVectors>,
+    held: Arc<ChunkVectors>,
     question: &'a [f32],
     /// In the order of the files' numbers.
     near: Vec<NearChunk>,
@@ -85,9 +89,7 @@ pub(super) fn candidates(
 /// The files that the question names, or whose names begin with it. A name that very many share tells nothing.
 fn by_name(db: &Connection, repository: i64, query: &NameQuery) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
-    let mut statement = db.prepare_cached(
-        "SELECT file, key FROM file_name WHERE repository = ?1 AND key >= ?2 AND key < ?3 ORDER BY key LIMIT ?4",
-    )?;
+    let mut statement = db.prepare_cached(NAMED)?;
     let rows =
         statement.query_map(params![repository, from, to, NAMES], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let files = named(query, rows.collect::<Result<Vec<_>, _>>()?);
@@ -137,4 +139,30 @@ fn candidate(
         })
     });
     Ok(candidate.optional()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::{functions, migrations};
+
+    #[test]
+    fn no_statement_goes_through_the_files_of_other_repositories() {
+        let mut db = Connection::open_in_memory().unwrap();
+        functions::register(&db).unwrap();
+        migrations::migrate(&mut db, migrations::DOCUMENTS).unwrap();
+        // With statistics, and without.
+        for analysed in [false, true] {
+            for sql in [NAMED, meaning::CHUNKS_OF, read::HEADS] {
+                let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+                let values = vec![rusqlite::types::Value::Null; statement.parameter_count()];
+                let plan =
+                    statement.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3));
+                let plan: Vec<String> = plan.unwrap().map(Result::unwrap).collect();
+                let through = |line: &String| line.starts_with("SCAN") || line.contains("TEMP B-TREE");
+                assert!(!plan.iter().any(through), "{plan:?}, analysed: {analysed}");
+            }
+            db.execute_batch("ANALYZE").unwrap();
+        }
+    }
 }

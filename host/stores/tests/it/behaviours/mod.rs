@@ -17,7 +17,7 @@ pub(crate) mod upsert;
 /// Makes a test of each behaviour for an engine, named by its [`Fixture`](crate::engines::Fixture).
 macro_rules! behaviours {
     ($fixture:ty) => {
-        $crate::behaviours::tests! { $fixture;
+        $crate::behaviours::tests! { $fixture, behaviours;
             index {
                 indexing_twice_changes_nothing_and_says_so,
                 the_store_follows_the_folder,
@@ -101,7 +101,7 @@ macro_rules! behaviours {
 
 /// The tests themselves: each on a store of its own, or skipped where the engine's service is not here.
 macro_rules! tests {
-    ($fixture:ty; $($part:ident { $($(#[$attribute:meta])* $behaviour:ident,)+ })+) => {
+    ($fixture:ty, $all:ident; $($part:ident { $($(#[$attribute:meta])* $behaviour:ident,)+ })+) => {
         $(mod $part {
             #[allow(unused_imports)] // a fixture that is named by its whole path needs none
             use super::*;
@@ -110,7 +110,7 @@ macro_rules! tests {
                 #[tokio::test]
                 async fn $behaviour() {
                     if let Some(engine) = <$fixture as $crate::engines::Fixture>::fresh().await {
-                        $crate::behaviours::$part::$behaviour(engine).await;
+                        $crate::$all::$part::$behaviour(engine).await;
                     }
                 }
             )+

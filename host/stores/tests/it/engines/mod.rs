@@ -11,7 +11,7 @@ mod weaviate_neo4j;
 use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::ports::Embedder;
-use gatehouse_stores::{WikiKnowledge, WikiRoots};
+use gatehouse_stores::{DocumentLibrary, WikiKnowledge, WikiRoots};
 
 /// With what a graph is opened. A field that is new here is one that every engine has to answer for.
 #[derive(Clone)]
@@ -43,4 +43,10 @@ pub(crate) trait Fixture: Send + Sync + Sized + 'static {
 
     /// What health and faults call the place.
     fn address(&self) -> String;
+}
+
+/// A place of an engine that keeps documents too.
+pub(crate) trait DocumentFixture: Fixture {
+    /// The library in that place, as a new process would open it.
+    fn open_documents(&self, embedder: Option<Arc<dyn Embedder>>) -> DocumentLibrary;
 }

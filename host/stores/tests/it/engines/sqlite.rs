@@ -1,6 +1,7 @@
 //! SQLite: a file in a temporary folder.
 
 mod crash;
+mod documents;
 
 use std::{
     path::{Path, PathBuf},

@@ -1,0 +1,108 @@
+//! Documents on SQLite: a file of their own in a temporary folder.
+
+mod crash;
+
+use std::{path::PathBuf, sync::Arc};
+
+use gatehouse_core::{
+    outcome::FaultKind,
+    ports::{
+        Documents as _, Embedder,
+        documents::{DocumentStore as _, SearchMode},
+    },
+};
+use gatehouse_stores::DocumentLibrary;
+
+use super::Sqlite;
+use crate::{
+    document_behaviours::{add, document_behaviours, file, shelf, shelf_by_meaning, until_complete},
+    embedder::TestEmbedder,
+    engines::{DocumentFixture, Fixture},
+    support::clock,
+};
+
+/// The place of documents.
+struct SqliteDocuments(Sqlite);
+
+impl SqliteDocuments {
+    fn database(&self) -> PathBuf {
+        self.0.dir.path().join("state/documents.db")
+    }
+}
+
+impl Fixture for SqliteDocuments {
+    const NAME: &'static str = "sqlite";
+
+    async fn fresh() -> Option<Self> {
+        Some(Self(Sqlite::fresh().await?))
+    }
+
+    fn open(&self, setup: super::Setup) -> gatehouse_stores::WikiKnowledge {
+        self.0.open(setup)
+    }
+
+    fn address(&self) -> String {
+        self.database().display().to_string()
+    }
+}
+
+impl DocumentFixture for SqliteDocuments {
+    fn open_documents(&self, embedder: Option<Arc<dyn Embedder>>) -> DocumentLibrary {
+        DocumentLibrary::sqlite(self.database(), clock(), embedder)
+    }
+}
+
+document_behaviours!(SqliteDocuments);
+
+#[tokio::test]
+async fn asking_after_its_health_makes_no_database() {
+    let place = SqliteDocuments::fresh().await.unwrap();
+    let library = place.open_documents(None);
+    assert_eq!(library.health().await.unwrap().store.schema, None);
+    assert!(!place.database().exists());
+    assert_eq!(library.repositories(true).await.unwrap(), []);
+    assert!(library.health().await.unwrap().store.schema.is_some());
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_opened_is_unavailable_and_named() {
+    let place = SqliteDocuments::fresh().await.unwrap();
+    std::fs::create_dir_all(place.database()).unwrap();
+    let library = place.open_documents(None);
+    let fault = library.repositories(false).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Unavailable);
+    let start = format!("document store 'sqlite' at {}: ", place.address());
+    assert!(fault.message.starts_with(&start), "{}", fault.message);
+    std::fs::remove_dir(place.database()).unwrap();
+    assert!(library.repositories(false).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_file_that_is_moved_is_not_embedded_again() {
+    let place = SqliteDocuments::fresh().await.unwrap();
+    let embedder = TestEmbedder::new("test/one", 64);
+    let library = shelf_by_meaning(&place, &embedder).await;
+    add(&library, vec![file("old.md", "yeast\n\nbread")]).await;
+    until_complete(&library).await;
+    library.change("shelf", vec![file("new.md", "yeast\n\nbread")], vec!["old.md".into()]).await.unwrap();
+    assert_eq!(library.health().await.unwrap().store.waiting, 0);
+    let found = library.search("shelf", "leaven", SearchMode::Semantic, 5).await.unwrap();
+    assert_eq!((found.hits[0].path.as_str(), found.note), ("new.md", None));
+    assert_eq!(embedder.documents(), 2);
+}
+
+#[tokio::test]
+async fn a_newer_database_is_refused_and_not_touched() {
+    let place = SqliteDocuments::fresh().await.unwrap();
+    let library = shelf(&place).await;
+    library.close().await;
+    // The version of the schema is a number in the header, 60 bytes from its beginning.
+    let mut bytes = std::fs::read(place.database()).unwrap();
+    bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
+    std::fs::write(place.database(), &bytes).unwrap();
+    let library = place.open_documents(None);
+    let fault = library.repositories(false).await.unwrap_err();
+    assert!(fault.message.contains("version 99, newer than"), "{fault}");
+    library.close().await;
+    assert_eq!(std::fs::read(place.database()).unwrap(), bytes);
+}

@@ -1,0 +1,80 @@
+//! A process that is killed while it indexes leaves whole batches, and a database that goes on.
+#![allow(clippy::print_stdout)] // how the child tells its parent how far it is
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use gatehouse_core::ports::{
+    Documents as _,
+    documents::{DocumentStore as _, NewFile, SearchMode},
+};
+use gatehouse_stores::DocumentLibrary;
+
+use super::SqliteDocuments;
+use crate::{
+    document_behaviours::{file, put},
+    engines::{DocumentFixture as _, Fixture as _},
+    support::clock,
+};
+
+const CHILD: &str = "GATEHOUSE_TEST_CRASH_DOCUMENTS";
+
+/// Files of a batch: each says in which round it was written.
+const BATCH: usize = 20;
+
+fn batch(round: usize) -> Vec<NewFile> {
+    let text = format!("round{round} {}", "word ".repeat(2_000));
+    (0..BATCH).map(|n| file(&format!("{n}.md"), &text)).collect()
+}
+
+#[tokio::test]
+async fn a_killed_indexing_leaves_whole_batches_and_goes_on() {
+    let place = SqliteDocuments::fresh().await.unwrap();
+    for step in 1..=6 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "engines::sqlite::documents::crash::child_that_indexes_for_ever",
+                "--nocapture",
+            ])
+            .env(CHILD, place.database())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let seen = lines.map_while(Result::ok).filter(|line| line.starts_with("round")).take(step).count();
+        assert_eq!(seen, step);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let library = place.open_documents(None);
+        let mut rounds = Vec::new();
+        for head in library.heads("shelf").await.unwrap() {
+            let text = library.read("shelf", &head.path, None).await.unwrap().text;
+            rounds.push(text.split(' ').next().unwrap().to_owned());
+        }
+        rounds.dedup();
+        assert_eq!(rounds.len(), 1, "parts of two batches: {rounds:?}");
+        let found = library.search("shelf", &rounds[0], SearchMode::Text, 50).await.unwrap();
+        assert_eq!(found.hits.len(), BATCH);
+    }
+    let library = place.open_documents(None);
+    library.change("shelf", batch(1_000_000), vec![]).await.unwrap();
+    let found = library.search("shelf", "round1000000", SearchMode::Text, 50).await.unwrap();
+    assert_eq!(found.hits.len(), BATCH);
+}
+
+/// Not a promise of its own: the process that the test above starts and kills.
+#[tokio::test]
+async fn child_that_indexes_for_ever() {
+    let Some(database) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
+    let library = DocumentLibrary::sqlite(database, clock(), None);
+    put(&library, "shelf").await;
+    for round in 0.. {
+        library.change("shelf", batch(round), vec![]).await.unwrap();
+        println!("round {round}");
+    }
+}
