@@ -57,7 +57,7 @@ fn two_forms(c: char) -> bool {
 
 /// Takes them out, and says how many there were. A line that ends in CR LF ends in LF afterwards, which is
 /// not counted.
-pub(crate) fn text(text: &mut String) -> usize {
+pub fn text(text: &mut String) -> usize {
     if text.is_ascii() && !text.contains(control) {
         return 0;
     }

@@ -9,7 +9,7 @@ pub mod call;
 pub mod capability;
 pub mod catalog;
 pub mod checks;
-mod clean;
+pub mod clean;
 pub mod effect;
 pub mod fair;
 pub mod gather;

@@ -8,7 +8,7 @@ use super::none;
 use crate::support::repository;
 
 /// Which of our crates the crates of a folder may know; the first line that fits counts.
-const MAY_KNOW: [(&str, &[&str]); 15] = [
+const MAY_KNOW: [(&str, &[&str]); 16] = [
     ("host/core", &[]),
     ("host/files", &[]),
     ("host/net", &["gatehouse-core"]),
@@ -17,11 +17,14 @@ const MAY_KNOW: [(&str, &[&str]); 15] = [
     // Its own tests use it with the engine in memory.
     ("host/stores", &["gatehouse-core", "gatehouse-files", "gatehouse-net", "gatehouse-stores"]),
     ("host/text", &["gatehouse-core"]),
+    // Text is pure: counting tokens needs neither network nor model.
+    ("host/documents", &["gatehouse-core", "gatehouse-text"]),
     ("host/models", &["gatehouse-core", "gatehouse-net"]),
     (
         "host/gatehouse",
         &[
             "gatehouse-core",
+            "gatehouse-documents",
             "gatehouse-files",
             "gatehouse-sandbox",
             "gatehouse-wire",

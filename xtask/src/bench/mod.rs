@@ -16,6 +16,7 @@ mod stats;
 
 mod p10_knowledge;
 mod p14_weight;
+mod p16_documents;
 mod p1_latency;
 mod p2_throughput;
 mod p3_start;
@@ -51,6 +52,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
     Measurement { id: "P10", about: "a search of the knowledge graph", run: p10_knowledge::run },
     Measurement { id: "P14", about: "the binary's weight", run: p14_weight::run },
+    Measurement { id: "P16", about: "indexing documents, and a search of them", run: p16_documents::run },
 ];
 
 /// Whose turn it is.

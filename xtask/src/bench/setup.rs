@@ -34,6 +34,12 @@ pub(crate) struct Knowledge {
     pub(crate) wiki: PathBuf,
 }
 
+/// A gateway with the gate `document-retrieval`, and the folder of documents that it indexes.
+pub(crate) struct Documents {
+    pub(crate) gateway: Gateway,
+    pub(crate) corpus: PathBuf,
+}
+
 /// A gateway's files: gates that differ in their bytes and their tools' names, a preset, a state folder.
 pub(crate) struct Gateway {
     folder: PathBuf,
@@ -120,17 +126,47 @@ impl Bench {
         Ok(Knowledge { gateway, wiki })
     }
 
+    /// Makes the files of a gateway with the gate `document-retrieval`, for so many documents.
+    pub(crate) fn documents(&self, documents: usize) -> Result<Documents> {
+        let folder = self.folder.join(format!("{documents}-documents"));
+        let (gates, corpus) = (folder.join("gates"), folder.join("corpus"));
+        for folder in [&gates, &corpus] {
+            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        }
+        let file = self.root.join("gates/document-retrieval.wasm");
+        fs::copy(&file, gates.join("document-retrieval.wasm"))
+            .with_context(|| format!("cannot copy {}", file.display()))?;
+        let presets = format!(
+            "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.document-retrieval]\n\
+             grants = [\"documents\"]\n\n[presets.bench]\nstructured = true\ngates.document-retrieval = {{}}\n",
+            serde_json::to_string(&gates)?
+        );
+        fs::write(folder.join("presets.toml"), presets)?;
+        let gateway = Gateway { folder, echo: Vec::new(), big: String::new(), tools: 3 };
+        Ok(Documents { gateway, corpus })
+    }
+
+    /// Runs a command of the gateway to its end.
+    pub(crate) fn gatehouse_of(&self, gateway: &Gateway, arguments: &[&str]) -> Result<()> {
+        let mut command = self.of(gateway);
+        command.args(arguments).arg("--config").arg(gateway.folder.join("presets.toml"));
+        process::run(&mut command)
+    }
+
+    /// The gateway with a state of its own.
+    fn of(&self, gateway: &Gateway) -> Command {
+        let mut command = self.clean(&self.gatehouse);
+        command.env("GATEHOUSE_STATE", gateway.state()).env("XDG_CACHE_HOME", gateway.state());
+        command
+    }
+
     /// Starts the gateway (or what stands in for it).
     pub(crate) fn start(&self, gateway: &Gateway) -> Result<Server> {
         if self.noise {
             return self.start_floor();
         }
-        let mut command = self.clean(&self.gatehouse);
-        command
-            .env("GATEHOUSE_STATE", gateway.state())
-            .env("XDG_CACHE_HOME", gateway.state())
-            .arg("serve")
-            .arg("--config");
+        let mut command = self.of(gateway);
+        command.arg("serve").arg("--config");
         command.arg(gateway.folder.join("presets.toml")).args(["--preset", "bench"]);
         Server::start(command, gateway.folder.join("stderr.log"))
     }

@@ -94,7 +94,7 @@ impl Block {
         let mut bytes = vec![0; self.stride];
         let scale = quantise(query, &mut bytes);
         let mut cosines = Vec::with_capacity(self.len());
-        self.way.scan(
+        self.dot.scan(
             &bytes,
             &self.values,
             |_| true,

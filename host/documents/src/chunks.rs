@@ -1,0 +1,212 @@
+//! Cuts a text into parts that are searched by meaning: at headings and definitions, between paragraphs, and within
+//! one only where it is too large. Together the parts are the text.
+
+use gatehouse_core::ports::documents::{Chunk, Lines};
+
+use crate::{
+    headings::{Heading, closes, fence},
+    kinds::Kind,
+};
+
+/// Sizes in tokens as [`estimate`] has them. Models of embeddings see 256 to 8,192; within 200 to 400 a part has one subject.
+const WANTED: usize = 300;
+const MOST: usize = 400;
+/// A heading after less than this does not begin a part.
+const LEAST: usize = 100;
+/// A code block stays whole up to here.
+const MOST_FENCED: usize = 800;
+/// Longer heading paths say too little for their length.
+const MAX_PATH: usize = 300;
+
+/// Tokens of a text, about: four letters of Latin script each, one for each character beyond. Counting exactly would
+/// take as long again as all the rest.
+fn estimate(text: &str) -> usize {
+    let beyond = text.bytes().filter(|byte| *byte >= 0xc0).count();
+    let continued = text.bytes().filter(|byte| (0x80..0xc0).contains(byte)).count();
+    (text.len() - beyond - continued).div_ceil(4) + beyond
+}
+
+/// A stretch of lines that belong together.
+#[derive(Clone, Copy)]
+struct Block {
+    start: usize,
+    end: usize,
+    tokens: usize,
+    /// The heading that opens it.
+    heading: Option<usize>,
+}
+
+/// The parts of a text, whose lines and headings are given.
+pub(crate) fn chunks(kind: Kind, text: &str, lines: &[&str], headings: &[Heading]) -> Vec<Chunk> {
+    let mut parts: Vec<Block> = Vec::new();
+    let mut current: Option<Block> = None;
+    let mut under = None;
+    for block in blocks(kind, lines, headings) {
+        under = block.heading.or(under);
+        let limit = if block.tokens > MOST { 0 } else { MOST };
+        match &mut current {
+            Some(open)
+                if open.tokens + block.tokens <= limit
+                    && open.tokens < WANTED
+                    && (block.heading.is_none() || open.tokens < LEAST) =>
+            {
+                open.end = block.end;
+                open.tokens += block.tokens;
+            }
+            _ => {
+                parts.extend(current.take());
+                current = Some(Block { heading: under, ..block });
+            }
+        }
+    }
+    parts.extend(current);
+    numbered(text, &parts, headings)
+}
+
+/// Paragraphs, code blocks, and single lines of what is too large, in order.
+fn blocks(kind: Kind, lines: &[&str], headings: &[Heading]) -> Vec<Block> {
+    let fenced = matches!(kind, Kind::Markdown | Kind::Html | Kind::Notebook | Kind::Docx);
+    let mut blocks = Vec::new();
+    let (mut at, mut start, mut next, mut opened) = (0, 0, 0, None);
+    let mut fence_open = None;
+    let mut first = 0;
+    let mut close =
+        |start: &mut usize, end: usize, first: &mut usize, after: usize, opened: &mut Option<usize>| {
+            if end > *start {
+                push(&mut blocks, &lines[*first..after], *start, opened.take());
+            }
+            *start = end;
+            *first = after;
+        };
+    for (index, line) in lines.iter().enumerate() {
+        let heading = headings.get(next).filter(|heading| heading.line == index);
+        if fence_open.is_none() && heading.is_some() {
+            close(&mut start, at, &mut first, index, &mut opened);
+        }
+        if heading.is_some() {
+            opened = Some(next);
+            next += 1;
+        }
+        match fence_open {
+            Some(marker) if closes(line, marker) => fence_open = None,
+            Some(_) => {}
+            None if fenced => {
+                fence_open = fence(line);
+                if fence_open.is_some() && opened.is_none() {
+                    close(&mut start, at, &mut first, index, &mut opened);
+                }
+            }
+            None => {}
+        }
+        at += line.len();
+        let blank = line.trim().is_empty() && lines.get(index + 1).is_none_or(|next| !next.trim().is_empty());
+        if fence_open.is_none() && blank {
+            close(&mut start, at, &mut first, index + 1, &mut opened);
+        }
+    }
+    close(&mut start, at, &mut first, lines.len(), &mut opened);
+    blocks
+}
+
+/// Adds a stretch of lines: whole, or in pieces where it is too large.
+fn push(blocks: &mut Vec<Block>, lines: &[&str], start: usize, heading: Option<usize>) {
+    let tokens: usize = lines.iter().map(|line| estimate(line)).sum();
+    let most = if lines.iter().any(|line| fence(line).is_some()) { MOST_FENCED } else { MOST };
+    if tokens <= most {
+        let end = start + lines.iter().map(|line| line.len()).sum::<usize>();
+        blocks.push(Block { start, end, tokens, heading });
+        return;
+    }
+    let (mut at, mut heading) = (start, heading);
+    for line in lines {
+        for piece in pieces(line) {
+            let end = at + piece.len();
+            blocks.push(Block { start: at, end, tokens: estimate(piece), heading: heading.take() });
+            at = end;
+        }
+    }
+}
+
+/// A line in pieces that fit: cut after a sentence, else a space, else anywhere.
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let whole = rest.len() <= MOST * 4 && estimate(rest) <= MOST;
+        let end = if whole { rest.len() } else { cut(rest) };
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some(piece)
+    })
+}
+
+fn cut(text: &str) -> usize {
+    let mut tokens = 0;
+    let mut quarter = 0;
+    let (mut sentence, mut space) = (0, 0);
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if c.is_ascii() {
+            quarter += 1
+        } else {
+            tokens += 1
+        }
+        let so_far = tokens + quarter / 4;
+        if so_far > MOST {
+            let half = at / 2;
+            return [sentence, space].into_iter().find(|end| *end > half).unwrap_or(at).max(1);
+        }
+        let after = at + c.len_utf8();
+        let before_space = chars.peek().is_some_and(|(_, next)| next.is_whitespace());
+        if matches!(c, '.' | '!' | '?') && before_space || matches!(c, '。' | '！' | '？') {
+            sentence = after;
+        } else if c.is_whitespace() {
+            space = after;
+        }
+    }
+    text.len()
+}
+
+/// The parts with their lines and the headings that lead to each.
+fn numbered(text: &str, parts: &[Block], headings: &[Heading]) -> Vec<Chunk> {
+    let breaks = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+    let mut line = 1_usize;
+    let mut path: Vec<usize> = Vec::new();
+    let mut taken = 0;
+    let chunks = parts.iter().map(|part| {
+        while part.heading.is_some_and(|heading| taken <= heading) {
+            while path.last().is_some_and(|outer| headings[*outer].level >= headings[taken].level) {
+                path.pop();
+            }
+            path.push(taken);
+            taken += 1;
+        }
+        let inner = &text[part.start..part.end];
+        let first = line;
+        line += breaks(inner);
+        let last = if inner.ends_with('\n') { (line - 1).max(first) } else { line };
+        let titles: Vec<_> = path.iter().map(|heading| headings[*heading].title.as_str()).collect();
+        let heading = titles.join(" > ");
+        let heading = if heading.len() > MAX_PATH {
+            titles.last().copied().unwrap_or_default().to_owned()
+        } else {
+            heading
+        };
+        Chunk {
+            start: part.start,
+            end: part.end,
+            lines: Lines { first: number(first), last: number(last) },
+            heading,
+        }
+    });
+    chunks.filter(|chunk| !text[chunk.start..chunk.end].trim().is_empty()).collect()
+}
+
+fn number(line: usize) -> u32 {
+    u32::try_from(line).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,313 @@
+//! HTML as text in the manner of Markdown: headings, lists, tables, code and links. Tags are taken one after the other
+//! and no tree is built, so that no nesting costs more than its bytes.
+
+use html5gum::{DefaultEmitter, EndTag, StartTag, Token, Tokenizer};
+
+/// Lists within lists that are shown as such.
+const MAX_INDENT: usize = 6;
+
+/// Longer targets of links are data.
+const MAX_LINK: usize = 300;
+
+/// The text of a page.
+pub(super) fn markdown(html: &str) -> String {
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let mut page = Page::default();
+    for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
+        match token {
+            Token::StartTag(tag) => page.open(&tag),
+            Token::EndTag(EndTag { name, .. }) => page.close(&name),
+            Token::String(text) => page.say(&String::from_utf8_lossy(&text.value)),
+            _ => {}
+        }
+    }
+    page.end()
+}
+
+#[derive(Default)]
+struct Page {
+    out: String,
+    /// Whether a space stands between what is written and what comes.
+    space: bool,
+    /// What is not shown, until its end tag: scripts and styles, whose text has no tags.
+    unseen: Option<Vec<u8>>,
+    /// Ordered lists count; others have none.
+    lists: Vec<Option<u32>>,
+    /// Where preformatted text begins in what is written.
+    preformatted: Option<usize>,
+    /// Where the text of a link begins, and its target.
+    link: Option<(usize, String)>,
+    table: Table,
+}
+
+#[derive(Default)]
+struct Table {
+    depth: usize,
+    /// Cells of this row, of which each is written between bars.
+    cells: usize,
+    rows: usize,
+}
+
+impl Page {
+    fn open(&mut self, tag: &StartTag<()>) {
+        let name: &[u8] = &tag.name;
+        if self.unseen.is_some() {
+            return;
+        }
+        match name {
+            b"script" | b"style" => self.unseen = (!tag.self_closing).then(|| name.to_vec()),
+            // Nothing within is structure.
+            _ if self.preformatted.is_some() => {
+                if name == b"br" {
+                    self.out.push('\n');
+                }
+            }
+            b"title" => self.block(),
+            b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" if self.table.depth == 0 => {
+                self.block();
+                let level = usize::from(name[1] - b'0');
+                self.out.extend(std::iter::repeat_n('#', level));
+                self.space = true;
+            }
+            b"pre" if self.table.depth == 0 => {
+                self.block();
+                self.preformatted = Some(self.out.len());
+            }
+            b"br" => self.line(),
+            b"ul" => self.list(None),
+            b"ol" => self.list(Some(0)),
+            b"li" => self.item(),
+            b"code" | b"kbd" | b"samp" | b"tt" => self.mark("`"),
+            b"a" => self.anchor(tag),
+            b"img" => {
+                if let Some(text) = tag.attributes.get(b"alt".as_slice()) {
+                    self.say(&String::from_utf8_lossy(&text.value));
+                }
+            }
+            b"table" => {
+                self.block();
+                self.table.depth += 1;
+                if self.table.depth == 1 {
+                    self.table.rows = 0;
+                }
+            }
+            b"tr" if self.table.depth == 1 => {
+                self.line();
+                self.table.cells = 0;
+            }
+            b"td" | b"th" if self.table.depth == 1 => {
+                self.out.push_str(if self.table.cells == 0 { "| " } else { " | " });
+                self.space = false;
+                self.table.cells += 1;
+            }
+            _ if is_block(name) => self.block(),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, name: &[u8]) {
+        if let Some(unseen) = &self.unseen {
+            if unseen == name {
+                self.unseen = None;
+            }
+            return;
+        }
+        match name {
+            b"pre" => self.end_preformatted(),
+            _ if self.preformatted.is_some() => {}
+            b"ul" | b"ol" => {
+                self.lists.pop();
+                if self.lists.is_empty() { self.block() } else { self.line() }
+            }
+            b"code" | b"kbd" | b"samp" | b"tt" => {
+                self.space = false;
+                self.mark("`");
+            }
+            b"a" => self.end_anchor(),
+            b"table" => {
+                self.table.depth = self.table.depth.saturating_sub(1);
+                self.block();
+            }
+            b"tr" if self.table.depth == 1 => self.end_row(),
+            _ if is_block(name) || name.len() == 2 && name[0] == b'h' && name[1].is_ascii_digit() => {
+                self.block()
+            }
+            _ => {}
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        if self.unseen.is_some() {
+            return;
+        }
+        if self.preformatted.is_some() {
+            self.out.push_str(text);
+            return;
+        }
+        for (index, word) in text.split(|c: char| c.is_ascii_whitespace()).enumerate() {
+            self.space |= index > 0;
+            if word.is_empty() {
+                continue;
+            }
+            self.gap();
+            if self.table.depth > 0 && word.contains('|') {
+                self.out.push_str(&word.replace('|', "\\|"));
+            } else {
+                self.out.push_str(word);
+            }
+        }
+    }
+
+    /// The space that is due, if there is something before it.
+    fn gap(&mut self) {
+        if std::mem::take(&mut self.space) && !self.out.is_empty() && !self.out.ends_with(['\n', ' ']) {
+            self.out.push(' ');
+        }
+    }
+
+    fn mark(&mut self, mark: &str) {
+        self.gap();
+        self.out.push_str(mark);
+    }
+
+    /// Ends the paragraph; a cell of a table is one line whatever is in it.
+    fn block(&mut self) {
+        self.line();
+        let empty = self.out.is_empty() || self.out.ends_with("\n\n");
+        if self.table.depth == 0 && !empty && self.lists.is_empty() {
+            self.out.push('\n');
+        }
+    }
+
+    fn line(&mut self) {
+        self.space = self.table.depth > 0 && self.table.cells > 0;
+        let in_row = self.table.depth > 1 || self.table.depth == 1 && self.table.cells > 0;
+        let fresh = self.out.is_empty() || self.out.ends_with('\n') || self.out.ends_with("- ");
+        if !in_row && !fresh {
+            self.out.push('\n');
+        }
+    }
+
+    fn list(&mut self, counter: Option<u32>) {
+        if self.lists.is_empty() {
+            self.block()
+        } else {
+            self.line()
+        }
+        self.lists.push(counter);
+    }
+
+    fn item(&mut self) {
+        self.line();
+        if self.table.depth == 0 {
+            let indent = self.lists.len().saturating_sub(1).min(MAX_INDENT);
+            self.out.extend(std::iter::repeat_n("  ", indent));
+        }
+        match self.lists.last_mut() {
+            Some(Some(number)) => {
+                *number = number.saturating_add(1);
+                let number = *number;
+                self.out.push_str(&format!("{number}. "));
+            }
+            _ => self.out.push_str("- "),
+        }
+        self.space = false;
+    }
+
+    fn anchor(&mut self, tag: &StartTag<()>) {
+        self.end_anchor();
+        let Some(target) = tag.attributes.get(b"href".as_slice()) else { return };
+        let target = String::from_utf8_lossy(&target.value);
+        let leads = !target.is_empty() && !target.starts_with(['#', ' ']) && target.len() <= MAX_LINK;
+        let address =
+            !target.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '(' | ')'));
+        if leads && address && !target.to_ascii_lowercase().starts_with("javascript:") {
+            self.gap();
+            self.out.push('[');
+            self.link = Some((self.out.len(), target.into_owned()));
+        }
+    }
+
+    fn end_anchor(&mut self) {
+        let Some((start, target)) = self.link.take() else { return };
+        if self.out[start..].trim().is_empty() {
+            self.out.truncate(start - 1);
+        } else {
+            self.out.push_str(&format!("]({target})"));
+        }
+    }
+
+    fn end_row(&mut self) {
+        let cells = std::mem::take(&mut self.table.cells);
+        if cells == 0 {
+            return;
+        }
+        self.out.push_str(" |\n");
+        if self.table.rows == 0 {
+            self.out.push('|');
+            self.out.extend(std::iter::repeat_n(" --- |", cells));
+            self.out.push('\n');
+        }
+        self.table.rows += 1;
+        self.space = false;
+    }
+
+    fn end_preformatted(&mut self) {
+        let Some(start) = self.preformatted.take() else { return };
+        let code = self.out.split_off(start);
+        let code = code.strip_prefix('\n').unwrap_or(&code);
+        if !code.trim().is_empty() {
+            self.out.push_str(&super::fenced(code, ""));
+        }
+        self.block();
+    }
+
+    fn end(mut self) -> String {
+        self.end_preformatted();
+        self.end_anchor();
+        let text = self.out.trim();
+        if text.is_empty() { String::new() } else { format!("{text}\n") }
+    }
+}
+
+/// Elements that begin and end a paragraph.
+fn is_block(name: &[u8]) -> bool {
+    const BLOCKS: [&[u8]; 30] = [
+        b"address",
+        b"article",
+        b"aside",
+        b"blockquote",
+        b"body",
+        b"caption",
+        b"dd",
+        b"details",
+        b"div",
+        b"dl",
+        b"dt",
+        b"fieldset",
+        b"figcaption",
+        b"figure",
+        b"footer",
+        b"form",
+        b"head",
+        b"header",
+        b"hr",
+        b"html",
+        b"main",
+        b"nav",
+        b"option",
+        b"p",
+        b"section",
+        b"summary",
+        b"tbody",
+        b"thead",
+        b"title",
+        b"li",
+    ];
+    BLOCKS.contains(&name)
+}
+
+#[cfg(test)]
+#[path = "html_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! The navigation guide of a repository: what is in it, where, and what finds it. Its facts come from the content, its
+//! form from here: a document can say what it likes of itself, and is quoted.
+
+mod facts;
+mod form;
+mod local;
+mod model;
+mod terms;
+
+use std::{collections::HashSet, sync::Arc};
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::{
+        Llm,
+        documents::{DocumentStore, RepositoryState, SearchMode},
+    },
+};
+
+pub(crate) use facts::Facts;
+
+/// Documents whose words are counted; of more, every second or third is, and so on.
+pub(crate) const MAX_FACTS: usize = 5_000;
+
+/// Documents that did not change in this run and are read again for their words.
+const MAX_READ: usize = 2_000;
+
+/// Queries that are tried, and how many stand in the guide.
+const MAX_TRIED: usize = 40;
+const MAX_QUERIES: usize = 8;
+
+/// When the guide is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GuideWish {
+    /// Where there is none, or a tenth of the documents changed since.
+    #[default]
+    WhenDue,
+    /// In any case.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl GuideWish {
+    pub(crate) fn is_due(self, state: &RepositoryState) -> bool {
+        let changed = state.changed_since_guide;
+        let tenth = changed > 0 && u64::from(changed) * 10 >= u64::from(state.repository.file_count);
+        match self {
+            Self::WhenDue => state.repository.navigation_guide.is_none() || tenth,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}
+
+/// A guide, and its last line, which says who wrote it.
+pub(crate) struct Written {
+    pub(crate) text: String,
+    pub(crate) by: String,
+}
+
+/// Writes the guide of a repository that holds these paths. `facts` are of some of them; others are read from the store.
+pub(crate) async fn write(
+    store: &dyn DocumentStore,
+    state: &RepositoryState,
+    paths: &[String],
+    facts: Vec<Facts>,
+    llm: Option<&Arc<dyn Llm>>,
+) -> Result<Written, Fault> {
+    let name = &state.repository.name;
+    let facts = complete(store, name, paths, facts).await?;
+    let about = local::about(store, name, paths).await?;
+    let own = local::parts(&state.repository, paths, &facts, about);
+    let (mut parts, by) = match llm {
+        Some(llm) if llm.model().is_some() => match model::parts(llm.as_ref(), &own, paths).await {
+            Ok((parts, model)) => (parts, format!("Written by {model}; its paths and queries were checked.")),
+            Err(why) => (own.clone(), format!("Made of the content alone: {why}.")),
+        },
+        _ => (own.clone(), "Made of the content alone, without a model.".to_owned()),
+    };
+    let candidates = parts.wanted_queries.iter().chain(&own.wanted_queries);
+    let mut tried = Vec::new();
+    let mut seen = HashSet::new();
+    for query in candidates.filter(|query| seen.insert(query.to_lowercase())).take(MAX_TRIED) {
+        if tried.len() >= MAX_QUERIES {
+            break;
+        }
+        let found = store.search(name, query, SearchMode::Text, 1).await?.hits;
+        let again = |path: &str| tried.iter().any(|(_, known): &(String, String)| known == path);
+        if let Some(hit) = found.into_iter().find(|hit| !again(&hit.path)) {
+            tried.push((query.clone(), hit.path));
+        }
+    }
+    parts.queries = tried;
+    Ok(Written { text: form::markdown(&parts, &by), by })
+}
+
+/// What is counted of the repository: what is known already, and as much of the rest as is read in a moment.
+async fn complete(
+    store: &dyn DocumentStore,
+    name: &str,
+    paths: &[String],
+    mut facts: Vec<Facts>,
+) -> Result<Vec<Facts>, Fault> {
+    let known: HashSet<String> = facts.iter().map(|facts| facts.path.clone()).collect();
+    let missing: Vec<&String> = paths.iter().filter(|path| !known.contains(*path)).collect();
+    let room = MAX_READ.min(MAX_FACTS.saturating_sub(facts.len()));
+    let stride = missing.len().div_ceil(room.max(1)).max(1);
+    for path in missing.into_iter().step_by(stride).take(room) {
+        // Another run may have removed it.
+        let Ok(document) = store.read(name, path, None).await else { continue };
+        let path = path.clone();
+        let counted = tokio::task::spawn_blocking(move || Facts::of_stored(&path, &document.text)).await;
+        facts.extend(counted.ok());
+    }
+    let stored: HashSet<&String> = paths.iter().collect();
+    facts.retain(|facts| stored.contains(&facts.path));
+    facts.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(facts)
+}
+
+#[cfg(test)]
+mod tests;

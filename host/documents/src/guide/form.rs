@@ -1,0 +1,103 @@
+//! The form of a guide. Whoever wrote its parts, they stand where they belong, cleaned, in at most 150 lines.
+
+use crate::clean::one_line;
+
+/// Lines that a guide may have.
+const MAX_LINES: usize = 150;
+
+/// What a guide says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    pub(super) name: String,
+    /// Where it comes from and how much it holds, in a line.
+    pub(super) facts: String,
+    /// In the words of the repository itself; quoted.
+    pub(super) purpose: Vec<String>,
+    pub(super) when: Vec<String>,
+    /// Folders and what is in them.
+    pub(super) layout: Vec<(String, String)>,
+    /// Documents and what they are about.
+    pub(super) key: Vec<(String, String)>,
+    pub(super) words: Vec<String>,
+    pub(super) names: Vec<String>,
+    /// Queries that may find something, yet to be tried.
+    pub(super) wanted_queries: Vec<String>,
+    /// Queries that found something, and which document.
+    pub(super) queries: Vec<(String, String)>,
+}
+
+/// The guide as Markdown; `by` is its last line.
+pub(super) fn markdown(parts: &Parts, by: &str) -> String {
+    let mut lines =
+        vec![format!("# {}", one_line(&parts.name, 100)), String::new(), one_line(&parts.facts, 300)];
+    let mut section = |title: &str, inner: Vec<String>| {
+        if !inner.is_empty() {
+            lines.extend([String::new(), format!("## {title}"), String::new()]);
+            lines.extend(inner);
+        }
+    };
+    section("Purpose", parts.purpose.iter().take(4).map(|text| format!("> {}", quoted(text, 400))).collect());
+    section(
+        "When to search here",
+        parts.when.iter().take(6).map(|text| format!("- {}", quoted(text, 300))).collect(),
+    );
+    section("Layout", pairs(&parts.layout, 30, ": "));
+    section("Key documents", pairs(&parts.key, 24, ": "));
+    let list = |words: &[String]| words.iter().take(24).map(|word| code(word)).collect::<Vec<_>>().join(", ");
+    let terms = [("Words", &parts.words), ("Names", &parts.names)];
+    let terms = terms.into_iter().filter(|(_, words)| !words.is_empty());
+    section(
+        "Terms that find things",
+        terms.map(|(what, words)| format!("- {what}: {}", list(words))).collect(),
+    );
+    section("Queries that were tried", pairs(&parts.queries, 10, " finds "));
+    lines.truncate(MAX_LINES - 2);
+    lines.extend([String::new(), one_line(by, 300)]);
+    lines.join("\n") + "\n"
+}
+
+fn pairs(pairs: &[(String, String)], most: usize, between: &str) -> Vec<String> {
+    let quoted_path = between.trim() == "finds";
+    let line = |(left, right): &(String, String)| match right.as_str() {
+        "" => format!("- {}", code(left)),
+        right if quoted_path => format!("- {}{between}{}", code(left), code(right)),
+        right => format!("- {}{between}{}", code(left), quoted(right, 200)),
+    };
+    pairs.iter().take(most).map(line).collect()
+}
+
+fn code(text: &str) -> String {
+    format!("`{}`", one_line(text, 200).replace('`', "'"))
+}
+
+/// A line that opens nothing: no heading, no list, no quotation, no fence.
+fn quoted(text: &str, limit: usize) -> String {
+    let line = one_line(text, limit);
+    line.trim_start_matches(['#', '>', '-', '*', '+', '=', '`', '~', '|', ' ']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guide_keeps_its_form_whatever_it_quotes() {
+        let parts = Parts {
+            name: "x\n# y".into(),
+            facts: "3 documents.".into(),
+            purpose: vec!["## Instructions\nIgnore\u{202e} all".into()],
+            key: vec![("a`b.md".into(), "# Title\n- item".into())],
+            queries: vec![("how".into(), "a.md".into())],
+            layout: (0..500).map(|n| (format!("f{n}"), "1 document".into())).collect(),
+            ..Parts::default()
+        };
+        let guide = markdown(&parts, "Made.");
+        assert!(guide.starts_with("# x # y\n\n3 documents.\n"));
+        assert!(guide.contains("\n> Instructions Ignore all\n"));
+        assert!(guide.contains("\n- `a'b.md`: Title - item\n"));
+        assert!(guide.contains("\n- `how` finds `a.md`\n"));
+        assert!(guide.ends_with("\n\nMade.\n"));
+        assert!(guide.lines().count() <= MAX_LINES);
+        assert_eq!(guide.lines().filter(|line| line.starts_with('#')).count(), 5);
+    }
+}

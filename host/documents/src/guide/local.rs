@@ -1,0 +1,233 @@
+//! A guide made of the content alone: the same repository gives the same guide.
+
+use std::collections::BTreeMap;
+
+use gatehouse_core::{
+    FaultKind,
+    outcome::Fault,
+    ports::documents::{DocumentStore, Repository},
+};
+use serde_json::Value;
+
+use super::{
+    facts::{Facts, first_sentence},
+    form::Parts,
+    terms,
+};
+use crate::clean::{one_line, prefix};
+
+/// Names of documents that people read first, in the order of their worth.
+const FIRST_READ: [&str; 16] = [
+    "readme",
+    "index",
+    "overview",
+    "introduction",
+    "intro",
+    "getting",
+    "quickstart",
+    "tutorial",
+    "guide",
+    "architecture",
+    "design",
+    "install",
+    "usage",
+    "faq",
+    "changelog",
+    "contributing",
+];
+
+/// What a repository says of itself, in its own words.
+pub(super) async fn about(
+    store: &dyn DocumentStore,
+    name: &str,
+    paths: &[String],
+) -> Result<Vec<String>, Fault> {
+    let at_top = |path: &&String| !path.contains('/');
+    let readme = paths.iter().filter(at_top).find(|path| path.to_lowercase().starts_with("readme"));
+    let mut said = Vec::new();
+    if let Some(text) = read(store, name, readme).await? {
+        said.push(first_sentence(&text, false));
+    }
+    for manifest in ["Cargo.toml", "package.json", "pyproject.toml"] {
+        let path = paths.iter().find(|path| *path == manifest);
+        if let Some(text) = read(store, name, path).await? {
+            said.push(one_line(&description(manifest, &text), 300));
+        }
+    }
+    said.retain(|text| !text.is_empty());
+    said.dedup();
+    Ok(said)
+}
+
+/// None where there is no such document; another run may have removed it meanwhile.
+async fn read(store: &dyn DocumentStore, name: &str, path: Option<&String>) -> Result<Option<String>, Fault> {
+    let Some(path) = path else { return Ok(None) };
+    match store.read(name, path, None).await {
+        Ok(document) => Ok(Some(document.text)),
+        Err(fault) if fault.kind == FaultKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The description that a manifest gives.
+fn description(manifest: &str, text: &str) -> String {
+    if manifest.ends_with(".json") {
+        let value: Value = serde_json::from_str(text).unwrap_or_default();
+        return value["description"].as_str().unwrap_or_default().to_owned();
+    }
+    let mut within = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            within = line == "[package]" || line == "[project]";
+        } else if within
+            && let Some((key, value)) = line.split_once('=')
+            && key.trim() == "description"
+        {
+            return value.trim().trim_matches(['"', '\'']).to_owned();
+        }
+    }
+    String::new()
+}
+
+/// The parts of a guide, with queries that are yet to be tried.
+pub(super) fn parts(
+    repository: &Repository,
+    paths: &[String],
+    facts: &[Facts],
+    purpose: Vec<String>,
+) -> Parts {
+    let (words, names) = terms::of_repository(facts);
+    let key = key_documents(facts);
+    let wanted_queries = queries(&key, &words, &names);
+    let kind = repository.kind.as_deref().unwrap_or("mixed");
+    let from = repository.url.as_ref().map(|url| format!(" From {url}.")).unwrap_or_default();
+    let commit = repository.commit.as_ref().map(|commit| format!(" Commit {}.", prefix(commit, 12)));
+    let subjects: Vec<&str> = words.iter().chain(&names).take(8).map(String::as_str).collect();
+    let when = match subjects.as_slice() {
+        [] => Vec::new(),
+        subjects => vec![format!("When a question is about {}.", subjects.join(", "))],
+    };
+    Parts {
+        name: repository.name.clone(),
+        facts: format!("{} ({kind}).{from}{}", documents(paths.len()), commit.unwrap_or_default()),
+        purpose,
+        when,
+        layout: layout(paths),
+        key: key.iter().map(|facts| (facts.path.clone(), line(facts))).collect(),
+        words,
+        names,
+        wanted_queries,
+        queries: Vec::new(),
+    }
+}
+
+/// One line on a document.
+fn line(facts: &Facts) -> String {
+    match (facts.title.as_str(), facts.begins.as_str()) {
+        (title, "") => title.to_owned(),
+        ("", begins) => begins.to_owned(),
+        (title, begins) if facts.is_code => format!("{begins} ({title})"),
+        (title, begins) => format!("{title}. {begins}"),
+    }
+}
+
+fn documents(count: usize) -> String {
+    if count == 1 { "1 document".to_owned() } else { format!("{count} documents") }
+}
+
+/// Folders at the top with how much they hold and of what, and what lies in the largest of them.
+fn layout(paths: &[String]) -> Vec<(String, String)> {
+    let mut folders: BTreeMap<String, (usize, BTreeMap<&str, usize>)> = BTreeMap::new();
+    for path in paths {
+        let parts: Vec<&str> = path.split('/').collect();
+        let extension =
+            parts.last().and_then(|name| name.rsplit_once('.')).map_or("none", |(_, extension)| extension);
+        for depth in 1..parts.len().min(3) {
+            let folder = folders.entry(parts[..depth].join("/") + "/").or_default();
+            folder.0 += 1;
+            *folder.1.entry(extension).or_default() += 1;
+        }
+        if parts.len() == 1 {
+            let top = folders.entry("./".to_owned()).or_default();
+            top.0 += 1;
+            *top.1.entry(extension).or_default() += 1;
+        }
+    }
+    let least = if folders.len() > 30 { nth_largest(folders.values().map(|folder| folder.0), 30) } else { 0 };
+    let lines =
+        folders.into_iter().filter(|(_, (count, _))| *count >= least).map(|(folder, (count, extensions))| {
+            let mut extensions: Vec<(&str, usize)> = extensions.into_iter().collect();
+            extensions.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+            let most: Vec<String> =
+                extensions.iter().take(3).map(|(name, count)| format!("{count} {name}")).collect();
+            (folder, format!("{} ({})", documents(count), most.join(", ")))
+        });
+    lines.take(30).collect()
+}
+
+fn nth_largest(counts: impl Iterator<Item = usize>, nth: usize) -> usize {
+    let mut counts: Vec<usize> = counts.collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts.get(nth - 1).copied().unwrap_or_default()
+}
+
+/// Documents that are read first: by their names, then those of most headings.
+fn key_documents(facts: &[Facts]) -> Vec<&Facts> {
+    let worth = |facts: &Facts| {
+        let name = facts.path.rsplit('/').next().unwrap_or_default().to_lowercase();
+        let named = FIRST_READ.iter().position(|first| name.starts_with(first));
+        let depth = facts.path.matches('/').count();
+        let said = usize::from(facts.title.is_empty()) + usize::from(facts.begins.is_empty());
+        // A file of code called index.js tells nothing.
+        let named =
+            named.filter(|_| !facts.is_code).unwrap_or(FIRST_READ.len() + usize::from(facts.is_code) * 2);
+        (depth + said * 2 + named / 3, usize::MAX - facts.headings.len())
+    };
+    let mut key: Vec<&Facts> = facts.iter().filter(|facts| !line(facts).is_empty()).collect();
+    key.sort_by_cached_key(|facts| (worth(facts), facts.path.clone()));
+    key.truncate(20);
+    key
+}
+
+/// Queries that ought to find something: titles and headings, pairs of words, names.
+fn queries(key: &[&Facts], words: &[String], names: &[String]) -> Vec<String> {
+    let headings = key.iter().flat_map(|facts| std::iter::once(&facts.title).chain(&facts.headings).take(3));
+    let headings = headings.filter(|title| (2..=7).contains(&title.split_whitespace().count()));
+    let pairs = words.chunks(2).map(|pair| pair.join(" "));
+    let plain = |text: &String| {
+        let kept: String =
+            text.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { ' ' }).collect();
+        one_line(&kept, 60).to_lowercase()
+    };
+    let mut found: Vec<String> = headings.take(24).map(plain).collect();
+    found.extend(names.iter().take(4).cloned());
+    found.extend(pairs.take(8));
+    found.retain(|query| !query.is_empty());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn manifests_describe() {
+        assert_eq!(
+            description("Cargo.toml", "[lib]\ndescription = \"no\"\n[package]\ndescription = \"A tool\"\n"),
+            "A tool"
+        );
+        assert_eq!(description("package.json", r#"{"description": "B"}"#), "B");
+        assert_eq!(description("package.json", "{"), "");
+    }
+
+    #[test]
+    fn folders_are_counted_two_levels_deep() {
+        let paths = ["README.md", "docs/a.md", "docs/b/c.md", "docs/b/d/e.rst"].map(str::to_owned);
+        let told = layout(&paths);
+        let told: Vec<String> = told.into_iter().map(|(folder, what)| format!("{folder} {what}")).collect();
+        assert_eq!(
+            told,
+            ["./ 1 document (1 md)", "docs/ 3 documents (2 md, 1 rst)", "docs/b/ 2 documents (1 md, 1 rst)"]
+        );
+    }
+}

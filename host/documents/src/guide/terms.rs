@@ -1,0 +1,97 @@
+//! Words that tell documents apart: frequent in some, absent from most.
+
+use std::collections::{BTreeMap, HashMap};
+
+use gatehouse_core::search::Query;
+
+use super::Facts;
+
+/// Words of a document that are kept.
+const KEPT: usize = 40;
+
+/// The most frequent telling words of a text.
+pub(super) fn of_text(text: &str) -> Vec<(String, u32)> {
+    let mut counts: HashMap<&str, u32> = HashMap::new();
+    for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
+        if (3..=40).contains(&word.len()) && word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+            *counts.entry(word).or_default() += 1;
+        }
+    }
+    let mut counts: Vec<(&str, u32)> = counts.into_iter().collect();
+    counts.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let telling = counts.into_iter().take(4 * KEPT).filter(|(word, _)| is_telling(word)).take(KEPT);
+    let mut kept: Vec<(String, u32)> = telling.map(|(word, count)| (word.to_owned(), count)).collect();
+    kept.sort_unstable();
+    kept
+}
+
+fn is_telling(word: &str) -> bool {
+    // The search drops them too; beside them what stands in every language of programs.
+    const COMMON: [&str; 42] = [
+        "let", "use", "self", "new", "not", "but", "return", "import", "true", "false", "none", "null",
+        "else", "def", "str", "int", "pub", "fn", "mut", "impl", "var", "const", "class", "function",
+        "public", "static", "void", "string", "struct", "http", "https", "www", "com", "one", "all", "may",
+        "also", "only", "some", "test", "assert", "value",
+    ];
+    let lower = word.to_lowercase();
+    // A query of stop words alone keeps them, so another word stands beside it.
+    !COMMON.contains(&lower.as_str()) && Query::of(&format!("{word} zzz")).words.len() >= 2
+}
+
+/// Words and identifiers that find something in the repository, the most telling first.
+pub(super) fn of_repository(facts: &[Facts]) -> (Vec<String>, Vec<String>) {
+    // In the order of their letters: sums are the same on every run.
+    let mut spread: BTreeMap<String, (u32, f64, BTreeMap<&str, u32>)> = BTreeMap::new();
+    for document in facts {
+        for (word, count) in &document.terms {
+            let entry = spread.entry(word.to_lowercase()).or_default();
+            entry.0 += 1;
+            entry.1 += (1.0 + f64::from(*count)).ln();
+            *entry.2.entry(word).or_default() += count;
+        }
+    }
+    let all = facts.len() as f64;
+    let fewest = if facts.len() > 20 { 2 } else { 1 };
+    let scored = spread.values().filter(|(documents, ..)| *documents >= fewest);
+    let mut scored: Vec<(f64, &str)> = scored
+        .filter_map(|(documents, weight, spellings)| {
+            let spelled =
+                spellings.iter().max_by_key(|(word, count)| (**count, std::cmp::Reverse(**word)))?;
+            let rare = (1.0 + all / f64::from(*documents)).ln();
+            Some((weight * rare, *spelled.0))
+        })
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let (names, words): (Vec<_>, Vec<_>) =
+        scored.into_iter().map(|(_, word)| word.to_owned()).partition(|word| is_name(word));
+    (words.into_iter().take(24).collect(), names.into_iter().take(16).collect())
+}
+
+/// Whether a word is an identifier: several words in one.
+fn is_name(word: &str) -> bool {
+    let humps = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    humps || word.trim_matches('_').contains('_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequent_words_that_tell_something_are_kept() {
+        let found =
+            of_text("The tokenizer splits text; the tokenizer and read_file, readFile and the the 12 12");
+        let words: Vec<&str> = found.iter().map(|(word, _)| word.as_str()).collect();
+        assert_eq!(words, ["readFile", "read_file", "splits", "text", "tokenizer"]);
+    }
+
+    #[test]
+    fn words_and_names_are_told_apart() {
+        let facts =
+            |path: &str, text: &str| Facts { terms: of_text(text), path: path.into(), ..Facts::default() };
+        let (words, names) =
+            of_repository(&[facts("a", "vector vector index_file"), facts("b", "garden vector")]);
+        assert!(words.contains(&"vector".to_owned()) && words.contains(&"garden".to_owned()));
+        assert_eq!(names, ["index_file"]);
+    }
+}

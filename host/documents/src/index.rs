@@ -1,0 +1,211 @@
+//! An index run: what a folder holds is compared with what is stored, and what differs is read and stored, part by part.
+//! Each part is whole, so that a run that is killed goes on where it was.
+
+mod flow;
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::{
+        Llm,
+        documents::{DocumentStore, RepositoryState},
+    },
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    git::{Checkout, checkout},
+    guide::{self, GuideWish},
+    kinds::{self, Kind},
+    report::{GuideOutcome, OnProgress, Report},
+    walk::{Walked, walk},
+};
+
+/// Paths that are removed in one step.
+const REMOVED_AT_ONCE: usize = 2_000;
+
+/// What is indexed, and under which name.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// The folder.
+    pub root: PathBuf,
+    /// The repository it becomes, or is.
+    pub name: String,
+    /// Where it comes from, where that is not the remote `origin` of a checkout; without credentials.
+    pub url: Option<String>,
+}
+
+/// How it is indexed.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// When the navigation guide is written.
+    pub guide: GuideWish,
+    /// Who writes it; without one, or where it fails, it is made of the content alone.
+    pub llm: Option<Arc<dyn Llm>>,
+}
+
+/// Brings what is stored of a repository to what the folder holds now. Has to be called inside a Tokio runtime; files
+/// are read and converted on all processors, off the runtime.
+///
+/// # Errors
+/// `not-found` where there is no such folder, `denied` where it cannot be read, `invalid-arguments` where the repository was made of another folder
+/// that is still there, `exhausted` where it holds too many files; and the store's.
+pub async fn index(
+    store: &dyn DocumentStore,
+    source: Source,
+    options: Options,
+    progress: OnProgress<'_>,
+    cancel: CancellationToken,
+) -> Result<Report, Fault> {
+    let (root, git, walked) = look(source.root.clone(), cancel.clone()).await?;
+    let mut report =
+        Report { skipped: walked.skipped, cancelled: cancel.is_cancelled(), ..Report::default() };
+    if report.cancelled {
+        return Ok(report);
+    }
+    let mut state = begin(store, &source, &root, &git).await?;
+    let name = state.repository.name.clone();
+    let heads = store.heads(&name).await?;
+    let known: HashMap<String, String> = heads.into_iter().map(|head| (head.path, head.hash)).collect();
+    let run = flow::Run { store, state: &mut state, report: &mut report, progress, cancel: &cancel };
+    let flow::Flowed { left, facts } = run.store_files(&root, walked.files, known).await?;
+    if report.cancelled {
+        return Ok(report);
+    }
+    let gone: Vec<String> = left.into_iter().filter(|path| !is_within(path, &walked.unseen)).collect();
+    for part in gone.chunks(REMOVED_AT_ONCE) {
+        store.change(&name, Vec::new(), part.to_vec()).await?;
+        report.removed += part.len();
+        state.changed_since_guide = state.changed_since_guide.saturating_add(count(part.len()));
+        store.put_state(&state).await?;
+    }
+    // Told when all of it is stored.
+    state.repository.commit = git.commit;
+    finish(store, &options, state, facts, &mut report).await?;
+    Ok(report)
+}
+
+/// The folder, what git knows of it, and what it holds.
+async fn look(root: PathBuf, cancel: CancellationToken) -> Result<(PathBuf, Checkout, Walked), Fault> {
+    off_the_runtime(move || {
+        let shown = root.display().to_string();
+        let root = root.canonicalize().map_err(|error| {
+            let what = format!("'{shown}' cannot be read: {error}.");
+            if error.kind() == std::io::ErrorKind::NotFound {
+                Fault::not_found(what)
+            } else {
+                Fault::denied(what)
+            }
+        })?;
+        if !root.is_dir() {
+            return Err(
+                Fault::invalid(format!("'{shown}' is no folder.")).hint("Name the folder that it lies in.")
+            );
+        }
+        std::fs::read_dir(&root)
+            .map_err(|error| Fault::denied(format!("'{shown}' cannot be read: {error}.")))?;
+        let git = checkout(&root);
+        let walked = walk(&root, git.is_some(), &|| cancel.is_cancelled())?;
+        Ok((root, git.unwrap_or_default(), walked))
+    })
+    .await?
+}
+
+async fn off_the_runtime<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Fault::internal("Reading the folder ended in a mistake of Gatehouse."))
+}
+
+/// What is stored of the repository, which is made if there is none.
+async fn begin(
+    store: &dyn DocumentStore,
+    source: &Source,
+    root: &Path,
+    git: &Checkout,
+) -> Result<RepositoryState, Fault> {
+    let stored = store.state(&source.name).await?;
+    let is_new = stored.is_none();
+    let mut state = stored.unwrap_or_default();
+    let here = root.display().to_string();
+    if let Some(other) = state.root.as_ref().filter(|other| **other != here) {
+        let other_path = PathBuf::from(other);
+        if off_the_runtime(move || other_path.is_dir()).await? {
+            let what = format!("The repository '{}' was made of '{other}'.", state.repository.name);
+            return Err(
+                Fault::invalid(what).hint("Give this folder another name, or remove that repository first.")
+            );
+        }
+    }
+    state.root = Some(here);
+    state.repository.url = source.url.clone().or_else(|| git.url.clone());
+    if is_new {
+        state.repository.name.clone_from(&source.name);
+        store.put_state(&state).await?;
+    }
+    Ok(state)
+}
+
+/// Stores what is known of the repository now, with a guide where one is due.
+async fn finish(
+    store: &dyn DocumentStore,
+    options: &Options,
+    mut state: RepositoryState,
+    facts: Vec<guide::Facts>,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let name = state.repository.name.clone();
+    let paths: Vec<String> = store.heads(&name).await?.into_iter().map(|head| head.path).collect();
+    state.repository.kind = Some(kind_of(&paths).to_owned());
+    state.repository.file_count = count(paths.len());
+    store.put_state(&state).await?;
+    if options.guide.is_due(&state) && !paths.is_empty() {
+        let written = guide::write(store, &state, &paths, facts, options.llm.as_ref()).await?;
+        state.repository.navigation_guide = Some(written.text);
+        state.changed_since_guide = 0;
+        store.put_state(&state).await?;
+        report.guide = GuideOutcome::Written { by: written.by };
+    }
+    Ok(())
+}
+
+/// What a repository is, by what most of its files are.
+fn kind_of(paths: &[String]) -> &'static str {
+    let kinds: Vec<Kind> = paths.iter().filter_map(|path| kinds::kind(path).ok()).collect();
+    let share = |wanted: &[Kind]| kinds.iter().filter(|kind| wanted.contains(kind)).count() * 10;
+    let most = kinds.len() * 6;
+    if share(&[Kind::Notebook]) * 2 >= kinds.len() * 10 {
+        "notebooks"
+    } else if share(&[Kind::Markdown, Kind::Rst, Kind::AsciiDoc, Kind::Html, Kind::Docx, Kind::Plain]) >= most
+    {
+        "documentation"
+    } else if share(&[Kind::Source]) * 10 >= kinds.len() * 30 {
+        "source code"
+    } else if share(&[Kind::Data]) >= most {
+        "data"
+    } else {
+        "mixed"
+    }
+}
+
+/// Whether a path is one of these, or lies in one. The empty one holds all.
+fn is_within(path: &str, folders: &[String]) -> bool {
+    folders.iter().any(|folder| {
+        let rest = path.strip_prefix(folder.as_str());
+        folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Paths that are stored and were not seen yet.
+pub(crate) type Left = HashSet<String>;
+
+#[cfg(test)]
+mod tests;

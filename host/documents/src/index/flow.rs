@@ -1,0 +1,181 @@
+//! Files flow from the folder to the store: read on every processor, gathered in parts, stored one part after the
+//! other, while the next one is being read.
+
+use std::{collections::HashMap, path::Path, sync::Arc};
+
+use futures_util::{StreamExt as _, future, stream};
+use gatehouse_core::{
+    outcome::Fault,
+    ports::documents::{DocumentStore, NewFile, RepositoryState},
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{Left, count};
+use crate::{
+    guide::{self, Facts},
+    produce::{NewDocument, Produced, produce},
+    report::{OnProgress, Progress, Report},
+};
+
+/// Bytes of text that are stored at once, about. Smaller parts cost more commits, larger ones more memory and, after a
+/// kill, more to do again.
+const PART_BYTES: usize = 4 << 20;
+
+/// Files that are stored at once, and after how many progress is told.
+const PART_FILES: usize = 500;
+
+/// A run that goes on.
+pub(super) struct Run<'a> {
+    pub(super) store: &'a dyn DocumentStore,
+    pub(super) state: &'a mut RepositoryState,
+    pub(super) report: &'a mut Report,
+    pub(super) progress: OnProgress<'a>,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+/// What came of it beside what is stored.
+pub(super) struct Flowed {
+    /// Paths that are stored and have no document any more.
+    pub(super) left: Left,
+    /// What the guide counts of files that are new or changed.
+    pub(super) facts: Vec<Facts>,
+}
+
+/// What was read and is to be stored together.
+#[derive(Default)]
+struct Part {
+    files: Vec<NewFile>,
+    bytes: usize,
+    /// Files that this part is about, whatever became of them.
+    seen: usize,
+    done: Vec<(String, Result<Kept, &'static str>)>,
+    facts: Vec<Facts>,
+    notes: Vec<(String, String)>,
+}
+
+/// What became of a file that may stay stored.
+enum Kept {
+    Unchanged,
+    /// What is stored stays, and why it is not what the file is now.
+    Unseen(&'static str),
+    New,
+}
+
+impl Run<'_> {
+    /// Reads and stores every file that differs from what is known.
+    pub(super) async fn store_files(
+        self,
+        root: &Path,
+        files: Vec<String>,
+        known: HashMap<String, String>,
+    ) -> Result<Flowed, Fault> {
+        let total = files.len();
+        (self.progress)(Progress { done: 0, total });
+        let mut left: Left = known.keys().cloned().collect();
+        let known = Arc::new(known);
+        let (parts, mut stored) = mpsc::channel::<Part>(1);
+        let reading = read_all(root, files, Arc::clone(&known), parts, self.cancel);
+        let storing = async {
+            let (mut done, mut facts) = (0, Vec::new());
+            while let Some(mut part) = stored.recv().await {
+                let files = std::mem::take(&mut part.files);
+                if !files.is_empty() {
+                    let changed = count(files.len());
+                    for file in &files {
+                        self.report.bytes += file.text.len() as u64;
+                        self.report.tokens += u64::from(file.tokens);
+                    }
+                    self.store.change(&self.state.repository.name, files, Vec::new()).await?;
+                    self.state.changed_since_guide = self.state.changed_since_guide.saturating_add(changed);
+                    self.store.put_state(self.state).await?;
+                }
+                done += part.seen;
+                facts.append(&mut part.facts);
+                for (path, became) in part.done {
+                    tell(self.report, &mut left, path, became);
+                }
+                part.notes.into_iter().for_each(|(path, note)| self.report.noted.add(path, note));
+                (self.progress)(Progress { done, total });
+            }
+            Ok::<_, Fault>(facts)
+        };
+        let ((), facts) = future::try_join(async { Ok(reading.await) }, storing).await?;
+        self.report.cancelled = self.cancel.is_cancelled();
+        Ok(Flowed { left, facts })
+    }
+}
+
+/// Counts what became of a file. What stays in `left` is removed from the store in the end.
+fn tell(report: &mut Report, left: &mut Left, path: String, became: Result<Kept, &'static str>) {
+    match became {
+        Err(why) => report.skipped.add(path, why),
+        Ok(kept) => {
+            let was_known = left.remove(&path);
+            match kept {
+                Kept::Unchanged => report.unchanged += 1,
+                Kept::New if was_known => report.updated += 1,
+                Kept::New => report.added += 1,
+                Kept::Unseen(why) => report.skipped.add(path, why),
+            }
+        }
+    }
+}
+
+async fn read_all(
+    root: &Path,
+    files: Vec<String>,
+    known: Arc<HashMap<String, String>>,
+    parts: mpsc::Sender<Part>,
+    cancel: &CancellationToken,
+) {
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    let stride = files.len().div_ceil(guide::MAX_FACTS).max(1);
+    let root: Arc<Path> = root.into();
+    let jobs = files.into_iter().enumerate().map(|(index, path)| {
+        let (root, known) = (Arc::clone(&root), Arc::clone(&known));
+        let with_facts = index % stride == 0;
+        async move {
+            let work = path.clone();
+            let job = move || produce(&root, &work, known.get(&work).map(String::as_str), with_facts);
+            (path, tokio::task::spawn_blocking(job).await)
+        }
+    });
+    let mut read = stream::iter(jobs).buffered(processors);
+    let mut part = Part::default();
+    while let Some((path, produced)) = read.next().await {
+        if cancel.is_cancelled() {
+            break;
+        }
+        // A reader that gives up on a file takes nothing else with it.
+        part.add(path, produced.unwrap_or(Produced::Unseen("could not be read: a mistake of Gatehouse")));
+        if (part.bytes >= PART_BYTES || part.seen >= PART_FILES)
+            && parts.send(std::mem::take(&mut part)).await.is_err()
+        {
+            return;
+        }
+    }
+    // The store has failed already where nobody takes it.
+    parts.send(part).await.unwrap_or_default();
+}
+
+impl Part {
+    fn add(&mut self, path: String, produced: Produced) {
+        self.seen += 1;
+        let became = match produced {
+            Produced::Gone => return,
+            Produced::Unchanged => Ok(Kept::Unchanged),
+            Produced::Unseen(why) => Ok(Kept::Unseen(why)),
+            Produced::Skipped(why) => Err(why),
+            Produced::New(document) => {
+                let NewDocument { file, facts, note } = *document;
+                self.bytes += file.text.len();
+                self.facts.extend(facts);
+                self.notes.extend(note.map(|note| (path.clone(), note)));
+                self.files.push(file);
+                Ok(Kept::New)
+            }
+        };
+        self.done.push((path, became));
+    }
+}

@@ -1,0 +1,203 @@
+//! Which files are documents, by their names, and how each is read.
+
+use std::path::Path;
+
+/// How a file becomes text, and where its headings are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Markdown,
+    Rst,
+    AsciiDoc,
+    Html,
+    Notebook,
+    Docx,
+    /// Code; its definitions are its headings.
+    Source,
+    /// Configuration and data that people read.
+    Data,
+    /// Anything else that is text.
+    Plain,
+}
+
+/// Extensions in lower case. A file with another one, or none, is read as plain text if it looks like text.
+const EXTENSIONS: [(Kind, &[&str]); 9] = [
+    (Kind::Markdown, &["md", "markdown", "mdown", "mkd", "mdx", "rmd", "qmd"]),
+    (Kind::Rst, &["rst", "rest"]),
+    (Kind::AsciiDoc, &["adoc", "asciidoc", "asc"]),
+    (Kind::Html, &["html", "htm", "xhtml"]),
+    (Kind::Notebook, &["ipynb"]),
+    (Kind::Docx, &["docx"]),
+    (
+        Kind::Source,
+        &[
+            "rs", "py", "pyi", "js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "go", "java", "kt", "kts",
+            "scala", "c", "h", "cc", "cpp", "cxx", "hh", "hpp", "cs", "swift", "m", "mm", "rb", "php", "pl",
+            "pm", "lua", "sh", "bash", "zsh", "fish", "ps1", "sql", "r", "jl", "ex", "exs", "erl", "hs",
+            "ml", "mli", "clj", "lisp", "el", "dart", "zig", "nim", "d", "v", "vhdl", "cu", "f90", "groovy",
+            "proto", "graphql", "wit", "vue", "svelte", "css", "scss", "less",
+        ],
+    ),
+    (
+        Kind::Data,
+        &[
+            "toml",
+            "yaml",
+            "yml",
+            "json",
+            "jsonl",
+            "json5",
+            "ini",
+            "cfg",
+            "conf",
+            "env",
+            "properties",
+            "xml",
+            "csv",
+            "tsv",
+            "tf",
+            "hcl",
+            "nix",
+            "cmake",
+            "gradle",
+            "mk",
+            "bazel",
+            "bzl",
+        ],
+    ),
+    (Kind::Plain, &["txt", "text", "log", "tex", "bib", "org", "pod", "texi", "wiki", "diff", "patch"]),
+];
+
+/// Extensions that are left out unread, and what they are.
+const LEFT_OUT: [(&str, &[&str]); 5] = [
+    (
+        "is a picture, a sound or a film",
+        &[
+            "png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "icns", "tif", "tiff", "svg", "psd", "mp3",
+            "wav", "ogg", "flac", "m4a", "mp4", "mov", "avi", "mkv", "webm", "heic", "avif",
+        ],
+    ),
+    (
+        "is an archive or binary",
+        &[
+            "zip",
+            "gz",
+            "tgz",
+            "bz2",
+            "xz",
+            "zst",
+            "7z",
+            "rar",
+            "tar",
+            "jar",
+            "war",
+            "whl",
+            "exe",
+            "dll",
+            "so",
+            "dylib",
+            "a",
+            "o",
+            "obj",
+            "lib",
+            "wasm",
+            "class",
+            "pyc",
+            "pyo",
+            "db",
+            "sqlite",
+            "sqlite3",
+            "bin",
+            "dat",
+            "parquet",
+            "arrow",
+            "npy",
+            "npz",
+            "pt",
+            "pth",
+            "onnx",
+            "safetensors",
+            "gguf",
+            "pkl",
+            "h5",
+            "iso",
+            "dmg",
+            "deb",
+            "rpm",
+        ],
+    ),
+    ("is a font", &["ttf", "otf", "woff", "woff2", "eot"]),
+    // Readers of PDF hold whole files in memory, follow references that the file makes, and can be led to unpack without bound.
+    ("is a PDF, which is not read: convert it to text first", &["pdf"]),
+    (
+        "is an office document of a format that is not read",
+        &["doc", "xls", "xlsx", "ppt", "pptx", "odt", "ods", "odp"],
+    ),
+];
+
+/// Names of lock files that do not end in `.lock`.
+const LOCK_FILES: [&str; 7] = [
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "go.sum",
+    "bun.lockb",
+    "packages.lock.json",
+    "gradle.lockfile",
+];
+
+/// How a file is read, by its name alone.
+///
+/// # Errors
+/// Why it is left out.
+pub(crate) fn kind(path: &str) -> Result<Kind, &'static str> {
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    if name.ends_with(".lock") || LOCK_FILES.contains(&name.as_str()) {
+        return Err("is a lock file");
+    }
+    if [".min.js", ".min.css", ".min.mjs", ".bundle.js", ".js.map", ".css.map"]
+        .iter()
+        .any(|end| name.ends_with(end))
+    {
+        return Err("is minified or bundled");
+    }
+    let extension = Path::new(&name).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    if let Some((why, _)) = LEFT_OUT.iter().find(|(_, extensions)| extensions.contains(&extension)) {
+        return Err(why);
+    }
+    let found = EXTENSIONS.iter().find(|(_, extensions)| extensions.contains(&extension));
+    Ok(found.map_or(Kind::Plain, |(kind, _)| *kind))
+}
+
+/// Whether a text was made by a machine to be small: lines of such a length are written by nobody.
+pub(crate) fn is_bundle(path: &str, text: &str) -> bool {
+    let bundled = [".js", ".mjs", ".cjs", ".css"].iter().any(|end| path.to_ascii_lowercase().ends_with(end));
+    bundled && text.len() > 20_000 && text.len() / text.lines().count().max(1) > 1_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_how_a_file_is_read() {
+        assert_eq!(kind("docs/Guide.MD"), Ok(Kind::Markdown));
+        assert_eq!(kind("src/lib.rs"), Ok(Kind::Source));
+        assert_eq!(kind("Makefile"), Ok(Kind::Plain));
+        for (path, why) in [
+            ("Cargo.lock", "is a lock file"),
+            ("web/package-lock.json", "is a lock file"),
+            ("web/app.min.js", "is minified or bundled"),
+            ("logo.PNG", "is a picture, a sound or a film"),
+        ] {
+            assert_eq!(kind(path), Err(why), "{path}");
+        }
+        assert!(kind("paper.pdf").is_err_and(|why| why.contains("PDF")));
+    }
+
+    #[test]
+    fn bundles_are_told_by_their_lines() {
+        assert!(is_bundle("app.js", &"x".repeat(30_000)));
+        assert!(!is_bundle("app.js", &"let x = 1;\n".repeat(3_000)));
+        assert!(!is_bundle("data.json", &"x".repeat(30_000)));
+    }
+}

@@ -1,0 +1,114 @@
+//! The bytes of one file, within bounds, whatever lies there by the time it is opened.
+
+use std::{
+    fs::{File, Metadata, OpenOptions},
+    io::{self, Read as _},
+    path::Path,
+};
+
+/// Larger files are left out: nobody reads them through, and generated data would push everything else out of a search.
+pub(crate) const MAX_BYTES: u64 = 4 << 20;
+
+/// What came of reading a file.
+#[derive(Debug)]
+pub(crate) enum Fetched {
+    Bytes(Vec<u8>),
+    /// Why it is no document.
+    Skipped(&'static str),
+    /// It is there and could not be read: what is stored of it stays.
+    Unseen(&'static str),
+    /// It went away meanwhile.
+    Gone,
+}
+
+/// Reads a file; once more where it changed meanwhile.
+pub(crate) fn fetch(path: &Path) -> Fetched {
+    for _ in 0..2 {
+        match attempt(path) {
+            Ok(Some(fetched)) => return fetched,
+            Ok(None) => {}
+            Err(error) => return unread(&error),
+        }
+    }
+    Fetched::Unseen("changed while it was read")
+}
+
+fn unread(error: &io::Error) -> Fetched {
+    if error.kind() == io::ErrorKind::NotFound {
+        return Fetched::Gone;
+    }
+    #[cfg(unix)]
+    if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
+        return Fetched::Skipped("is a link, which is not followed");
+    }
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Fetched::Unseen("cannot be read: permission denied"),
+        _ => Fetched::Unseen("cannot be read"),
+    }
+}
+
+/// None where the file changed meanwhile.
+fn attempt(path: &Path) -> io::Result<Option<Fetched>> {
+    let file = open(path)?;
+    let before = file.metadata()?;
+    if !before.is_file() {
+        return Ok(Some(Fetched::Skipped("is no file: a pipe, a socket or a device")));
+    }
+    if before.len() > MAX_BYTES {
+        return Ok(Some(Fetched::Skipped("is larger than 4 MB")));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or_default() + 1);
+    (&file).take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    let same = same(&before, &file.metadata()?) && bytes.len() as u64 == before.len();
+    Ok(same.then_some(Fetched::Bytes(bytes)))
+}
+
+fn same(before: &Metadata, after: &Metadata) -> bool {
+    before.len() == after.len() && before.modified().ok() == after.modified().ok()
+}
+
+/// A link or a pipe may stand where the walk saw a file: the one is not followed, the other not waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+    }
+    options.open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_readable_file_is_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.md");
+        assert!(matches!(fetch(&path), Fetched::Gone));
+        fs::write(&path, "text").expect("written");
+        assert!(matches!(fetch(&path), Fetched::Bytes(bytes) if bytes == b"text"));
+        assert!(matches!(fetch(folder.path()), Fetched::Skipped(_)));
+        let large = File::create(folder.path().join("large")).expect("made");
+        large.set_len(50_000_000).expect("grown");
+        assert!(matches!(fetch(&folder.path().join("large")), Fetched::Skipped("is larger than 4 MB")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_or_pipe_that_took_a_files_place_is_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("a"), "text").expect("written");
+        std::os::unix::fs::symlink(folder.path().join("a"), folder.path().join("b")).expect("linked");
+        assert!(matches!(fetch(&folder.path().join("b")), Fetched::Skipped(why) if why.contains("link")));
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .expect("made");
+        assert!(matches!(fetch(&pipe), Fetched::Skipped(why) if why.contains("pipe")));
+    }
+}

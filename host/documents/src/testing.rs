@@ -1,0 +1,111 @@
+//! A store of documents in memory, for tests.
+
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    page::Fit,
+    ports::documents::{
+        Document, DocumentHit, DocumentSearch, DocumentStore, Documents, FileHead, Lines, NewFile,
+        Repository, RepositoryState, SearchMode,
+    },
+};
+
+/// What is stored, and what is to go wrong.
+#[derive(Default)]
+pub(crate) struct Shelf {
+    pub(crate) states: Mutex<BTreeMap<String, RepositoryState>>,
+    pub(crate) files: Mutex<BTreeMap<String, NewFile>>,
+    /// Parts that were stored; the engine is down after so many, where that is said.
+    pub(crate) changes: Mutex<usize>,
+    pub(crate) down_after: Option<usize>,
+}
+
+impl Shelf {
+    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+        let files = self.files.lock().expect("whole");
+        files.iter().map(|(path, file)| (path.clone(), file.text.clone())).collect()
+    }
+
+    pub(crate) fn state_of(&self, name: &str) -> RepositoryState {
+        self.states.lock().expect("whole")[name].clone()
+    }
+}
+
+#[async_trait]
+impl Documents for Shelf {
+    async fn repositories(&self, _: bool) -> Result<Vec<Repository>, Fault> {
+        Ok(self.states.lock().expect("whole").values().map(|state| state.repository.clone()).collect())
+    }
+
+    async fn search(
+        &self,
+        _: &str,
+        query: &str,
+        _: SearchMode,
+        limit: usize,
+    ) -> Result<DocumentSearch, Fault> {
+        let words: Vec<String> = query.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let texts = self.texts();
+        let found =
+            texts.into_iter().filter(|(_, text)| words.iter().all(|word| text.to_lowercase().contains(word)));
+        let hit = |path| DocumentHit { path, score: 1.0, fit: Fit::Good, tokens: 1, best: None };
+        Ok(DocumentSearch {
+            hits: found.map(|(path, _)| hit(path)).take(limit).collect(),
+            ..DocumentSearch::default()
+        })
+    }
+
+    async fn read(&self, repository: &str, path: &str, _: Option<Lines>) -> Result<Document, Fault> {
+        let text = self.texts().remove(path).ok_or_else(|| Fault::not_found(path))?;
+        Ok(Document {
+            repository: repository.into(),
+            path: path.into(),
+            text,
+            lines: Lines { first: 1, last: 1 },
+            total_lines: 1,
+            total_tokens: 1,
+            made_from: None,
+        })
+    }
+}
+
+#[async_trait]
+impl DocumentStore for Shelf {
+    async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
+        Ok(self.states.lock().expect("whole").get(repository).cloned())
+    }
+
+    async fn put_state(&self, state: &RepositoryState) -> Result<(), Fault> {
+        let mut state = state.clone();
+        state.repository.file_count = u32::try_from(self.files.lock().expect("whole").len()).expect("few");
+        self.states.lock().expect("whole").insert(state.repository.name.clone(), state);
+        Ok(())
+    }
+
+    async fn heads(&self, _: &str) -> Result<Vec<FileHead>, Fault> {
+        Ok(self.files.lock().expect("whole").values().map(|file| file.head.clone()).collect())
+    }
+
+    async fn change(&self, _: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
+        let mut changes = self.changes.lock().expect("whole");
+        if self.down_after.is_some_and(|most| *changes >= most) {
+            return Err(Fault::unavailable("The shelf is down."));
+        }
+        *changes += 1;
+        let mut files = self.files.lock().expect("whole");
+        put.into_iter().for_each(|file| drop(files.insert(file.head.path.clone(), file)));
+        remove.iter().for_each(|path| drop(files.remove(path)));
+        Ok(())
+    }
+
+    async fn remove(&self, repository: &str) -> Result<bool, Fault> {
+        self.files.lock().expect("whole").clear();
+        Ok(self.states.lock().expect("whole").remove(repository).is_some())
+    }
+
+    async fn settle(&self, _: Duration) -> bool {
+        true
+    }
+}

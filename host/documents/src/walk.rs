@@ -1,0 +1,169 @@
+//! The files of a folder: those that git would keep, in one order, and what was left out.
+
+use std::path::{Path, PathBuf};
+
+use gatehouse_core::outcome::Fault;
+use ignore::WalkBuilder;
+
+use crate::report::Skipped;
+
+/// Folders within folders that are entered.
+const MAX_DEPTH: usize = 64;
+
+/// Files that one repository may have. Their names and hashes are held in memory.
+const MAX_FILES: usize = 200_000;
+
+/// What a folder holds.
+#[derive(Debug, Default)]
+pub(crate) struct Walked {
+    /// Within the folder, with `/`; sorted.
+    pub(crate) files: Vec<String>,
+    pub(crate) skipped: Skipped,
+    /// What could not be looked into: what is stored of it stays as it is. A folder's stands for all in it.
+    pub(crate) unseen: Vec<String>,
+}
+
+/// Looks through a folder. `.git` and what is hidden is never entered, and no link is followed. `in_checkout` says whether the rules of the
+/// folders above count, which do where the folder is a part of a checkout.
+///
+/// # Errors
+/// `exhausted` where there are too many files.
+pub(crate) fn walk(root: &Path, in_checkout: bool, cancelled: &dyn Fn() -> bool) -> Result<Walked, Fault> {
+    let walker = WalkBuilder::new(root)
+        .follow_links(false)
+        .git_global(false)
+        .require_git(false)
+        .parents(in_checkout)
+        .max_depth(Some(MAX_DEPTH + 1))
+        .build();
+    let mut walked = Walked::default();
+    for entry in walker {
+        if cancelled() {
+            break;
+        }
+        match entry {
+            Ok(entry) => {
+                let Ok(path) = entry.path().strip_prefix(root) else { continue };
+                match judge(path, &entry) {
+                    Judged::File(path) => walked.files.push(path),
+                    Judged::Entered => {}
+                    Judged::Skipped(path, why) => walked.skipped.add(path, why),
+                }
+            }
+            Err(error) => {
+                let path = unreadable(&error).and_then(|path| path.strip_prefix(root).ok().map(shown));
+                // Where it is not known what could not be read, nothing counts as gone.
+                walked.unseen.push(path.clone().unwrap_or_default());
+                walked.skipped.add(path.unwrap_or_default(), "cannot be read");
+            }
+        }
+        if walked.files.len() > MAX_FILES {
+            let what = format!("'{}' holds more than {MAX_FILES} files.", root.display());
+            return Err(
+                Fault::exhausted(what).hint("Index folders of it, or name what to leave out in .gitignore.")
+            );
+        }
+    }
+    walked.files.sort_unstable();
+    Ok(walked)
+}
+
+enum Judged {
+    File(String),
+    Entered,
+    Skipped(String, &'static str),
+}
+
+fn judge(path: &Path, entry: &ignore::DirEntry) -> Judged {
+    let shown = shown(path);
+    let Some(kind) = entry.file_type() else { return Judged::Entered };
+    if kind.is_dir() {
+        let too_deep = entry.depth() > MAX_DEPTH;
+        return if too_deep { Judged::Skipped(shown, "lies too deep") } else { Judged::Entered };
+    }
+    if kind.is_symlink() {
+        return Judged::Skipped(shown, "is a link, which is not followed");
+    }
+    if !kind.is_file() {
+        return Judged::Skipped(shown, "is no file: a pipe, a socket or a device");
+    }
+    match path.to_str() {
+        None => Judged::Skipped(shown, "has a name that is not UTF-8"),
+        Some(name) if name.chars().any(char::is_control) => {
+            Judged::Skipped(shown, "has control characters in its name")
+        }
+        Some(_) => Judged::File(shown),
+    }
+}
+
+/// With `/` whatever the system's own separator is.
+fn shown(path: &Path) -> String {
+    let parts: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    parts.join("/")
+}
+
+fn unreadable(error: &ignore::Error) -> Option<PathBuf> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path.clone()),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => unreadable(err),
+        ignore::Error::Partial(errors) => errors.iter().find_map(unreadable),
+        ignore::Error::Loop { child, .. } => Some(child.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn put(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    #[test]
+    fn what_git_leaves_out_is_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        put(root, ".gitignore", "target/\n*.log\n!keep.log\n");
+        put(root, ".git/info/exclude", "private.md\n");
+        put(root, ".git/HEAD", "ref: refs/heads/main\n");
+        for path in ["b.md", "a/x.rs", "target/out.md", "x.log", "keep.log", "private.md", ".hidden/x.md"] {
+            put(root, path, "text");
+        }
+        put(root, "a/.gitignore", "y.rs\n");
+        put(root, "a/y.rs", "text");
+        let walked = walk(root, false, &|| false).expect("walked");
+        assert_eq!(walked.files, ["a/x.rs", "b.md", "keep.log"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_what_is_no_file_are_not_followed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let outside = tempfile::tempdir().expect("a folder");
+        put(outside.path(), "secret.md", "secret");
+        let root = folder.path();
+        put(root, "a.md", "text");
+        std::os::unix::fs::symlink(outside.path(), root.join("folder")).expect("linked");
+        std::os::unix::fs::symlink(outside.path().join("secret.md"), root.join("file.md")).expect("linked");
+        std::os::unix::fs::symlink(root, root.join("round")).expect("linked");
+        let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).expect("bound");
+        put(root, "odd\nname.md", "text");
+        let walked = walk(root, false, &|| false).expect("walked");
+        assert_eq!(walked.files, ["a.md"]);
+        assert_eq!(walked.skipped.counts["is a link, which is not followed"], 3);
+        assert_eq!(walked.skipped.total(), 5);
+    }
+
+    #[test]
+    fn folders_that_lie_too_deep_are_said() {
+        let folder = tempfile::tempdir().expect("a folder");
+        put(folder.path(), &("d/".repeat(MAX_DEPTH + 3) + "x.md"), "text");
+        let walked = walk(folder.path(), false, &|| false).expect("walked");
+        assert_eq!((walked.files.len(), walked.skipped.total()), (0, 1));
+    }
+}

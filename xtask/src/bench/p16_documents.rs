@@ -1,0 +1,212 @@
+//! P16: how long indexing a folder of documents takes, and a search of it; through the built binary, `gatehouse docs add`
+//! and the tool `mfai_document_retrieval`, by words and by meaning with the local model.
+//!
+//! Documents are Markdown made of a list of words, the same ones every time: 20 kB each, 4 kB in the largest folder.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::report::{Bound, Judged, Report, Row};
+use super::server::Server;
+use super::setup::Bench;
+use super::stats::{median, micros};
+
+/// Documents of a repository, and the bytes of each.
+const SIZES: [(usize, usize); 3] = [(100, 20_000), (1_000, 20_000), (10_000, 4_000)];
+
+/// Questions of each search, and how often every one is asked.
+const QUESTIONS: usize = 20;
+const TURNS: usize = 10;
+
+/// Vectors of the largest repository are made by then, or the run has failed.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Words that tell documents apart: each document is about a few of them.
+const SUBJECTS: [&str; 40] = [
+    "adapter",
+    "archive",
+    "balance",
+    "barometer",
+    "cache",
+    "calibration",
+    "channel",
+    "checkpoint",
+    "cluster",
+    "compiler",
+    "cursor",
+    "deadline",
+    "decoder",
+    "embedding",
+    "encoder",
+    "fallback",
+    "gradient",
+    "handshake",
+    "ingestion",
+    "journal",
+    "kernel",
+    "latency",
+    "ledger",
+    "manifest",
+    "migration",
+    "notebook",
+    "optimizer",
+    "partition",
+    "pipeline",
+    "quantization",
+    "quota",
+    "replica",
+    "retention",
+    "scheduler",
+    "schema",
+    "shard",
+    "snapshot",
+    "tokenizer",
+    "transaction",
+    "watermark",
+];
+
+/// Words between them.
+const OTHERS: [&str; 32] = [
+    "the", "a", "of", "and", "is", "that", "which", "with", "before", "after", "under", "each", "value",
+    "system", "process", "result", "change", "option", "default", "limit", "setting", "reads", "writes",
+    "keeps", "returns", "checks", "large", "small", "first", "last", "slow", "quick",
+];
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    if bench.noise() {
+        return Ok(());
+    }
+    for (documents, bytes) in SIZES {
+        let place = bench.documents(documents)?;
+        write_corpus(&place.corpus, documents, bytes)?;
+        let begin = Instant::now();
+        bench.gatehouse_of(
+            &place.gateway,
+            &["docs", "add", &place.corpus.to_string_lossy(), "--name", "bench"],
+        )?;
+        let time = micros(begin.elapsed()) / 1e3;
+        let size = documents * bytes / 1_000_000;
+        // The promise is of 1,000 files; the other sizes are held to the same time for each file.
+        let share = documents as f64 / 1_000.0;
+        add(
+            report,
+            format!("index {documents} documents, {size} MB"),
+            &[time],
+            20_000.0 * share,
+            5_000.0 * share,
+        );
+        let mut server = bench.start(&place.gateway)?;
+        for mode in ["text", "semantic"] {
+            let asks: Vec<String> = (0..QUESTIONS).map(|number| ask(number, mode)).collect();
+            wait(&mut server, &asks[0])?;
+            let mut times = Vec::new();
+            for _ in 0..bench.rounds(TURNS) {
+                for ask in &asks {
+                    times.push(call(&mut server, ask)?.0);
+                }
+            }
+            add(report, format!("{mode} search of {documents} documents, p50"), &times, 25.0, 8.0);
+        }
+    }
+    Ok(())
+}
+
+fn ask(number: usize, mode: &str) -> String {
+    let subject = |step: usize| SUBJECTS[(number * 7 + step * 11) % SUBJECTS.len()];
+    let query = format!("how the {} keeps its {} and {}", subject(0), subject(1), subject(2));
+    json!({"repository": "bench", "query": query, "search_type": mode}).to_string()
+}
+
+/// Waits until a search has nothing to say of documents without vectors.
+fn wait(server: &mut Server, ask: &str) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let found = call(server, ask)?.1;
+        if found["notes"].as_array().is_none_or(Vec::is_empty) {
+            return Ok(());
+        }
+        if begin.elapsed() > PATIENCE {
+            bail!("documents are still not ready: {}", found["notes"]);
+        }
+    }
+}
+
+/// One call in milliseconds, reading the document it brings included, and its data.
+fn call(server: &mut Server, ask: &str) -> Result<(f64, Value)> {
+    let begin = Instant::now();
+    let params = format!(r#"{{"name":"mfai_document_retrieval","arguments":{ask}}}"#);
+    let mut reply = server.ask("tools/call", &params)?;
+    let time = micros(begin.elapsed()) / 1e3;
+    let found = reply["structuredContent"].take();
+    if reply["isError"] == true
+        || found["sources"][0].as_str().is_none_or(|source| !source.starts_with("bench/"))
+    {
+        bail!("a search of the documents finds nothing: {reply} {found}");
+    }
+    Ok((time, found))
+}
+
+fn add(report: &mut Report, what: String, times: &[f64], reach: f64, aim: f64) {
+    report.add(Row {
+        id: "P16",
+        what,
+        unit: "ms",
+        ours: median(times),
+        floor: 0.0,
+        ratio: 0.0,
+        n: times.len(),
+        judged: Judged::Value,
+        reach: Bound::AtMost(reach),
+        aim: Bound::AtMost(aim),
+    });
+}
+
+fn write_corpus(folder: &Path, documents: usize, bytes: usize) -> Result<()> {
+    for number in 0..documents {
+        let folder = folder.join(format!("part{:02}", number % 50));
+        fs::create_dir_all(&folder)?;
+        let file = folder.join(format!("{}-{number:05}.md", SUBJECTS[number % SUBJECTS.len()]));
+        fs::write(&file, document(number, bytes))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// A document of about so many bytes: a title, sections, sentences on its subjects.
+fn document(number: usize, bytes: usize) -> String {
+    // The constants of Knuth's MMIX: the same sequence everywhere.
+    let mut state = number as u64 + 1;
+    let mut next = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let subjects: Vec<&str> = (0..4).map(|step| SUBJECTS[(number + step * 13) % SUBJECTS.len()]).collect();
+    let mut text = format!("# The {} {number}\n\nWhat the {} does.\n", subjects[0], subjects[1]);
+    while text.len() < bytes {
+        text.push_str(&format!("\n## The {} and its {}\n\n", subjects[next(4)], OTHERS[12 + next(7)]));
+        for _ in 0..6 {
+            let words: Vec<&str> = (0..14)
+                .map(|_| if next(5) == 0 { subjects[next(4)] } else { OTHERS[next(OTHERS.len())] })
+                .collect();
+            text.push_str(&words.join(" "));
+            text.push_str(".\n");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::document;
+
+    #[test]
+    fn documents_differ_and_are_the_same_every_time() {
+        assert_eq!(document(7, 4_000), document(7, 4_000));
+        assert_ne!(document(7, 4_000), document(47, 4_000));
+        assert!((4_000..5_000).contains(&document(7, 4_000).len()));
+    }
+}
