@@ -1,0 +1,195 @@
+//! What a model wrote, held against the document: a statement with a number, a name or code that does not stand there
+//! is left out. Statements are sentences of prose, lines of lists and tables, and whole code blocks.
+
+use std::collections::HashSet;
+
+/// What is left of a text.
+pub(crate) struct Checked {
+    pub(crate) text: String,
+    /// Statements that were left out.
+    pub(crate) dropped: usize,
+}
+
+/// The text without what does not stand in the document.
+pub(crate) fn checked(text: &str, document: &str) -> Checked {
+    let known = Known::of(document);
+    let mut kept = String::new();
+    let mut dropped = 0;
+    for block in blocks(text) {
+        match block {
+            Block::Code(code) if known.holds_lines(code) => kept += code,
+            Block::Code(_) => dropped += 1,
+            Block::Line(line) => {
+                let sentences = sentences(line);
+                let good: Vec<&str> = sentences.iter().copied().filter(|s| known.holds(s)).collect();
+                dropped += sentences.len() - good.len();
+                if good.len() == sentences.len() {
+                    kept += line;
+                } else if !good.is_empty() {
+                    kept += &format!("{}\n", good.concat().trim_end());
+                }
+            }
+        }
+    }
+    Checked { text: kept.trim_end().to_owned(), dropped }
+}
+
+/// The text up to the last statement with which it `fits`.
+pub(crate) fn cut(text: &str, fits: impl Fn(&str) -> Result<bool, String>) -> Result<String, String> {
+    if fits(text)? {
+        return Ok(text.to_owned());
+    }
+    let mut ends = vec![0];
+    for block in blocks(text) {
+        let last = ends.last().copied().unwrap_or_default();
+        match block {
+            Block::Code(code) => ends.push(last + code.len()),
+            Block::Line(line) => {
+                let mut at = last;
+                for sentence in sentences(line) {
+                    at += sentence.len();
+                    ends.push(at);
+                }
+            }
+        }
+    }
+    let (mut low, mut high) = (0, ends.len() - 1);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if fits(text[..ends[middle]].trim_end())? {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Ok(text[..ends[low]].trim_end().to_owned())
+}
+
+enum Block<'a> {
+    /// A fenced block with its fences.
+    Code(&'a str),
+    /// One line, with its end.
+    Line(&'a str),
+}
+
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut blocks = Vec::new();
+    let mut at = 0;
+    let mut open: Option<usize> = None;
+    for line in text.split_inclusive('\n') {
+        let fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        let end = at + line.len();
+        match (fence, open) {
+            (true, None) => open = Some(at),
+            (true, Some(start)) => {
+                blocks.push(Block::Code(&text[start..end]));
+                open = None;
+            }
+            (false, None) => blocks.push(Block::Line(line)),
+            (false, Some(_)) => {}
+        }
+        at = end;
+    }
+    blocks.extend(open.map(|start| Block::Code(&text[start..])));
+    blocks
+}
+
+/// The sentences of a line, which together are the line.
+fn sentences(line: &str) -> Vec<&str> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    let mut characters = line.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        let next = characters.peek().map(|(_, next)| *next);
+        if matches!(c, '.' | '!' | '?') && next == Some(' ') {
+            let end = at + 2;
+            let begins = line[end..].chars().next();
+            if begins.is_some_and(|b| b.is_uppercase() || b == '`' || b == '*') {
+                sentences.push(&line[start..end]);
+                start = end;
+            }
+        }
+    }
+    sentences.push(&line[start..]);
+    sentences
+}
+
+/// What stands in a document.
+struct Known {
+    /// Words in lower case; numbers also without the commas between thousands.
+    words: HashSet<String>,
+    /// Everything with single spaces, in lower case.
+    text: String,
+    /// Its lines with single spaces.
+    lines: HashSet<String>,
+}
+
+impl Known {
+    fn of(document: &str) -> Self {
+        let mut words = HashSet::new();
+        for word in words_of(document) {
+            words.insert(plain(word));
+            words.extend(word.split(|c: char| !c.is_alphanumeric()).map(plain));
+        }
+        let spaced = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { words, text: spaced(document).to_lowercase(), lines: document.lines().map(spaced).collect() }
+    }
+
+    /// Whether each line of a code block stands in the document.
+    fn holds_lines(&self, code: &str) -> bool {
+        let lines: Vec<String> =
+            code.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let inner = lines.iter().filter(|line| !line.starts_with("```") && !line.starts_with("~~~"));
+        inner
+            .filter(|line| !line.is_empty())
+            .all(|line| self.lines.contains(line) || self.text.contains(&line.to_lowercase()))
+    }
+
+    /// Whether every number, name and piece of code of a statement stands in the document.
+    fn holds(&self, statement: &str) -> bool {
+        // Every second part stands between backticks.
+        let mut spans = statement.split('`').skip(1).step_by(2);
+        let spans_hold = spans.all(|span| self.holds_text(span));
+        let heading = statement.trim_start().starts_with('#');
+        let first = words_of(statement).next();
+        spans_hold
+            && words_of(statement).all(|word| {
+                let named = word.chars().any(|c| c.is_ascii_digit() || c == '_')
+                    || word.chars().skip(1).any(char::is_uppercase)
+                    || (!heading && Some(word) != first && word.starts_with(char::is_uppercase));
+                !named || self.holds_word(word)
+            })
+    }
+
+    fn holds_text(&self, code: &str) -> bool {
+        self.text.contains(&code.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase())
+    }
+
+    fn holds_word(&self, word: &str) -> bool {
+        let plain = plain(word);
+        // "GPUs" of a document that says "GPU", "Kalman's" of one that says "Kalman".
+        let stem = plain.strip_suffix("'s").or_else(|| plain.strip_suffix('s')).unwrap_or(&plain);
+        let whole = |word: &str| self.words.contains(word);
+        whole(&plain) || whole(stem) || parts(&plain).all(|part| whole(part))
+    }
+}
+
+/// The parts of a word that holds marks: `A/B`, `32-bit`.
+fn parts(word: &str) -> impl Iterator<Item = &str> {
+    // A decimal is not its two halves.
+    let marks =
+        |c: char| matches!(c, '/' | '-' | '–' | ':' | '=' | '(' | ')' | '[' | ']' | '+' | '×' | '%' | '°');
+    word.split(marks).filter(|part| !part.is_empty())
+}
+
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let edge = |c: char| !c.is_alphanumeric() && c != '_';
+    text.split_whitespace().map(move |word| word.trim_matches(edge)).filter(|word| !word.is_empty())
+}
+
+/// A word as words are compared.
+fn plain(word: &str) -> String {
+    let word = word.to_lowercase().replace('’', "'");
+    let number = word.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.'));
+    if number { word.replace(',', "") } else { word }
+}

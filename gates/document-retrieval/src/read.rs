@@ -1,0 +1,160 @@
+//! `read_repository_file`: any lines of a document, at most the budget at a time.
+
+use gatehouse_sdk::{
+    Call, Content, Count, Fault, Offset, Reply, Tool,
+    documents::{self, Lines},
+};
+use gatehouse_wiki::{code, one_line};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Params;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// Its name, as list_repositories_with_navigation gives it.
+    #[schemars(length(min = 1, max = 256))]
+    repository: String,
+    /// The document's path in the repository.
+    #[schemars(length(min = 1, max = 4096))]
+    path: String,
+    /// The first line, from 1 (default 1).
+    start_line: Option<Count>,
+    /// The last line (default: as far as the budget goes).
+    end_line: Option<Count>,
+    /// Characters of the first line to skip, for lines longer than the budget.
+    start_character: Option<Offset>,
+    /// Whether each line begins with its number (default false).
+    numbered: Option<bool>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Found {
+    repository: String,
+    path: String,
+    content: String,
+    start_line: u32,
+    end_line: u32,
+    total_lines: u32,
+    token_count: u32,
+    /// Where to go on, where more was asked for than fits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_start_line: Option<u32>,
+    /// Where in that line, where it is longer than the budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_start_character: Option<u32>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>("read_repository_file")
+        .title("Read lines of a document")
+        .description(|p| {
+            format!(
+                "Read a document of a repository, or lines of it: the gaps that mfai_document_retrieval marks, or what \
+                 stands around a passage. At most {} tokens a call; the reply says where to go on.",
+                p.budget()
+            )
+        })
+        .idempotent()
+        .output::<Found>()
+        .run(read)
+}
+
+fn read(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let budget = call.params.budget();
+    let first = args.start_line.map_or(1, |line| line.at_most(u32::MAX));
+    let wanted = args.end_line.map(|line| line.at_most(u32::MAX));
+    if wanted.is_some_and(|last| last < first) {
+        return Err(Fault::invalid("end_line is less than start_line"));
+    }
+    // A line is a token at least, or nearly so: more lines than these would be cut off again.
+    let most = first.saturating_add(budget.saturating_mul(2));
+    let last = wanted.unwrap_or(u32::MAX).min(most);
+    let document = documents::open(&args.repository, &args.path, Some(Lines { first, last }))?;
+    let skip = args.start_character.map_or(0, |at| at.at_most(u32::MAX)) as usize;
+    let numbers = args.numbered.unwrap_or(false).then_some(first);
+    let page = page(&call.params, &document.text, skip, numbers)?;
+    let end = page.next.map_or(document.lines.last, |(line, character)| {
+        let line = first.saturating_add(line);
+        if character > 0 { line } else { line.saturating_sub(1) }
+    });
+    let wanted = wanted.unwrap_or(u32::MAX).min(document.total_lines);
+    let next = match page.next {
+        Some((line, character)) => Some((first.saturating_add(line), character)),
+        None => (document.lines.last < wanted).then(|| (document.lines.last.saturating_add(1), 0)),
+    };
+    let found = Found {
+        token_count: call.params.count(&page.text)?,
+        repository: document.repository,
+        path: document.path,
+        content: page.text,
+        start_line: document.lines.first,
+        end_line: end.max(document.lines.first),
+        total_lines: document.total_lines,
+        next_start_line: next.map(|(line, _)| line),
+        next_start_character: next.map(|(_, character)| character).filter(|character| *character > 0),
+    };
+    let text = head(&found, document.made_from.as_deref());
+    Reply::markdown(text).with(Content::Text(found.content.clone())).structured(&found)
+}
+
+fn head(found: &Found, made_from: Option<&str>) -> String {
+    let name = code(&one_line(&format!("{}/{}", found.repository, found.path), 400));
+    let made = made_from.map(|from| format!(" (text of {})", one_line(from, 40))).unwrap_or_default();
+    let next = match (found.next_start_line, found.next_start_character) {
+        (Some(line), Some(character)) => format!(" Next: start_line {line}, start_character {character}."),
+        (Some(line), None) => format!(" Next: start_line {line}."),
+        _ if found.end_line >= found.total_lines => " The end.".into(),
+        _ => String::new(),
+    };
+    format!("{name}{made}, lines {}-{} of {}.{next}", found.start_line, found.end_line, found.total_lines)
+}
+
+/// What of a text fits the budget.
+struct Page {
+    text: String,
+    /// Where to go on: lines after the first, and characters into that line.
+    next: Option<(u32, u32)>,
+}
+
+/// The longest beginning of the text, after `skip` characters of its first line, that fits the budget: to the end of a
+/// line, or within the first one where that alone is longer.
+fn page(params: &Params, text: &str, skip: usize, numbers: Option<u32>) -> Result<Page, Fault> {
+    let first_line = text.find('\n').map_or(text.len(), |end| end + 1);
+    let skipped = text[..first_line].char_indices().nth(skip).map_or(first_line, |(at, _)| at);
+    let lines: Vec<&str> = text[skipped..].split_inclusive('\n').collect();
+    let shown = |count: usize| -> String {
+        let Some(first) = numbers else { return lines[..count].concat() };
+        let numbered = |(at, line): (usize, &&str)| format!("{:>6}| {line}", u64::from(first) + at as u64);
+        lines[..count].iter().enumerate().map(numbered).collect()
+    };
+    let fits = |text: &str| Ok::<_, Fault>(params.count(text)? <= params.budget());
+    let whole = shown(lines.len());
+    if fits(&whole)? {
+        return Ok(Page { text: whole, next: None });
+    }
+    let count = longest(lines.len(), |count| fits(&shown(count)))?;
+    if count > 0 {
+        return Ok(Page { text: shown(count), next: Some((count as u32, 0)) });
+    }
+    let line = lines.first().copied().unwrap_or_default();
+    let ends: Vec<usize> = line.char_indices().map(|(at, _)| at).chain([line.len()]).collect();
+    let characters = longest(ends.len() - 1, |count| fits(&line[..ends[count]]))?;
+    let next = Some((0, (skip + characters.max(1)) as u32));
+    Ok(Page { text: line[..ends[characters]].to_owned(), next })
+}
+
+/// The most of `0..=most` that fits, by halving; more never fits where less does not.
+fn longest(most: usize, fits: impl Fn(usize) -> Result<bool, Fault>) -> Result<usize, Fault> {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if fits(middle)? {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Ok(low)
+}

@@ -1,0 +1,168 @@
+//! `mfai_document_retrieval`: the one document that fits a question, within the budget.
+
+use gatehouse_sdk::{
+    Call, Content, Fault, Reply, Tool, context,
+    documents::{self, Document, Fit, SearchMode, SearchResult},
+};
+use gatehouse_wiki::{code, one_line};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::{Params, nothing, shorten};
+
+/// Documents that a search brings: the first is read, some of the others are named.
+const HITS: u32 = 4;
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum SearchType {
+    Text,
+    Semantic,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// What you want to know, in your own words.
+    #[schemars(length(min = 1, max = 8192))]
+    query: String,
+    /// Its name, as list_repositories_with_navigation gives it.
+    #[schemars(length(min = 1, max = 256))]
+    repository: String,
+    /// text: by the words of the query, for names and exact terms. semantic: by what it means as well, for questions.
+    search_type: SearchType,
+    /// What you are doing and what you need it for; decides what is kept of a long document, not which is found.
+    #[schemars(length(max = 4096))]
+    context: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Found {
+    pub(crate) content: String,
+    /// `repository/path`, or `Navigation Guide` where no document was found.
+    pub(crate) sources: Vec<String>,
+    pub(crate) token_count: u32,
+    pub(crate) was_compressed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) original_token_count: Option<u32>,
+    /// whole, extractive, provider/model that shortened it, or navigation.
+    pub(crate) method: String,
+    /// names, good, weak or nothing: how well the document answers.
+    pub(crate) fit: &'static str,
+    /// What to know of how it was found and shortened.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+    /// Paths of the next best documents.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<String>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>("mfai_document_retrieval")
+        .title("Retrieve a document")
+        .description(|p| {
+            format!(
+                "Find the document of a repository that answers a question: whole if it has at most {} tokens, else \
+                 what of it answers the query, with marks for the lines left out (read_repository_file brings those). \
+                 Names of repositories: list_repositories_with_navigation.",
+                p.budget()
+            )
+        })
+        .idempotent()
+        .output::<Found>()
+        .run(retrieve)
+}
+
+fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let begun = context::now();
+    if args.query.trim().is_empty() {
+        return Err(Fault::invalid("query is empty").hint("Say what you want to know."));
+    }
+    let mode = match args.search_type {
+        SearchType::Text => SearchMode::Text,
+        SearchType::Semantic => SearchMode::Semantic,
+    };
+    let result = documents::find(&args.repository, &args.query, mode, HITS)?;
+    let Some(best) = result.hits.first().filter(|hit| hit.fit != Fit::Nothing) else {
+        return nothing::reply(call, &args.repository, &args.query, &result);
+    };
+    let document = documents::open(&args.repository, &best.path, None)?;
+    let request = shorten::Request {
+        params: &call.params,
+        query: &args.query,
+        context: args.context.as_deref().unwrap_or_default(),
+        time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(begun)),
+    };
+    let short = shorten::fitting(&request, &document.text)?;
+    let mut notes = notes(&result);
+    notes.extend(short.notes);
+    let found = Found {
+        sources: vec![format!("{}/{}", document.repository, document.path)],
+        token_count: short.tokens,
+        was_compressed: short.original_tokens.is_some(),
+        original_token_count: short.original_tokens,
+        method: short.method,
+        fit: fit(best.fit),
+        notes,
+        others: others(&result),
+        content: short.text,
+    };
+    Reply::markdown(head(call, &found, &document))
+        .with(Content::Text(found.content.clone()))
+        .structured(&found)
+}
+
+/// What the search has to say.
+pub(crate) fn notes(result: &SearchResult) -> Vec<String> {
+    let words: Vec<String> = result.unmatched_terms.iter().take(10).map(|word| one_line(word, 60)).collect();
+    let missing = (!words.is_empty()).then(|| format!("In no document: {}.", words.join(", ")));
+    missing.into_iter().chain(result.note.as_deref().map(|note| one_line(note, 500))).collect()
+}
+
+fn others(result: &SearchResult) -> Vec<String> {
+    let others = result.hits.iter().skip(1).filter(|hit| hit.fit != Fit::Nothing);
+    others.map(|hit| one_line(&hit.path, 300)).collect()
+}
+
+pub(crate) fn fit(fit: Fit) -> &'static str {
+    match fit {
+        Fit::Names => "names",
+        Fit::Good => "good",
+        Fit::Weak => "weak",
+        Fit::Nothing => "nothing",
+    }
+}
+
+/// What comes before the document: where it is from, what was done with it, and how to read the rest.
+fn head(call: &Call<Params>, found: &Found, document: &Document) -> String {
+    let source = code(&one_line(&found.sources.concat(), 400));
+    let made = document.made_from.as_deref().map(|from| format!(", text of {}", one_line(from, 40)));
+    let unit = call.params.unit();
+    let size = match found.original_token_count {
+        None => format!("whole, {} tokens ({unit})", found.token_count),
+        Some(original) => {
+            format!("{original} tokens shortened to {} ({unit}; {})", found.token_count, found.method)
+        }
+    };
+    let mut out = format!("{source}: {size}{}. Fit: {}.", made.unwrap_or_default(), found.fit);
+    if found.was_compressed
+        && let Some(tool) = context::exposed_name("read_repository_file")
+    {
+        let arguments =
+            json!({"repository": document.repository, "path": document.path, "start_line": 1, "end_line": 2});
+        let arguments = arguments.to_string().replace(":1,", ":FIRST,").replace(":2", ":LAST");
+        out += &format!(
+            "\nLines left out are marked […]; read them with `{tool}` {}",
+            one_line(&arguments, 700)
+        );
+    }
+    if !found.others.is_empty() {
+        let others: Vec<String> = found.others.iter().map(|path| code(path)).collect();
+        out += &format!("\nOther documents: {}", others.join(", "));
+    }
+    for note in &found.notes {
+        out += &format!("\n{note}");
+    }
+    out
+}

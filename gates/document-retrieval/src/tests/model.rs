@@ -1,0 +1,83 @@
+use std::cell::Cell;
+
+use gatehouse_sdk::models::Completion;
+
+use super::*;
+
+const TOOL: &str = "mfai_document_retrieval";
+
+fn manual() -> String {
+    format!(
+        "# Calibration\nPest runs 40 models in 12 hours. Use `pestpp --run x`.\n{}",
+        "filler ".repeat(3_000)
+    )
+}
+
+/// What comes of a document of 3,000 words where the model answers so; an answer is used up by each question.
+fn retrieved(answers: Vec<Result<Completion, Fault>>) -> (Value, String) {
+    let next = Cell::new(0);
+    let host =
+        host(&manual()).serving(Some("test/model"), None, "local/test").complete(move |prompt, options| {
+            assert!(prompt.starts_with("Question: \"how to calibrate\"\n") && options.time_ms.is_some());
+            let at = next.replace(next.get() + 1);
+            answers.get(at).cloned().unwrap_or_else(|| panic!("{at} answers were enough"))
+        });
+    let reply = call(host, TOOL, question()).unwrap();
+    (data(TOOL, &reply), reply.text())
+}
+
+fn said(text: impl Into<String>) -> Result<Completion, Fault> {
+    Ok(Completion::new("test/model", text))
+}
+
+#[test]
+fn what_the_model_wrote_is_checked_and_the_rest_is_the_documents_own_text() {
+    let text = "# Calibration\nPest runs 40 models in 12 hours. It costs 99 dollars. Ask Mr Smith about it.\n\n\
+                ```\npestpp --run x\n```\n```\nrm -rf /\n```\n";
+    let (data, reply) = retrieved(vec![said(text)]);
+    let content = data["content"].as_str().unwrap();
+    assert!(content.starts_with("# Calibration\nPest runs 40 models in 12 hours."), "{content}");
+    for gone in ["99", "Smith", "rm -rf"] {
+        assert!(!content.contains(gone), "{content}");
+    }
+    assert!(content.contains("\n---\nFrom the document itself:\n\n"), "{content}");
+    assert_eq!(data["method"], "test/model");
+    assert!((285..=300).contains(&data["token_count"].as_u64().unwrap()), "{data}");
+    assert!(reply.contains("Left out of what the model wrote: 3 statements"), "{reply}");
+}
+
+#[test]
+fn a_text_that_is_too_long_is_asked_for_again_and_then_cut_at_a_sentence() {
+    let long = "Pest runs 40 models. ".repeat(200);
+    let (data, _) = retrieved(vec![said(long.clone()), said("Pest runs 40 models in 12 hours.")]);
+    assert!(data["content"].as_str().unwrap().starts_with("Pest runs 40 models in 12 hours."));
+    let (data, _) = retrieved(vec![said(long.clone()), said(long.clone())]);
+    assert_eq!(data["token_count"], 300);
+    assert!(data["content"].as_str().unwrap().ends_with("models."));
+    // The second question may fail; the first answer is still of use.
+    let (data, _) = retrieved(vec![said(long), Err(Fault::unavailable("429"))]);
+    assert_eq!((data["token_count"].as_u64(), data["method"].as_str()), (Some(300), Some("test/model")));
+}
+
+#[test]
+fn where_the_model_fails_the_extractor_serves_and_says_so() {
+    let cut = Completion { cut_short: Some("limit".into()), ..Completion::new("test/model", "Half a") };
+    for (answer, why) in [
+        (Err(Fault::unavailable("secret words of the provider")), "Unavailable"),
+        (Ok(cut), "its answer was cut short"),
+        (said("  "), "its answer is empty"),
+        (said("In 1999 everything was 77 % better."), "nothing of its answer stands in the document"),
+    ] {
+        let (data, reply) = retrieved(vec![answer]);
+        assert_eq!(data["method"], "extractive");
+        let note = format!("The language model did not shorten it ({why}); the extractor did.");
+        assert!(reply.contains(&note) && !reply.contains("secret"), "{reply}");
+    }
+}
+
+#[test]
+fn no_model_is_asked_where_the_preset_says_so() {
+    let host = host(&manual()).serving(Some("test/model"), None, "local/test");
+    let reply = call_with(host, TOOL, question(), "{\"budget_tokens\":300,\"use_llm\":false}").unwrap();
+    assert_eq!(data(TOOL, &reply)["method"], "extractive");
+}
