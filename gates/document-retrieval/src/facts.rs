@@ -170,7 +170,7 @@ impl Known {
         // "GPUs" of a document that says "GPU", "Kalman's" of one that says "Kalman".
         let stem = plain.strip_suffix("'s").or_else(|| plain.strip_suffix('s')).unwrap_or(&plain);
         let whole = |word: &str| self.words.contains(word);
-        whole(&plain) || whole(stem) || parts(&plain).all(|part| whole(part))
+        whole(&plain) || whole(stem) || parts(&plain).all(whole)
     }
 }
 

@@ -7,7 +7,6 @@ use gatehouse_sdk::{
 use gatehouse_wiki::{code, one_line};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::{Params, nothing, shorten};
 
@@ -149,12 +148,10 @@ fn head(call: &Call<Params>, found: &Found, document: &Document) -> String {
     if found.was_compressed
         && let Some(tool) = context::exposed_name("read_repository_file")
     {
-        let arguments =
-            json!({"repository": document.repository, "path": document.path, "start_line": 1, "end_line": 2});
-        let arguments = arguments.to_string().replace(":1,", ":FIRST,").replace(":2", ":LAST");
+        let [repository, path] =
+            [&document.repository, &document.path].map(|name| code(&one_line(name, 300)));
         out += &format!(
-            "\nLines left out are marked […]; read them with `{tool}` {}",
-            one_line(&arguments, 700)
+            "\nWhat […] marks, `{tool}` brings: repository {repository}, path {path}, start_line, end_line."
         );
     }
     if !found.others.is_empty() {
