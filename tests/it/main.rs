@@ -12,6 +12,7 @@ mod clients;
 mod command_line;
 mod configuration;
 mod documentation;
+mod documents;
 mod folders;
 mod graph;
 mod http;

@@ -22,6 +22,7 @@ use gatehouse_wire::{outbound::Outbound, serve::PresetView};
 
 use crate::config::{Config, ConfigError};
 
+mod documents;
 mod gates;
 mod graph;
 mod instructions;
@@ -29,9 +30,10 @@ mod lacks;
 mod late;
 mod pipeline;
 
+pub(crate) use documents::documents;
 pub(crate) use gates::Gates;
 pub(crate) use graph::knowledge;
-pub(crate) use late::Graph;
+pub(crate) use late::{Graph, Library};
 pub(crate) use pipeline::pipeline;
 
 /// The wall clock of this machine.
@@ -50,6 +52,8 @@ pub(crate) struct Composition {
     pub(crate) config: Arc<Config>,
     /// The knowledge graph as gates see it.
     pub(crate) knowledge: Arc<Graph>,
+    /// The documents as gates see them.
+    pub(crate) documents: Arc<Library>,
     /// The models as gates see them.
     pub(crate) models: sandbox::Models,
     /// What no model does.
@@ -66,13 +70,14 @@ pub(crate) struct Composition {
 #[derive(Clone)]
 pub(crate) struct Stores {
     knowledge: Arc<Graph>,
+    documents: Arc<Library>,
     kv: Arc<SqliteKv>,
 }
 
 impl Stores {
     /// Closes all for good; each database is one whole file then.
     pub(crate) async fn close(&self) {
-        tokio::join!(self.knowledge.close(), self.kv.close());
+        tokio::join!(self.knowledge.close(), self.documents.close(), self.kv.close());
     }
 }
 
@@ -107,11 +112,17 @@ impl Composition {
         let Models { llm, embedder, missing } = models(&config)?;
         let knowledge = Arc::new(graph::of_host(&config, &embedder));
         let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
-        let stores = Stores { knowledge: Arc::clone(&knowledge), kv: Arc::clone(&kv) };
+        let documents = Arc::new(documents::of_host(&config, &embedder));
+        let stores = Stores {
+            knowledge: Arc::clone(&knowledge),
+            documents: Arc::clone(&documents),
+            kv: Arc::clone(&kv),
+        };
         let models = sandbox::Models { llm, embedder, tokens: Arc::new(Tokens) };
         let ports = Ports {
             clock: Arc::new(SystemClock),
             knowledge: Arc::clone(&knowledge) as _,
+            documents: Arc::clone(&documents) as _,
             kv,
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::new()),
@@ -119,7 +130,16 @@ impl Composition {
         };
         let sandbox = Sandbox::new(&config.cache, config.cache_size, ports);
         let gates = Gates::new(Arc::clone(&config), sandbox);
-        Ok(Self { knowledge, models, missing, stores, gates, last_listings: Arc::default(), config })
+        Ok(Self {
+            knowledge,
+            documents,
+            models,
+            missing,
+            stores,
+            gates,
+            last_listings: Arc::default(),
+            config,
+        })
     }
 
     /// The same host under another configuration. Gates whose settings are the same stay loaded, but for
@@ -133,6 +153,7 @@ impl Composition {
         let gates = self.gates.next(Arc::clone(&config), reread, withdrawn).await;
         Self {
             knowledge: Arc::clone(&self.knowledge),
+            documents: Arc::clone(&self.documents),
             models: self.models.clone(),
             missing: self.missing.clone(),
             stores: self.stores.clone(),

@@ -11,7 +11,7 @@ pub mod llm;
 pub mod text;
 
 pub use clock::Clock;
-pub use documents::Documents;
+pub use documents::{DocumentStore, Documents};
 pub use embed::Embedder;
 pub use http::Http;
 pub use knowledge::Knowledge;

@@ -27,7 +27,7 @@ pub use dense::Block;
 pub use embedded::embedded_text;
 pub use fit::{FitScorer, near_enough};
 pub use fuse::{Ranked, Scored, answering, fuse};
-pub use name::{NameQuery, NameMatch};
+pub use name::{NameMatch, NameQuery};
 pub use passage::Passage;
 pub use rows::Rows;
 pub use terms::{Query, variants};

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Failure, Place};
 use crate::{
     archive,
-    config::{Config, Env, KnowledgeEngine},
+    config::{Config, DocumentsEngine, Env, KnowledgeEngine},
     out,
 };
 
@@ -53,22 +53,26 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
     for path in &manifest.left_out {
         out::note(format!("left out: {path}"));
     }
-    if let Some(elsewhere) = elsewhere {
-        out::note(elsewhere);
-    }
+    elsewhere.iter().for_each(out::note);
     Ok(())
 }
 
-/// Where the pages are, if they are not in the data folder.
-fn elsewhere(config: &Config) -> Option<String> {
-    if let Some(index) = &config.knowledge.index_file {
+/// What is not in the data folder, and where it is.
+fn elsewhere(config: &Config) -> Vec<String> {
+    let pages = config.knowledge.index_file.as_ref().map(|index| {
         let index = index.display();
-        return Some(format!("KG_INDEX_PATH: where {index} says that the pages are is not part of this"));
-    }
+        format!("KG_INDEX_PATH: where {index} says that the pages are is not part of this")
+    });
     let server = match config.knowledge.engine {
-        KnowledgeEngine::Sqlite => return None,
-        KnowledgeEngine::Postgres => "PostgreSQL",
-        KnowledgeEngine::WeaviateNeo4j => "Neo4j",
+        KnowledgeEngine::Sqlite => None,
+        KnowledgeEngine::Postgres => Some("PostgreSQL"),
+        KnowledgeEngine::WeaviateNeo4j => Some("Neo4j"),
     };
-    Some(format!("the pages are in {server} and not part of this; use its own backup"))
+    let not_here = |what: &str, server: &str| {
+        format!("the {what} are in {server} and not part of this; use its own backup")
+    };
+    let pages = pages.or_else(|| Some(not_here("pages", server?)));
+    let documents =
+        (config.documents.engine == DocumentsEngine::Postgres).then(|| not_here("documents", "PostgreSQL"));
+    pages.into_iter().chain(documents).collect()
 }

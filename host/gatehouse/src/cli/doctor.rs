@@ -107,6 +107,16 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     let result =
         health.map(|health| format!("{}: {} pages in {}", health.engine, health.pages, health.address));
     checks.push(Check::new("knowledge", result.map_err(|fault| fault.in_one_line())));
+    let documents = composition.documents.health().await;
+    if let Some(why) = documents.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone()) {
+        checks.push(Check::warning("documents by meaning", why));
+    }
+    let result = documents.map(|health| {
+        let health = health.store;
+        let (repositories, files) = (health.repositories, health.files);
+        format!("{}: {files} documents of {repositories} repositories in {}", health.engine, health.address)
+    });
+    checks.push(Check::new("documents", result.map_err(|fault| fault.in_one_line())));
     Ok(checks)
 }
 

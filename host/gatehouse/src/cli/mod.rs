@@ -4,6 +4,7 @@ mod allowed_tools;
 mod backup;
 mod cache;
 mod completions;
+mod docs;
 mod doctor;
 mod explain;
 mod gates;
@@ -78,6 +79,9 @@ enum Command {
     /// Index, search and edit the knowledge graph
     #[command(subcommand)]
     Kg(kg::Command),
+    /// Index, search and read repositories of documents
+    #[command(subcommand)]
+    Docs(docs::Command),
     /// Show what is configured, and how it is
     Status(status::Arguments),
     /// Show how much is kept of compiled gates, or remove it
@@ -212,6 +216,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::McpConfig(arguments) => mcp_config::run(&arguments, place, env),
         Command::Explain(arguments) => explain::run(arguments, place, env).await,
         Command::Kg(command) => kg::run(command, place, env).await,
+        Command::Docs(command) => docs::run(command, place, env).await,
         Command::Status(arguments) => status::run(&arguments, place, env).await,
         Command::Cache(command) => cache::run(&command, place, env),
         Command::Doctor(arguments) => doctor::run(&arguments, place, env).await,

@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::Args;
+use gatehouse_stores::EmbeddingHealth;
 use serde::Serialize;
 use serde_json::json;
 
@@ -64,6 +65,7 @@ struct Status<'a> {
     default_preset: &'a str,
     presets: BTreeMap<&'a str, Part<Tools>>,
     knowledge: Part<Knowledge>,
+    documents: Part<Documents>,
     models: Models<'a>,
     lacks: Vec<String>,
     hosts: Vec<RunningHost>,
@@ -94,10 +96,25 @@ struct Knowledge {
 }
 
 #[derive(Serialize)]
+struct Documents {
+    engine: &'static str,
+    address: String,
+    repositories: u32,
+    files: u32,
+    meaning: Option<Vectors>,
+}
+
+#[derive(Serialize)]
 struct Vectors {
     model: String,
     waiting: u32,
     failing: Option<String>,
+}
+
+impl From<EmbeddingHealth> for Vectors {
+    fn from(EmbeddingHealth { model, waiting, failing }: EmbeddingHealth) -> Self {
+        Self { model, waiting, failing }
+    }
 }
 
 #[derive(Serialize)]
@@ -137,11 +154,14 @@ impl<'a> Status<'a> {
             address: health.address,
             pages: health.pages,
             waiting: health.waiting,
-            meaning: health.embedding.map(|vectors| Vectors {
-                model: vectors.model,
-                waiting: vectors.waiting,
-                failing: vectors.failing,
-            }),
+            meaning: health.embedding.map(Into::into),
+        });
+        let documents = composition.documents.health().await.map(|health| Documents {
+            engine: health.store.engine,
+            address: health.store.address,
+            repositories: health.store.repositories,
+            files: health.store.files,
+            meaning: health.embedding.map(Into::into),
         });
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -154,6 +174,7 @@ impl<'a> Status<'a> {
             default_preset: &config.default_preset,
             presets: tools.collect(),
             knowledge: health.map_err(|fault| fault.in_one_line()).into(),
+            documents: documents.map_err(|fault| fault.in_one_line()).into(),
             models: Models {
                 llm: models.llm.model(),
                 web_search: models.llm.web_model(),
@@ -178,6 +199,10 @@ impl fmt::Display for Status<'_> {
             Some(knowledge) => write!(f, "{knowledge}")?,
             None => write!(f, "knowledge  down: {}", self.knowledge.error.as_deref().unwrap_or_default())?,
         }
+        match &self.documents.works {
+            Some(documents) => write!(f, "\n{documents}")?,
+            None => write!(f, "\ndocuments  down: {}", self.documents.error.as_deref().unwrap_or_default())?,
+        }
         let [llm, web, embedding] = [self.models.llm, self.models.web_search, Some(self.models.embedding)]
             .map(|model| model.unwrap_or("nobody"));
         write!(f, "\nmodels     answers: {llm}; searches the web: {web}; makes vectors: {embedding}")?;
@@ -196,6 +221,26 @@ impl fmt::Display for Tools {
     }
 }
 
+impl fmt::Display for Documents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { engine, address, repositories, files, meaning } = self;
+        write!(f, "documents  {engine}: {files} documents of {repositories} repositories in {address}")?;
+        meaning.iter().try_for_each(|vectors| vectors.tell(f, "part"))
+    }
+}
+
+impl Vectors {
+    /// How far they are; `what` is what has one each.
+    fn tell(&self, f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
+        write!(f, "\n           by meaning with {}; ", self.model)?;
+        match self.waiting {
+            0 => write!(f, "every {what} has its vector")?,
+            waiting => write!(f, "{waiting} {what}s wait for their vectors")?,
+        }
+        self.failing.iter().try_for_each(|why| write!(f, ": {why}"))
+    }
+}
+
 impl fmt::Display for Knowledge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, address, pages, waiting, meaning } = self;
@@ -203,12 +248,6 @@ impl fmt::Display for Knowledge {
         if *waiting > 0 {
             write!(f, "\n           {waiting} of them wait to be found by search")?;
         }
-        let Some(Vectors { model, waiting, failing }) = meaning else { return Ok(()) };
-        write!(f, "\n           by meaning with {model}; ")?;
-        match waiting {
-            0 => write!(f, "every page has its vector")?,
-            pages => write!(f, "{pages} pages wait for their vectors")?,
-        }
-        failing.iter().try_for_each(|why| write!(f, ": {why}"))
+        meaning.iter().try_for_each(|vectors| vectors.tell(f, "page"))
     }
 }

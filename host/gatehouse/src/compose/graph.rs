@@ -34,10 +34,10 @@ pub(crate) fn knowledge(
 /// The knowledge graph of a host, which is made when a call first needs it.
 pub(super) fn of_host(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> Graph {
     let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
-    Graph::new(Box::new(move || {
+    Graph::new("The knowledge graph is", move || {
         let roots = WikiRoots::Only(config.knowledge.wiki_roots.clone());
         knowledge(config.knowledge.chosen()?, roots, &embedder)
-    }))
+    })
 }
 
 #[cfg(all(test, feature = "weaviate-neo4j"))]

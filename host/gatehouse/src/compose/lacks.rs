@@ -29,6 +29,10 @@ impl Composition {
         if let (false, Err(fault)) = (knowledge.is_empty(), self.knowledge.there()) {
             lacks.push(format!("{} the knowledge graph: {}", asking(&knowledge), fault.message));
         }
+        let documents = self.granted(Capability::Documents).await;
+        if let (false, Err(fault)) = (documents.is_empty(), self.documents.there()) {
+            lacks.push(format!("{} the document repositories: {}", asking(&documents), fault.message));
+        }
         lacks
     }
 

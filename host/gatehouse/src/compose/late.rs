@@ -1,5 +1,5 @@
-//! The knowledge graph as hosts offer it: set up by the first call that needs it, and again by the next one where
-//! that failed. What is wrong with it is its callers' matter alone; gates that need none of it serve meanwhile.
+//! Ports as hosts offer them: set up by the first call that needs one, and again by the next one where that failed. What
+//! is wrong with one is its callers' matter alone; gates that need none of it serve meanwhile.
 
 use std::{path::PathBuf, sync::OnceLock};
 
@@ -7,45 +7,73 @@ use async_trait::async_trait;
 use gatehouse_core::{
     Fault,
     ports::{
-        Knowledge,
+        Documents, Knowledge,
+        documents::{Document, DocumentSearch, Lines, Repository, SearchMode},
         knowledge::{
             Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, PatchReport, Progress,
             SearchResult, Statistics,
         },
     },
 };
-use gatehouse_stores::{Health, WikiKnowledge};
+use gatehouse_stores::{DocumentLibrary, Health, LibraryHealth, WikiKnowledge};
 
 use crate::config::ConfigError;
 
-type Make = Box<dyn Fn() -> Result<WikiKnowledge, ConfigError> + Send + Sync>;
+type Make<T> = Box<dyn Fn() -> Result<T, ConfigError> + Send + Sync>;
 
-/// A graph that is there, or why it is not.
-pub(crate) struct Graph {
-    make: Make,
-    made: OnceLock<WikiKnowledge>,
+/// Something that is there, or why it is not.
+pub(crate) struct Late<T> {
+    /// What a fault calls it.
+    name: &'static str,
+    make: Make<T>,
+    made: OnceLock<T>,
 }
 
-impl Graph {
-    pub(super) fn new(make: Make) -> Self {
-        Self { make, made: OnceLock::new() }
+/// The knowledge graph.
+pub(crate) type Graph = Late<WikiKnowledge>;
+
+/// The documents.
+pub(crate) type Library = Late<DocumentLibrary>;
+
+impl<T> Late<T> {
+    pub(super) fn new(
+        name: &'static str,
+        make: impl Fn() -> Result<T, ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { name, make: Box::new(make), made: OnceLock::new() }
     }
 
-    /// The graph; the fault says what is wrong with its configuration.
-    pub(crate) fn there(&self) -> Result<&WikiKnowledge, Fault> {
+    /// The thing itself; the fault says what is wrong with its configuration.
+    pub(crate) fn there(&self) -> Result<&T, Fault> {
         if let Some(made) = self.made.get() {
             return Ok(made);
         }
         // Two may make it at once; nothing is opened by that, and one is kept.
         let made = (self.make)().map_err(|error| {
-            Fault::unavailable(format!("The knowledge graph is not set up: {error}"))
+            Fault::unavailable(format!("{} not set up: {error}", self.name))
                 .hint("Whoever runs the host has to mend that; `gatehouse doctor` shows it.")
         })?;
         Ok(self.made.get_or_init(|| made))
     }
+}
 
+impl Graph {
     /// How it is, without changing anything.
     pub(crate) async fn health(&self) -> Result<Health, Fault> {
+        self.there()?.health().await
+    }
+
+    /// Ends the use of it for good.
+    pub(crate) async fn close(&self) {
+        if let Some(made) = self.made.get() {
+            made.close().await;
+        }
+    }
+}
+
+impl Library {
+    /// How it is, without changing anything.
+    pub(crate) async fn health(&self) -> Result<LibraryHealth, Fault> {
         self.there()?.health().await
     }
 
@@ -96,5 +124,26 @@ impl Knowledge for Graph {
 
     async fn stats(&self) -> Result<Statistics, Fault> {
         self.there()?.stats().await
+    }
+}
+
+#[async_trait]
+impl Documents for Library {
+    async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
+        self.there()?.repositories(guides).await
+    }
+
+    async fn search(
+        &self,
+        repository: &str,
+        query: &str,
+        mode: SearchMode,
+        limit: usize,
+    ) -> Result<DocumentSearch, Fault> {
+        self.there()?.search(repository, query, mode, limit).await
+    }
+
+    async fn read(&self, repository: &str, path: &str, lines: Option<Lines>) -> Result<Document, Fault> {
+        self.there()?.read(repository, path, lines).await
     }
 }

@@ -19,8 +19,8 @@ use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, Env, KnowledgeConfig, cache, check_gate_name, component::ComponentSource, error::Text,
-    folders, http, http_server, limits, locate, locate::Choice, models, raw,
+    ConfigError, DocumentsConfig, Env, KnowledgeConfig, cache, check_gate_name, component::ComponentSource,
+    error::Text, folders, http, http_server, limits, locate, locate::Choice, models, raw,
 };
 use crate::built_in;
 
@@ -56,6 +56,8 @@ pub(crate) struct Config {
     pub(crate) models: ModelsConfig,
     /// The knowledge graph.
     pub(crate) knowledge: KnowledgeConfig,
+    /// The repositories of documents.
+    pub(crate) documents: DocumentsConfig,
     /// Gates that the file speaks of.
     pub(crate) gates: BTreeMap<String, GateConfig>,
     /// Presets by name.
@@ -127,6 +129,7 @@ impl Config {
             http: http_server::checked(text, &raw.http)?,
             models: models::checked(text, raw.models, env)?,
             knowledge: KnowledgeConfig::checked(raw.knowledge, &base, &state, env),
+            documents: DocumentsConfig::checked(&raw.documents, &state, env),
             gates: raw
                 .gates
                 .into_iter()
@@ -245,10 +248,10 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_file_is_valid_and_has_five_presets() {
+    fn the_shipped_file_is_valid_and_has_six_presets() {
         let config = parse(include_str!("../../../../presets.toml")).expect("valid");
         let names: Vec<_> = config.presets.keys().map(String::as_str).collect();
-        assert_eq!(names, ["context", "full", "ideation", "implementation", "merger"]);
+        assert_eq!(names, ["context", "documents", "full", "ideation", "implementation", "merger"]);
         assert!(config.gate_folders.starts_with(&["/etc/gh/gates".into()]));
     }
 
@@ -292,7 +295,7 @@ mod tests {
         assert_eq!(chosen(None, &Env::default()).as_deref(), Ok("full"));
         assert_eq!(
             chosen(None, &Env::of([("MCP_PRESET", "contxt")])),
-            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: context, full, ideation, implementation, merger.".into())
+            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: context, documents, full, ideation, implementation, merger.".into())
         );
     }
 }

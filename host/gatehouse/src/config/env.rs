@@ -12,11 +12,12 @@ use gatehouse_models::config::ProviderName;
 use super::ConfigError;
 
 /// All of them, each with what it is for, as `gatehouse doctor` shows them.
-pub(crate) const VARIABLES: [(&str, &str); 23] = [
+pub(crate) const VARIABLES: [(&str, &str); 24] = [
     ("MCP_PRESET", "the preset to serve, unless --preset says"),
     ("MCP_ENABLED_GATES", "gates to serve with their defaults (comma list), unless a preset is named"),
     ("KG_INDEX_PATH", "an index file of `gatehouse kg index --save-to`; selects engine and wiki"),
     ("DATABASE_URL", "postgres://user:password@host/database, for the engine 'postgres'"),
+    ("DOCUMENTS_DATABASE_URL", "the same for documents, where they are in another database"),
     ("NEO4J_URI", "where Neo4j is, for the engine 'weaviate-neo4j'"),
     ("NEO4J_USER", "the account there"),
     ("NEO4J_PASSWORD", "its password"),
@@ -86,6 +87,12 @@ impl Env {
     /// Holds a password: for the engine, and never for a message.
     pub(crate) fn database_url(&self) -> Option<&str> {
         self.get("DATABASE_URL")
+    }
+
+    /// The same for documents, with the variable that says it.
+    pub(crate) fn documents_database_url(&self) -> Option<(&'static str, &str)> {
+        let own = self.get("DOCUMENTS_DATABASE_URL").map(|url| ("DOCUMENTS_DATABASE_URL", url));
+        own.or_else(|| Some(("DATABASE_URL", self.database_url()?)))
     }
 
     /// Where Neo4j is; an address holds no credentials.

@@ -4,6 +4,7 @@ mod cache;
 pub(crate) mod checked;
 pub(crate) mod component;
 pub(crate) mod docker;
+mod documents;
 pub(crate) mod edit;
 pub(crate) mod env;
 pub(crate) mod error;
@@ -19,10 +20,11 @@ pub(crate) mod schema;
 pub(crate) mod trust;
 
 pub(crate) use checked::{Config, GateConfig};
+pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::Env;
 pub(crate) use error::{ConfigError, Text};
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
-pub(crate) use raw::KnowledgeEngine;
+pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
 
 /// The most characters of a gate's name.
 const MAX_GATE_NAME: usize = 64;

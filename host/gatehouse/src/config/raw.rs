@@ -22,6 +22,8 @@ pub(crate) struct Raw {
     pub(crate) models: Models,
     /// The knowledge graph.
     pub(crate) knowledge: Knowledge,
+    /// The repositories of documents.
+    pub(crate) documents: Documents,
     /// Grants and limits, by gate.
     #[schemars(with = "BTreeMap<String, Gate>")]
     pub(crate) gates: BTreeMap<Spanned<String>, Gate>,
@@ -162,6 +164,39 @@ pub(crate) enum KnowledgeEngine {
     WeaviateNeo4j,
 }
 
+/// The repositories of documents.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Documents {
+    /// Who keeps them.
+    pub(crate) engine: DocumentsEngine,
+    /// Whose tables they are in: "own" (the default), or "existing" for the tables of another program, which are only
+    /// read (PostgreSQL).
+    pub(crate) tables: Tables,
+}
+
+/// Engines of the documents.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DocumentsEngine {
+    /// A file in the data folder.
+    #[default]
+    Sqlite,
+    /// A PostgreSQL server; DOCUMENTS_DATABASE_URL, or else DATABASE_URL, says which.
+    Postgres,
+}
+
+/// Whose tables documents are in.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Tables {
+    /// Made and kept by Gatehouse.
+    #[default]
+    Own,
+    /// Those of another program, `repositories` and `repository_files`: read, never changed.
+    Existing,
+}
+
 /// Grants and limits of one gate.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -173,7 +208,7 @@ pub(crate) struct Gate {
     /// SHA-256 of the component, hexadecimal; another file is refused.
     #[schemars(with = "Option<String>")]
     pub(crate) sha256: Option<Spanned<String>>,
-    /// Capabilities it may use: "knowledge", "knowledge:read", "catalog", "kv",
+    /// Capabilities it may use: "knowledge", "knowledge:read", "documents", "catalog", "kv",
     /// "models".
     #[schemars(with = "Vec<String>")]
     pub(crate) grants: Vec<Spanned<String>>,

@@ -52,6 +52,7 @@ impl Report {
             ("http", before.http != now.http),
             ("models", before.models != now.models),
             ("knowledge", before.knowledge != now.knowledge),
+            ("documents", before.documents != now.documents),
         ];
         let waits: Vec<&str> =
             waits.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect();

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use gatehouse_core::{
     ports::documents::Lines,
-    search::{NameQuery, NameMatch, POOL, Scored, dense, near_enough},
+    search::{NameMatch, NameQuery, POOL, Scored, dense, near_enough},
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -87,7 +87,11 @@ pub(super) fn candidates(
 }
 
 /// The files that the question names, or whose names begin with it. A name that very many share tells nothing.
-fn by_name(db: &Connection, repository: i64, query: &NameQuery) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
+fn by_name(
+    db: &Connection,
+    repository: i64,
+    query: &NameQuery,
+) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
     let Some((from, to)) = query.range() else { return Ok(BTreeMap::new()) };
     let mut statement = db.prepare_cached(NAMED)?;
     let rows =

@@ -1,0 +1,236 @@
+//! `gatehouse docs add|refresh|list|search|get|guide|remove`: the operator's way to the document repositories. Gates
+//! search and read them; only this writes.
+
+mod add;
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{Args, Subcommand, ValueEnum};
+use gatehouse_core::ports::{
+    DocumentStore, Documents,
+    documents::{Document, Fit, Lines, Repository, SearchMode},
+};
+use gatehouse_stores::DocumentLibrary;
+
+use super::{Failure, Place};
+use crate::{compose, config::Env, out};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Index a folder or git checkout, so that its documents can be searched and read
+    Add(Add),
+    /// Index repositories again: what changed, and nothing else
+    Refresh {
+        /// Their names [default: all]
+        repositories: Vec<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List repositories
+    List {
+        /// Print JSON, navigation guides included
+        #[arg(long)]
+        json: bool,
+    },
+    /// Search a repository
+    Search(Search),
+    /// Print a document, or lines of it
+    Get {
+        /// Name of the repository
+        repository: String,
+        /// Path of the document in it
+        path: String,
+        /// These lines only, as 10-20 or 10
+        #[arg(long, value_parser = lines, value_name = "LINES")]
+        lines: Option<Lines>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the navigation guide of a repository
+    Guide {
+        /// Name of the repository
+        repository: String,
+        /// Write it anew first
+        #[arg(long)]
+        renew: bool,
+    },
+    /// Remove a repository with all that is kept of it; the folder itself stays as it is
+    Remove {
+        /// Name of the repository
+        repository: String,
+    },
+}
+
+#[derive(Args)]
+pub(super) struct Add {
+    /// The folder
+    dir: PathBuf,
+    /// What tools call it [default: the name of the folder]
+    #[arg(long)]
+    name: Option<String>,
+    /// Where it comes from [default: the remote of the checkout]
+    #[arg(long)]
+    url: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Search {
+    /// Name of the repository
+    repository: String,
+    /// Any text
+    query: String,
+    /// By the words of the query alone, or by its meaning as well
+    #[arg(long, value_enum, default_value_t)]
+    mode: Mode,
+    /// How many documents at most
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=50))]
+    top_k: u16,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Mode {
+    Text,
+    #[default]
+    Semantic,
+}
+
+impl From<Mode> for SearchMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Text => Self::Text,
+            Mode::Semantic => Self::Semantic,
+        }
+    }
+}
+
+/// How long vectors are waited for; whoever opens the documents next makes up for the rest.
+const SETTLE: Duration = Duration::from_secs(600);
+
+fn lines(text: &str) -> Result<Lines, String> {
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|line| *line > 0);
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(Lines { first, last }),
+        _ => Err("write lines as 10-20, or as 10".into()),
+    }
+}
+
+pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+    let config = place.config(env)?;
+    let models = compose::models(&config)?;
+    let library = compose::documents(&config, &models.embedder)?;
+    let done = match command {
+        Command::Add(arguments) => add::add(&library, &models, arguments).await,
+        Command::Refresh { repositories, json } => add::refresh(&library, &models, repositories, json).await,
+        Command::List { json } => list(&library, json).await,
+        Command::Search(arguments) => search(&library, arguments).await,
+        Command::Get { repository, path, lines, json } => {
+            get(&library, &repository, &path, lines, json).await
+        }
+        Command::Guide { repository, renew } => add::guide(&library, &models, &repository, renew).await,
+        Command::Remove { repository } => remove(&library, &repository).await,
+    };
+    library.close().await;
+    done
+}
+
+/// The repository of this name; the failure names those that there are.
+async fn named(library: &DocumentLibrary, name: &str, guides: bool) -> Result<Repository, Failure> {
+    let mut all = library.repositories(guides).await?;
+    if let Some(place) = all.iter().position(|repository| repository.name.eq_ignore_ascii_case(name)) {
+        return Ok(all.swap_remove(place));
+    }
+    let names: Vec<&str> = all.iter().map(|repository| repository.name.as_str()).collect();
+    let known = match names.as_slice() {
+        [] => "There is none yet; add one with `gatehouse docs add <folder>`.".into(),
+        names => format!("There are: {}.", names.join(", ")),
+    };
+    Err(Failure::Usage(format!("There is no repository '{name}'. {known}")))
+}
+
+async fn list(library: &DocumentLibrary, json: bool) -> Result<(), Failure> {
+    let repositories = library.repositories(json).await?;
+    if json {
+        out::json(&repositories);
+        return Ok(());
+    }
+    if repositories.is_empty() {
+        out::line("No repository yet. `gatehouse docs add <folder>` adds one.");
+    }
+    let row = |repository: &Repository| {
+        let of = |text: &Option<String>| text.clone().unwrap_or_default();
+        vec![
+            repository.name.clone(),
+            format!("{} documents", repository.file_count),
+            of(&repository.kind),
+            of(&repository.updated_at),
+            of(&repository.url),
+        ]
+    };
+    out::table(&repositories.iter().map(row).collect::<Vec<_>>());
+    Ok(())
+}
+
+async fn search(library: &DocumentLibrary, arguments: Search) -> Result<(), Failure> {
+    let Search { repository, query, mode, top_k, json } = arguments;
+    let result = library.search(&repository, &query, mode.into(), top_k.into()).await?;
+    if json {
+        out::json(&result);
+        return Ok(());
+    }
+    match result.hits.first() {
+        None => out::line(format!("Nothing found for \"{query}\".")),
+        Some(hit) if hit.fit == Fit::Nothing => out::line("Nothing fits; these come nearest:"),
+        Some(_) => {}
+    }
+    for (place, hit) in result.hits.iter().enumerate() {
+        let best = hit.best.map(|lines| format!(", best in lines {}-{}", lines.first, lines.last));
+        out::line(format!("{}. {}  {:.2}", place + 1, hit.path, hit.score));
+        out::line(format!("   {} tokens{}", hit.tokens, best.unwrap_or_default()));
+    }
+    if let Some(note) = &result.note {
+        out::note(note);
+    }
+    if !result.unmatched_terms.is_empty() {
+        out::line(format!("In no document: {}", result.unmatched_terms.join(", ")));
+    }
+    Ok(())
+}
+
+async fn get(
+    library: &DocumentLibrary,
+    repository: &str,
+    path: &str,
+    lines: Option<Lines>,
+    json: bool,
+) -> Result<(), Failure> {
+    let document = library.read(repository, path, lines).await?;
+    if json {
+        out::json(&document);
+        return Ok(());
+    }
+    let Document { text, lines, total_lines, made_from, .. } = document;
+    out::line(text.trim_end_matches('\n'));
+    if lines.last < total_lines || lines.first > 1 {
+        out::note(format!("lines {}-{} of {total_lines}", lines.first, lines.last));
+    }
+    if let Some(format) = made_from {
+        out::note(format!("the text of {format}"));
+    }
+    Ok(())
+}
+
+async fn remove(library: &DocumentLibrary, name: &str) -> Result<(), Failure> {
+    let repository = named(library, name, false).await?;
+    library.remove(&repository.name).await?;
+    out::line(format!("removed {} ({} documents)", repository.name, repository.file_count));
+    Ok(())
+}

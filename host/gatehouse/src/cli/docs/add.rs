@@ -1,0 +1,206 @@
+//! `gatehouse docs add`, `refresh` and `guide`: what reads folders and writes guides.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use gatehouse_core::ports::{DocumentStore, Documents};
+use gatehouse_documents::{GuideOutcome, GuideWish, Options, Progress, Report, Skipped, Source, index};
+use gatehouse_models::Models;
+use gatehouse_stores::DocumentLibrary;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Add, Failure, SETTLE, named};
+use crate::out;
+
+/// The most files that are named as left out; `--json` has more.
+const NAMED: usize = 10;
+
+pub(super) async fn add(library: &DocumentLibrary, models: &Models, arguments: Add) -> Result<(), Failure> {
+    let Add { dir, name, url, json } = arguments;
+    let root =
+        std::path::absolute(&dir).map_err(|error| Failure::Failed(format!("{}: {error}", dir.display())))?;
+    let name = match name {
+        Some(name) => name,
+        None => folder_name(&root)?,
+    };
+    check_name(&name)?;
+    let report = run(library, models, Source { root, name: name.clone(), url }, GuideWish::WhenDue).await?;
+    if json {
+        out::json(&json_of(&name, &report));
+    } else {
+        tell(&name, &report);
+    }
+    Ok(())
+}
+
+pub(super) async fn refresh(
+    library: &DocumentLibrary,
+    models: &Models,
+    names: Vec<String>,
+    json: bool,
+) -> Result<(), Failure> {
+    let mut wanted = Vec::new();
+    for name in &names {
+        wanted.push(named(library, name, false).await?.name);
+    }
+    if names.is_empty() {
+        wanted = library.repositories(false).await?.into_iter().map(|repository| repository.name).collect();
+    }
+    let mut told = Vec::new();
+    for name in wanted {
+        let source = source_of(library, &name).await?;
+        let report = run(library, models, source, GuideWish::WhenDue).await?;
+        told.push(json_of(&name, &report));
+        if !json {
+            tell(&name, &report);
+        }
+    }
+    if json {
+        out::json(&told);
+    }
+    Ok(())
+}
+
+pub(super) async fn guide(
+    library: &DocumentLibrary,
+    models: &Models,
+    name: &str,
+    renew: bool,
+) -> Result<(), Failure> {
+    let mut repository = named(library, name, true).await?;
+    if renew {
+        let source = source_of(library, &repository.name).await?;
+        run(library, models, source, GuideWish::Always).await?;
+        repository = named(library, &repository.name, true).await?;
+    }
+    match &repository.navigation_guide {
+        Some(guide) => out::line(guide.trim_end()),
+        None => out::note("No guide is written yet; --renew writes one."),
+    }
+    Ok(())
+}
+
+/// Where a repository is read again.
+async fn source_of(library: &DocumentLibrary, name: &str) -> Result<Source, Failure> {
+    let state = library.state(name).await?;
+    let read = state.and_then(|state| Some((state.root?, state.repository.url)));
+    let (root, url) = read.ok_or_else(|| {
+        Failure::Failed(format!("'{name}' came from no folder, so there is nothing to read again"))
+    })?;
+    Ok(Source { root: root.into(), name: name.to_owned(), url })
+}
+
+fn folder_name(root: &Path) -> Result<String, Failure> {
+    let name = root.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    name.ok_or_else(|| Failure::Usage(format!("{} has no name; give one with --name", root.display())))
+}
+
+/// Names are arguments of tools and parts of `repository/path`.
+fn check_name(name: &str) -> Result<(), Failure> {
+    let fine = !name.is_empty()
+        && name.chars().count() <= 100
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '))
+        && name.starts_with(char::is_alphanumeric);
+    if fine {
+        return Ok(());
+    }
+    let shown = gatehouse_core::names::quoted(name, 100);
+    Err(Failure::Usage(format!(
+        "'{shown}' cannot be the name of a repository: it has at most 100 letters, digits, -, _, . and spaces, and \
+         begins with a letter or a digit; give one with --name"
+    )))
+}
+
+/// One run, whose progress people see. An interrupt ends it after the part that it is at.
+async fn run(
+    library: &DocumentLibrary,
+    models: &Models,
+    source: Source,
+    guide: GuideWish,
+) -> Result<Report, Failure> {
+    let bar = bar(&source.name);
+    let progress = |Progress { done, total }| {
+        bar.set_length(total as u64);
+        bar.set_position(done as u64);
+    };
+    let cancel = CancellationToken::new();
+    let options = Options { guide, llm: Some(Arc::clone(&models.llm)) };
+    let indexing = index(library, source, options, &progress, cancel.clone());
+    tokio::pin!(indexing);
+    let report = tokio::select! {
+        report = &mut indexing => report,
+        Ok(()) = tokio::signal::ctrl_c() => {
+            cancel.cancel();
+            indexing.await
+        }
+    };
+    bar.finish_and_clear();
+    let report = report?;
+    if report.cancelled {
+        return Err(Failure::Failed(
+            "interrupted; what was stored stays, and the next run goes on there".into(),
+        ));
+    }
+    if !settled(library).await {
+        out::note("Not every part has its vector yet; `gatehouse status` tells how many wait.");
+    }
+    Ok(report)
+}
+
+fn json_of(repository: &str, report: &Report) -> Value {
+    let files =
+        |files: &Skipped| json!({"count": files.total(), "reasons": files.counts, "files": files.named});
+    json!({
+        "repository": repository,
+        "report": {
+            "added": report.added, "updated": report.updated, "unchanged": report.unchanged,
+            "removed": report.removed, "bytes": report.bytes, "tokens": report.tokens,
+            "skipped": files(&report.skipped), "noted": files(&report.noted),
+        },
+        "guide": if report.guide == GuideOutcome::Kept { "kept" } else { "written" },
+    })
+}
+
+fn tell(name: &str, report: &Report) {
+    let Report { added, updated, unchanged, removed, skipped, noted, .. } = report;
+    let guide = match &report.guide {
+        GuideOutcome::Kept => "",
+        GuideOutcome::Written { .. } => "; guide written",
+    };
+    let count = skipped.total();
+    out::line(format!(
+        "{name}: {added} added, {updated} updated, {unchanged} unchanged, {removed} removed; {count} left out{guide}"
+    ));
+    for (path, why) in skipped.named.iter().take(NAMED) {
+        out::line(format!("left out: {path}: {why}"));
+    }
+    if count > NAMED {
+        out::line(format!("left out: {} more; --json names them", count - NAMED));
+    }
+    for (what, files) in &noted.counts {
+        out::line(format!("{files} files: {what}"));
+    }
+    if let GuideOutcome::Written { by } = &report.guide {
+        out::note(format!("The guide: {by}"));
+    }
+}
+
+fn bar(name: &str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let template =
+        format!("indexing {} [{{bar:30}}] {{pos}}/{{len}} files {{elapsed}}", name.replace(['{', '}'], ""));
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Waits for the vectors of what was stored, since they are made in the background and the process ends now.
+async fn settled(library: &DocumentLibrary) -> bool {
+    let bar = ProgressBar::new_spinner().with_message("waiting for vectors");
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let settled = library.settle(SETTLE).await;
+    bar.finish_and_clear();
+    settled
+}

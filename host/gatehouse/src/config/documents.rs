@@ -1,0 +1,111 @@
+//! Where the documents are, checked. What an engine needs beyond presets.toml is checked when it is first needed.
+
+use std::path::{Path, PathBuf};
+
+use super::{ConfigError, Env, raw};
+
+/// The repositories of documents.
+#[derive(Debug, PartialEq)]
+pub(crate) struct DocumentsConfig {
+    /// Who keeps them.
+    pub(crate) engine: raw::DocumentsEngine,
+    /// Whose tables they are in.
+    tables: raw::Tables,
+    /// The database file of SQLite.
+    database: PathBuf,
+    /// Address and account of the server.
+    env: Env,
+}
+
+/// What an engine of documents needs, whole.
+pub(crate) enum DocumentsEngineConfig {
+    Sqlite {
+        database: PathBuf,
+    },
+    #[cfg(feature = "postgres")]
+    Postgres(Box<gatehouse_stores::PostgresDocumentsConfig>),
+}
+
+impl DocumentsConfig {
+    pub(super) fn checked(raw: &raw::Documents, state: &Path, env: &Env) -> Self {
+        let raw::Documents { engine, tables } = *raw;
+        Self { engine, tables, database: state.join("documents.db"), env: env.clone() }
+    }
+
+    /// What the engine needs.
+    ///
+    /// # Errors
+    /// Names the key or the variable that is missing or wrong.
+    pub(crate) fn chosen(&self) -> Result<DocumentsEngineConfig, ConfigError> {
+        match (self.engine, self.tables) {
+            (raw::DocumentsEngine::Sqlite, raw::Tables::Own) => {
+                Ok(DocumentsEngineConfig::Sqlite { database: self.database.clone() })
+            }
+            (raw::DocumentsEngine::Sqlite, raw::Tables::Existing) => Err(bad(
+                "documents.tables",
+                "\"existing\" goes with the engine 'postgres' only; a file of SQLite is Gatehouse's own",
+            )),
+            (raw::DocumentsEngine::Postgres, tables) => self.postgres(tables),
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    fn postgres(&self, tables: raw::Tables) -> Result<DocumentsEngineConfig, ConfigError> {
+        let (variable, url) = self.env.documents_database_url().ok_or_else(|| {
+            bad(
+                "DOCUMENTS_DATABASE_URL",
+                "is not set, nor is DATABASE_URL, and the engine 'postgres' of the documents needs one: \
+                 postgres://user:password@host:5432/database",
+            )
+        })?;
+        let server = gatehouse_stores::PostgresConfig::parse(url);
+        let server = server.map_err(|fault| bad(variable, fault.in_one_line()))?;
+        let existing = tables == raw::Tables::Existing;
+        Ok(DocumentsEngineConfig::Postgres(Box::new(gatehouse_stores::PostgresDocumentsConfig {
+            server,
+            existing,
+        })))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn postgres(&self, _: raw::Tables) -> Result<DocumentsEngineConfig, ConfigError> {
+        Err(bad(
+            "documents.engine",
+            "this build does not have the engine 'postgres'; build with --features postgres",
+        ))
+    }
+}
+
+fn bad(place: &str, message: impl Into<String>) -> ConfigError {
+    ConfigError { place: place.into(), message: message.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Text};
+
+    fn error(content: &str, variables: Env) -> String {
+        let text = Text { file: None, content: content.into() };
+        let config = Config::parse(&text, &variables).unwrap_or_else(|error| panic!("{error}"));
+        config.documents.chosen().err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(error("", Env::default()), "");
+        let existing = "[documents]\ntables = \"existing\"";
+        assert!(error(existing, Env::default()).starts_with("documents.tables: \"existing\" goes with"));
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_database_of_its_own_wins() {
+        let postgres = "[documents]\nengine = \"postgres\"\ntables = \"existing\"";
+        assert!(error(postgres, Env::default()).starts_with("DOCUMENTS_DATABASE_URL: is not set"));
+        let knowledge = ("DATABASE_URL", "postgres://u:s3cret@h/one");
+        assert_eq!(error(postgres, Env::of([knowledge])), "");
+        let wrong = error(postgres, Env::of([knowledge, ("DOCUMENTS_DATABASE_URL", "mysql://u:s3cret@h")]));
+        assert!(wrong.starts_with("DOCUMENTS_DATABASE_URL") && !wrong.contains("s3cret"), "{wrong}");
+    }
+}
