@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// tags, fillers, variation selectors), what is a format character without a form of its own, what is blank
 /// and no space, line and paragraph separators, private use, noncharacters. Of the default-ignorable ones the
 /// two selectors of text and emoji are left to [`stray`].
-fn hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -68,7 +68,7 @@ pub fn text(text: &mut String) -> usize {
         let line_end = c == '\r' && chars.peek() == Some(&'\n');
         // What is left before it counts: of a row of such characters each would otherwise vouch for the next.
         let before = clean.chars().next_back();
-        if hidden(c) || control(c) || stray(before, c, chars.peek().copied()) {
+        if is_hidden(c) || control(c) || stray(before, c, chars.peek().copied()) {
             removed += usize::from(!line_end);
         } else {
             clean.push(c);
@@ -113,7 +113,7 @@ fn in_value(value: &Value) -> Option<&str> {
 fn in_text(text: &str) -> Option<&str> {
     let mut around = text.chars().scan(None, |before, c| Some((before.replace(c), c))).peekable();
     while let Some((before, c)) = around.next() {
-        if hidden(c) || stray(before, c, around.peek().map(|(_, after)| *after)) {
+        if is_hidden(c) || stray(before, c, around.peek().map(|(_, after)| *after)) {
             return Some(text);
         }
     }
@@ -213,7 +213,7 @@ mod tests {
             let text = c.to_string();
             let selector = matches!(c, '\u{fe0e}' | '\u{fe0f}');
             if ignorable.is_match(&text) || format.is_match(&text) {
-                assert!(hidden(c) || selector, "{c:?}");
+                assert!(is_hidden(c) || selector, "{c:?}");
             }
             let keycap = matches!(c, '#' | '*' | '0'..='9');
             if emoji.is_match(&text) && c < '\u{1f000}' && !keycap {

@@ -21,6 +21,7 @@ pub mod name;
 pub mod passage;
 pub mod rows;
 pub mod script;
+pub mod stem;
 pub mod terms;
 
 pub use dense::Block;
@@ -30,7 +31,8 @@ pub use fuse::{Ranked, Scored, answering, fuse};
 pub use name::{NameMatch, NameQuery};
 pub use passage::Passage;
 pub use rows::Rows;
-pub use terms::{Query, variants};
+pub use stem::stem;
+pub use terms::{Query, each_term, variants};
 
 /// How many of the best by words, and of the best by meaning, are looked at closely where fewer are asked
 /// for. 50 rescored in full precision lose nothing against an exact scan of 1 M rows of 256 dimensions.

@@ -5,7 +5,10 @@
 
 use std::collections::HashSet;
 
-use super::script::{self, ScriptRun};
+use super::{
+    script::{self, ScriptRun},
+    stem,
+};
 use crate::names::begins_hump;
 
 /// Different words of a query that are used.
@@ -100,6 +103,43 @@ pub fn variants(text: &str) -> String {
     found.join(" ")
 }
 
+/// Gives each term of a text as an index in memory keeps it, a question and a document alike: in lower case and
+/// stemmed, [common words](STOP_WORDS) left out, identifiers whole and in parts, and pieces of what is written in
+/// scripts that the word index does not serve.
+pub fn each_term(text: &str, mut give: impl FnMut(&str)) {
+    let mut term = String::new();
+    let mut put = |word: &str| {
+        term.clear();
+        if word.is_ascii() {
+            term.push_str(word);
+            term.make_ascii_lowercase();
+        } else {
+            term.extend(word.chars().flat_map(char::to_lowercase));
+        }
+        if !STOP_WORDS.contains(&term.as_str()) {
+            stem(&mut term);
+            give(&term);
+        }
+    };
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if script::has_other(word) {
+            let separated = script::separated(word);
+            let latin = separated.split(' ').filter(|piece| !script::has_other(piece));
+            script::grams(word).split(' ').chain(latin).for_each(&mut put);
+            continue;
+        }
+        let head = word.as_bytes().first().is_some_and(u8::is_ascii_lowercase);
+        put(word);
+        // Only what has a capital after a small letter or a letter after it is made of parts.
+        if !(head && word.bytes().all(|b| b.is_ascii_lowercase())) && word.len() <= MAX_WORD {
+            let parts = humps(word);
+            if parts.len() > 1 {
+                parts.iter().for_each(|part| put(part));
+            }
+        }
+    }
+}
+
 fn humps(word: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut before = ' ';
@@ -160,6 +200,21 @@ mod tests {
         assert!(query.joined.len() <= MAX_TERMS);
         assert_eq!(Query::of(&"x".repeat(10_000_000)).words[0].len(), MAX_WORD);
         assert!(words(&"a-".repeat(1_000_000)).len() < 200);
+    }
+
+    #[test]
+    fn terms_are_stemmed_parted_and_telling() {
+        let terms = |text: &str| {
+            let mut terms = Vec::new();
+            each_term(text, |term| terms.push(term.to_owned()));
+            terms
+        };
+        assert_eq!(
+            terms("The Calibrations of UnslothGRPOTrainer"),
+            ["calibr", "unslothgrpotrain", "unsloth", "grpo", "trainer"]
+        );
+        assert_eq!(terms("num_tpl_threads, ÜBER"), ["num", "tpl", "thread", "über"]);
+        assert_eq!(terms("导出GGUF"), ["导出", "出", "gguf"]);
     }
 
     #[test]

@@ -1,0 +1,198 @@
+//! What forms of an English word have in common, for an index in memory: the word index of the databases stems with
+//! the same algorithm.
+//!
+//! M. F. Porter, "An algorithm for suffix stripping" (Program 14, 1980), steps and conditions as they stand there.
+
+/// Longer words are no English ones.
+const LONGEST: usize = 40;
+
+/// Replaces a word in small ASCII letters by its stem; any other stays as it is.
+pub fn stem(word: &mut String) {
+    if !(3..=LONGEST).contains(&word.len()) || !word.bytes().all(|b| b.is_ascii_lowercase()) {
+        return;
+    }
+    plurals(word);
+    let stem = word.strip_suffix('y').filter(|stem| has_vowel(stem)).map(str::len);
+    if let Some(stem) = stem {
+        word.truncate(stem);
+        word.push('i');
+    }
+    first_of(word, &LONG_ENDINGS, |stem| measure(stem) > 0);
+    first_of(word, &ENDINGS, |stem| measure(stem) > 0);
+    last_ending(word);
+    tidy(word);
+}
+
+/// Step 1: plurals, `-ed` and `-ing`.
+fn plurals(word: &mut String) {
+    if word.ends_with("sses") || word.ends_with("ies") {
+        word.truncate(word.len() - 2);
+    } else if word.ends_with('s') && !word.ends_with("ss") {
+        word.pop();
+    }
+    if word.ends_with("eed") {
+        if measure(&word[..word.len() - 3]) > 0 {
+            word.pop();
+        }
+        return;
+    }
+    let cut = ["ed", "ing"].iter().find_map(|ending| word.strip_suffix(ending));
+    let Some(cut) = cut.filter(|stem| has_vowel(stem)).map(str::len) else { return };
+    word.truncate(cut);
+    let doubled = ends_double(word) && !word.ends_with(['l', 's', 'z']);
+    if doubled {
+        word.pop();
+    } else if ["at", "bl", "iz"].iter().any(|end| word.ends_with(end))
+        || (measure(word) == 1 && ends_short(word))
+    {
+        word.push('e');
+    }
+}
+
+/// Step 2.
+const LONG_ENDINGS: [(&str, &str); 20] = [
+    ("ational", "ate"),
+    ("tional", "tion"),
+    ("enci", "ence"),
+    ("anci", "ance"),
+    ("izer", "ize"),
+    ("abli", "able"),
+    ("alli", "al"),
+    ("entli", "ent"),
+    ("eli", "e"),
+    ("ousli", "ous"),
+    ("ization", "ize"),
+    ("ation", "ate"),
+    ("ator", "ate"),
+    ("alism", "al"),
+    ("iveness", "ive"),
+    ("fulness", "ful"),
+    ("ousness", "ous"),
+    ("aliti", "al"),
+    ("iviti", "ive"),
+    ("biliti", "ble"),
+];
+
+/// Step 3.
+const ENDINGS: [(&str, &str); 7] = [
+    ("icate", "ic"),
+    ("ative", ""),
+    ("alize", "al"),
+    ("iciti", "ic"),
+    ("ical", "ic"),
+    ("ful", ""),
+    ("ness", ""),
+];
+
+/// Step 4, the longer before what they end with.
+const LAST: [&str; 19] = [
+    "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize",
+    "ion", "al", "er", "ic", "ou",
+];
+
+/// Replaces the ending if what stands before it may lose it.
+fn first_of(word: &mut String, endings: &[(&str, &str)], may: impl Fn(&str) -> bool) {
+    let found = endings.iter().find_map(|(ending, new)| Some((word.strip_suffix(ending)?.len(), new)));
+    if let Some((stem, new)) = found
+        && may(&word[..stem])
+    {
+        word.truncate(stem);
+        word.push_str(new);
+    }
+}
+
+fn last_ending(word: &mut String) {
+    let found = LAST.iter().find_map(|ending| Some((word.strip_suffix(ending)?, ending)));
+    let cut =
+        found.filter(|(stem, ending)| measure(stem) > 1 && (**ending != "ion" || stem.ends_with(['s', 't'])));
+    if let Some(cut) = cut.map(|(stem, _)| stem.len()) {
+        word.truncate(cut);
+    }
+}
+
+/// Step 5.
+fn tidy(word: &mut String) {
+    if let Some(stem) = word.strip_suffix('e') {
+        let syllables = measure(stem);
+        if syllables > 1 || (syllables == 1 && !ends_short(stem)) {
+            word.pop();
+        }
+    }
+    if word.ends_with("ll") && measure(word) > 1 {
+        word.pop();
+    }
+}
+
+/// For each letter whether it is a vowel; y is one after a consonant.
+fn vowels(word: &str) -> impl Iterator<Item = bool> {
+    word.bytes().enumerate().scan(false, |before, (at, letter)| {
+        *before =
+            matches!(letter, b'a' | b'e' | b'i' | b'o' | b'u') || (letter == b'y' && at > 0 && !*before);
+        Some(*before)
+    })
+}
+
+fn has_vowel(stem: &str) -> bool {
+    vowels(stem).any(|vowel| vowel)
+}
+
+/// How often a vowel is followed by a consonant.
+fn measure(stem: &str) -> usize {
+    let mut before = false;
+    vowels(stem).filter(|vowel| std::mem::replace(&mut before, *vowel) && !*vowel).count()
+}
+
+fn ends_double(word: &str) -> bool {
+    word.as_bytes().last_chunk::<2>().is_some_and(|[a, b]| a == b) && vowels(word).last() == Some(false)
+}
+
+/// Whether a word ends as `-hop` does: consonant, vowel, and a consonant that is not w, x or y.
+fn ends_short(word: &str) -> bool {
+    let shape = vowels(word).skip(word.len().saturating_sub(3));
+    word.len() > 2 && shape.eq([false, true, false]) && !word.ends_with(['w', 'x', 'y'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_a_word_have_one_stem() {
+        for (forms, expected) in [
+            (&["caress", "caresses"][..], "caress"),
+            (&["calibrate", "calibrated", "calibrates", "calibrating", "calibration"], "calibr"),
+            (&["connect", "connected", "connecting", "connection", "connections"], "connect"),
+            (&["happy", "happi"], "happi"),
+            (&["relational", "relate", "relating"], "relat"),
+            (&["hop", "hopping", "hops"], "hop"),
+            (&["hope", "hoping"], "hope"),
+            (&["agreed", "agree"], "agre"),
+            (&["sky"], "sky"),
+            (&["generalization", "generalizations"], "gener"),
+            (&["controlling", "controll"], "control"),
+            (&["adjustment", "adjustable"], "adjust"),
+            (&["electricity", "electrical"], "electr"),
+        ] {
+            for form in forms {
+                let mut word = (*form).to_owned();
+                stem(&mut word);
+                assert_eq!(word, expected, "{form}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_english_word_stays() {
+        for text in ["", "as", "größen", "x86s", "GRPOs", "日本"] {
+            let mut word = text.to_owned();
+            stem(&mut word);
+            assert_eq!(word, text);
+        }
+        let mut long = "s".repeat(1_000_000);
+        stem(&mut long);
+        assert_eq!(long.len(), 1_000_000);
+        for ys in 1..40 {
+            stem(&mut "y".repeat(ys));
+        }
+    }
+}
