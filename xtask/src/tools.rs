@@ -79,6 +79,10 @@ const fn pip(name: &'static str, pins: &'static [&'static str]) -> Bundle {
     Bundle { name, manager: Manager::Pip, pins }
 }
 
+const fn source(name: &'static str, pins: &'static [&'static str]) -> Bundle {
+    Bundle { name, manager: Manager::Source, pins }
+}
+
 const fn npm(name: &'static str, pins: &'static [&'static str]) -> Bundle {
     Bundle { name, manager: Manager::Npm, pins }
 }
@@ -128,6 +132,10 @@ pub(crate) const POSTGRES: Bundle =
 /// The official tests of JSON Schema, which an implementation in Python brings along.
 pub(crate) const SCHEMA_SUITE: Bundle =
     Bundle { name: "schema-suite", manager: Manager::Source, pins: &["jsonschema==4.26.0"] };
+
+/// A long reference and the proceedings of a workshop, of which questions are asked; other packages bring them along.
+pub(crate) const REFERENCE: Bundle = source("reference", &["psutil==7.0.0"]);
+pub(crate) const PROCEEDINGS: Bundle = source("proceedings", &["brotli==1.2.1"]);
 
 /// What makes a gate of Python; the version stands in the template and in `gatehouse gates build` too.
 pub(crate) const PYTHON_GATES: Bundle =

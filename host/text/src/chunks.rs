@@ -1,8 +1,10 @@
-//! Cuts text into pieces of about the same number of tokens, at the places a reader would choose:
-//! before a heading, between paragraphs, between sentences, and inside a sentence only when there is
-//! no other place.
+//! Cuts text into pieces of at most so many tokens, at the places a reader would choose: at headings, around
+//! blocks of code and tables, between lines, between sentences, and inside a sentence only when there is no other
+//! place. A block that fits a budget stays whole.
 
 use gatehouse_core::ports::{TokenCounter, text::Encoding};
+
+use crate::layout::{Kind, Layout, Span};
 
 /// A piece of the text: bytes `start..end`, `tokens` of them by the tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,75 +12,122 @@ pub(crate) struct Chunk {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) tokens: usize,
+    pub(crate) kind: Kind,
+    /// Where the stretch begins and ends that it was cut from.
+    pub(crate) span: (usize, usize),
+    /// The heading that it stands under; of a heading, its own.
+    pub(crate) section: Option<usize>,
+    /// The line in which it begins, from 0, and the characters of that line before it.
+    pub(crate) line: usize,
+    pub(crate) column: usize,
 }
 
-/// Chunks of at most `size` tokens each. Together they are the text, byte for byte.
-pub(crate) fn chunks(text: &str, size: usize, counter: &dyn TokenCounter) -> Vec<Chunk> {
-    let mut chunks: Vec<Chunk> = Vec::new();
-    let mut open = false;
-    for piece in pieces(text, size, counter) {
-        // Within the piece: a look beyond it would cost the square of a blank text.
-        let heading = text[piece.start..piece.end].trim_start().starts_with(['#', '=']);
-        match chunks.last_mut() {
-            Some(last) if open && !heading && last.tokens + piece.tokens <= size => {
-                last.end = piece.end;
-                last.tokens += piece.tokens;
+/// How long pieces may be, in tokens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) prose: usize,
+    /// Longer blocks are cut between their lines.
+    pub(crate) block: usize,
+}
+
+/// The chunks of a text. Together they are the text, byte for byte.
+pub(crate) fn chunks(text: &str, layout: &Layout, sizes: Sizes, counter: &dyn TokenCounter) -> Vec<Chunk> {
+    let mut cutter = Cutter { text, counter, size: sizes.prose, chunks: Vec::new() };
+    for span in &layout.spans {
+        match span.kind {
+            Kind::Prose => cutter.lines(span, true),
+            Kind::Heading => cutter.lines(span, false),
+            Kind::Code | Kind::Table => {
+                let whole = counter.count_up_to(&text[span.start..span.end], sizes.block, Encoding::O200k);
+                match whole {
+                    Some(tokens) => cutter.push(span.start, span.end, tokens, span),
+                    None => cutter.lines(span, true),
+                }
             }
-            _ => chunks.push(piece),
         }
-        open = true;
     }
-    chunks
+    place(text, &mut cutter.chunks);
+    cutter.chunks
 }
 
-/// Lines, cut further where one alone is too long.
-fn pieces(text: &str, size: usize, counter: &dyn TokenCounter) -> Vec<Chunk> {
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        split(text, start, start + line.len(), size, counter, &mut pieces);
-        start += line.len();
-    }
-    pieces
-}
-
-/// Halves a stretch at the sentence end, else the space, else the character nearest its middle, until
-/// every part fits. The depth is bounded by the logarithm of the length.
-fn split(
-    text: &str,
-    start: usize,
-    end: usize,
+struct Cutter<'a> {
+    text: &'a str,
+    counter: &'a dyn TokenCounter,
     size: usize,
-    counter: &dyn TokenCounter,
-    into: &mut Vec<Chunk>,
-) {
-    let part = &text[start..end];
-    if let Some(tokens) = counter.count_up_to(part, size, Encoding::O200k) {
-        into.push(Chunk { start, end, tokens });
-        return;
-    }
-    let middle = floor_boundary(part, part.len() / 2);
-    let (left, right) = part.split_at(middle);
-    let window = part.len() / 4;
-    let sentence = right.match_indices(['.', '!', '?']).map(|(i, m)| middle + i + m.len()).next();
-    let space = right.find(char::is_whitespace).map(|i| middle + i);
-    let near = |at: &usize| *at < part.len() && at.abs_diff(middle) <= window;
-    let cut = sentence.filter(near).or(space.filter(near)).unwrap_or(left.len());
-    let cut = if cut == 0 { part.chars().next().map_or(part.len(), char::len_utf8) } else { cut };
-    if cut >= part.len() {
-        let tokens = counter.count(part, Encoding::O200k);
-        into.push(Chunk { start, end, tokens });
-        return;
-    }
-    split(text, start, start + cut, size, counter, into);
-    split(text, start + cut, end, size, counter, into);
+    chunks: Vec<Chunk>,
 }
 
-fn floor_boundary(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
+impl Cutter<'_> {
+    /// Lines, put together while they fit, and cut further where one alone is too long.
+    fn lines(&mut self, span: &Span, cut: bool) {
+        let first = self.chunks.len();
+        let mut start = span.start;
+        if !cut {
+            let tokens = self.counter.count(&self.text[start..span.end], Encoding::O200k);
+            return self.push(start, span.end, tokens, span);
+        }
+        for line in self.text[span.start..span.end].split_inclusive('\n') {
+            self.split(start, start + line.len(), first, span);
+            start += line.len();
+        }
     }
-    at
+
+    /// Halves a stretch at the sentence end, else the space, else the character nearest its middle, until
+    /// every part fits. The depth is bounded by the logarithm of the length.
+    fn split(&mut self, start: usize, end: usize, first: usize, span: &Span) {
+        let part = &self.text[start..end];
+        if let Some(tokens) = self.counter.count_up_to(part, self.size, Encoding::O200k) {
+            let full = self.size;
+            match self.chunks[first..].last_mut() {
+                Some(last) if last.tokens + tokens <= full => {
+                    last.end = end;
+                    last.tokens += tokens;
+                }
+                _ => self.push(start, end, tokens, span),
+            }
+            return;
+        }
+        let middle = part.floor_char_boundary(part.len() / 2);
+        let (left, right) = part.split_at(middle);
+        let window = part.len() / 4;
+        let near = &right[..right.floor_char_boundary(window)];
+        let sentence = near.find(['.', '!', '?']).map(|i| middle + i + 1);
+        let space = near.find(char::is_whitespace).map(|i| middle + i);
+        let cut = sentence.or(space).unwrap_or(left.len());
+        let cut = if cut == 0 { part.chars().next().map_or(part.len(), char::len_utf8) } else { cut };
+        if cut >= part.len() {
+            let tokens = self.counter.count(part, Encoding::O200k);
+            return self.push(start, end, tokens, span);
+        }
+        self.split(start, start + cut, first, span);
+        self.split(start + cut, end, first, span);
+    }
+
+    fn push(&mut self, start: usize, end: usize, tokens: usize, span: &Span) {
+        let Span { kind, section, .. } = *span;
+        let span = (span.start, span.end);
+        self.chunks.push(Chunk { start, end, tokens, kind, span, section, line: 0, column: 0 });
+    }
+}
+
+/// Says where each chunk begins.
+fn place(text: &str, chunks: &mut [Chunk]) {
+    let mut at = (0, 0);
+    for chunk in chunks {
+        (chunk.line, chunk.column) = at;
+        at = advance(at, &text[chunk.start..chunk.end]);
+    }
+}
+
+/// The line and the column after a text that begins at these.
+pub(crate) fn advance((line, column): (usize, usize), text: &str) -> (usize, usize) {
+    match text.rfind('\n') {
+        Some(last) => {
+            let lines = text.bytes().filter(|b| *b == b'\n').count();
+            (line + lines, text[last + 1..].chars().count())
+        }
+        None => (line, column + text.chars().count()),
+    }
 }
 
 #[cfg(test)]
@@ -86,21 +135,35 @@ mod tests {
     use super::*;
     use crate::Tokens;
 
+    const SIZES: Sizes = Sizes { prose: 120, block: 500 };
+
+    fn cut(text: &str) -> Vec<Chunk> {
+        chunks(text, &Layout::of(text), SIZES, &Tokens)
+    }
+
     #[test]
     fn chunks_are_the_text_and_fit() {
         let text =
             "# One\nA short line. Another one!\n\n".repeat(40) + &"word ".repeat(900) + &"ü".repeat(3000);
-        let found = chunks(&text, 120, &Tokens);
+        let found = cut(&text);
         let joined: String = found.iter().map(|c| &text[c.start..c.end]).collect();
         assert_eq!(joined, text);
         assert!(found.iter().all(|c| Tokens.count(&text[c.start..c.end], Encoding::O200k) <= 120));
+        let last = found.last().unwrap();
+        let before = &text[..last.start];
+        assert_eq!(last.line, before.matches('\n').count());
+        assert_eq!(last.column, before.rsplit('\n').next().unwrap().chars().count());
     }
 
     #[test]
-    fn a_heading_opens_a_chunk() {
-        let text = "Intro.\n## Two\nMore.\n";
-        let found = chunks(text, 120, &Tokens);
-        assert_eq!(found.len(), 2);
-        assert!(text[found[1].start..].starts_with("## Two"));
+    fn headings_and_blocks_stand_alone() {
+        let rows = "| a cell | another cell |\n".repeat(20);
+        let text = format!("Intro.\n## Two\nMore.\n{rows}```\n{}```\nEnd.\n", "a line of code\n".repeat(200));
+        let found = cut(&text);
+        let kinds: Vec<_> = found.iter().map(|c| c.kind).collect();
+        assert_eq!(kinds[..4], [Kind::Prose, Kind::Heading, Kind::Prose, Kind::Table]);
+        assert!(found[3].tokens > 120 && found[4].kind == Kind::Code && found.len() > 8);
+        let parts = found.iter().filter(|c| c.kind == Kind::Code);
+        assert!(parts.clone().count() > 1 && parts.clone().all(|c| text[..c.end].ends_with('\n')));
     }
 }

@@ -1,9 +1,13 @@
 //! Makes text fit a token budget by leaving out what does not answer the query, without a model.
 //!
-//! Chunks of about 120 tokens are ranked ([`rank`]; [`summary`] where there is no query), taken by rank
-//! while they fit, and printed in the order of the document with a mark for each gap ([`keep`]).
+//! The text is parted into headings, blocks and prose ([`crate::layout`]), and those into chunks of about 120 tokens.
+//! Chunks are ranked, each with the headings that lead to it ([`rank`]; [`summary`] where there is no query), taken by
+//! rank while they fit, and printed in the order of the document ([`keep`]) with a mark for each gap ([`gap`], [`mark`]).
 
+mod gap;
 mod keep;
+mod mark;
+mod part;
 mod rank;
 mod summary;
 #[cfg(test)]
@@ -12,13 +16,19 @@ mod vectors;
 
 use gatehouse_core::{
     outcome::Fault,
+    page::Fit,
     ports::{
         Text, TokenCounter,
         text::{Digest, Encoding, Extract},
     },
 };
 
-use crate::{Tokens, chunks::chunks, digest};
+use crate::{
+    Tokens,
+    chunks::{Chunk, Sizes, chunks},
+    digest,
+    layout::{Kind, Layout},
+};
 
 /// Tokens per chunk. Measured together with the kernel of [`rank`].
 const CHUNK: usize = 120;
@@ -30,34 +40,107 @@ const MIN_CHUNK: usize = 24;
 /// The smallest budget that can hold a chunk and its gap marks.
 const MIN_BUDGET: usize = 64;
 
+/// What the marks around a block cost that takes all of a budget.
+const MARKS: usize = 48;
+
+/// Headings above a chunk that are ranked with it.
+const RANKED_WITH: usize = 2;
+
 /// The extractor.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extractor;
 
 impl Text for Extractor {
+    fn count(&self, text: &str) -> u32 {
+        u32::try_from(Tokens.count(text, Encoding::O200k)).unwrap_or(u32::MAX)
+    }
+
     fn extract(&self, text: &str, query: &str, budget: u32) -> Result<Extract, Fault> {
-        let budget = budget as usize;
-        let whole = Tokens.count(text, Encoding::O200k);
-        let tokens_in = whole as u32;
-        if whole <= budget {
-            return Ok(Extract { text: text.into(), tokens_in, tokens_out: tokens_in, shortened: false });
-        }
-        if budget < MIN_BUDGET {
+        let tokens_in = self.count(text);
+        let asked = Some(query).filter(|query| !query.trim().is_empty());
+        let fits = tokens_in <= budget;
+        if !fits && (budget as usize) < MIN_BUDGET {
             return Err(Fault::invalid(format!(
-                "A budget of {budget} tokens is too small to extract from {whole} tokens."
+                "A budget of {budget} tokens is too small to extract from {tokens_in} tokens."
             ))
             .hint(format!("Give at least {MIN_BUDGET}.")));
         }
-        let chunks = chunks(text, CHUNK.min((budget / HELD).max(MIN_CHUNK)), &Tokens);
-        let pieces: Vec<&str> = chunks.iter().map(|c| &text[c.start..c.end]).collect();
-        let asked = Some(query).filter(|query| !query.trim().is_empty());
-        let ranks = asked.and_then(|query| rank::ranks(&pieces, query, budget));
-        let ranks = ranks.unwrap_or_else(|| summary::ranks(&pieces));
-        let (text, tokens) = keep::Selection::fitting(text, &chunks, &ranks, budget);
-        Ok(Extract { text, tokens_in, tokens_out: tokens as u32, shortened: true })
+        if fits && asked.is_none() {
+            return Ok(Extract {
+                text: text.into(),
+                tokens_in,
+                tokens_out: tokens_in,
+                shortened: false,
+                fit: None,
+            });
+        }
+        let budget = budget as usize;
+        let layout = Layout::of(text);
+        let sizes =
+            Sizes { prose: CHUNK.min((budget / HELD).max(MIN_CHUNK)), block: budget.saturating_sub(MARKS) };
+        let chunks = chunks(text, &layout, sizes, &Tokens);
+        let ranked = Ranked::of(text, &layout, &chunks);
+        let found = asked.map(|query| rank::ranks(&ranked.texts(), query, budget));
+        let named = asked.is_some_and(|query| rank::names(text, &layout, query));
+        let fit = found.as_ref().map(|found| if named { Fit::Names } else { found.fit });
+        if fits {
+            return Ok(Extract {
+                text: text.into(),
+                tokens_in,
+                tokens_out: tokens_in,
+                shortened: false,
+                fit,
+            });
+        }
+        let ranks = found.and_then(|found| found.ranks);
+        let ranks = ranks.unwrap_or_else(|| summary::ranks(&ranked.texts()));
+        let ranks = ranked.spread(&ranks, chunks.len());
+        let (text, tokens) = keep::Selection::fitting(text, &layout, &chunks, &ranks, budget);
+        Ok(Extract { text, tokens_in, tokens_out: tokens as u32, shortened: true, fit })
     }
 
     fn digest(&self, document: &str, query: &str, budget: u32) -> Result<Digest, Fault> {
         digest::digest(document, query, budget)
+    }
+}
+
+/// The chunks that are ranked: all but headings that have something under them.
+struct Ranked {
+    chunks: Vec<usize>,
+    texts: Vec<String>,
+}
+
+impl Ranked {
+    fn of(text: &str, layout: &Layout, chunks: &[Chunk]) -> Self {
+        let leads = |at: usize| {
+            let next = chunks.get(at + 1);
+            chunks[at].kind == Kind::Heading
+                && next.is_some_and(|next| layout.path(next.section).any(|h| Some(h) == chunks[at].section))
+        };
+        let ranked: Vec<usize> = (0..chunks.len()).filter(|at| !leads(*at)).collect();
+        let with_headings = |at: &usize| {
+            let chunk = &chunks[*at];
+            let mut ranked = String::new();
+            let own = usize::from(chunk.kind == Kind::Heading);
+            for heading in layout.path(chunk.section).skip(own).take(RANKED_WITH) {
+                let heading = &layout.headings[heading];
+                ranked.push_str(&mark::name(&text[heading.start..heading.end], CHUNK));
+                ranked.push('\n');
+            }
+            ranked + &text[chunk.start..chunk.end]
+        };
+        let texts = ranked.iter().map(with_headings).collect();
+        Self { chunks: ranked, texts }
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        self.texts.iter().map(String::as_str).collect()
+    }
+
+    /// Ranks as those of all chunks, none for those that were not ranked.
+    fn spread(&self, ranks: &[f64], chunks: usize) -> Vec<Option<f64>> {
+        let mut all = vec![None; chunks];
+        self.chunks.iter().zip(ranks).for_each(|(at, rank)| all[*at] = Some(*rank));
+        all
     }
 }

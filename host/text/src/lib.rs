@@ -8,6 +8,7 @@ mod chunks;
 mod digest;
 mod embed;
 mod extract;
+mod layout;
 mod tokens;
 
 pub use embed::{DIMENSION, LocalEmbedder};

@@ -117,6 +117,7 @@ mod tests {
             queries: root.join("tests/fixtures/queries"),
             sample_wiki: root.join("docs/sample-wiki"),
             data: data.map(|folder| root.join(folder)),
+            documents: Vec::new(),
         }
     }
 

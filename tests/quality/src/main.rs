@@ -1,13 +1,16 @@
 //! Measures what the search finds: recall of knowledge search and of tool search, by words alone, by meaning
-//! alone and by both, each with a 95 % interval. Prints JSON.
+//! alone and by both, each with a 95 % interval; and what an extract of a long document keeps of an answer. Prints JSON.
 //!
-//! `bench-quality --queries FOLDER --sample-wiki FOLDER [--data FOLDER]`. What lies in the data folder is not part
-//! of the repository; a set that is not there is listed as skipped.
+//! `bench-quality --queries FOLDER --sample-wiki FOLDER [--data FOLDER] [--document NAME=FILE]…`. What lies in the data
+//! folder is not part of the repository; a set that is not there is listed as skipped. `bench-quality --times FOLDER`
+//! measures instead how long extracts of the documents in that folder take.
 #![allow(clippy::print_stdout)] // its result is its output
 
+mod documents;
 mod knowledge;
 mod recall;
 mod sets;
+mod times;
 mod tools;
 
 use std::path::PathBuf;
@@ -20,33 +23,52 @@ struct Places {
     queries: PathBuf,
     sample_wiki: PathBuf,
     data: Option<PathBuf>,
+    /// Names and files.
+    documents: Vec<(String, PathBuf)>,
 }
 
 /// What was measured, and what was not.
 #[derive(Default)]
 struct Results {
     rows: Vec<Value>,
+    documents: Vec<Value>,
+    fits: Vec<Value>,
     skipped: Vec<String>,
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let places = parse(std::env::args().skip(1))?;
+    let mut arguments = std::env::args().skip(1).peekable();
+    if arguments.next_if_eq("--times").is_some() {
+        let folder = arguments.next().context("--times needs a folder")?;
+        println!("{}", serde_json::to_string_pretty(&times::run(folder.as_ref())?)?);
+        return Ok(());
+    }
+    let places = parse(arguments)?;
     let mut results = Results::default();
     knowledge::run(&places, &mut results).await?;
     tools::run(&places, &mut results)?;
-    let Results { rows, skipped } = results;
-    println!("{}", serde_json::to_string_pretty(&json!({"results": rows, "skipped": skipped}))?);
+    documents::run(&places.queries, &places.documents, &mut results)?;
+    let Results { rows, documents, fits, skipped } = results;
+    let measured = json!({"results": rows, "documents": documents, "fits": fits, "skipped": skipped});
+    println!("{}", serde_json::to_string_pretty(&measured)?);
     Ok(())
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Places> {
     let (mut queries, mut sample_wiki, mut data) = (None, None, None);
+    let mut documents = Vec::new();
     while let Some(name) = arguments.next() {
         let place = match name.as_str() {
             "--queries" => &mut queries,
             "--sample-wiki" => &mut sample_wiki,
             "--data" => &mut data,
+            "--document" => {
+                let document = arguments.next().context("--document needs NAME=FILE")?;
+                let (name, file) = document.split_once('=').context("--document needs NAME=FILE")?;
+                documents.push((name.to_owned(), file.into()));
+                continue;
+            }
             other => bail!("unexpected: {other}"),
         };
         *place = Some(PathBuf::from(arguments.next().with_context(|| format!("{name} needs a folder"))?));
@@ -55,5 +77,6 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Places> {
         queries: queries.context("--queries is missing")?,
         sample_wiki: sample_wiki.context("--sample-wiki is missing")?,
         data,
+        documents,
     })
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 /// A question and what answers it.
 #[derive(Debug, Clone, Deserialize)]
@@ -33,6 +33,11 @@ pub(crate) struct ToolSet {
 
 /// One question a line.
 pub(crate) fn questions(file: &Path) -> Result<Vec<Question>> {
+    lines(file)
+}
+
+/// One JSON value a line.
+pub(crate) fn lines<T: DeserializeOwned>(file: &Path) -> Result<Vec<T>> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let lines = text.lines().enumerate();
     lines

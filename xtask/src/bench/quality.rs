@@ -1,13 +1,14 @@
 //! `cargo xtask bench --quality`: what the search finds, as recall with 95 % intervals. Measured by a program of its
 //! own (`tests/quality`), so that this one stays quick to compile.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::report::Report;
 use crate::process;
+use crate::tools;
 use crate::workspace::Workspace;
 
 /// Where sets of questions lie that are not part of the repository, from its root.
@@ -23,6 +24,9 @@ pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut Rep
     command
         .args(["--queries", "tests/fixtures/queries", "--sample-wiki", "docs/sample-wiki", "--data"])
         .arg(&data);
+    for (name, file) in documents(workspace, &data) {
+        command.arg("--document").arg(format!("{name}={}", file.display()));
+    }
     let measured: Value =
         serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")?;
     for set in measured["skipped"].as_array().into_iter().flatten() {
@@ -34,6 +38,40 @@ pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut Rep
     }
     report.quality(measured);
     Ok(())
+}
+
+/// The crate whose source is asked about, at the version that the questions were asked of.
+const SOURCE: &str = "regex-automata-0.4.18";
+
+/// The long documents that are there or can be brought; what is missing is said.
+fn documents(workspace: &Workspace, data: &Path) -> Vec<(&'static str, PathBuf)> {
+    let bundle = |bundle: &tools::Bundle, file: &str| Ok(bundle.ensure()?.join(file));
+    let found = [
+        ("manual", Ok(data.join("documents/pestpp_manual.md"))),
+        ("reference", bundle(&tools::REFERENCE, "docs/index.rst")),
+        ("meeting", bundle(&tools::PROCEEDINGS, "tests/testdata/lcet10.txt")),
+        ("source", source(workspace)),
+    ];
+    let there = |(name, file): (&'static str, Result<PathBuf>)| match file {
+        Ok(file) => Some((name, file)),
+        Err(error) => {
+            eprintln!("the document '{name}' could not be brought: {error:#}");
+            None
+        }
+    };
+    found.into_iter().filter_map(there).collect()
+}
+
+/// A long file of a crate that the lock file names, where cargo has unpacked it.
+fn source(workspace: &Workspace) -> Result<PathBuf> {
+    let mut command = process::cargo();
+    command.current_dir(&workspace.root).args(["metadata", "--format-version", "1", "--locked"]);
+    let metadata: Value = serde_json::from_str(&process::output(&mut command)?)?;
+    let manifests = metadata["packages"].as_array().into_iter().flatten();
+    let folder = manifests
+        .filter_map(|package| Path::new(package["manifest_path"].as_str()?).parent())
+        .find(|folder| folder.ends_with(SOURCE));
+    Ok(folder.with_context(|| format!("{SOURCE} is not among the dependencies"))?.join("src/meta/regex.rs"))
 }
 
 /// The result as a table.
@@ -57,11 +95,48 @@ pub(crate) fn table(measured: &Value) -> String {
             share("ndcg@10"),
         ]);
     }
-    let widths: [usize; 9] = std::array::from_fn(|column| {
+    aligned(&lines) + &aligned(&kept(measured)) + &aligned(&fits(measured))
+}
+
+/// What extracts of documents keep of the answers.
+fn kept(measured: &Value) -> Vec<[String; 7]> {
+    let head = ["document", "shortened by", "tokens", "questions", "gold kept", "tuned on", "held out"];
+    let mut lines = vec![head.map(str::to_owned)];
+    for row in measured["documents"].as_array().into_iter().flatten() {
+        let share = |name: &str| format!("{:.3}", row[name].as_f64().unwrap_or(0.0));
+        let text = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        lines.push([
+            text("document"),
+            text("way"),
+            row["budget"].to_string(),
+            row["questions"].to_string(),
+            share("kept"),
+            share("kept_tuned_on"),
+            share("kept_held_out"),
+        ]);
+    }
+    lines
+}
+
+/// Of how many questions it is said that a document does not answer them.
+fn fits(measured: &Value) -> Vec<[String; 3]> {
+    let mut lines =
+        vec![["document", "others' questions unanswered", "own questions unanswered"].map(str::to_owned)];
+    for row in measured["fits"].as_array().into_iter().flatten() {
+        let name = row["document"].as_str().unwrap_or_default().to_owned();
+        let of = |count: &str, all: &str| format!("{} of {}", row[count], row[all]);
+        lines.push([name, of("elsewhere_nothing", "elsewhere"), of("own_nothing", "own")]);
+    }
+    lines
+}
+
+/// Lines with columns of one width, after a blank line; nothing where there is but a head.
+fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
+    let widths: [usize; N] = std::array::from_fn(|column| {
         lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
     });
     let mut table = String::from("\n");
-    for line in &lines {
+    for line in lines.iter().filter(|_| lines.len() > 1) {
         for (cell, width) in line.iter().zip(widths) {
             table += &format!("{cell}{}  ", " ".repeat(width - cell.chars().count()));
         }
@@ -79,9 +154,13 @@ mod tests {
     fn every_row_is_a_line() {
         let row = json!({"set": "s", "way": "both", "documents": 9, "queries": 3, "recall@1": 0.5, "recall@5": 0.75,
             "interval@5": [0.7, 0.8], "recall@10": 1.0, "ndcg@10": 0.6});
-        let table = super::table(&json!({"results": [row]}));
+        let document = json!({"document": "d", "way": "head", "budget": 500, "questions": 2, "kept": 0.25});
+        let fit =
+            json!({"document": "d", "elsewhere": 20, "elsewhere_nothing": 19, "own": 4, "own_nothing": 0});
+        let table = super::table(&json!({"results": [row], "documents": [document], "fits": [fit]}));
+        assert!(table.contains("0.250") && table.contains("19 of 20"), "{table}");
         assert!(
-            table.lines().count() == 3 && table.contains("0.700–0.800") && table.contains("0.750"),
+            table.lines().count() == 9 && table.contains("0.700–0.800") && table.contains("0.750"),
             "{table}"
         );
     }

@@ -58,12 +58,22 @@ pub fn host(hits: Vec<Hit>) -> Fake {
     stocked(99).search(move |_, _, _| Ok(found(hits.clone())))
 }
 
+/// A stand-in for the counter: a word is a token.
+pub fn count(text: &str) -> u32 {
+    u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX)
+}
+
 /// A stand-in for the extractor: a word is a token, lines with a word of the query come first, and each gap is marked.
 pub fn extract(text: &str, query: &str, budget: u32) -> ExtractResult {
-    let count = |text: &str| u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX);
     let tokens_in = count(text);
     if tokens_in <= budget {
-        return ExtractResult { text: text.into(), tokens_in, tokens_out: tokens_in, shortened: false };
+        return ExtractResult {
+            text: text.into(),
+            tokens_in,
+            tokens_out: tokens_in,
+            shortened: false,
+            fit: None,
+        };
     }
     let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
     let answers = |line: &str| query.split_whitespace().any(|word| line.contains(word));
@@ -81,7 +91,7 @@ pub fn extract(text: &str, query: &str, budget: u32) -> ExtractResult {
         kept[i] = count(&shown(&kept)) <= budget;
     }
     let text = shown(&kept);
-    ExtractResult { tokens_out: count(&text), text, tokens_in, shortened: true }
+    ExtractResult { tokens_out: count(&text), text, tokens_in, shortened: true, fit: None }
 }
 
 /// A host whose graph holds so many pages.
@@ -91,5 +101,5 @@ pub fn stocked(pages: u32) -> Fake {
 
 /// A host that makes text fit and holds no pages.
 pub fn reader() -> Fake {
-    Fake::new().extract(|text, query, budget| Ok(extract(text, query, budget)))
+    Fake::new().count(|text| Ok(count(text))).extract(|text, query, budget| Ok(extract(text, query, budget)))
 }

@@ -1,11 +1,11 @@
 //! Making text fit, and counting what it costs.
 
-use crate::outcome::Fault;
+use crate::{outcome::Fault, page::Fit};
 
 /// Text that was made to fit a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extract {
-    /// What is left, in the order of the document.
+    /// What is left, in the order of the document, with a mark on a line of its own for each gap.
     pub text: String,
     /// Tokens (o200k_base) of the whole text.
     pub tokens_in: u32,
@@ -13,6 +13,8 @@ pub struct Extract {
     pub tokens_out: u32,
     /// Whether anything was left out.
     pub shortened: bool,
+    /// How well the text answers the query; none where there was none.
+    pub fit: Option<Fit>,
 }
 
 /// A JSON document told by its shape.
@@ -33,6 +35,9 @@ pub struct Digest {
 
 /// The compressors that work without a language model. CPU-bound: callers run them off the runtime.
 pub trait Text: Send + Sync {
+    /// Tokens (o200k_base) of a text, exactly.
+    fn count(&self, text: &str) -> u32;
+
     /// Keeps what answers `query` within `budget` tokens (o200k_base), and uses nearly all of them; an empty
     /// query, or one that nothing in the text has to do with, keeps what is central, early and recurrent.
     /// The same text gives the same extract. Faults when the budget is too small to hold anything.

@@ -1,11 +1,22 @@
-//! Which chunks fit a budget, and how what is kept is printed.
+//! Which chunks fit a budget.
+//!
+//! Chunks are taken by rank while they fit, each with the headings that lead to it; what is left of the budget is filled
+//! with a part of another, of prose if there is any. A gap that costs no more than its mark is closed.
 
-use gatehouse_core::ports::{TokenCounter, text::Encoding};
+use super::{
+    gap, mark,
+    part::{Cut, Part, count, head, tail},
+};
+use crate::{
+    chunks::Chunk,
+    layout::{Kind, Layout},
+};
 
-use crate::{Tokens, chunks::Chunk};
+/// What the mark of a gap costs about.
+const GAP: usize = 18;
 
-/// What the mark of a gap costs at most: `[… 1234567 tokens omitted]` on a line of its own.
-const GAP: usize = 12;
+/// A gap of no more tokens is closed: its mark would cost as much.
+const CLOSED: usize = 12;
 
 /// Hundredths of the budget that may stay unused.
 const SLACK: usize = 2;
@@ -13,67 +24,76 @@ const SLACK: usize = 2;
 /// Chunks in part that more is added to, at most.
 const FILLED: usize = 4;
 
-/// Times that a selection is counted and filled up. Each nearly closes what is left.
-const ROUNDS: usize = 12;
+/// Chunks by rank among which one is looked for that a part of fits.
+const TRIED: usize = 2_000;
 
-/// How much of a chunk is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    None,
-    Whole,
-    /// The first bytes.
-    Head(usize),
-    /// The bytes from here on.
-    Tail(usize),
-}
+/// Times that a selection is counted and filled up. Each nearly closes what is left.
+const ROUNDS: usize = 14;
 
 /// A selection of a text's chunks.
 pub(super) struct Selection<'a> {
     text: &'a str,
+    layout: &'a Layout,
     chunks: &'a [Chunk],
+    budget: usize,
     parts: Vec<Part>,
-    /// Chunks by rank, the best first.
+    /// For each heading its chunk, and how many kept chunks stand under it.
+    headings: Vec<(usize, usize)>,
+    /// Chunks by rank, the best first. Headings with something under them are not among them.
     order: Vec<usize>,
 }
 
 impl<'a> Selection<'a> {
-    /// Takes chunks by their rank while they fit, and fills the rest with a part of the next one: at least
-    /// 95 % of the budget is used where the text is longer. Gives the text and its tokens.
+    /// Takes chunks by their rank (none: a heading that is kept for what stands under it alone) while they fit, and
+    /// fills the rest with a part of another: at least 95 % of the budget is used where the text is longer. Gives the
+    /// text and its tokens.
     pub(super) fn fitting(
         text: &'a str,
+        layout: &'a Layout,
         chunks: &'a [Chunk],
-        ranks: &[f64],
+        ranks: &[Option<f64>],
         budget: usize,
     ) -> (String, usize) {
-        let mut order: Vec<usize> = (0..chunks.len()).collect();
+        let mut order: Vec<usize> = (0..chunks.len()).filter(|i| ranks[*i].is_some()).collect();
         // A stable sort: equal ranks keep the order of the document.
-        order.sort_by(|a, b| ranks[*b].total_cmp(&ranks[*a]));
+        order.sort_by(|a, b| ranks[*b].unwrap_or(0.0).total_cmp(&ranks[*a].unwrap_or(0.0)));
+        let mut headings = vec![(0, 0); layout.headings.len()];
+        for (index, chunk) in chunks.iter().enumerate().filter(|(_, chunk)| chunk.kind == Kind::Heading) {
+            if let Some(heading) = chunk.section.and_then(|section| headings.get_mut(section)) {
+                *heading = (index, 0);
+            }
+        }
         let parts = vec![Part::None; chunks.len()];
-        let mut selection = Self { text, chunks, parts, order };
-        selection.take(budget.saturating_sub(GAP));
+        Self { text, layout, chunks, budget, parts, headings, order }.fit()
+    }
+
+    fn fit(mut self) -> (String, usize) {
+        self.take(self.budget.saturating_sub(GAP));
         let mut best = (String::new(), 0);
         // What counts of parts were short of the count of the whole.
         let mut margin = 0;
         for _ in 0..ROUNDS {
-            let (out, tokens) = selection.print();
-            if tokens > budget {
-                margin += tokens - budget;
-                selection.shed(tokens - budget);
+            self.close();
+            let (out, tokens) = self.print();
+            if tokens > self.budget {
+                margin += tokens - self.budget;
+                self.shed(tokens - self.budget);
                 continue;
             }
             if tokens > best.1 {
                 best = (out, tokens);
             }
-            let left = (budget - tokens).saturating_sub(margin);
+            let left = (self.budget - tokens).saturating_sub(margin);
             // Blank text costs less in one piece than in many, so more of it fits than its parts say.
-            let more = left * selection.estimate().max(tokens) / tokens.max(1);
-            if left * 100 <= budget * SLACK || !(selection.take(more) || selection.fill(left)) {
+            let more = left * self.estimate().max(tokens) / tokens.max(1);
+            let enough = left * 100 <= self.budget * SLACK;
+            if enough || !(self.take(more) || self.fill(left, Cut::Lines) || self.fill(left, Cut::Words)) {
                 break;
             }
         }
-        while best.0.is_empty() && selection.drop_last() {
-            let (out, tokens) = selection.print();
-            if tokens <= budget {
+        while best.0.is_empty() && self.drop_last() {
+            let (out, tokens) = self.print();
+            if tokens <= self.budget {
                 best = (out, tokens);
             }
         }
@@ -86,15 +106,49 @@ impl<'a> Selection<'a> {
         whole.map(|(chunk, _)| chunk.tokens).sum()
     }
 
-    fn kept(&self, index: Option<usize>) -> Part {
-        index.and_then(|i| self.parts.get(i)).copied().unwrap_or(Part::None)
+    /// What of a chunk is kept, for itself or for what stands under it.
+    fn part(&self, index: usize) -> Part {
+        let chunk = &self.chunks[index];
+        let leads = || chunk.section.is_some_and(|section| self.headings[section].1 > 0);
+        if chunk.kind == Kind::Heading && leads() { Part::Whole } else { self.parts[index] }
+    }
+
+    fn set(&mut self, index: usize, part: Part) {
+        let (was, is) = (self.parts[index] != Part::None, part != Part::None);
+        self.parts[index] = part;
+        if was != is {
+            for heading in self.layout.path(self.chunks[index].section) {
+                let under = &mut self.headings[heading].1;
+                *under = if is { *under + 1 } else { under.saturating_sub(1) };
+            }
+        }
     }
 
     /// Whether the end of the chunk before, and the beginning of the one after, are kept.
     fn touches(&self, index: usize) -> (bool, bool) {
-        let before = matches!(self.kept(index.checked_sub(1)), Part::Whole | Part::Tail(_));
-        let after = matches!(self.kept(Some(index + 1)), Part::Whole | Part::Head(_));
-        (before, after)
+        let before = index.checked_sub(1).map(|i| self.part(i));
+        let after = (index + 1 < self.chunks.len()).then(|| self.part(index + 1));
+        (
+            before.is_none_or(|part| matches!(part, Part::Whole | Part::Tail(_))),
+            after.is_none_or(|part| matches!(part, Part::Whole | Part::Head(_))),
+        )
+    }
+
+    /// What a chunk costs with the marks around it and the headings that lead to it.
+    fn cost(&self, index: usize) -> usize {
+        // A chunk that touches no kept one parts a gap, which costs a mark.
+        let own = if self.touches(index) == (false, false) { GAP } else { 0 };
+        let missing =
+            self.layout.path(self.chunks[index].section).filter(|heading| self.headings[*heading].1 == 0);
+        let leading: usize = missing
+            .map(|heading| self.headings[heading].0)
+            .filter(|at| *at != index && self.parts[*at] == Part::None)
+            .map(|at| {
+                let beside = at + 1 == index || self.touches(at) != (false, false);
+                self.chunks[at].tokens + if beside { 0 } else { GAP }
+            })
+            .sum();
+        own + leading
     }
 
     /// Takes whole chunks of at most `tokens` in all; whether any was taken.
@@ -102,37 +156,73 @@ impl<'a> Selection<'a> {
         let mut left = tokens;
         for at in 0..self.order.len() {
             let index = self.order[at];
-            // A chunk that touches no kept one costs a mark of its own.
-            let marks = if self.touches(index) == (false, false) { GAP } else { 0 };
-            if self.parts[index] == Part::None && self.chunks[index].tokens + marks <= left {
-                self.parts[index] = Part::Whole;
-                left -= self.chunks[index].tokens + marks;
+            if self.parts[index] != Part::None || self.chunks[index].tokens > left {
+                continue;
+            }
+            let cost = self.chunks[index].tokens + self.cost(index);
+            if cost <= left {
+                self.set(index, Part::Whole);
+                left -= cost;
             }
         }
         left < tokens
     }
 
-    /// Adds more of a chunk that is there in part, or a part of another; whether anything was added.
-    fn fill(&mut self, left: usize) -> bool {
-        let in_part = |i: &usize| matches!(self.parts[*i], Part::Head(_) | Part::Tail(_));
-        let free = || self.order.iter().copied().filter(|i| self.parts[*i] == Part::None);
-        // Beside a kept one no mark is needed.
-        let beside = free().find(|i| self.touches(*i) != (false, false));
-        let begun = (0..self.parts.len()).filter(in_part).take(FILLED);
-        let candidates: Vec<usize> = begun.chain(beside).chain(free().take(1)).collect();
-        candidates.into_iter().any(|index| self.fill_one(index, left))
+    /// Keeps what would cost no less if it were left out.
+    fn close(&mut self) {
+        let mut at = 0;
+        while at < self.chunks.len() {
+            let mut tokens = 0;
+            let mut end = at;
+            while end < self.chunks.len() && self.part(end) == Part::None && tokens <= CLOSED {
+                tokens += self.chunks[end].tokens;
+                end += 1;
+            }
+            let bounded = end == self.chunks.len() || matches!(self.part(end), Part::Whole | Part::Head(_));
+            let after_whole = at == 0 || matches!(self.part(at - 1), Part::Whole | Part::Tail(_));
+            if end > at && tokens <= CLOSED && bounded && after_whole {
+                (at..end).for_each(|index| self.set(index, Part::Whole));
+            }
+            at = end.max(at + 1);
+            while at < self.chunks.len() && self.part(at) == Part::None {
+                at += 1;
+            }
+        }
     }
 
-    fn fill_one(&mut self, index: usize, left: usize) -> bool {
+    /// Adds more of a chunk that is there in part, or a part of another; whether anything was added. Blocks are cut
+    /// only where there is no prose left.
+    fn fill(&mut self, left: usize, cut: Cut) -> bool {
+        let in_part = |i: &usize| matches!(self.parts[*i], Part::Head(_) | Part::Tail(_));
+        let may = |i: &usize| cut == Cut::Words || self.chunks[*i].kind == Kind::Prose;
+        let begun = (0..self.parts.len()).filter(in_part).filter(may).take(FILLED);
+        let mut candidates: Vec<(usize, Cut)> = begun.map(|index| (index, Cut::Words)).collect();
+        for (prose, cut) in [(true, Cut::Words), (false, cut)] {
+            let near = || self.free(prose).take(TRIED).filter(|i| self.cost(*i) + 1 < left);
+            // Beside a kept one no mark is needed.
+            let beside = near().find(|i| self.touches(*i) != (false, false));
+            let first = near().next();
+            candidates.extend(beside.into_iter().chain(first).map(|index| (index, cut)));
+        }
+        candidates.into_iter().any(|(index, cut)| self.fill_one(index, left, cut))
+    }
+
+    /// Chunks by rank of which nothing is kept: of prose, or the others.
+    fn free(&self, prose: bool) -> impl Iterator<Item = usize> {
+        let of = move |i: &usize| (self.chunks[*i].kind == Kind::Prose) == prose;
+        self.order.iter().copied().filter(|i| self.parts[*i] == Part::None).filter(of)
+    }
+
+    fn fill_one(&mut self, index: usize, left: usize, cut: Cut) -> bool {
         let whole = self.piece(index);
         let (had, from_end) = match self.parts[index] {
             Part::Head(bytes) => (count(&whole[..bytes]), false),
             Part::Tail(from) => (count(&whole[from..]), true),
             _ => (0, self.touches(index) == (false, true)),
         };
-        let marks = if had == 0 && self.touches(index) == (false, false) { GAP } else { 1 };
+        let marks = if had == 0 { 1 + self.cost(index) } else { 1 };
         let Some(room) = (had + left).checked_sub(marks).filter(|room| *room > had) else { return false };
-        let part = match if from_end { tail(whole, room) } else { head(whole, room) } {
+        let part = match if from_end { tail(whole, room, cut) } else { head(whole, room, cut) } {
             Part::Head(0) => Part::None,
             Part::Head(bytes) if bytes == whole.len() => Part::Whole,
             Part::Tail(0) => Part::Whole,
@@ -141,124 +231,70 @@ impl<'a> Selection<'a> {
         };
         let changed = part != self.parts[index] && part != Part::None;
         if changed {
-            self.parts[index] = part;
+            self.set(index, part);
         }
         changed
     }
 
     /// Takes back about `tokens`: first the part of a chunk, then the weakest chunks.
     fn shed(&mut self, tokens: usize) {
-        if let Some(part) = self.parts.iter_mut().find(|p| matches!(p, Part::Head(_) | Part::Tail(_))) {
-            *part = Part::None;
-            return;
+        if let Some(index) = self.parts.iter().position(|p| matches!(p, Part::Head(_) | Part::Tail(_))) {
+            return self.set(index, Part::None);
         }
         let mut over = tokens;
-        for index in self.order.iter().rev() {
-            if over > 0 && self.parts[*index] == Part::Whole {
-                self.parts[*index] = Part::None;
-                over = over.saturating_sub(self.chunks[*index].tokens);
+        for at in (0..self.order.len()).rev() {
+            let index = self.order[at];
+            if over > 0 && self.parts[index] == Part::Whole {
+                self.set(index, Part::None);
+                over = over.saturating_sub(self.chunks[index].tokens);
             }
         }
     }
 
     fn drop_last(&mut self) -> bool {
-        let weakest = self.order.iter().rev().find(|index| self.parts[**index] != Part::None);
-        weakest.map(|index| self.parts[*index] = Part::None).is_some()
+        let weakest = self.order.iter().rev().copied().find(|index| self.parts[*index] != Part::None);
+        weakest.map(|index| self.set(index, Part::None)).is_some()
     }
 
     fn piece(&self, index: usize) -> &'a str {
         &self.text[self.chunks[index].start..self.chunks[index].end]
     }
 
-    /// What is kept in the order of the document, with a mark for each gap.
+    /// What is kept in the order of the document, with a mark for each gap, and its tokens.
     fn print(&self) -> (String, usize) {
         let mut out = String::new();
-        let mut omitted = 0;
-        let gap = |out: &mut String, omitted: &mut usize| {
-            if *omitted > 0 {
-                let break_before = if out.is_empty() || out.ends_with('\n') { "" } else { "\n" };
-                out.push_str(&format!("{break_before}[… {omitted} tokens omitted]\n"));
-            }
-            *omitted = 0;
+        // Where what is kept, or left out, begins.
+        let (mut kept, mut open) = (0, None);
+        let write = |(first, start): (usize, usize), end: usize, out: &mut String| {
+            gap::of(self.text, self.layout, &self.chunks[first..], start..end).print(self.budget, out);
         };
-        for (index, (chunk, part)) in self.chunks.iter().zip(&self.parts).enumerate() {
-            let piece = self.piece(index);
-            match *part {
-                Part::None => omitted += chunk.tokens,
-                Part::Whole => {
-                    gap(&mut out, &mut omitted);
-                    out.push_str(piece);
-                }
-                Part::Head(bytes) => {
-                    gap(&mut out, &mut omitted);
-                    out.push_str(&piece[..bytes]);
-                    omitted += count(&piece[bytes..]);
-                }
-                Part::Tail(from) => {
-                    omitted += count(&piece[..from]);
-                    gap(&mut out, &mut omitted);
-                    out.push_str(&piece[from..]);
-                }
+        for (index, chunk) in self.chunks.iter().enumerate() {
+            let (from, to) = match self.part(index) {
+                Part::None => (chunk.end, chunk.end),
+                Part::Whole => (chunk.start, chunk.end),
+                Part::Head(bytes) => (chunk.start, chunk.start + bytes),
+                Part::Tail(from) => (chunk.start + from, chunk.end),
+            };
+            if chunk.start < from && open.is_none() {
+                mark::add(&self.text[kept..chunk.start], &mut out);
+                open = Some((index, chunk.start));
+            }
+            if from < to
+                && let Some(begun) = open.take()
+            {
+                write(begun, from, &mut out);
+                kept = from;
+            }
+            if to < chunk.end && open.is_none() {
+                mark::add(&self.text[kept..to], &mut out);
+                open = Some((index, to));
             }
         }
-        gap(&mut out, &mut omitted);
+        match open {
+            Some(begun) => write(begun, self.text.len(), &mut out),
+            None => mark::add(&self.text[kept..], &mut out),
+        }
         let tokens = count(&out);
         (out, tokens)
-    }
-}
-
-fn count(text: &str) -> usize {
-    Tokens.count(text, Encoding::O200k)
-}
-
-/// The longest beginning of at most `tokens`, to the end of a word where that costs little.
-fn head(text: &str, tokens: usize) -> Part {
-    let fits = |end: usize| Tokens.count_up_to(&text[..end], tokens, Encoding::O200k).is_some();
-    let end = longest(text.len(), |bytes| fits(text.floor_char_boundary(bytes)));
-    let end = text.floor_char_boundary(end);
-    if text[end..].starts_with(char::is_whitespace) {
-        return Part::Head(end);
-    }
-    let word = text[..end].rfind(char::is_whitespace).filter(|at| end < text.len() && end - at <= WORD);
-    Part::Head(word.unwrap_or(end))
-}
-
-/// The longest end of at most `tokens`, from the beginning of a word where that costs little.
-fn tail(text: &str, tokens: usize) -> Part {
-    let fits = |from: usize| Tokens.count_up_to(&text[from..], tokens, Encoding::O200k).is_some();
-    let bytes = longest(text.len(), |bytes| fits(text.ceil_char_boundary(text.len() - bytes)));
-    let from = text.ceil_char_boundary(text.len() - bytes);
-    let word = text[from..].find(char::is_whitespace).filter(|at| from > 0 && *at <= WORD);
-    Part::Tail(from + word.unwrap_or(0))
-}
-
-/// Bytes that are given up so that no word is cut.
-const WORD: usize = 10;
-
-/// The most of `0..=most` that `fits`, by halving; more never fits where less does not.
-fn longest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = (low + high).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_end_at_words_and_fit() {
-        let text = "One two three four five six seven eight";
-        assert_eq!(head(text, 4), Part::Head("One two three four".len()));
-        assert_eq!(tail(text, 2), Part::Tail("One two three four five six".len()));
-        let cut = head("a\u{1F600}\u{1F600}b", 1);
-        assert!(matches!(cut, Part::Head(n) if n <= 1));
     }
 }

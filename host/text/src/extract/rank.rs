@@ -1,7 +1,15 @@
-//! How well each chunk answers a query.
+//! How well each chunk answers a query, and how well the text does.
 
-use super::vectors::{Vectors, dot};
-use crate::bm25;
+use gatehouse_core::{
+    page::Fit,
+    search::{Judge, NameQuery, Named},
+};
+
+use super::{
+    mark,
+    vectors::{Vectors, dot},
+};
+use crate::{bm25, layout::Layout};
 
 /// How much of a chunk's score its neighbours get, by distance from 1. Answers are contiguous, so what
 /// stands around a hit belongs to it: measured on meetings and manuals, this alone keeps 10 to 16 points
@@ -14,22 +22,64 @@ const NEEDLE: [f64; 1] = [0.5];
 /// The largest budget, in tokens, that is small in that sense.
 const SMALL: usize = 2000;
 
-/// One score a chunk: half BM25, half the cosine of the embeddings, each in parts of its maximum, and the
-/// kernel over both. None where nothing in the text has to do with the query.
-pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> Option<Vec<f64>> {
+/// Chunks, the best first, by which the text is judged.
+const JUDGED: usize = 8;
+
+/// What a query finds in a text.
+pub(super) struct Ranking {
+    /// One score a chunk; none where nothing in the text has to do with the query.
+    pub(super) ranks: Option<Vec<f64>>,
+    pub(super) fit: Fit,
+}
+
+/// Ranks chunks: half BM25, half the cosine of the embeddings, each in parts of its maximum, and the kernel over both.
+pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> Ranking {
     let words = shares(bm25::scores(chunks, query));
-    let meaning = Vectors::of_model(chunks).zip(Vectors::query(query)).map(|(vectors, query)| {
-        shares(vectors.0.iter().map(|vector| f64::from(dot(vector, &query).max(0.0))).collect())
-    });
-    let scores: Vec<f64> = match meaning {
-        Some(meaning) => words.iter().zip(&meaning).map(|(a, b)| 0.5 * a + 0.5 * b).collect(),
+    let near: Option<Vec<f32>> = Vectors::of_model(chunks)
+        .zip(Vectors::query(query))
+        .map(|(vectors, query)| vectors.0.iter().map(|vector| dot(vector, &query).max(0.0)).collect());
+    let scores: Vec<f64> = match &near {
+        Some(near) => {
+            let meaning = shares(near.iter().copied().map(f64::from).collect());
+            words.iter().zip(&meaning).map(|(a, b)| 0.5 * a + 0.5 * b).collect()
+        }
         None => words,
     };
+    let fit = judge(chunks, query, &scores, near.as_deref());
     if scores.iter().all(|score| *score == 0.0) {
-        return None;
+        return Ranking { ranks: None, fit };
     }
     let kernel: &[f64] = if budget <= SMALL && is_needle(query) { &NEEDLE } else { &KERNEL };
-    Some(spread(&scores, kernel))
+    Ranking { ranks: Some(spread(&scores, kernel)), fit }
+}
+
+/// How well the best places answer, each with what stands around it.
+fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> Fit {
+    let judge = Judge::of(query);
+    let mut best: Vec<usize> = (0..chunks.len()).collect();
+    let better = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
+    if best.len() > JUDGED {
+        best.select_nth_unstable_by(JUDGED, better);
+        best.truncate(JUDGED);
+    }
+    let fit = |at: usize| {
+        let around = at.saturating_sub(1)..(at + 2).min(chunks.len());
+        let cosine = near.map(|near| near[around.clone()].iter().copied().fold(0.0, f32::max));
+        judge.fit_of(cosine, &chunks[around])
+    };
+    best.into_iter().map(fit).min_by_key(|fit| quality(*fit)).unwrap_or(Fit::Nothing)
+}
+
+fn quality(fit: Fit) -> usize {
+    [Fit::Names, Fit::Good, Fit::Weak, Fit::Nothing].iter().position(|other| *other == fit).unwrap_or(3)
+}
+
+/// Whether a query is the name of a heading.
+pub(super) fn names(text: &str, layout: &Layout, query: &str) -> bool {
+    let query = NameQuery::of(query);
+    layout.headings.iter().any(|heading| {
+        query.matches(&mark::name(&text[heading.start..heading.end], usize::MAX)) == Named::Exact
+    })
 }
 
 /// Scores in parts of the largest one.
@@ -92,12 +142,13 @@ mod tests {
     #[test]
     fn other_words_for_the_same_thing_score_too() {
         let chunks = ["The cat sat on the mat.", "Automobiles need fuel.", "Numbers are prime."];
-        let ranks = ranks(&chunks, "car petrol", 8000).unwrap();
+        let ranks = ranks(&chunks, "car petrol", 8000).ranks.unwrap();
         assert!(ranks[1] > ranks[0] && ranks[1] > ranks[2], "{ranks:?}");
     }
 
     #[test]
     fn what_has_nothing_to_do_with_the_text_ranks_nothing() {
-        assert!(ranks(&["日本語の文書", "第二の段落"], "ωψ", 8000).is_none());
+        let ranking = ranks(&["日本語の文書", "第二の段落"], "ωψ", 8000);
+        assert!(ranking.ranks.is_none() && ranking.fit == Fit::Nothing);
     }
 }

@@ -8,11 +8,12 @@
 
 use std::collections::HashMap;
 
+use gatehouse_core::search::each_term;
+
 use super::{
     rank::shares,
     vectors::{Vectors, dot},
 };
-use crate::bm25::each_word;
 
 const POSITION: f64 = 0.6;
 const RECURRENT: f64 = 0.3;
@@ -61,7 +62,7 @@ fn recurrent(chunks: &[&str]) -> Vec<f64> {
     // Times in all, chunks it is in, the last of them.
     let mut terms: HashMap<String, (f64, usize, usize)> = HashMap::new();
     for (number, chunk) in chunks.iter().enumerate() {
-        each_word(chunk, |word| match terms.get_mut(word) {
+        each_term(chunk, |word| match terms.get_mut(word) {
             Some((times, chunks, last)) => {
                 *times += 1.0;
                 *chunks += usize::from(*last != number);
@@ -82,7 +83,7 @@ fn recurrent(chunks: &[&str]) -> Vec<f64> {
         .map(|chunk| {
             let mut seen: Vec<&str> = Vec::new();
             let mut sum = 0.0;
-            each_word(chunk, |word| {
+            each_term(chunk, |word| {
                 if let Some((term, entry)) = terms.get_key_value(word).filter(|(_, entry)| tells(entry))
                     && !seen.contains(&term.as_str())
                 {

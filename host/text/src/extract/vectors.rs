@@ -2,7 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::{LocalEmbedder, bm25::each_word};
+use gatehouse_core::search::each_term;
+
+use crate::LocalEmbedder;
 
 /// Numbers in a vector of words; words share them by their hash.
 const WORDS: usize = 256;
@@ -33,7 +35,7 @@ impl Vectors {
     pub(super) fn of_words(chunks: &[&str]) -> Self {
         let vector = |chunk: &&str| {
             let mut vector = vec![0.0_f32; WORDS];
-            each_word(chunk, |word| {
+            each_term(chunk, |word| {
                 let mut hasher = DefaultHasher::new();
                 word.hash(&mut hasher);
                 vector[hasher.finish() as usize % WORDS] += 1.0;

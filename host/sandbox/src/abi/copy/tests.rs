@@ -89,6 +89,9 @@ impl Kv for Nothing {
 }
 
 impl Text for Nothing {
+    fn count(&self, _: &str) -> u32 {
+        0
+    }
     fn extract(&self, _: &str, _: &str, _: u32) -> Result<Extract, Fault> {
         nothing()
     }

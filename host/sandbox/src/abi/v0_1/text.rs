@@ -15,6 +15,12 @@ impl Host for State {
         Ok(self.capabilities.text("extractor", bytes, work).await?.into())
     }
 
+    async fn count(&mut self, text: String) -> Result<u32, Fault> {
+        let bytes = text.len();
+        let work = move |port: &dyn ports::Text| Ok(port.count(&text));
+        Ok(self.capabilities.text("token counter", bytes, work).await?)
+    }
+
     async fn digest(&mut self, document: String, query: String, budget: u32) -> Result<DigestResult, Fault> {
         let bytes = document.len().max(query.len());
         let work = move |port: &dyn ports::Text| port.digest(&document, &query, budget);
@@ -22,7 +28,13 @@ impl Host for State {
     }
 }
 
+impl From<text::Extract> for ExtractResult {
+    fn from(value: text::Extract) -> Self {
+        let text::Extract { text, tokens_in, tokens_out, shortened, fit } = value;
+        Self { text, tokens_in, tokens_out, shortened, fit: fit.map(Into::into) }
+    }
+}
+
 records! {
-    text::Extract => ExtractResult { text, tokens_in, tokens_out, shortened };
     text::Digest => DigestResult { text, findings, tokens_in, tokens_out, shortened };
 }

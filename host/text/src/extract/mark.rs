@@ -1,0 +1,233 @@
+//! The marks of gaps, which say where to find what was left out.
+//!
+//! `[… lines 812-1,040: 3,100 tokens, "Calibration options" …]` stands on a line of its own: lines as a reader counts
+//! them in the text that came in, from 1, and the heading of the largest section that is among them. Inside one long
+//! line it is `[… line 1, characters 4,001-90,000: 20,000 tokens …]`, and where a block of code or a table had to be
+//! cut, `of a code block` or `of a table` follows the tokens. A line that is kept in part counts among those of the gap.
+//!
+//! A line of the text itself that looks like a mark (whatever hidden characters stand in it) is shown with a
+//! backslash before its bracket: `\[… lines 1-2: …]`. No mark has one.
+
+use std::{borrow::Cow, fmt::Write as _};
+
+use gatehouse_core::clean;
+
+use crate::layout::Kind;
+
+/// Characters of a heading that are quoted.
+const NAME: usize = 60;
+
+/// The same where the budget is small: a mark must not cost what an answer takes.
+const SHORT_NAME: usize = 24;
+
+/// The budget, in tokens, from which on names are quoted in full.
+const ROOM: usize = 2_000;
+
+/// What was left out at one place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gap<'a> {
+    /// First and last: line and column from 0, the last one included.
+    pub(super) from: (usize, usize),
+    pub(super) to: (usize, usize),
+    /// Whether the last line is left out to its end.
+    pub(super) ends_line: bool,
+    pub(super) tokens: usize,
+    /// The heading of the largest section in it.
+    pub(super) heading: Option<&'a str>,
+    /// The block that it cuts.
+    pub(super) cuts: Option<Kind>,
+}
+
+impl Gap<'_> {
+    /// Writes the mark, on a line of its own.
+    pub(super) fn print(&self, budget: usize, out: &mut String) {
+        if !(out.is_empty() || out.ends_with('\n')) {
+            out.push('\n');
+        }
+        let Self { from, to, tokens, .. } = *self;
+        let tokens = grouped(tokens);
+        let unit = if self.tokens == 1 { "token" } else { "tokens" };
+        let _ = match (from.0 == to.0, from.1) {
+            (true, 0) if self.ends_line => {
+                write!(out, "[… line {}", grouped(from.0 + 1))
+            }
+            (true, column) => write!(
+                out,
+                "[… line {}, characters {}-{}",
+                grouped(from.0 + 1),
+                grouped(column + 1),
+                grouped(to.1 + 1)
+            ),
+            _ => write!(out, "[… lines {}-{}", grouped(from.0 + 1), grouped(to.0 + 1)),
+        };
+        let _ = write!(out, ": {tokens} {unit}");
+        match self.cuts {
+            Some(Kind::Code) => out.push_str(" of a code block"),
+            Some(Kind::Table) => out.push_str(" of a table"),
+            _ => {}
+        }
+        let limit = if budget < ROOM { SHORT_NAME } else { NAME };
+        if let Some(name) = self.heading.map(|heading| name(heading, limit)).filter(|name| !name.is_empty()) {
+            let _ = write!(out, ", \"{name}\"");
+        }
+        out.push_str(" …]\n");
+    }
+}
+
+/// A heading without what marks it as one, fit to be quoted.
+pub(super) fn name(heading: &str, limit: usize) -> String {
+    let mut name = String::new();
+    let mut length = 0;
+    let mut tag = false;
+    // What underlines or begins a heading says nothing, and tags are for browsers.
+    let title = heading.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or_default();
+    for c in title.chars().take(20 * NAME) {
+        match c {
+            '<' => tag = true,
+            '>' if tag => tag = false,
+            _ if tag || clean::is_hidden(c) => {}
+            '#' | '=' | '*' | '`' if name.is_empty() => {}
+            c if c.is_whitespace() || c.is_control() => {
+                if !name.is_empty() && !name.ends_with(' ') {
+                    name.push(' ');
+                    length += 1;
+                }
+            }
+            c => {
+                name.push(match c {
+                    '"' => '\'',
+                    '[' => '(',
+                    ']' => ')',
+                    c => c,
+                });
+                length += 1;
+            }
+        }
+        if length >= limit {
+            name.truncate(name.trim_end().len());
+            name.push('…');
+            return name;
+        }
+    }
+    let end = name.trim_end_matches(['#', '=', '*', '`', ' ', '{', ':']).len();
+    name.truncate(end);
+    name
+}
+
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Adds text that is kept, with a backslash in every line that looks like a mark.
+pub(super) fn add(text: &str, out: &mut String) {
+    out.push_str(&shown(text, out.is_empty() || out.ends_with(ends_line)));
+}
+
+/// The text as it is shown; `begins` is whether it begins a line.
+pub(super) fn shown(text: &str, begins: bool) -> Cow<'_, str> {
+    // Nearly all text has no bracket of that kind followed by dots.
+    if !text.contains(['…', '⋯', '‥', '︙', '․']) && !text.contains("..") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut start = 0;
+    for line in text.split_inclusive(ends_line) {
+        if let Some(at) = bracket(line).filter(|_| begins || start > 0) {
+            out.push_str(&text[copied..start + at]);
+            out.push('\\');
+            copied = start + at;
+        }
+        start += line.len();
+    }
+    if copied == 0 && out.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// What a reader sees as the end of a line.
+fn ends_line(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Where the bracket of a line stands that looks like a mark.
+fn bracket(line: &str) -> Option<usize> {
+    let blank = |c: &char| c.is_whitespace() || c.is_control() || clean::is_hidden(*c);
+    let mut seen = line.char_indices().filter(|(_, c)| !blank(c));
+    let (at, _) = seen.next().filter(|(_, c)| matches!(c, '[' | '［' | '⁅' | '〔' | '【'))?;
+    let dots = |c: char| matches!(c, '…' | '⋯' | '‥' | '︙');
+    let dot = |c: char| matches!(c, '.' | '․' | '·');
+    match (seen.next()?.1, seen.next().map(|(_, c)| c)) {
+        (first, _) if dots(first) => Some(at),
+        (first, Some(second)) if dot(first) && (dot(second) || dots(second)) => Some(at),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gap(from: (usize, usize), to: (usize, usize), heading: Option<&str>, cuts: Option<Kind>) -> String {
+        let mut out = "before".to_owned();
+        Gap { from, to, ends_line: to.1 < 99, tokens: 3_100, heading, cuts }.print(8_000, &mut out);
+        out
+    }
+
+    #[test]
+    fn a_mark_says_where_how_much_and_what() {
+        for (mark, expected) in [
+            (
+                gap((811, 0), (1_039, 9), Some("## Calibration options ##\n"), None),
+                "[… lines 812-1,040: 3,100 tokens, \"Calibration options\" …]",
+            ),
+            (gap((0, 4_000), (0, 89_999), None, None), "[… line 1, characters 4,001-90,000: 3,100 tokens …]"),
+            (
+                gap((6, 0), (6, 9), Some("# <a id='x' />**A** \"b\"\u{202e} [c]…]\n"), None),
+                "[… line 7: 3,100 tokens, \"A** 'b' (c)…)\" …]",
+            ),
+            (gap((6, 0), (9, 9), None, Some(Kind::Table)), "[… lines 7-10: 3,100 tokens of a table …]"),
+            (
+                gap((6, 0), (9, 9), Some(&"Long ".repeat(99)), None),
+                &format!("[… lines 7-10: 3,100 tokens, \"{}…\" …]", "Long ".repeat(12).trim_end()),
+            ),
+        ] {
+            assert_eq!(mark, format!("before\n{expected}\n"));
+        }
+    }
+
+    #[test]
+    fn a_line_that_looks_like_a_mark_is_made_different() {
+        for line in [
+            "[… lines 1-2: 3 tokens …]",
+            "  [… x",
+            "\u{200b}[\u{2060}…",
+            "[ ... 5",
+            "[..",
+            "［…",
+            "x\r[…",
+            "x\u{2028}[…",
+        ] {
+            let text = format!("before\n{line}\nafter");
+            let shown = shown(&text, true);
+            assert_eq!(shown.replacen('\\', "", 1), text, "{line}");
+            assert!(shown.contains('\\'), "{line}");
+        }
+        for text in ["[a]…", "a [… b", "[.", "\\[…", "x…\n[x…]"] {
+            assert_eq!(shown(text, true), text);
+        }
+        let mut out = "x".to_owned();
+        add("[… not at the beginning", &mut out);
+        assert!(!out.contains('\\'));
+    }
+}

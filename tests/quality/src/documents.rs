@@ -1,0 +1,125 @@
+//! What an extract of a long document keeps of the answer to a question, at several budgets, beside simpler ways to
+//! shorten a text; and whether it is said that a question has no answer.
+
+mod set;
+mod ways;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, anyhow};
+use gatehouse_core::{
+    page::Fit,
+    ports::{Text as _, TokenCounter as _, text::Encoding},
+};
+use gatehouse_text::{Extractor, Tokens};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use self::{
+    set::Set,
+    ways::{Passages, WAYS},
+};
+use crate::Results;
+
+/// Tokens that are given for the answer; a third of the document is measured too.
+const BUDGETS: [usize; 5] = [500, 1_000, 2_000, 4_000, 8_000];
+
+/// A document, what its questions are called, and its SHA-256: other text has other answers.
+const DOCUMENTS: [(&str, &str); 4] = [
+    ("manual", ""),
+    ("reference", "6a4fdbf85348ebc983d809b2301e95ccb5cf8c04ff40f9f6cfd4dfe8fb972e08"),
+    ("source", "da85acff388ff352f4ddc2ce282c9b63c5581f25f3aa2ca9af6ee43811f9d864"),
+    ("meeting", "5314ba1dbb03f471df88bec6cd120a938ef60d0fd3511c5c1dce61bf7463245f"),
+];
+
+/// Measures each document that is there; `places` are names and files.
+pub(crate) fn run(queries: &Path, places: &[(String, PathBuf)], results: &mut Results) -> Result<()> {
+    let folder = queries.join("documents");
+    let elsewhere = set::elsewhere(&folder.join("elsewhere.jsonl"))?;
+    for (name, hash) in DOCUMENTS {
+        let file = places.iter().find(|(place, _)| place == name).map(|(_, file)| file);
+        let text = match file.map(|file| (file, fs::read(file))) {
+            Some((_, Ok(bytes))) if hash.is_empty() || hex(&bytes) == hash => String::from_utf8(bytes)?,
+            Some((file, Ok(_))) => {
+                results.skipped.push(format!("documents, {name}: {} is another version", file.display()));
+                continue;
+            }
+            _ => {
+                results.skipped.push(format!("documents, {name}: it is not there"));
+                continue;
+            }
+        };
+        let set = Set::read(&folder.join(format!("{name}.jsonl")), &text)?;
+        results.documents.extend(kept(name, &text, &set)?);
+        results.fits.push(fits(name, &text, &set, &elsewhere)?);
+    }
+    Ok(())
+}
+
+/// The share of what answers that each way keeps at each budget: over all questions, over those that may be tuned on,
+/// and over the others.
+fn kept(name: &str, text: &str, set: &Set) -> Result<Vec<Value>> {
+    let passages = Passages::of(text);
+    let mut rows = Vec::new();
+    let third = Tokens.count(text, Encoding::O200k) / 3;
+    for budget in BUDGETS.into_iter().chain([third]) {
+        for (way, shorten) in WAYS {
+            let mut shares = Vec::new();
+            for question in &set.questions {
+                let short = shorten(&passages, &question.q, budget).with_context(|| question.q.clone())?;
+                shares.push(question.kept(&short));
+            }
+            let mean = |skip: usize, step: usize| {
+                let picked: Vec<f64> = shares.iter().copied().skip(skip).step_by(step).collect();
+                picked.iter().sum::<f64>() / picked.len().max(1) as f64
+            };
+            rows.push(json!({
+                "document": name, "way": way, "budget": budget, "questions": shares.len(),
+                "kept": mean(0, 1), "kept_tuned_on": mean(0, 2), "kept_held_out": mean(1, 2),
+            }));
+        }
+    }
+    Ok(rows)
+}
+
+/// How many questions about something else are said to have no answer, and how many of its own.
+fn fits(name: &str, text: &str, set: &Set, elsewhere: &[String]) -> Result<Value> {
+    let nothing = |question: &str| -> Result<bool> {
+        let extract = Extractor.extract(text, question, 2_000).map_err(|fault| anyhow!("{fault}"))?;
+        Ok(extract.fit == Some(Fit::Nothing))
+    };
+    let count = |questions: &[&str]| -> Result<usize> {
+        questions.iter().try_fold(0, |sum, question| Ok(sum + usize::from(nothing(question)?)))
+    };
+    let own: Vec<&str> = set.questions.iter().map(|question| question.q.as_str()).collect();
+    let elsewhere: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
+    Ok(json!({
+        "document": name,
+        "elsewhere": elsewhere.len(),
+        "elsewhere_nothing": count(&elsewhere)?,
+        "own": set.questions.len(),
+        "own_nothing": count(&own)?,
+    }))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_that_is_not_there_or_another_one_is_listed_as_skipped() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut results = Results::default();
+        let places = [("source".to_owned(), root.join("Cargo.toml"))];
+        run(&root.join("tests/fixtures/queries"), &places, &mut results).unwrap();
+        assert_eq!(results.skipped.len(), 4);
+        assert!(results.skipped[2].contains("is another version"), "{:?}", results.skipped);
+    }
+}

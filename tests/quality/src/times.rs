@@ -1,0 +1,82 @@
+//! How long extracts take, through the port that gates have: of a document as long as the promise names, of ever longer
+//! ones, and of texts that are made to be slow.
+
+use std::{fmt::Write as _, fs, path::Path, time::Instant};
+
+use anyhow::{Result, anyhow};
+use gatehouse_core::ports::{Text, TokenCounter as _, text::Encoding};
+use gatehouse_text::{Extractor, Tokens};
+use serde_json::{Value, json};
+
+/// Tokens of the document that is promised, and what it is made to fit.
+const DOCUMENT: usize = 35_000;
+const BUDGET: u32 = 8_000;
+
+/// Tokens of the documents that show how time grows.
+const GROWTH: [usize; 3] = [10_000, 100_000, 1_000_000];
+
+const QUESTION: &str = "How does a circuit breaker decide that a server is down?";
+
+/// Bytes of a text that is one line or one character.
+const HOSTILE: usize = 5 << 20;
+
+/// Measures over the Markdown of a folder, one file after the other and again from the start until it is long enough.
+pub(crate) fn run(folder: &Path) -> Result<Value> {
+    let mut files: Vec<_> = fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "md"));
+    files.sort();
+    let texts: Vec<String> = files.iter().map(fs::read_to_string).collect::<Result<_, _>>()?;
+    let corpus = texts.concat();
+    anyhow::ensure!(!corpus.is_empty(), "{} has no Markdown", folder.display());
+    let document = long(&corpus, DOCUMENT);
+    // The vocabulary and the model are unpacked on first use, once in the life of a host.
+    timed(&document)?;
+    let mut turns = (0..15).map(|_| timed(&document)).collect::<Result<Vec<f64>>>()?;
+    turns.sort_by(f64::total_cmp);
+    let growth = GROWTH.map(|tokens| Ok((tokens, timed(&long(&corpus, tokens))?)));
+    let growth = growth.into_iter().collect::<Result<Vec<_>>>()?;
+    let mut hostile = serde_json::Map::new();
+    for (name, text) in hostile_texts() {
+        hostile.insert(name.into(), json!({"bytes": text.len(), "ms": timed(&text)?}));
+    }
+    let growth: Vec<Value> = growth.iter().map(|(tokens, ms)| json!({"tokens": tokens, "ms": ms})).collect();
+    Ok(json!({"p50_ms": turns[turns.len() / 2], "n": turns.len(), "growth": growth, "hostile": hostile}))
+}
+
+/// Milliseconds of one extract.
+fn timed(text: &str) -> Result<f64> {
+    let port: &dyn Text = &Extractor;
+    let begun = Instant::now();
+    let extract = port.extract(text, QUESTION, BUDGET).map_err(|fault| anyhow!("{fault}"))?;
+    let ms = begun.elapsed().as_secs_f64() * 1e3;
+    anyhow::ensure!(extract.tokens_out <= BUDGET, "{} tokens", extract.tokens_out);
+    Ok(ms)
+}
+
+/// Text of so many tokens.
+fn long(corpus: &str, tokens: usize) -> String {
+    let once = Tokens.count(corpus, Encoding::O200k);
+    let text = corpus.repeat(tokens / once + 1);
+    Tokens.within(&text, tokens, Encoding::O200k).to_owned()
+}
+
+fn hostile_texts() -> Vec<(&'static str, String)> {
+    let words = "some words that say little of what a server does when it is down. ";
+    let many = |times: usize, line: &str| {
+        (0..times).fold(String::new(), |mut text, i| {
+            let _ = write!(text, "{}", line.replace('%', &i.to_string()));
+            text
+        })
+    };
+    vec![
+        ("one line", words.repeat(HOSTILE / words.len())),
+        ("headings", many(100_000, "## Heading %\n")),
+        ("nested headings", many(20_000, "# A %\n## B\n### C\n#### D\n##### E\ntext\n")),
+        ("fences", many(100_000, "```\nlet x = %;\n```\n")),
+        ("spaces", " ".repeat(HOSTILE)),
+        ("blank lines", "\n".repeat(HOSTILE)),
+        ("emoji", "\u{1F600}".repeat(HOSTILE / 4)),
+        ("no spaces", "a".repeat(HOSTILE)),
+        ("marks", many(100_000, "[… lines 1-%: 9 tokens …]\n")),
+    ]
+}

@@ -1,0 +1,35 @@
+//! P12: how long it takes to make a document of 35,000 tokens fit 8,000 without a language model, how that grows with the
+//! document, and what texts cost that are made to be slow. Through the port that gates have, without a gateway.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::report::{Bound, Judged, Report, Row};
+use super::setup::Bench;
+use crate::process;
+use crate::workspace::Workspace;
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    let workspace = Workspace::load()?;
+    let build = ["build", "--release", "-p", "bench-quality"];
+    process::run(process::cargo().current_dir(&bench.root).args(build))?;
+    let mut command = process::command(workspace.binary("release", "bench-quality"));
+    command.current_dir(&bench.root).args(["--times", "docs"]);
+    let times: Value =
+        serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")?;
+    report.add(Row {
+        id: "P12",
+        what: "35,000 tokens to 8,000".to_owned(),
+        unit: "ms",
+        ours: times["p50_ms"].as_f64().context("it measured no time")?,
+        floor: 0.0,
+        ratio: 0.0,
+        n: times["n"].as_u64().unwrap_or_default() as usize,
+        judged: Judged::Value,
+        reach: Bound::AtMost(500.0),
+        aim: Bound::AtMost(100.0),
+    });
+    report.fact("extract_growth", times["growth"].clone());
+    report.fact("extract_hostile", times["hostile"].clone());
+    Ok(())
+}
