@@ -41,7 +41,7 @@ impl Params {
     /// Tokens of a text in the preset's vocabulary.
     pub(crate) fn count(&self, text: &str) -> Result<u32, Fault> {
         match self.encoding {
-            Encoding::O200k => text::tokens(text),
+            Encoding::O200k => text::count(text),
             Encoding::Cl100k => {
                 let counts = models::count_tokens(&[text.to_owned()], models::Encoding::Cl100kBase)?;
                 counts.first().copied().ok_or_else(|| Fault::internal("the host counted no tokens"))

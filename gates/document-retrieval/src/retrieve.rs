@@ -91,6 +91,7 @@ fn retrieve(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         params: &call.params,
         query: &args.query,
         context: args.context.as_deref().unwrap_or_default(),
+        tokens: document.total_tokens,
         time_ms: call.deadline_ms.saturating_sub(context::now().saturating_sub(begun)),
     };
     let short = shorten::fitting(&request, &document.text)?;

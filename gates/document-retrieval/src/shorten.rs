@@ -1,8 +1,8 @@
 //! A document made to fit: whole where it does, else shortened by the model, by the extractor, or by both.
 
-use gatehouse_sdk::{Fault, text};
+use gatehouse_sdk::{Fault, documents::Fit, text};
 
-use crate::{Params, model};
+use crate::{Encoding, Params, model};
 
 /// Hundredths of the budget that are used at least.
 const USED: u32 = 95;
@@ -22,6 +22,8 @@ pub(crate) struct Request<'a> {
     pub(crate) query: &'a str,
     /// What the caller is doing; may be empty.
     pub(crate) context: &'a str,
+    /// Tokens (o200k_base) of the whole document.
+    pub(crate) tokens: u32,
     /// Milliseconds that are left of the call.
     pub(crate) time_ms: u64,
 }
@@ -45,7 +47,10 @@ pub(crate) struct Short {
 
 /// The document within the budget.
 pub(crate) fn fitting(request: &Request<'_>, document: &str) -> Result<Short, Fault> {
-    let whole = request.params.count(document)?;
+    let whole = match request.params.encoding {
+        Encoding::O200k => request.tokens,
+        Encoding::Cl100k => request.params.count(document)?,
+    };
     let budget = request.params.budget();
     if whole <= budget {
         let (text, method) = (document.to_owned(), "whole".to_owned());
@@ -101,8 +106,10 @@ fn extract(
     // The extractor counts in o200k. Where the preset counts otherwise, the ratio is found by trying.
     let mut asked = budget;
     let mut best: Option<(String, u32)> = None;
+    let mut off_topic = false;
     for _ in 0..ROUNDS {
         let extract = text::extract(document, &request.question(), asked)?;
+        off_topic = extract.fit == Some(Fit::Nothing);
         let tokens = request.params.count(&extract.text)?;
         let enough = tokens <= budget && tokens * 100 >= budget * USED;
         if tokens <= budget && best.as_ref().is_none_or(|(_, most)| tokens > *most) {
@@ -117,5 +124,6 @@ fn extract(
     let (text, tokens) = best.ok_or_else(|| {
         Fault::internal(format!("the extractor found nothing of the document that fits {budget} tokens"))
     })?;
-    Ok((text, tokens, None))
+    let note = "Nothing in the document answers the query; what is kept is central to it.";
+    Ok((text, tokens, off_topic.then(|| note.to_owned())))
 }

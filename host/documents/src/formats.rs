@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The text of a file may be larger than the file; beyond this it is no document.
-const MAX_TEXT: usize = 8 << 20;
+const MAX_TEXT: usize = 4 << 20;
 
 /// A file as text.
 pub(crate) struct Converted {

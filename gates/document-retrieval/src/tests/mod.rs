@@ -94,8 +94,9 @@ fn host(text: &str) -> Fake {
                 text.to_owned()
             };
             let out = if shortened { kept } else { all };
-            Ok(ExtractResult { text, tokens_in: all as u32, tokens_out: out as u32, shortened })
+            Ok(ExtractResult { text, tokens_in: all as u32, tokens_out: out as u32, shortened, fit: None })
         })
+        .count(|text| Ok(words(text) as u32))
         .serving(None, None, "local/test")
 }
 

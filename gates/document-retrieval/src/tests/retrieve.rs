@@ -24,15 +24,15 @@ fn a_small_document_comes_back_byte_for_byte() {
 #[test]
 fn a_large_one_is_shortened_to_the_budget_and_says_how_to_read_the_rest() {
     let text = "word ".repeat(5_000);
-    let host = host(&text).extract(|text, query, budget| {
-        assert!(budget == u32::MAX || query == "how to calibrate\nI write a test", "{query}");
-        let kept = if budget == u32::MAX { words(text) } else { budget as usize * 97 / 100 };
-        let shortened = budget != u32::MAX;
+    let host = host(&text).extract(|_, query, budget| {
+        assert_eq!(query, "how to calibrate\nI write a test");
+        let kept = budget * 97 / 100;
         Ok(ExtractResult {
-            text: if shortened { "word ".repeat(kept) } else { text.into() },
-            tokens_in: words(text) as u32,
-            tokens_out: kept as u32,
-            shortened,
+            text: "word ".repeat(kept as usize),
+            tokens_in: 5_000,
+            tokens_out: kept,
+            shortened: true,
+            fit: Some(Fit::Nothing),
         })
     });
     let mut arguments = question();
@@ -43,6 +43,7 @@ fn a_large_one_is_shortened_to_the_budget_and_says_how_to_read_the_rest() {
     assert_eq!(data["method"], "extractive");
     assert!((285..=300).contains(&data["token_count"].as_u64().unwrap()), "{data}");
     let head = reply.text();
+    assert!(head.contains("\nNothing in the document answers the query"), "{head}");
     assert!(head.starts_with("`manual/docs/a.md`: 5000 tokens shortened to 291 (o200k; extractive). Fit: good.\nWhat […] marks, `read_repository_file` brings: repository `manual`, path `docs/a.md`, start_line, end_line.\n"), "{head}");
 }
 

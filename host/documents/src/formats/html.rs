@@ -56,13 +56,10 @@ impl Page {
             return;
         }
         match name {
-            b"script" | b"style" => self.unseen = (!tag.self_closing).then(|| name.to_vec()),
+            b"script" | b"style" => self.unseen = Some(name.to_vec()),
             // Nothing within is structure.
-            _ if self.preformatted.is_some() => {
-                if name == b"br" {
-                    self.out.push('\n');
-                }
-            }
+            b"br" if self.preformatted.is_some() => self.out.push('\n'),
+            _ if self.preformatted.is_some() => {}
             b"title" => self.block(),
             b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" if self.table.depth == 0 => {
                 self.block();
@@ -272,40 +269,11 @@ impl Page {
 }
 
 /// Elements that begin and end a paragraph.
+const BLOCKS: &str = "address article aside blockquote body caption dd details div dl dt fieldset figcaption figure \
+    footer form head header hr html li main nav option p section summary tbody thead title";
+
 fn is_block(name: &[u8]) -> bool {
-    const BLOCKS: [&[u8]; 30] = [
-        b"address",
-        b"article",
-        b"aside",
-        b"blockquote",
-        b"body",
-        b"caption",
-        b"dd",
-        b"details",
-        b"div",
-        b"dl",
-        b"dt",
-        b"fieldset",
-        b"figcaption",
-        b"figure",
-        b"footer",
-        b"form",
-        b"head",
-        b"header",
-        b"hr",
-        b"html",
-        b"main",
-        b"nav",
-        b"option",
-        b"p",
-        b"section",
-        b"summary",
-        b"tbody",
-        b"thead",
-        b"title",
-        b"li",
-    ];
-    BLOCKS.contains(&name)
+    BLOCKS.split(' ').any(|block| block.as_bytes() == name)
 }
 
 #[cfg(test)]

@@ -76,6 +76,10 @@ impl Run<'_> {
         let known = Arc::new(known);
         let (parts, mut stored) = mpsc::channel::<Part>(1);
         let reading = read_all(root, files, Arc::clone(&known), parts, self.cancel);
+        let reading = async {
+            reading.await;
+            Ok(())
+        };
         let storing = async {
             let (mut done, mut facts) = (0, Vec::new());
             while let Some(mut part) = stored.recv().await {
@@ -100,7 +104,7 @@ impl Run<'_> {
             }
             Ok::<_, Fault>(facts)
         };
-        let ((), facts) = future::try_join(async { Ok(reading.await) }, storing).await?;
+        let ((), facts) = future::try_join(reading, storing).await?;
         self.report.cancelled = self.cancel.is_cancelled();
         Ok(Flowed { left, facts })
     }

@@ -2,7 +2,7 @@
 
 use gatehouse_core::{
     page::Fit,
-    search::{Judge, NameQuery, Named},
+    search::{FitScorer, NameMatch, NameQuery},
 };
 
 use super::{
@@ -55,7 +55,7 @@ pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> Ranking {
 
 /// How well the best places answer, each with what stands around it.
 fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> Fit {
-    let judge = Judge::of(query);
+    let scorer = FitScorer::of(query);
     let mut best: Vec<usize> = (0..chunks.len()).collect();
     let better = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
     if best.len() > JUDGED {
@@ -65,7 +65,7 @@ fn judge(chunks: &[&str], query: &str, scores: &[f64], near: Option<&[f32]>) -> 
     let fit = |at: usize| {
         let around = at.saturating_sub(1)..(at + 2).min(chunks.len());
         let cosine = near.map(|near| near[around.clone()].iter().copied().fold(0.0, f32::max));
-        judge.fit_of(cosine, &chunks[around])
+        scorer.fit(NameMatch::No, cosine, &chunks[around])
     };
     best.into_iter().map(fit).min_by_key(|fit| quality(*fit)).unwrap_or(Fit::Nothing)
 }
@@ -78,7 +78,7 @@ fn quality(fit: Fit) -> usize {
 pub(super) fn names(text: &str, layout: &Layout, query: &str) -> bool {
     let query = NameQuery::of(query);
     layout.headings.iter().any(|heading| {
-        query.matches(&mark::name(&text[heading.start..heading.end], usize::MAX)) == Named::Exact
+        query.matches(&mark::name(&text[heading.start..heading.end], usize::MAX)) == NameMatch::Exact
     })
 }
 

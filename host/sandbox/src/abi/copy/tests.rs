@@ -8,7 +8,8 @@ use gatehouse_core::{
     capability::Grants,
     http::Rules,
     ports::{
-        Clock, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter,
+        Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter,
+        documents::{Document, DocumentSearch, Lines, Repository, SearchMode},
         embed::{EmbedFor, Vector},
         http::{HttpRequest, HttpResponse},
         knowledge::{
@@ -68,6 +69,19 @@ impl Knowledge for Nothing {
         nothing()
     }
     async fn stats(&self) -> Result<Statistics, Fault> {
+        nothing()
+    }
+}
+
+#[async_trait]
+impl Documents for Nothing {
+    async fn repositories(&self, _: bool) -> Result<Vec<Repository>, Fault> {
+        nothing()
+    }
+    async fn search(&self, _: &str, _: &str, _: SearchMode, _: usize) -> Result<DocumentSearch, Fault> {
+        nothing()
+    }
+    async fn read(&self, _: &str, _: &str, _: Option<Lines>) -> Result<Document, Fault> {
         nothing()
     }
 }
@@ -145,8 +159,9 @@ impl TokenCounter for Nothing {
 fn sandbox(cache: &Path) -> Sandbox {
     let nothing = || Arc::new(Nothing);
     let models = Models { llm: nothing(), embedder: nothing(), tokens: nothing() };
-    let (clock, knowledge, kv, text, http) = (nothing(), nothing(), nothing(), nothing(), nothing());
-    Sandbox::new(cache, u64::MAX, Ports { clock, knowledge, kv, text, http, models })
+    let (clock, knowledge, kv) = (nothing(), nothing(), nothing());
+    let (documents, text, http) = (nothing(), nothing(), nothing());
+    Sandbox::new(cache, u64::MAX, Ports { clock, knowledge, documents, kv, text, http, models })
 }
 
 /// The component under another version that is as long.
