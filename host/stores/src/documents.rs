@@ -25,6 +25,8 @@ use self::{
     chunk::ChunkTexts,
     engine::{DocumentEngine, DocumentHealth},
 };
+#[cfg(feature = "postgres")]
+use crate::postgres::{PostgresDocumentsConfig, documents::PostgresDocuments};
 use crate::{
     embedding::{Embedding, Item, NewVector, VectorModel, VectorStore, WaitingItem},
     engine::EmbeddingHealth,
@@ -55,6 +57,17 @@ impl DocumentLibrary {
     /// by meaning too; calls have to be made inside a Tokio runtime, where their vectors are made in the background.
     pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
         Self::on(Arc::new(SqliteDocuments::new(database)), clock, embedder)
+    }
+
+    /// On a PostgreSQL server. Reaches nothing before the first call that needs it; for the rest as
+    /// [`DocumentLibrary::sqlite`].
+    #[cfg(feature = "postgres")]
+    pub fn postgres(
+        config: PostgresDocumentsConfig,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> Self {
+        Self::on(Arc::new(PostgresDocuments::new(config)), clock, embedder)
     }
 
     /// On any engine.

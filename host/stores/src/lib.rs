@@ -27,7 +27,7 @@ pub use knowledge::{KnowledgeConfig, WikiKnowledge};
 #[cfg(feature = "testing")]
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
-pub use postgres::{PostgresConfig, Times};
+pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, Times};
 pub use sqlite::{
     copy::{DataFile, check, copy},
     kv::SqliteKv,

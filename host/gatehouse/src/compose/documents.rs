@@ -17,7 +17,11 @@ pub(crate) fn documents(
     Ok(match config.documents.chosen()? {
         DocumentsEngineConfig::Sqlite { database } => DocumentLibrary::sqlite(database, clock, embedder),
         #[cfg(feature = "postgres")]
-        DocumentsEngineConfig::Postgres(server) => DocumentLibrary::postgres(*server, clock, embedder),
+        DocumentsEngineConfig::Postgres { server, tables } => {
+            let tokens = Arc::new(gatehouse_text::Tokens);
+            let config = gatehouse_stores::PostgresDocumentsConfig { server: *server, tables, tokens };
+            DocumentLibrary::postgres(config, clock, embedder)
+        }
     })
 }
 

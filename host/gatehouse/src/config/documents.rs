@@ -23,7 +23,10 @@ pub(crate) enum DocumentsEngineConfig {
         database: PathBuf,
     },
     #[cfg(feature = "postgres")]
-    Postgres(Box<gatehouse_stores::PostgresDocumentsConfig>),
+    Postgres {
+        server: Box<gatehouse_stores::PostgresConfig>,
+        tables: gatehouse_stores::DocumentTables,
+    },
 }
 
 impl DocumentsConfig {
@@ -38,13 +41,13 @@ impl DocumentsConfig {
     /// Names the key or the variable that is missing or wrong.
     pub(crate) fn chosen(&self) -> Result<DocumentsEngineConfig, ConfigError> {
         match (self.engine, self.tables) {
-            (raw::DocumentsEngine::Sqlite, raw::Tables::Own) => {
-                Ok(DocumentsEngineConfig::Sqlite { database: self.database.clone() })
-            }
             (raw::DocumentsEngine::Sqlite, raw::Tables::Existing) => Err(bad(
                 "documents.tables",
                 "\"existing\" goes with the engine 'postgres' only; a file of SQLite is Gatehouse's own",
             )),
+            (raw::DocumentsEngine::Sqlite, _) => {
+                Ok(DocumentsEngineConfig::Sqlite { database: self.database.clone() })
+            }
             (raw::DocumentsEngine::Postgres, tables) => self.postgres(tables),
         }
     }
@@ -60,11 +63,12 @@ impl DocumentsConfig {
         })?;
         let server = gatehouse_stores::PostgresConfig::parse(url);
         let server = server.map_err(|fault| bad(variable, fault.in_one_line()))?;
-        let existing = tables == raw::Tables::Existing;
-        Ok(DocumentsEngineConfig::Postgres(Box::new(gatehouse_stores::PostgresDocumentsConfig {
-            server,
-            existing,
-        })))
+        let tables = match tables {
+            raw::Tables::Found => gatehouse_stores::DocumentTables::Found,
+            raw::Tables::Own => gatehouse_stores::DocumentTables::Own,
+            raw::Tables::Existing => gatehouse_stores::DocumentTables::Existing,
+        };
+        Ok(DocumentsEngineConfig::Postgres { server: Box::new(server), tables })
     }
 
     #[cfg(not(feature = "postgres"))]

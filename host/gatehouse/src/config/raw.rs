@@ -170,8 +170,8 @@ pub(crate) enum KnowledgeEngine {
 pub(crate) struct Documents {
     /// Who keeps them.
     pub(crate) engine: DocumentsEngine,
-    /// Whose tables they are in: "own" (the default), or "existing" for the tables of another program, which are only
-    /// read (PostgreSQL).
+    /// Whose tables they are in (PostgreSQL): "own", or "existing" for those of another program, which are only read.
+    /// By default whichever are there, and new ones of its own where none are.
     pub(crate) tables: Tables,
 }
 
@@ -190,8 +190,10 @@ pub(crate) enum DocumentsEngine {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Tables {
-    /// Made and kept by Gatehouse.
+    /// Whichever are there.
     #[default]
+    Found,
+    /// Made and kept by Gatehouse.
     Own,
     /// Those of another program, `repositories` and `repository_files`: read, never changed.
     Existing,

@@ -86,6 +86,8 @@ pub struct DocumentHealth {
     pub waiting: u32,
     /// Why it can keep, or search, no vectors, where it cannot.
     pub no_vectors: Option<String>,
+    /// What else people should know of how documents are found there, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// A store for documents. Names of repositories are compared as they are spelled, paths too. Faults are `unavailable`

@@ -4,7 +4,6 @@
 use std::{fmt, path::PathBuf, str::FromStr as _, time::Duration};
 
 use gatehouse_core::outcome::Fault;
-use percent_encoding::percent_decode_str;
 use tokio_postgres::config::{Host, SslMode};
 
 /// Parameters of libpq that its client here does not have; they are named in the error, others are not, since
@@ -102,11 +101,7 @@ impl PostgresConfig {
         for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value),
-                Some(("sslrootcert", value)) => {
-                    let file = percent_decode_str(value).decode_utf8();
-                    let file = file.map_err(|_| unreadable("sslrootcert is not UTF-8"))?;
-                    roots = Some(PathBuf::from(&*file));
-                }
+                Some(("sslrootcert", value)) => roots = Some(decoded(value)?),
                 Some((name, _)) if NOT_HERE.contains(&name) => {
                     return Err(unreadable(&format!("gatehouse does not have its parameter '{name}'")));
                 }
@@ -119,7 +114,7 @@ impl PostgresConfig {
         if client.get_hosts().is_empty() && client.get_hostaddrs().is_empty() {
             client.host("localhost");
         }
-        let tls = tls(mode, roots, is_local(&client))?;
+        let tls = tls(mode, roots.map(PathBuf::from), is_local(&client))?;
         client.ssl_mode(if tls == Tls::Off { SslMode::Disable } else { SslMode::Require });
         if client.get_application_name().is_none() {
             client.application_name("gatehouse");
@@ -134,6 +129,23 @@ impl PostgresConfig {
     pub fn address(&self) -> &str {
         &self.address
     }
+}
+
+/// A parameter's value; only files are named by those that are read here.
+fn decoded(value: &str) -> Result<String, Fault> {
+    let mut bytes = Vec::new();
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        let mut digit = || rest.next().and_then(|b| char::from(b).to_digit(16));
+        bytes.push(match byte {
+            b'%' => {
+                let pair = digit().zip(digit()).ok_or_else(|| unreadable("sslrootcert is cut short"))?;
+                (pair.0 * 16 + pair.1) as u8
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).map_err(|_| unreadable("sslrootcert is not UTF-8"))
 }
 
 fn tls(mode: Option<&str>, roots: Option<PathBuf>, local: bool) -> Result<Tls, Fault> {

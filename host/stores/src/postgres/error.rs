@@ -38,8 +38,14 @@ pub(super) enum StoreError {
     /// The certificates cannot be used.
     #[error("{0}")]
     Tls(String),
+    /// The tables were there, and are not any more.
+    #[error("its tables are gone")]
+    Gone,
+    /// The tables are another program's, and not such as can be read here.
+    #[error("{0}")]
+    Unfit(String),
     /// A stored value is not what was stored.
-    #[error("a stored page cannot be read: {0}")]
+    #[error("what is stored there cannot be read: {0}")]
     Damaged(String),
     /// It is not the server's failure.
     #[error(transparent)]
@@ -59,29 +65,41 @@ impl StoreError {
     /// Whether the tables are not there (any more).
     pub(super) fn is_missing(&self) -> bool {
         let missing = [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME];
-        matches!(self, Self::Server(error) if error.code().is_some_and(|code| missing.contains(code)))
+        match self {
+            Self::Gone | Self::Unfit(_) => true,
+            Self::Server(error) => error.code().is_some_and(|code| missing.contains(code)),
+            _ => false,
+        }
+    }
+
+    /// Whether the user may not do it.
+    pub(super) fn is_denied(&self) -> bool {
+        matches!(self, Self::Server(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE))
     }
 
     /// What people read. `subject` says whose server it is, `knowledge engine 'postgres'` for example.
     pub(super) fn into_fault(self, subject: &str, address: &str) -> Fault {
-        let fault = |cause: &str, hint: &str, retryable| Fault {
-            retryable,
-            ..Fault::unavailable(format!("{subject} at {address}: {cause}")).hint(hint)
-        };
-        let (hint, retryable) = match &self {
+        let (cause, hint, retryable) = match &self {
             Self::Fault(fault) => return fault.clone(),
-            Self::Newer { .. } => ("Update gatehouse, or name another database in DATABASE_URL.", false),
-            Self::Encoding(_) => ("Name a database with the encoding UTF8 in DATABASE_URL.", false),
-            Self::Tls(_) => ("Correct sslrootcert in DATABASE_URL.", false),
-            Self::Damaged(_) => ("Run `gatehouse doctor`.", false),
-            Self::Busy { .. } => ("Try again.", true),
-            Self::Silent(_) => ("Check the server and the network; nothing was changed.", true),
-            Self::Server(error) => {
-                let (cause, hint, retryable) = of_server(error);
-                return fault(&cause, hint, retryable);
+            Self::Newer { .. } => {
+                (self.to_string(), "Update gatehouse, or name another database in DATABASE_URL.", false)
             }
+            Self::Encoding(_) => {
+                (self.to_string(), "Name a database with the encoding UTF8 in DATABASE_URL.", false)
+            }
+            Self::Tls(_) => (self.to_string(), "Correct sslrootcert in DATABASE_URL.", false),
+            Self::Gone => (self.to_string(), "Try again: they are made anew.", true),
+            Self::Unfit(_) => (self.to_string(), "docs/documents.md says what tables can be read.", false),
+            Self::Damaged(_) => (self.to_string(), "Run `gatehouse doctor`.", false),
+            Self::Busy { .. } => (self.to_string(), "Try again.", true),
+            Self::Silent(_) => {
+                (self.to_string(), "Check the server and the network; nothing was changed.", true)
+            }
+            Self::Server(error) => of_server(error),
         };
-        fault(&self.to_string(), hint, retryable)
+        let mut fault = Fault::unavailable(format!("{subject} at {address}: {cause}")).hint(hint);
+        fault.retryable = retryable;
+        fault
     }
 }
 
@@ -149,7 +167,6 @@ fn bounded(message: &str, code: &str) -> String {
     let line: String = message.chars().take(300).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if code.is_empty() { line } else { format!("{line}, SQLSTATE {code}") }
 }
-
 /// A column of a row.
 pub(super) fn column<T: FromSqlOwned>(row: &Row, at: usize) -> Result<T, StoreError> {
     row.try_get(at).map_err(|error| StoreError::Damaged(error.to_string()))

@@ -5,12 +5,16 @@
 //! after a while, and in between every call says at once why; no restart is needed.
 
 mod address;
+pub(crate) mod documents;
 mod error;
 pub(crate) mod knowledge;
 mod migrations;
 mod server;
 mod session;
+mod terms;
 mod tls;
 mod vectors;
+mod words;
 
 pub use address::{PostgresConfig, Times};
+pub use documents::{DocumentTables, PostgresDocumentsConfig};

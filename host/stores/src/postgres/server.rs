@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -11,7 +11,7 @@ use std::{
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Pool, PoolError, RecyclingMethod, Runtime, TimeoutType,
 };
-use gatehouse_core::{lock, outcome::Fault};
+use gatehouse_core::outcome::Fault;
 use gatehouse_net::{Backoff, CircuitBreaker};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -22,11 +22,24 @@ const CONNECTIONS: usize = 8;
 
 /// A database on a server, reached or not yet.
 pub(super) struct Server {
+    shared: Arc<Shared>,
+}
+
+/// The tables that a server is used for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Tables {
+    /// Ours, which are brought up to date before they are used.
+    Own(Part),
+    /// Those of another program: nothing there is ever changed.
+    Foreign,
+}
+
+/// What a server and its sessions know.
+pub(super) struct Shared {
     /// Whose server it is, for faults.
     subject: &'static str,
     pub(super) config: PostgresConfig,
-    /// The tables that must be there.
-    pub(super) part: Part,
+    pub(super) tables: Tables,
     reached: Mutex<Option<Connector>>,
     breaker: CircuitBreaker<Fault>,
     /// Whether the tables are up to date.
@@ -43,31 +56,32 @@ struct Connector {
 
 impl Server {
     /// A server that will be reached, and its tables brought up to date, when it is needed.
-    pub(super) fn new(subject: &'static str, config: PostgresConfig, part: Part) -> Self {
+    pub(super) fn new(subject: &'static str, config: PostgresConfig, tables: Tables) -> Self {
         let backoff = Backoff { first: config.times.first_pause, longest: config.times.longest_pause };
-        Self {
+        let shared = Shared {
             subject,
             config,
-            part,
+            tables,
             reached: Mutex::default(),
             breaker: CircuitBreaker::new(backoff),
             ready: AtomicBool::new(false),
             migrating: tokio::sync::Mutex::default(),
-        }
+        };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Where it is, without credentials.
     pub(super) fn address(&self) -> &str {
-        &self.config.address
+        &self.shared.config.address
     }
 
     /// A failure as people read it.
     pub(super) fn fault(&self, error: StoreError) -> Fault {
-        error.into_fault(self.subject, &self.config.address)
+        self.shared.fault(error)
     }
 
     /// A connection that reads one unchanging state of the tables.
-    pub(super) async fn read(self: &Arc<Self>) -> Result<Session, Fault> {
+    pub(super) async fn read(&self) -> Result<Session, Fault> {
         self.ready().await?;
         let session = self.session().await?;
         match session.begin_read().await {
@@ -77,9 +91,9 @@ impl Server {
     }
 
     /// A connection that writes, while no other does.
-    pub(super) async fn write(self: &Arc<Self>) -> Result<Session, Fault> {
+    pub(super) async fn write(&self) -> Result<Session, Fault> {
         self.ready().await?;
-        let session = self.session().await?;
+        let mut session = self.session().await?;
         match session.begin_write().await {
             Ok(()) => Ok(session),
             Err(error) => Err(session.fail(error).await),
@@ -87,28 +101,29 @@ impl Server {
     }
 
     /// A connection, whatever the state of the tables.
-    pub(super) async fn session(self: &Arc<Self>) -> Result<Session, Fault> {
-        self.breaker.check().map_err(|(fault, wait)| {
+    pub(super) async fn session(&self) -> Result<Session, Fault> {
+        self.shared.breaker.check().map_err(|(fault, wait)| {
             let message = format!("{}; it is tried again in {:.1} s", fault.message, wait.as_secs_f64());
             Fault { message, ..fault }
         })?;
-        let Connector { pool, .. } = self.reached().await?;
+        let Connector { pool, .. } = self.shared.reached().await?;
         match pool.get().await {
             Ok(client) => {
-                self.breaker.succeeded();
-                Ok(Session::new(client, Arc::clone(self)))
+                self.shared.breaker.succeeded();
+                Ok(Session::new(client, Arc::clone(&self.shared)))
             }
-            Err(error) => Err(self.unreached(error)),
+            Err(error) => Err(self.shared.unreached(error)),
         }
     }
 
     /// Brings the tables up to date, once.
-    async fn ready(self: &Arc<Self>) -> Result<(), Fault> {
-        if self.ready.load(Ordering::Acquire) {
+    async fn ready(&self) -> Result<(), Fault> {
+        let Tables::Own(part) = self.shared.tables else { return Ok(()) };
+        if self.shared.ready.load(Ordering::Acquire) {
             return Ok(());
         }
-        let _turn = self.migrating.lock().await;
-        if self.ready.load(Ordering::Acquire) {
+        let _turn = self.shared.migrating.lock().await;
+        if self.shared.ready.load(Ordering::Acquire) {
             return Ok(());
         }
         let session = self.session().await?.patient();
@@ -117,15 +132,31 @@ impl Server {
             if encoding != "UTF8" {
                 return Err(StoreError::Encoding(encoding));
             }
-            self.part.migrate(&session, None).await
+            for part in part.all() {
+                part.migrate(&session, None).await?;
+            }
+            Ok(())
         };
         match work.await {
             Ok(()) => {
                 session.release();
-                self.ready.store(true, Ordering::Release);
+                self.shared.ready.store(true, Ordering::Release);
                 Ok(())
             }
             Err(error) => Err(session.fail(error).await),
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn fault(&self, error: StoreError) -> Fault {
+        let lacks_rights = error.is_denied();
+        let fault = error.into_fault(self.subject, &self.config.address);
+        match self.tables {
+            Tables::Foreign if lacks_rights => {
+                fault.hint("Grant the user SELECT on the tables 'repositories' and 'repository_files'.")
+            }
+            _ => fault,
         }
     }
 
@@ -146,7 +177,7 @@ impl Server {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Connector>> {
-        lock(&self.reached)
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The pool; made by the first call that needs it.
@@ -169,9 +200,13 @@ impl Server {
         let times = self.config.times;
         let ms = |time: Duration| time.as_millis().max(1);
         // What a server ends by itself does not wait for us to notice: a statement, a lock, a dead host.
+        let read_only = match self.tables {
+            Tables::Own(_) => "",
+            Tables::Foreign => "SET default_transaction_read_only = on; ",
+        };
         let settings = format!(
-            "SET statement_timeout = {}; SET lock_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
-             SET client_min_messages = error",
+            "{read_only}SET statement_timeout = {}; SET lock_timeout = {}; \
+             SET idle_in_transaction_session_timeout = {}; SET client_min_messages = error",
             ms(times.statement),
             ms(times.lock),
             ms(times.statement),

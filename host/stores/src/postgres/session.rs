@@ -7,7 +7,10 @@ use deadpool_postgres::{Client, Object};
 use gatehouse_core::outcome::Fault;
 use tokio_postgres::{Row, types::ToSql};
 
-use super::{error::StoreError, server::Server};
+use super::{
+    error::{StoreError, column},
+    server::{Shared, Tables},
+};
 
 /// What statements are given.
 pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -25,7 +28,7 @@ const LOCKS: i32 = i32::from_be_bytes(*b"gate");
 pub(super) struct Session {
     /// There until it is given back.
     client: Option<Client>,
-    server: Arc<Server>,
+    shared: Arc<Shared>,
     limit: Duration,
 }
 
@@ -40,9 +43,9 @@ pub(super) enum Committed {
 }
 
 impl Session {
-    pub(super) fn new(client: Client, server: Arc<Server>) -> Self {
-        let limit = server.config.times.statement + GRACE;
-        Self { client: Some(client), server, limit }
+    pub(super) fn new(client: Client, shared: Arc<Shared>) -> Self {
+        let limit = shared.config.times.statement + GRACE;
+        Self { client: Some(client), shared, limit }
     }
 
     fn client(&self) -> Result<&Client, StoreError> {
@@ -97,10 +100,20 @@ impl Session {
     }
 
     /// Begins to write, alone: hosts that share a database take turns.
-    pub(super) async fn begin_write(&self) -> Result<(), StoreError> {
+    pub(super) async fn begin_write(&mut self) -> Result<(), StoreError> {
+        let Tables::Own(part) = self.shared.tables else {
+            return Err(StoreError::Unfit("the tables are another program's and only read".into()));
+        };
+        let mut patience = String::new();
+        if let Some(limit) = part.patience {
+            let ms = limit.as_millis();
+            patience = format!("SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; ");
+            self.limit = limit + GRACE;
+        }
         // Not READ WRITE: where the server's owner made transactions read-only, they stay so.
         self.batch(&format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({LOCKS}, 1)"
+            "BEGIN ISOLATION LEVEL READ COMMITTED; {patience}SELECT pg_advisory_xact_lock({LOCKS}, {})",
+            part.turn
         ))
         .await?;
         self.check().await
@@ -128,20 +141,27 @@ impl Session {
 
     /// Another host may have brought the tables to a version that this one does not know.
     async fn check(&self) -> Result<(), StoreError> {
-        let part = self.server.part;
-        let row =
-            self.one("SELECT version FROM gatehouse.schema_version WHERE part = $1", &[&part.name]).await?;
-        part.check(row.try_get(0)?)
+        let Tables::Own(part) = self.shared.tables else { return Ok(()) };
+        let rows = self.rows("SELECT part, version FROM gatehouse.schema_version", &[]).await?;
+        let found: Vec<(String, i64)> = rows
+            .iter()
+            .map(|row| Ok((column(row, 0)?, column(row, 1)?)))
+            .collect::<Result<_, StoreError>>()?;
+        for part in part.all() {
+            let version = found.iter().find(|(name, _)| name == part.name).map(|(_, version)| *version);
+            part.check(version.ok_or(StoreError::Gone)?)?;
+        }
+        Ok(())
     }
 
     /// Ends a transaction: what was done is kept where the work succeeded, and only then.
     pub(super) async fn end<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
         match result {
             Ok(value) => {
-                let server = Arc::clone(&self.server);
+                let shared = Arc::clone(&self.shared);
                 match self.commit().await {
                     Committed::Yes => Ok(value),
-                    Committed::No(error) | Committed::Unknown(error) => Err(server.fault(error)),
+                    Committed::No(error) | Committed::Unknown(error) => Err(shared.fault(error)),
                 }
             }
             Err(error) => Err(self.fail(error).await),
@@ -164,14 +184,14 @@ impl Session {
     pub(super) async fn fail(mut self, error: StoreError) -> Fault {
         if error.is_lost() {
             // The others are to the same server; they would be found out one by one.
-            self.server.forget();
+            self.shared.forget();
         } else if self.batch("ROLLBACK").await.is_ok() {
             self.client = None;
         }
         if error.is_missing() {
-            self.server.close();
+            self.shared.close();
         }
-        self.server.fault(error)
+        self.shared.fault(error)
     }
 }
 
@@ -181,8 +201,8 @@ impl Drop for Session {
         // Given up in the middle: the connection leaves the pool, which makes room for another, and the server
         // is told to stop.
         let client = Object::take(client);
-        let (cancel, tls) = (client.cancel_token(), self.server.connector());
-        let limit = self.server.config.times.connect;
+        let (cancel, tls) = (client.cancel_token(), self.shared.connector());
+        let limit = self.shared.config.times.connect;
         if let (Ok(runtime), Some(tls)) = (tokio::runtime::Handle::try_current(), tls) {
             runtime.spawn(async move {
                 // A server that cannot be told ends the statement by its own clock.

@@ -2,12 +2,12 @@
 //! near they are to a question. Every vector is looked at; with the filters of a search that is exact, and no index is to be built.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicBool, Ordering},
 };
 
 use async_trait::async_trait;
-use gatehouse_core::{lock, outcome::Fault};
+use gatehouse_core::outcome::Fault;
 
 use super::{
     error::{StoreError, column, count},
@@ -38,6 +38,8 @@ pub(super) enum Pgvector {
 /// The vectors on a server.
 pub(super) struct Vectors {
     server: Arc<Server>,
+    /// The corpus that these are the vectors of; others have tasks of their own.
+    corpus: &'static str,
     /// The schema of pgvector, once the table for vectors is there.
     ready: Mutex<Option<String>>,
     /// Whether the extension was asked for; a server that refuses is not asked again and again.
@@ -45,13 +47,13 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    pub(super) fn new(server: Arc<Server>) -> Self {
-        Self { server, ready: Mutex::default(), tried: AtomicBool::new(false) }
+    pub(super) fn new(server: Arc<Server>, corpus: &'static str) -> Self {
+        Self { server, corpus, ready: Mutex::default(), tried: AtomicBool::new(false) }
     }
 
     /// How the server keeps vectors; changes nothing there.
     pub(super) async fn examined(&self, db: &Session) -> Result<Pgvector, StoreError> {
-        let ready = lock(&self.ready).clone();
+        let ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match ready {
             Some(schema) => Ok(Pgvector::Ready(schema)),
             None => Pgvector::of(db).await,
@@ -60,7 +62,7 @@ impl Vectors {
 
     /// The schema of pgvector with the table for vectors made; none where the server has no pgvector.
     async fn schema(&self) -> Result<Option<String>, Fault> {
-        if let Some(schema) = &*lock(&self.ready) {
+        if let Some(schema) = &*self.ready.lock().unwrap_or_else(PoisonError::into_inner) {
             return Ok(Some(schema.clone()));
         }
         // The tables of what they belong to come first.
@@ -70,7 +72,7 @@ impl Vectors {
         match self.made(&db).await {
             Ok(schema) => {
                 db.release();
-                lock(&self.ready).clone_from(&schema);
+                self.ready.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&schema);
                 Ok(schema)
             }
             Err(error) => Err(db.fail(error).await),
@@ -107,14 +109,14 @@ impl VectorStore for Vectors {
             return Ok(Vec::new());
         }
         let db = self.server.read().await?;
-        let found = waiting(&db, model, after, limit).await;
+        let found = waiting(&db, self.corpus, model, after, limit).await;
         db.end(found).await
     }
 
     async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
         let Some(schema) = self.schema().await? else { return Ok(()) };
         let db = self.server.write().await?;
-        let stored = store(&db, &schema, &model.name, &vectors).await;
+        let stored = store(&db, &schema, self.corpus, &model.name, &vectors).await;
         db.end(stored).await
     }
 }
@@ -157,15 +159,16 @@ impl Vectors {
 
 async fn waiting(
     db: &Session,
+    corpus: &str,
     model: &VectorModel,
     after: Option<&Item>,
     limit: usize,
 ) -> Result<Vec<WaitingItem>, StoreError> {
     let sql = format!(
         "SELECT i.corpus, i.key, i.version FROM gatehouse.item i
-         WHERE (i.corpus, i.key) > ($3, $4) AND {WAITS} ORDER BY i.corpus, i.key LIMIT $5"
+         WHERE i.corpus = $3 AND i.key > $4 AND {WAITS} ORDER BY i.key LIMIT $5"
     );
-    let (corpus, key) = after.map_or(("", ""), |after| (&after.corpus, &after.key));
+    let key = after.map_or("", |after| after.key.as_str());
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let dimension = model.dimension.map(integer);
     let rows = db.rows(&sql, &[&model.name, &dimension, &corpus, &key, &limit]).await?;
@@ -177,7 +180,13 @@ async fn waiting(
 }
 
 /// Stores vectors of items that are still as they were. Whoever comes second writes the same again.
-async fn store(db: &Session, schema: &str, model: &str, vectors: &[NewVector]) -> Result<(), StoreError> {
+async fn store(
+    db: &Session,
+    schema: &str,
+    corpus: &str,
+    model: &str,
+    vectors: &[NewVector],
+) -> Result<(), StoreError> {
     let sql = format!(
         "INSERT INTO gatehouse.item_vector (corpus, key, model, dimension, embedding)
          SELECT corpus, key, $3, $4, $5::real[]::{schema}.vector FROM gatehouse.item
@@ -189,9 +198,19 @@ async fn store(db: &Session, schema: &str, model: &str, vectors: &[NewVector]) -
         let dimension = integer(vector.as_ref().map_or(0, Vec::len));
         db.run(&sql, &[&item.corpus, &item.key, &model, &dimension, vector, version]).await?;
     }
-    let old = "DELETE FROM gatehouse.item_vector old WHERE model <> $1 AND NOT EXISTS (SELECT 1
-            FROM gatehouse.item_vector v WHERE v.model = old.model AND v.made > now() - make_interval(days => $2))";
-    db.run(old, &[&model, &KEPT]).await?;
+    // The models are read off the index, one step for each: this is asked after every batch.
+    let old = "WITH RECURSIVE known (model) AS (
+            (SELECT model FROM gatehouse.item_vector WHERE corpus = $3 ORDER BY model LIMIT 1)
+            UNION ALL
+            SELECT (SELECT v.model FROM gatehouse.item_vector v
+                WHERE v.corpus = $3 AND v.model > known.model ORDER BY v.model LIMIT 1)
+            FROM known WHERE known.model IS NOT NULL
+        ), outdated AS (
+            SELECT model FROM known WHERE model <> $1 AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
+                WHERE v.corpus = $3 AND v.model = known.model AND v.made > now() - make_interval(days => $2))
+        )
+        DELETE FROM gatehouse.item_vector WHERE corpus = $3 AND model IN (SELECT model FROM outdated)";
+    db.run(old, &[&model, &KEPT, &corpus]).await?;
     Ok(())
 }
 
@@ -236,10 +255,20 @@ impl Near<'_> {
     /// The keys of all vectors that the question can be compared with, as `key`, and how far each is, as `distance`;
     /// `$1` to `$4` are [`values`](Self::values).
     pub(super) fn distances(&self) -> String {
+        self.distances_where("v.dimension = $4")
+    }
+
+    /// The same with those that the model has nothing to say about: these are at no distance.
+    pub(super) fn distances_or_none(&self) -> String {
+        self.distances_where("v.dimension IN (0, $4)")
+    }
+
+    fn distances_where(&self, dimension: &str) -> String {
         let schema = &self.schema;
+        // A SELECT of its own: the question becomes a vector once, not for every row.
         format!(
-            "SELECT v.key, v.embedding OPERATOR({schema}.<=>) $1::real[]::{schema}.vector AS distance
-             FROM gatehouse.item_vector v WHERE v.corpus = $2 AND v.model = $3 AND v.dimension = $4"
+            "SELECT v.key, v.embedding OPERATOR({schema}.<=>) (SELECT $1::real[]::{schema}.vector) AS distance
+             FROM gatehouse.item_vector v WHERE v.corpus = $2 AND v.model = $3 AND {dimension}"
         )
     }
 

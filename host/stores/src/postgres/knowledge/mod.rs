@@ -20,7 +20,7 @@ use super::{
     PostgresConfig,
     error::StoreError,
     migrations,
-    server::Server,
+    server::{Server, Tables},
     session::Session,
     vectors::{Near, Pgvector, Vectors},
 };
@@ -42,8 +42,9 @@ pub(crate) struct PostgresEngine {
 impl PostgresEngine {
     /// An engine on this server, which is reached on first use.
     pub(crate) fn new(config: PostgresConfig) -> Self {
-        let server = Arc::new(Server::new("knowledge engine 'postgres'", config, migrations::KNOWLEDGE));
-        let vectors = Arc::new(Vectors::new(Arc::clone(&server)));
+        let server =
+            Arc::new(Server::new("knowledge engine 'postgres'", config, Tables::Own(migrations::KNOWLEDGE)));
+        let vectors = Arc::new(Vectors::new(Arc::clone(&server), PAGES));
         Self { server, vectors }
     }
 

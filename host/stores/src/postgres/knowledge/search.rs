@@ -5,44 +5,22 @@
 use std::collections::{BTreeMap, HashMap};
 
 use futures_util::future::try_join3;
-use gatehouse_core::search::{NameMatch, POOL, Scored, script::ScriptRun};
+use gatehouse_core::search::{NameMatch, POOL, Scored};
 use tokio_postgres::Row;
 
-use super::{
-    super::{
-        error::{StoreError, column, count},
-        session::Session,
-        vectors::Near,
-    },
-    terms::{index_form, index_pieces, occurs},
+use super::super::{
+    error::{StoreError, column, count},
+    session::Session,
+    vectors::Near,
+    words::{ASKED, Form, forms, share, weight},
 };
 use crate::engine::{Candidates, Question, named};
 
-/// How much a word counts in content, domains, overview and title, as shares of [`HEAVIEST`]: the server wants
-/// them at most 1.
-const WEIGHTS: &str = "'{0.166666667, 0.333333333, 0.5, 1}'::real[]";
+/// A form of [`ASKED`] as the index is asked for it.
+const FORM: &str = "to_tsquery('gatehouse.words', a.form)";
 
-/// How much it counts in the title.
-const HEAVIEST: f64 = 6.0;
-
-/// The constants of BM25 as SQLite has them: how soon further places of a word count less, and how much more a
-/// long page has to hold.
-const K1: f64 = 1.2;
-/// See [`K1`].
-const B: f64 = 0.75;
-
-/// Pieces of words in other scripts that one question asks for at most.
-const MAX_PIECES: usize = 128;
-
-/// One thing that the index is asked for.
-struct Form {
-    /// As the index is asked.
-    form: String,
-    /// What the caller wrote, where it is to be named if it occurs nowhere.
-    written: Option<String>,
-    /// Whether finding it counts.
-    counts: bool,
-}
+/// The length of a page `p`, as a share of the average, `$3`.
+const LENGTH: &str = "p.length / $3::float8";
 
 /// A question as the server is asked.
 struct SqlQuestion<'a> {
@@ -55,21 +33,12 @@ struct SqlQuestion<'a> {
 
 impl<'a> SqlQuestion<'a> {
     fn of(question: &'a Question) -> Self {
-        let query = &question.query;
-        let word =
-            |word: &String| Some(Form { form: index_form(word)?, written: Some(word.clone()), counts: true });
-        let stretch = |s: &ScriptRun| Form { form: occurs(s), written: Some(s.text.clone()), counts: false };
-        let further = |form: String| Form { form, written: None, counts: true };
-        let pieces = query.stretches.iter().flat_map(index_pieces).take(MAX_PIECES);
-        let mut forms: Vec<Form> = query.words.iter().filter_map(word).collect();
-        forms.extend(query.stretches.iter().map(stretch).filter(|form| !form.form.is_empty()));
-        forms.extend(query.joined.iter().filter_map(|word| index_form(word)).chain(pieces).map(further));
         let types: Vec<_> = question.types.iter().map(|kind| kind.as_str()).collect();
         let domains: Vec<_> =
             question.domains.iter().map(|domain| super::storable(domain).into_owned()).collect();
         Self {
             question,
-            forms,
+            forms: forms(&question.query),
             types: Some(types).filter(|types| !types.is_empty()),
             domains: Some(domains).filter(|domains| !domains.is_empty()),
             pool: i64::try_from(question.pool()).unwrap_or(i64::MAX),
@@ -137,26 +106,11 @@ async fn weighed(db: &Session, asked: &SqlQuestion<'_>) -> Result<WeighedTerms, 
             words.unmatched.extend(written.clone());
         } else if *counts {
             words.forms.push(form.clone());
-            // The weight of BM25: rare words say more, and one that every page holds still says something.
-            words.weights.push((1.0 + (all - holding + 0.5) / (holding + 0.5)).ln());
+            words.weights.push(weight(holding, all));
         }
     }
     Ok(words)
 }
-
-/// What one form `a` adds to the score of a page `p` with the terms `t`: BM25, with every place of a word counted by the
-/// part of the page that it is in. For one word alone, the server's rank by cover density is the sum of the weights
-/// of its places. `$3` is the average length.
-fn share() -> String {
-    let places =
-        format!("{HEAVIEST} * ts_rank_cd({WEIGHTS}, t.terms, to_tsquery('gatehouse.words', a.form))");
-    let long = format!("{K1}::float8 * ({} + {B}::float8 * p.length / $3::float8)", 1.0 - B);
-    // f / (f + long), with f read once.
-    format!("a.weight * {} * (1 - {long} / ({places} + {long}))", K1 + 1.0)
-}
-
-/// The forms and their weights, `$1` and `$2`, as rows `a`.
-const FORMS: &str = "unnest($1::text[], $2::float8[]) WITH ORDINALITY AS a (form, weight, place)";
 
 /// The condition that the filters are, on a page `p`, with the numbers of their two values.
 fn filtered(types: usize, domains: usize) -> String {
@@ -179,12 +133,12 @@ async fn by_words(
     // made before anything is sorted: terms are long.
     let sql = format!(
         "SELECT number FROM (
-            SELECT p.number, p.id, a.place, {} AS share FROM {FORMS}
+            SELECT p.number, p.id, a.place, {} AS share FROM {ASKED}
                 JOIN gatehouse.page_text t ON t.terms @@ to_tsquery('gatehouse.words', a.form)
                 JOIN gatehouse.page p ON p.number = t.page
             WHERE {} OFFSET 0
          ) held GROUP BY number, id ORDER BY sum(share ORDER BY place) DESC, id LIMIT $6",
-        share(),
+        share(FORM, LENGTH),
         filtered(4, 5)
     );
     let (SqlQuestion { types, domains, pool, .. }, WeighedTerms { forms, weights, length, .. }) =
@@ -255,9 +209,9 @@ async fn scored(
         }
     }
     let sql = format!(
-        "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {FORMS})
+        "SELECT p.id, p.number, (SELECT coalesce(sum({} ORDER BY a.place), 0) FROM {ASKED})
          FROM gatehouse.page p JOIN gatehouse.page_text t ON t.page = p.number WHERE p.number = ANY($4)",
-        share()
+        share(FORM, LENGTH)
     );
     let rows = db.rows(&sql, &[&words.forms, &words.weights, &words.length, &numbers]).await?;
     let one = |row: &Row| {

@@ -1,24 +1,7 @@
-//! What the index holds of a text, and how it is asked for it. Both sides are letters and digits alone, in
-//! lower case, so that nothing depends on how the server takes texts apart.
+//! What the index holds of a page.
 
-use std::collections::HashMap;
-
-use gatehouse_core::search::{script, script::ScriptRun, variants};
-
+use super::super::terms::{TermBudget, with_variants};
 use crate::wiki::record::Record;
-
-/// Bytes of a page's terms that are indexed. The server holds a mebibyte for a page; a word takes its letters
-/// and some bytes beside, and each of its places two more.
-const MAX_TERMS: usize = 700 * 1024;
-
-/// Longer words are cut, as those of questions are.
-const MAX_WORD: usize = 64;
-
-/// Bytes that a different word takes beside its letters.
-const OVERHEAD: usize = 8;
-
-/// Places of a word that the server keeps.
-const MAX_PLACES: usize = 256;
 
 /// What is indexed of a page, most telling part first.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,78 +18,23 @@ pub(super) struct Terms {
 
 impl Terms {
     pub(super) fn of(page: &Record) -> Self {
-        let mut budget = TermBudget { left: MAX_TERMS, places: HashMap::new(), words: 0, cut: false };
-        let named = |text: &str| format!("{text} {}", variants(text));
-        let title = budget.take(&named(&page.title));
-        let overview = budget.take(&named(&page.overview));
+        let mut budget = TermBudget::new();
+        let title = budget.take(&with_variants(&page.title));
+        let overview = budget.take(&with_variants(&page.overview));
         let domains = budget.take(&page.domains.join(", "));
         let content = budget.take(&page.content);
-        let length = i32::try_from(budget.words).unwrap_or(i32::MAX);
-        Self { title, overview, domains, content, length, cut: budget.cut }
+        Self { title, overview, domains, content, length: budget.length(), cut: budget.cut }
     }
-}
-
-/// What is left of the room that a page has in the index.
-struct TermBudget {
-    left: usize,
-    places: HashMap<String, usize>,
-    words: usize,
-    cut: bool,
-}
-
-impl TermBudget {
-    /// The words of a text, with a space between them, as far as there is budget.
-    fn take(&mut self, text: &str) -> String {
-        let mut kept = String::new();
-        let (separated, grams) = (script::separated(text), script::grams(text));
-        let words = separated.split(|c: char| !c.is_alphanumeric()).filter(|word| !script::has_other(word));
-        for word in words.chain(grams.split(' ')).filter(|word| !word.is_empty()) {
-            let word = lower(word);
-            let places = self.places.get(&word).copied().unwrap_or(0);
-            let cost = match places {
-                0 => word.len() + OVERHEAD,
-                MAX_PLACES.. => 0,
-                _ => 2,
-            };
-            if cost > self.left {
-                self.cut = true;
-                continue;
-            }
-            self.left -= cost;
-            self.words += 1;
-            kept.push_str(&word);
-            kept.push(' ');
-            self.places.insert(word, places + 1);
-        }
-        kept
-    }
-}
-
-fn lower(word: &str) -> String {
-    word.chars().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).take(MAX_WORD).collect()
-}
-
-/// A word of a question as the index is asked for it; none where nothing is left of it.
-pub(super) fn index_form(word: &str) -> Option<String> {
-    Some(lower(word)).filter(|word| !word.is_empty())
-}
-
-/// The pieces of a stretch of another script as the index is asked for each.
-pub(super) fn index_pieces(stretch: &ScriptRun) -> Vec<String> {
-    let beginning = if stretch.beginning { ":*" } else { "" };
-    stretch.pieces.iter().filter_map(|piece| Some(format!("{}{beginning}", index_form(piece)?))).collect()
-}
-
-/// What the index is asked to know whether a stretch occurs.
-pub(super) fn occurs(stretch: &ScriptRun) -> String {
-    index_pieces(stretch).join(if stretch.any { " | " } else { " & " })
 }
 
 #[cfg(test)]
 mod tests {
     use gatehouse_core::{ports::knowledge::PageType, search::Query};
 
-    use super::*;
+    use super::{
+        super::super::terms::{MAX_TERMS, occurs},
+        *,
+    };
 
     fn page(title: &str, content: &str) -> Record {
         Record {

@@ -24,7 +24,7 @@ use crate::{
 const ON_THE_WAY: usize = 16;
 
 /// Applies a plan, where it still holds.
-pub(super) async fn apply(server: &Arc<Server>, plan: &Arc<Plan>) -> Result<Applied, Fault> {
+pub(super) async fn apply(server: &Server, plan: &Arc<Plan>) -> Result<Applied, Fault> {
     let db = server.write().await?;
     match write(&db, plan).await {
         Ok(true) => {}

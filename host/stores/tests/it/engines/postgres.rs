@@ -1,6 +1,7 @@
 //! PostgreSQL: a database of its own for each test, on a shared server where there is one.
 
 mod copying;
+mod documents;
 mod encryption;
 mod server;
 mod state;

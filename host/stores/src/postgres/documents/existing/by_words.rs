@@ -1,0 +1,246 @@
+//! Finds documents by words, with an index of the other program's, or without.
+
+use tokio_postgres::Row;
+
+use super::{
+    super::super::{
+        error::{StoreError, column},
+        words::{Form, bm25, weight},
+    },
+    search::Asked,
+    words::{WordSource, word_forms},
+};
+
+/// Documents with a word of the question that are compared at most.
+const COMPARED: i64 = 20_000;
+
+/// Documents whose texts are taken apart where there is no column for their words.
+const TAKEN_APART: usize = 200;
+
+/// What of a question occurs in a repository.
+#[derive(Default)]
+pub(super) struct FoundWords {
+    pub(super) forms: Vec<String>,
+    /// How much finding each says.
+    pub(super) weights: Vec<f64>,
+    /// The best documents by words.
+    pub(super) paths: Vec<String>,
+    pub(super) unmatched: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+/// A document, with what was counted of each form in it.
+pub(super) struct Counted {
+    pub(super) path: String,
+    /// Bytes.
+    pub(super) length: f64,
+    pub(super) counts: Vec<f64>,
+}
+
+impl Asked<'_> {
+    /// What the words of the question find.
+    pub(super) async fn by_words(&self) -> Result<FoundWords, StoreError> {
+        let forms = self.telling(word_forms(&self.question.query)).await?;
+        if forms.is_empty() {
+            return Ok(FoundWords::default());
+        }
+        match &self.layout.words {
+            WordSource::Column { indexed: true, .. } => self.by_index(forms).await,
+            WordSource::Column { .. } => {
+                let asked = forms.iter().map(|form| form.form.clone()).collect::<Vec<_>>();
+                let rows = self.holding(&asked, &asked.join(" | ")).await?;
+                let holding = |at: usize| rows.iter().filter(|row| row.counts.get(at) > Some(&0.0)).count();
+                let counted = (0..forms.len()).map(|at| holding(at) as f64).collect();
+                let mut found = self.weighed(forms, counted);
+                let kept: Vec<usize> =
+                    (0..asked.len()).filter(|at| found.forms.contains(&asked[*at])).collect();
+                let rows = rows.into_iter().map(|row| Counted {
+                    counts: kept.iter().map(|at| row.counts.get(*at).copied().unwrap_or(0.0)).collect(),
+                    ..row
+                });
+                found.paths = self.best(&found, rows.collect());
+                Ok(found)
+            }
+            WordSource::Texts { .. } => self.by_texts(forms).await,
+        }
+    }
+
+    /// Those that say something in the configurations: no text holds what these leave out.
+    async fn telling(&self, mut forms: Vec<Form>) -> Result<Vec<Form>, StoreError> {
+        if forms.is_empty() {
+            return Ok(forms);
+        }
+        let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+        let sql =
+            format!("{} SELECT numnode(query) > 0 FROM asked ORDER BY place", self.layout.words.asked());
+        let rows = self.db.rows(&sql, &[&asked]).await?;
+        let mut told = rows.iter().map(|row| column(row, 0)).collect::<Result<Vec<bool>, _>>()?.into_iter();
+        forms.retain(|_| told.next().unwrap_or(false));
+        Ok(forms)
+    }
+
+    /// What an index says of each form decides which are asked for: what more than half of the documents hold says little
+    /// and is in very many, so it is asked for where the rest finds fewer documents than are wanted.
+    async fn by_index(&self, forms: Vec<Form>) -> Result<FoundWords, StoreError> {
+        let words = &self.layout.words;
+        let sql = format!(
+            "SELECT (SELECT count(*) FROM repository_files f
+                WHERE f.repo_name = $2 AND f.content_tsvector @@ asked.query)
+             FROM (SELECT {} AS query, a.place FROM unnest($1::text[]) WITH ORDINALITY AS a (form, place) OFFSET 0) asked
+             ORDER BY place",
+            words.query("a.form")
+        );
+        let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+        let rows = self.db.rows(&sql, &[&asked, &self.question.repository]).await?;
+        let counted: Vec<f64> =
+            rows.iter().map(|row| Ok(column::<i64>(row, 0)? as f64)).collect::<Result<_, StoreError>>()?;
+        let all = self.facts.files as f64;
+        let telling: Vec<String> = forms
+            .iter()
+            .zip(&counted)
+            .filter(|(_, holding)| **holding > 0.0 && **holding * 2.0 <= all)
+            .map(|(form, _)| form.form.clone())
+            .collect();
+        let mut found = self.weighed(forms, counted);
+        let every = found.forms.join(" | ");
+        let some = Some(telling.join(" | ")).filter(|some| !some.is_empty() && *some != every);
+        for round in some.into_iter().chain(Some(every).filter(|every| !every.is_empty())) {
+            let rows = self.holding(&found.forms, &round).await?;
+            if rows.len() as i64 == COMPARED {
+                found.notes = vec![format!(
+                    "More than {COMPARED} documents hold these words; not all of them were compared."
+                )];
+            }
+            found.paths = self.best(&found, rows);
+            if found.paths.len() >= self.question.limit {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Looks for what words begin with in every text, and takes apart those that hold the most.
+    async fn by_texts(&self, forms: Vec<Form>) -> Result<FoundWords, StoreError> {
+        let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+        let sql = format!(
+            "SELECT lower((tsvector_to_array({}))[1]) FROM unnest($1::text[]) WITH ORDINALITY AS a (form, place)
+             ORDER BY place",
+            self.layout.words.stem("a.form")
+        );
+        let rows = self.db.rows(&sql, &[&asked]).await?;
+        let mut beginnings = Vec::new();
+        for row in &rows {
+            // No text holds what is not there: a word that says nothing has no stem.
+            beginnings.push(column::<Option<String>>(row, 0)?.map_or_else(|| "\u{1}".into(), beginning));
+        }
+        let sql = "SELECT path, length, hits FROM (
+                SELECT t.path, t.length, (SELECT array_agg(strpos(t.text, b.text)::float8 ORDER BY b.place)
+                    FROM unnest($1::text[]) WITH ORDINALITY AS b (text, place)) AS hits
+                FROM (SELECT filepath::text AS path, octet_length(content)::float8 AS length, lower(content) AS text
+                    FROM repository_files WHERE repo_name = $2 AND content IS NOT NULL AND filepath IS NOT NULL
+                    OFFSET 0) t OFFSET 0
+             ) found WHERE 0 < ANY(hits) LIMIT $3";
+        let rows = self.db.rows(sql, &[&beginnings, &self.question.repository, &COMPARED]).await?;
+        let rows = rows.iter().map(counted).collect::<Result<Vec<_>, _>>()?;
+        let holding = |at: usize| rows.iter().filter(|row| row.counts.get(at) > Some(&0.0)).count() as f64;
+        let holding: Vec<f64> = (0..forms.len()).map(holding).collect();
+        let weights: Vec<f64> =
+            holding.iter().map(|holding| weight(*holding, self.facts.files as f64)).collect();
+        let mut hits: Vec<(f64, String)> = rows
+            .into_iter()
+            .map(|row| {
+                let held = row.counts.iter().zip(&weights).filter(|(place, _)| **place > 0.0);
+                (held.map(|(_, weight)| weight).sum(), row.path)
+            })
+            .collect();
+        hits.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        let mut found = self.weighed(forms, holding);
+        found.notes = self.layout.words.notes();
+        let paths: Vec<String> = hits.into_iter().take(TAKEN_APART).map(|(_, path)| path).collect();
+        let rows = self.counted(&found.forms, &paths, "").await?;
+        let rows = rows.iter().map(counted).collect::<Result<Vec<_>, _>>()?;
+        found.paths = self.best(&found, rows);
+        Ok(found)
+    }
+
+    /// The forms that occur, with their weights.
+    fn weighed(&self, forms: Vec<Form>, holding: Vec<f64>) -> FoundWords {
+        let mut found = FoundWords::default();
+        for (Form { form, written, .. }, holding) in forms.into_iter().zip(holding) {
+            if holding > 0.0 {
+                found.weights.push(weight(holding, self.facts.files as f64));
+                found.forms.push(form);
+            } else {
+                found.unmatched.extend(written);
+            }
+        }
+        found
+    }
+
+    /// The documents that hold any of these.
+    async fn holding(&self, forms: &[String], any: &str) -> Result<Vec<Counted>, StoreError> {
+        let words = &self.layout.words;
+        let sql = format!(
+            "{} SELECT t.path, t.length, {} FROM (
+                SELECT filepath::text AS path, octet_length(content)::float8 AS length, {} AS terms
+                FROM repository_files
+                WHERE repo_name = $2 AND content_tsvector @@ {} AND content IS NOT NULL AND filepath IS NOT NULL
+                LIMIT $4
+             ) t",
+            words.asked(),
+            WordSource::places(),
+            words.terms(),
+            words.query("$3")
+        );
+        let rows = self.db.rows(&sql, &[&forms, &self.question.repository, &any, &COMPARED]).await?;
+        rows.iter().map(counted).collect()
+    }
+
+    /// These documents with what they hold of each form, and `more`.
+    pub(super) async fn counted(
+        &self,
+        forms: &[String],
+        paths: &[String],
+        more: &str,
+    ) -> Result<Vec<Row>, StoreError> {
+        let words = &self.layout.words;
+        let sql = format!(
+            "{} SELECT t.path, t.length, {} {more} FROM (
+                SELECT filepath::text AS path, octet_length(content)::float8 AS length, content, {} AS terms
+                FROM repository_files WHERE repo_name = $2 AND filepath = ANY($3) AND content IS NOT NULL OFFSET 0
+             ) t",
+            words.asked(),
+            WordSource::places(),
+            words.terms()
+        );
+        self.db.rows(&sql, &[&forms, &self.question.repository, &paths]).await
+    }
+
+    /// How well a document answers by its words.
+    pub(super) fn score(&self, words: &FoundWords, row: &Counted) -> f64 {
+        let length = row.length / self.facts.length;
+        words.weights.iter().zip(&row.counts).map(|(weight, count)| bm25(*weight, *count, length)).sum()
+    }
+
+    /// The best of them, ties by path.
+    fn best(&self, words: &FoundWords, rows: Vec<Counted>) -> Vec<String> {
+        let scored = rows.into_iter().map(|row| (self.score(words, &row), row.path));
+        let mut scored: Vec<(f64, String)> = scored.filter(|(score, _)| *score > 0.0).collect();
+        scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        scored.into_iter().take(self.question.pool).map(|(_, path)| path).collect()
+    }
+}
+
+/// A row of [`Asked::counted`].
+pub(super) fn counted(row: &Row) -> Result<Counted, StoreError> {
+    let counts: Option<Vec<f64>> = column(row, 2)?;
+    Ok(Counted { path: column(row, 0)?, length: column(row, 1)?, counts: counts.unwrap_or_default() })
+}
+
+/// What every form of a word with this stem begins with: English stems differ from their words at the end.
+fn beginning(stem: String) -> String {
+    match stem.strip_suffix(['i', 'e']) {
+        Some(shorter) if shorter.chars().count() > 2 => shorter.to_owned(),
+        _ => stem,
+    }
+}

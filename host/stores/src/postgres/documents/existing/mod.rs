@@ -1,0 +1,256 @@
+//! The store of documents in tables that another program keeps: `repositories` and `repository_files`. Sessions are
+//! read-only, nothing there is ever changed, and what columns the tables lack is done without and said.
+
+mod by_words;
+mod columns;
+mod layout;
+mod read;
+mod search;
+mod vectors;
+mod words;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    ports::{
+        documents::{FileHead, NewFile, Repository, RepositoryState},
+        text::{Encoding, TokenCounter},
+    },
+};
+
+use self::{layout::Layout, read::RepositoryFacts};
+use super::{
+    super::{error::StoreError, server::Server, session::Session},
+    NAME,
+};
+use crate::{
+    documents::engine::{
+        DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, FixedVectors, StoredFile,
+    },
+    embedding::{VectorModel, VectorStore},
+};
+
+/// How long is believed what was found out about the tables: the other program may change them.
+const BELIEVED: Duration = Duration::from_secs(60);
+
+/// Repositories about which something is remembered.
+const REMEMBERED: usize = 256;
+
+/// The engine.
+pub(super) struct ExistingTables {
+    server: Server,
+    tokens: Arc<dyn TokenCounter>,
+    layout: Mutex<Option<(Instant, Arc<Layout>)>>,
+    facts: Mutex<HashMap<String, (Instant, RepositoryFacts)>>,
+}
+
+impl ExistingTables {
+    pub(super) fn new(server: Server, tokens: Arc<dyn TokenCounter>) -> Self {
+        Self { server, tokens, layout: Mutex::default(), facts: Mutex::default() }
+    }
+
+    /// Whether the database has these tables, and none of ours for documents.
+    pub(super) async fn stand_alone(&self) -> Result<bool, Fault> {
+        let db = self.server.read().await?;
+        let found = layout::stand_alone(&db).await;
+        db.end(found).await
+    }
+
+    /// What the tables are like.
+    async fn layout(&self, db: &Session) -> Result<Arc<Layout>, StoreError> {
+        let known = self.layout.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((since, layout)) = known
+            && since.elapsed() < BELIEVED
+        {
+            return Ok(layout);
+        }
+        let layout = Arc::new(Layout::of(db).await?);
+        let now = (Instant::now(), Arc::clone(&layout));
+        *self.layout.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        Ok(layout)
+    }
+
+    /// What is known of a repository as a whole.
+    async fn facts(
+        &self,
+        db: &Session,
+        layout: &Layout,
+        repository: &str,
+    ) -> Result<RepositoryFacts, StoreError> {
+        let known = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(repository).cloned();
+        if let Some((since, facts)) = known
+            && since.elapsed() < BELIEVED
+        {
+            return Ok(facts);
+        }
+        let facts = read::facts(db, layout, repository).await?;
+        let mut all = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= REMEMBERED {
+            all.clear();
+        }
+        all.insert(repository.to_owned(), (Instant::now(), facts.clone()));
+        Ok(facts)
+    }
+
+    /// Ends a piece of work. After a failure the tables are looked at anew: they may have changed.
+    async fn end<T>(&self, db: Session, result: Result<T, StoreError>) -> Result<T, Fault> {
+        if result.is_err() {
+            *self.layout.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            self.facts.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        db.end(result).await
+    }
+
+    fn denied<T>(&self) -> Result<T, Fault> {
+        let message = format!(
+            "the tables 'repositories' and 'repository_files' at {} belong to another program and are only read",
+            self.server.address()
+        );
+        Err(Fault::denied(message).hint(
+            "Set documents.tables = \"own\" in presets.toml to keep documents in tables of gatehouse there.",
+        ))
+    }
+
+    async fn examined(
+        &self,
+        db: &Session,
+        model: Option<&VectorModel>,
+    ) -> Result<DocumentHealth, StoreError> {
+        let layout = self.layout(db).await?;
+        let (repositories, files, waiting) = read::counts(db, &layout).await?;
+        let mut health = DocumentHealth {
+            engine: NAME,
+            address: self.server.address().to_owned(),
+            repositories,
+            files,
+            notes: layout.words.notes(),
+            ..DocumentHealth::default()
+        };
+        let Some(model) = model else { return Ok(health) };
+        health.waiting = waiting;
+        health.no_vectors = match &layout.vectors {
+            Err(why) => Some(why.clone()),
+            Ok(column) => {
+                let stored = vectors::dimension(db, column).await?;
+                stored.zip(model.dimension).and_then(|(stored, made)| vectors::mismatch(stored, made))
+            }
+        };
+        Ok(health)
+    }
+}
+
+#[async_trait]
+impl DocumentEngine for ExistingTables {
+    async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
+        let db = self.server.read().await?;
+        let work = async { read::repositories(&db, &*self.layout(&db).await?, guides, None).await };
+        let found = work.await;
+        self.end(db, found).await
+    }
+
+    async fn name_of(&self, repository: &str) -> Result<Option<String>, Fault> {
+        let db = self.server.read().await?;
+        let work = async {
+            self.layout(&db).await?;
+            read::name_of(&db, repository).await
+        };
+        let found = work.await;
+        self.end(db, found).await
+    }
+
+    async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
+        let db = self.server.read().await?;
+        let work = async { read::repositories(&db, &*self.layout(&db).await?, true, Some(repository)).await };
+        let found = work.await;
+        let found = self.end(db, found).await?.into_iter().next();
+        Ok(found.map(|repository| RepositoryState { repository, ..RepositoryState::default() }))
+    }
+
+    async fn put_state(&self, _: &RepositoryState) -> Result<(), Fault> {
+        self.denied()
+    }
+
+    async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
+        let db = self.server.read().await?;
+        let work = async {
+            self.layout(&db).await?;
+            read::heads(&db, repository).await
+        };
+        let found = work.await;
+        self.end(db, found).await
+    }
+
+    async fn change(&self, _: &str, _: Vec<NewFile>, _: Vec<String>) -> Result<(), Fault> {
+        self.denied()
+    }
+
+    async fn remove(&self, _: &str) -> Result<bool, Fault> {
+        self.denied()
+    }
+
+    async fn file(&self, repository: &str, path: &str) -> Result<Option<StoredFile>, Fault> {
+        let db = self.server.read().await?;
+        let work = async {
+            self.layout(&db).await?;
+            read::text(&db, repository, path).await
+        };
+        let found = work.await;
+        let Some(text) = self.end(db, found).await? else { return Ok(None) };
+        let (path, counter) = (path.to_owned(), Arc::clone(&self.tokens));
+        let counted = tokio::task::spawn_blocking(move || {
+            let tokens = u32::try_from(counter.count(&text, Encoding::O200k)).unwrap_or(u32::MAX);
+            StoredFile { path, text, made_from: None, tokens }
+        });
+        match counted.await {
+            Ok(file) => Ok(Some(file)),
+            Err(_) => Err(Fault::internal("counting the tokens of a document ended without an answer")),
+        }
+    }
+
+    async fn candidates(&self, question: &Arc<DocumentQuestion>) -> Result<DocumentCandidates, Fault> {
+        let db = self.server.read().await?;
+        let work = async {
+            let layout = self.layout(&db).await?;
+            let facts = self.facts(&db, &layout, &question.repository).await?;
+            search::candidates(&db, &layout, &facts, question).await
+        };
+        let found = work.await;
+        self.end(db, found).await
+    }
+
+    async fn chunk_texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        Ok(vec![None; keys.len()])
+    }
+
+    fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
+        None
+    }
+
+    async fn fixed_vectors(&self) -> Result<Option<FixedVectors>, Fault> {
+        let db = self.server.read().await?;
+        let work = async {
+            let layout = self.layout(&db).await?;
+            let Ok(column) = &layout.vectors else { return Ok(None) };
+            vectors::dimension(&db, column).await
+        };
+        let found = work.await;
+        let dimension = self.end(db, found).await?;
+        Ok(dimension.map(|dimension| FixedVectors {
+            dimension,
+            likely_models: vectors::likely_models(dimension).to_vec(),
+        }))
+    }
+
+    async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
+        let db = self.server.read().await?;
+        let work = self.examined(&db, model);
+        let found = work.await;
+        self.end(db, found).await
+    }
+}

@@ -1,0 +1,174 @@
+//! Reads repositories and their files.
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::documents::{FileHead, Repository},
+};
+use tokio_postgres::Row;
+
+use super::{
+    super::super::{
+        error::{StoreError, column, count},
+        session::Session,
+    },
+    layout::Layout,
+};
+use crate::documents::engine::spelled;
+
+/// Repositories and paths that are listed at most.
+const MOST: i64 = 200_000;
+
+/// Bytes of a document that can be read at most.
+const LONGEST: i64 = 64 * 1024 * 1024;
+
+/// What is known of a repository as a whole.
+#[derive(Debug, Clone)]
+pub(super) struct RepositoryFacts {
+    pub(super) files: i64,
+    /// Those of them that have no vector.
+    pub(super) without_vector: i64,
+    /// Bytes of a document, on average.
+    pub(super) length: f64,
+    /// The model that made the vectors, where that is said.
+    pub(super) model: Option<String>,
+}
+
+/// Every repository by name, or the one of this name.
+pub(super) async fn repositories(
+    db: &Session,
+    layout: &Layout,
+    guides: bool,
+    only: Option<&str>,
+) -> Result<Vec<Repository>, StoreError> {
+    let [id, url, commit, kind, created, updated] =
+        ["id", "url", "commit", "repository_type", "created_at", "updated_at"]
+            .map(|name| layout.of_repository(name));
+    let guide = if guides { layout.of_repository("navigation_guide") } else { "NULL::text".to_owned() };
+    let sql = format!(
+        "SELECT coalesce({id}, r.name::text), r.name::text, {url}, {commit}, {kind}, {created}, {updated}, {guide}, coalesce(f.files, 0)
+         FROM repositories r LEFT JOIN (SELECT repo_name, count(content) AS files FROM repository_files
+            WHERE $1::text IS NULL OR repo_name = $1 GROUP BY 1) f ON f.repo_name = r.name
+         WHERE r.name IS NOT NULL AND ($1::text IS NULL OR r.name = $1)
+         ORDER BY r.name::text COLLATE \"C\" LIMIT $2"
+    );
+    db.rows(&sql, &[&only, &MOST]).await?.iter().map(repository).collect()
+}
+
+fn repository(row: &Row) -> Result<Repository, StoreError> {
+    Ok(Repository {
+        id: column(row, 0)?,
+        name: column(row, 1)?,
+        url: column::<Option<String>>(row, 2)?.map(without_credentials),
+        commit: column(row, 3)?,
+        kind: column(row, 4)?,
+        created_at: column(row, 5)?,
+        updated_at: column(row, 6)?,
+        navigation_guide: column(row, 7)?,
+        file_count: count(row, 8)?,
+    })
+}
+
+/// How a name is spelled here.
+pub(super) async fn name_of(db: &Session, name: &str) -> Result<Option<String>, StoreError> {
+    if name.contains('\0') {
+        return Ok(None);
+    }
+    let sql = "SELECT name::text FROM repositories WHERE name = $1 OR lower(name) = lower($1)
+         ORDER BY name <> $1, name::text COLLATE \"C\" LIMIT 100";
+    let names =
+        db.rows(sql, &[&name]).await?.iter().map(|row| column(row, 0)).collect::<Result<Vec<_>, _>>()?;
+    Ok(spelled(name, names.into_iter()))
+}
+
+/// The paths of a repository. Their versions are not known here.
+pub(super) async fn heads(db: &Session, repository: &str) -> Result<Vec<FileHead>, StoreError> {
+    let sql = "SELECT DISTINCT filepath::text COLLATE \"C\" AS path FROM repository_files
+         WHERE repo_name = $1 AND content IS NOT NULL AND filepath IS NOT NULL ORDER BY path LIMIT $2";
+    let rows = db.rows(sql, &[&repository, &MOST]).await?;
+    rows.iter().map(|row| Ok(FileHead { path: column(row, 0)?, hash: String::new() })).collect()
+}
+
+/// The text of a document.
+pub(super) async fn text(db: &Session, repository: &str, path: &str) -> Result<Option<String>, StoreError> {
+    if path.contains('\0') {
+        return Ok(None);
+    }
+    let sql =
+        "SELECT octet_length(content)::bigint, CASE WHEN octet_length(content) <= $3 THEN content::text END
+         FROM repository_files WHERE repo_name = $1 AND filepath = $2 AND content IS NOT NULL
+         ORDER BY octet_length(content) DESC LIMIT 1";
+    let Some(row) = db.maybe(sql, &[&repository, &path, &(LONGEST as i32)]).await? else { return Ok(None) };
+    if let Some(text) = column(&row, 1)? {
+        return Ok(Some(text));
+    }
+    let bytes: i64 = column(&row, 0)?;
+    let message = format!("'{path}' has {bytes} bytes, more than the {LONGEST} that can be read");
+    Err(Fault::invalid(message).into())
+}
+
+/// What is known of a repository as a whole.
+pub(super) async fn facts(
+    db: &Session,
+    layout: &Layout,
+    repository: &str,
+) -> Result<RepositoryFacts, StoreError> {
+    let missing = without_vector(layout);
+    let sql = format!(
+        "SELECT count(content), {missing}, coalesce(avg(octet_length(content)), 0)::float8,
+            (SELECT {} FROM repositories r WHERE r.name = $1 LIMIT 1)
+         FROM repository_files WHERE repo_name = $1",
+        layout.of_repository("embedding_model")
+    );
+    let row = db.one(&sql, &[&repository]).await?;
+    Ok(RepositoryFacts {
+        files: column(&row, 0)?,
+        without_vector: column(&row, 1)?,
+        length: column::<f64>(&row, 2)?.max(1.0),
+        model: column(&row, 3)?,
+    })
+}
+
+/// How many repositories and files there are, and how many of these have no vector.
+pub(super) async fn counts(db: &Session, layout: &Layout) -> Result<(u32, u32, u32), StoreError> {
+    let missing = without_vector(layout);
+    let sql = format!(
+        "SELECT (SELECT count(*) FROM repositories), count(content), {missing} FROM repository_files"
+    );
+    let row = db.one(&sql, &[]).await?;
+    Ok((count(&row, 0)?, count(&row, 1)?, count(&row, 2)?))
+}
+
+fn without_vector(layout: &Layout) -> &'static str {
+    // An empty text has none.
+    match layout.vectors {
+        Ok(_) => "count(*) FILTER (WHERE embedding IS NULL AND octet_length(content) > 0)",
+        Err(_) => "0::bigint",
+    }
+}
+
+/// A URL without user and password.
+fn without_credentials(url: String) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url };
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    match host.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://{host}{path}"),
+        None => url,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_credentials;
+
+    #[test]
+    fn credentials_are_taken_out_of_urls() {
+        for (url, shown) in [
+            ("https://user:s3cret@example.org/a@b", "https://example.org/a@b"),
+            ("https://token@example.org", "https://example.org"),
+            ("https://example.org/a?b=c@d", "https://example.org/a?b=c@d"),
+            ("git@example.org:a/b.git", "git@example.org:a/b.git"),
+        ] {
+            assert_eq!(without_credentials(url.into()), shown);
+        }
+    }
+}

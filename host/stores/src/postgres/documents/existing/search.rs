@@ -1,0 +1,179 @@
+//! Finds documents that may answer: by their words, by name and by their vectors; then what is known of each of them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use gatehouse_core::search::{NameMatch, NameQuery, POOL, Scored, name::name_key};
+
+use super::{
+    super::super::{
+        error::{StoreError, column},
+        session::Session,
+    },
+    by_words::{FoundWords, counted},
+    layout::Layout,
+    read::RepositoryFacts,
+    vectors::{self, VectorColumn},
+};
+use crate::{
+    documents::engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
+    embedding::words_alone,
+    engine::named,
+};
+
+/// Letters of a name that is looked for: longer questions are none.
+const MAX_NAME: usize = 200;
+
+/// Letters of a document that it is judged by.
+const ABSTRACT: i32 = 4_000;
+
+/// Bytes of a token, roughly: how many a document has is counted when it is read.
+const TOKEN: i64 = 4;
+
+/// A question to one repository of these tables.
+pub(super) struct Asked<'a> {
+    pub(super) db: &'a Session,
+    pub(super) layout: &'a Layout,
+    pub(super) facts: &'a RepositoryFacts,
+    pub(super) question: &'a DocumentQuestion,
+}
+
+/// What may answer a question.
+pub(super) async fn candidates(
+    db: &Session,
+    layout: &Layout,
+    facts: &RepositoryFacts,
+    question: &DocumentQuestion,
+) -> Result<DocumentCandidates, StoreError> {
+    let asked = Asked { db, layout, facts, question };
+    let mut words = asked.by_words().await?;
+    let by_name = asked.by_name().await?;
+    let mut notes = std::mem::take(&mut words.notes);
+    let (near, why_not) = asked.vectors().await?;
+    notes.extend(why_not.as_deref().map(words_alone));
+    let mut paths: BTreeSet<String> = words.paths.iter().chain(by_name.keys()).cloned().collect();
+    let mut without_vector = 0;
+    if let Some(near) = near {
+        without_vector = usize::try_from(facts.without_vector).unwrap_or(0);
+        paths.extend(asked.by_vector(near).await?);
+    }
+    let paths: Vec<String> = paths.into_iter().collect();
+    let cosines = match near {
+        Some(near) => asked.cosines(near, &paths).await?,
+        None => HashMap::new(),
+    };
+    let candidates = asked.known(&words, &by_name, &cosines, &paths).await?;
+    Ok(DocumentCandidates { candidates, unmatched_terms: words.unmatched, without_vector, notes })
+}
+
+impl<'a> Asked<'a> {
+    /// The column that the question's vector can be compared with; otherwise why there is none, if it has a vector.
+    async fn vectors(&self) -> Result<(Option<&'a VectorColumn>, Option<String>), StoreError> {
+        let Some(vector) = &self.question.vector else { return Ok((None, None)) };
+        let found = match &self.layout.vectors {
+            Ok(found) => found,
+            Err(why) => return Ok((None, Some(why.clone()))),
+        };
+        let stored = vectors::dimension(self.db, found).await?;
+        let why = match (stored, &self.facts.model) {
+            (None, _) => Some("no document has a vector".to_owned()),
+            (Some(stored), model) => vectors::mismatch(stored, vector.values.len())
+                .or_else(|| vectors::other_model(model.as_deref()?, &vector.model)),
+        };
+        Ok(if why.is_some() { (None, why) } else { (Some(found), None) })
+    }
+
+    /// Those that the question names, and those whose name begins with it. A name that very many share tells nothing.
+    async fn by_name(&self) -> Result<BTreeMap<String, NameMatch>, StoreError> {
+        let name: &NameQuery = &self.question.name;
+        let Some((key, _)) = name.range() else { return Ok(BTreeMap::new()) };
+        if key.chars().count() > MAX_NAME || key.contains('\0') {
+            return Ok(BTreeMap::new());
+        }
+        let sql = "SELECT filepath::text AS path FROM repository_files
+             WHERE repo_name = $1 AND content IS NOT NULL
+                AND strpos('/' || translate(lower(filepath), E' \\t\\n_-.', ''), '/' || $2) > 0
+             ORDER BY length(filepath), path LIMIT $3";
+        let rows = self.db.rows(sql, &[&self.question.repository, &key, &(3 * POOL as i64 + 1)]).await?;
+        let mut names = Vec::new();
+        for row in &rows {
+            let path: String = column(row, 0)?;
+            let file = path.rsplit_once('/').map_or(path.as_str(), |(_, file)| file);
+            let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+            names.extend([path.as_str(), file, stem].map(|name| (path.clone(), name_key(name))));
+        }
+        let mut files = named(name, names);
+        files.retain(|_, name| *name != NameMatch::No);
+        Ok(if files.len() > POOL { BTreeMap::new() } else { files })
+    }
+
+    /// Those nearest to the question, by the column's index where there is one.
+    async fn by_vector(&self, near: &VectorColumn) -> Result<Vec<String>, StoreError> {
+        let Some(vector) = &self.question.vector else { return Ok(Vec::new()) };
+        self.db.batch(near.settings()).await?;
+        let distance = near.distance(1, vector.values.len());
+        let sql = format!(
+            "SELECT filepath::text FROM repository_files
+             WHERE repo_name = $2 AND embedding IS NOT NULL AND content IS NOT NULL AND filepath IS NOT NULL
+             ORDER BY {distance} LIMIT $3"
+        );
+        let pool = i64::try_from(self.question.pool).unwrap_or(i64::MAX);
+        let rows = self.db.rows(&sql, &[&vector.values, &self.question.repository, &pool]).await?;
+        rows.iter().map(|row| column(row, 0)).collect()
+    }
+
+    /// How near documents are; those without a vector that can be compared are left out.
+    async fn cosines(
+        &self,
+        near: &VectorColumn,
+        paths: &[String],
+    ) -> Result<HashMap<String, f32>, StoreError> {
+        let Some(vector) = &self.question.vector else { return Ok(HashMap::new()) };
+        let sql = format!(
+            "SELECT filepath::text, 1 - min({}) FROM repository_files
+             WHERE repo_name = $2 AND filepath = ANY($3) AND embedding IS NOT NULL GROUP BY 1",
+            near.distance(1, vector.values.len())
+        );
+        let rows = self.db.rows(&sql, &[&vector.values, &self.question.repository, &paths]).await?;
+        let mut cosines = HashMap::new();
+        for row in &rows {
+            if let Some(cosine) = column::<Option<f64>>(row, 1)? {
+                cosines.insert(column(row, 0)?, cosine as f32);
+            }
+        }
+        Ok(cosines)
+    }
+
+    /// What is known of each candidate.
+    async fn known(
+        &self,
+        words: &FoundWords,
+        by_name: &BTreeMap<String, NameMatch>,
+        cosines: &HashMap<String, f32>,
+        paths: &[String],
+    ) -> Result<Vec<DocumentCandidate>, StoreError> {
+        let more = format!(", substr(t.content, 1, {ABSTRACT})");
+        let rows = self.counted(&words.forms, paths, &more).await?;
+        let mut candidates: BTreeMap<String, DocumentCandidate> = BTreeMap::new();
+        for row in &rows {
+            let document = counted(row)?;
+            let bm25 = self.score(words, &document);
+            // One path may stand in several rows; the best of them counts.
+            if candidates.get(&document.path).is_some_and(|known| known.scored.bm25 >= bm25) {
+                continue;
+            }
+            let candidate = DocumentCandidate {
+                scored: Scored {
+                    key: document.path.clone(),
+                    name: by_name.get(&document.path).copied().unwrap_or(NameMatch::No),
+                    bm25,
+                    cosine: cosines.get(&document.path).copied(),
+                },
+                tokens: u32::try_from(document.length as i64 / TOKEN).unwrap_or(u32::MAX),
+                best: None,
+                abstract_text: column(row, 3)?,
+            };
+            candidates.insert(document.path, candidate);
+        }
+        Ok(candidates.into_values().collect())
+    }
+}

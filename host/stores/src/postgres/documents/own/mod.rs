@@ -1,0 +1,212 @@
+//! The store of documents in tables of our own: the server's stems and ranks by document, vectors by chunk where the server
+//! has pgvector.
+
+mod near;
+mod put;
+mod read;
+mod search;
+mod write;
+
+use std::{borrow::Cow, sync::Arc};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    ports::documents::{FileHead, NewFile, Repository, RepositoryState},
+};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    super::{
+        error::StoreError,
+        migrations,
+        server::Server,
+        session::Session,
+        vectors::{Near, Pgvector, Vectors},
+    },
+    NAME,
+};
+use crate::{
+    documents::engine::{
+        CHUNKS, DocumentCandidates, DocumentEngine, DocumentHealth, DocumentQuestion, StoredFile,
+    },
+    embedding::{VectorModel, VectorStore, words_alone},
+};
+
+/// Bytes that an index holds of a name or a path: a row of one takes some 2,700.
+const INDEXED: usize = 1_000;
+
+/// The engine.
+pub(super) struct OwnTables {
+    server: Arc<Server>,
+    vectors: Arc<Vectors>,
+}
+
+impl OwnTables {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        let vectors = Arc::new(Vectors::new(Arc::clone(&server), CHUNKS));
+        Self { server, vectors }
+    }
+
+    /// Outside of a transaction: nothing here may make a table.
+    async fn examined(
+        &self,
+        db: &Session,
+        model: Option<&VectorModel>,
+    ) -> Result<DocumentHealth, StoreError> {
+        let mut version = None;
+        for part in migrations::DOCUMENTS.all() {
+            version = part.version(db).await?;
+            part.check(version.unwrap_or(0))?;
+        }
+        let latest = migrations::DOCUMENTS.latest();
+        let mut health = DocumentHealth {
+            engine: NAME,
+            address: self.server.address().to_owned(),
+            schema: version.map(|found| (found, latest)),
+            ..DocumentHealth::default()
+        };
+        let current = version == Some(latest);
+        let mut items = 0;
+        if current {
+            (health.repositories, health.files, items) = read::counts(db).await?;
+        }
+        let Some(model) = model else { return Ok(health) };
+        health.waiting = items;
+        match self.vectors.examined(db).await? {
+            Pgvector::Ready(_) if current => {
+                health.waiting = Vectors::count_waiting(db, CHUNKS, model).await?;
+            }
+            Pgvector::Ready(_) | Pgvector::Fresh(_) => {}
+            Pgvector::Missing(why) => health.no_vectors = Some(why),
+        }
+        Ok(health)
+    }
+
+    async fn found(
+        &self,
+        db: &Session,
+        question: &DocumentQuestion,
+    ) -> Result<DocumentCandidates, StoreError> {
+        let Some(vector) = &question.vector else { return search::candidates(db, question, None).await };
+        match self.vectors.examined(db).await? {
+            Pgvector::Ready(schema) => {
+                let near = Near { schema, corpus: CHUNKS, vector };
+                search::candidates(db, question, Some(Some(near))).await
+            }
+            Pgvector::Fresh(_) => search::candidates(db, question, Some(None)).await,
+            Pgvector::Missing(why) => {
+                let found = search::candidates(db, question, None).await?;
+                Ok(DocumentCandidates { notes: vec![words_alone(&why)], ..found })
+            }
+        }
+    }
+}
+
+/// The form in which a name or a path is compared: itself, or for a very long one its beginning and its hash.
+fn index_key(text: &str) -> Cow<'_, str> {
+    let text = storable(text);
+    if text.len() <= INDEXED {
+        return text;
+    }
+    let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let end = text.floor_char_boundary(INDEXED);
+    format!("{}/{hash}", &text[..end]).into()
+}
+
+/// A text as it can be stored, of the same length: PostgreSQL has no NUL in texts.
+fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { text.replace('\0', "\u{1A}").into() } else { text.into() }
+}
+
+/// What the keys of a repository's items begin with; those of one file follow each other.
+fn repository_prefix(repository: i64) -> String {
+    format!("{repository:08x}/")
+}
+
+/// The key of a chunk's item, and what those of one file begin with.
+fn item_key(repository: i64, file: i64, version: &str) -> String {
+    format!("{}{file:010x}/{version}", repository_prefix(repository))
+}
+
+/// The first text after all that begin with this prefix, which ends with `/`.
+fn after_prefix(prefix: &str) -> String {
+    format!("{}0", prefix.trim_end_matches('/'))
+}
+
+#[async_trait]
+impl DocumentEngine for OwnTables {
+    async fn repositories(&self, guides: bool) -> Result<Vec<Repository>, Fault> {
+        let db = self.server.read().await?;
+        let found = read::repositories(&db, guides).await;
+        db.end(found).await
+    }
+
+    async fn state(&self, repository: &str) -> Result<Option<RepositoryState>, Fault> {
+        let db = self.server.read().await?;
+        let found = read::state(&db, repository).await;
+        db.end(found).await
+    }
+
+    async fn put_state(&self, state: &RepositoryState) -> Result<(), Fault> {
+        let db = self.server.write().await?;
+        let stored = write::put_state(&db, state).await;
+        db.end(stored).await
+    }
+
+    async fn heads(&self, repository: &str) -> Result<Vec<FileHead>, Fault> {
+        let db = self.server.read().await?;
+        let found = read::heads(&db, repository).await;
+        db.end(found).await
+    }
+
+    async fn change(&self, repository: &str, put: Vec<NewFile>, remove: Vec<String>) -> Result<(), Fault> {
+        let files = put::prepared(put).await?;
+        let db = self.server.write().await?;
+        let work = async {
+            let with_vectors = matches!(self.vectors.examined(&db).await?, Pgvector::Ready(_));
+            write::change(&db, repository, &files, &remove, with_vectors).await
+        };
+        let stored = work.await;
+        db.end(stored).await
+    }
+
+    async fn remove(&self, repository: &str) -> Result<bool, Fault> {
+        let db = self.server.write().await?;
+        let removed = write::remove(&db, repository).await;
+        db.end(removed).await
+    }
+
+    async fn file(&self, repository: &str, path: &str) -> Result<Option<StoredFile>, Fault> {
+        let db = self.server.read().await?;
+        let found = read::file(&db, repository, path).await;
+        db.end(found).await
+    }
+
+    async fn candidates(&self, question: &Arc<DocumentQuestion>) -> Result<DocumentCandidates, Fault> {
+        let db = self.server.read().await?;
+        let found = self.found(&db, question).await;
+        db.end(found).await
+    }
+
+    async fn chunk_texts(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        let db = self.server.read().await?;
+        let found = read::chunk_texts(&db, keys).await;
+        db.end(found).await
+    }
+
+    fn vectors(&self) -> Option<Arc<dyn VectorStore>> {
+        Some(Arc::clone(&self.vectors) as _)
+    }
+
+    async fn health(&self, model: Option<&VectorModel>) -> Result<DocumentHealth, Fault> {
+        let db = self.server.session().await?;
+        match self.examined(&db, model).await {
+            Ok(health) => {
+                db.release();
+                Ok(health)
+            }
+            Err(error) => Err(db.fail(error).await),
+        }
+    }
+}

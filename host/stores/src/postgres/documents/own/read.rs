@@ -1,0 +1,144 @@
+//! Reads what is stored of repositories and their files. Changes nothing.
+
+use std::collections::HashMap;
+
+use gatehouse_core::ports::documents::{FileHead, Repository, RepositoryState};
+use tokio_postgres::Row;
+
+use super::{
+    super::super::{
+        error::{StoreError, column, count},
+        session::Session,
+    },
+    index_key, storable,
+};
+use crate::documents::{chunk::text_to_embed, engine::StoredFile};
+
+/// The columns that [`repository`] reads, in its order.
+const COLUMNS: &str = "number::text, name, url, version, kind, files, created_at, updated_at";
+
+/// What the others look for in a repository by its number.
+pub(super) struct RepositoryKey {
+    pub(super) number: i64,
+    pub(super) files: i64,
+    /// Words of all of them.
+    pub(super) words: i64,
+    /// Items of their chunks.
+    pub(super) items: i64,
+}
+
+/// A repository by its exact name.
+pub(super) async fn key(db: &Session, name: &str) -> Result<Option<RepositoryKey>, StoreError> {
+    let sql = "SELECT number, files, words, items FROM gatehouse.repository WHERE key = $1";
+    let Some(row) = db.maybe(sql, &[&index_key(name)]).await? else { return Ok(None) };
+    Ok(Some(RepositoryKey {
+        number: column(&row, 0)?,
+        files: column(&row, 1)?,
+        words: column(&row, 2)?,
+        items: column(&row, 3)?,
+    }))
+}
+
+/// Every repository by name.
+pub(super) async fn repositories(db: &Session, guides: bool) -> Result<Vec<Repository>, StoreError> {
+    let guide = if guides { "guide" } else { "NULL::text" };
+    let sql = format!("SELECT {COLUMNS}, {guide} FROM gatehouse.repository ORDER BY name");
+    db.rows(&sql, &[]).await?.iter().map(repository).collect()
+}
+
+/// One with what indexing knows of it.
+pub(super) async fn state(db: &Session, name: &str) -> Result<Option<RepositoryState>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS}, guide, root, changed_since_guide FROM gatehouse.repository WHERE key = $1"
+    );
+    let Some(row) = db.maybe(&sql, &[&index_key(name)]).await? else { return Ok(None) };
+    Ok(Some(RepositoryState {
+        repository: repository(&row)?,
+        root: column(&row, 9)?,
+        changed_since_guide: count(&row, 10)?,
+    }))
+}
+
+fn repository(row: &Row) -> Result<Repository, StoreError> {
+    Ok(Repository {
+        id: column(row, 0)?,
+        name: column(row, 1)?,
+        url: column(row, 2)?,
+        commit: column(row, 3)?,
+        kind: column(row, 4)?,
+        file_count: count(row, 5)?,
+        created_at: column(row, 6)?,
+        updated_at: column(row, 7)?,
+        navigation_guide: column(row, 8)?,
+    })
+}
+
+/// Every file of a repository, by path.
+pub(super) async fn heads(db: &Session, name: &str) -> Result<Vec<FileHead>, StoreError> {
+    let sql = "SELECT path, hash FROM gatehouse.file
+         WHERE repository = (SELECT number FROM gatehouse.repository WHERE key = $1) ORDER BY path";
+    let rows = db.rows(sql, &[&index_key(name)]).await?;
+    rows.iter().map(|row| Ok(FileHead { path: column(row, 0)?, hash: column(row, 1)? })).collect()
+}
+
+/// A document by its exact path.
+pub(super) async fn file(db: &Session, name: &str, path: &str) -> Result<Option<StoredFile>, StoreError> {
+    let sql = "SELECT f.path, f.made_from, f.tokens, t.content
+         FROM gatehouse.repository r JOIN gatehouse.file f ON f.repository = r.number
+         JOIN gatehouse.file_text t ON t.file = f.number WHERE r.key = $1 AND f.key = $2";
+    let Some(row) = db.maybe(sql, &[&index_key(name), &index_key(path)]).await? else { return Ok(None) };
+    Ok(Some(StoredFile {
+        path: column(&row, 0)?,
+        made_from: column(&row, 1)?,
+        tokens: count(&row, 2)?,
+        text: column(&row, 3)?,
+    }))
+}
+
+/// What is embedded of chunks, by the keys of their items.
+pub(super) async fn chunk_texts(db: &Session, keys: &[String]) -> Result<Vec<Option<String>>, StoreError> {
+    let files: Vec<i64> = keys.iter().map(|key| file_of(key).unwrap_or(-1)).collect();
+    let sql = "SELECT DISTINCT ON (c.item) c.item, c.file, c.start, c.stop, c.heading
+         FROM unnest($1::text[], $2::bigint[]) AS asked (item, file)
+         JOIN gatehouse.chunk c ON c.file = asked.file AND c.item = asked.item ORDER BY c.item, c.position";
+    let rows = db.rows(sql, &[&keys, &files]).await?;
+    let mut chunks = HashMap::new();
+    for row in &rows {
+        let (start, stop): (i64, i64) = (column(row, 2)?, column(row, 3)?);
+        let heading: String = column(row, 4)?;
+        let (item, file): (String, i64) = (column(row, 0)?, column(row, 1)?);
+        chunks.insert(item, (file, start as usize..stop as usize, heading));
+    }
+    // Each text once: items of one file follow each other.
+    let texts = db
+        .rows("SELECT file, content FROM gatehouse.file_text WHERE file = ANY($1)", &[&files])
+        .await?
+        .iter()
+        .map(|row| Ok((column(row, 0)?, column(row, 1)?)))
+        .collect::<Result<HashMap<i64, String>, StoreError>>()?;
+    let text = |key: &String| {
+        let (file, bytes, heading) = chunks.get(key)?;
+        Some(text_to_embed(heading, texts.get(file)?.get(bytes.clone())?))
+    };
+    Ok(keys.iter().map(text).collect())
+}
+
+/// The file whose chunk has an item with this key.
+pub(super) fn file_of(key: &str) -> Option<i64> {
+    i64::from_str_radix(key.split('/').nth(1)?, 16).ok()
+}
+
+/// How many repositories, files and items of chunks there are.
+pub(super) async fn counts(db: &Session) -> Result<(u32, u32, u32), StoreError> {
+    let sql = "SELECT count(*), coalesce(sum(files), 0)::bigint, coalesce(sum(items), 0)::bigint
+         FROM gatehouse.repository";
+    let row = db.one(sql, &[]).await?;
+    Ok((count(&row, 0)?, count(&row, 1)?, count(&row, 2)?))
+}
+
+/// The numbers of files by their paths.
+pub(super) async fn numbers(db: &Session, repository: i64, paths: &[String]) -> Result<Vec<i64>, StoreError> {
+    let keys: Vec<String> = paths.iter().map(|path| index_key(&storable(path)).into_owned()).collect();
+    let sql = "SELECT number FROM gatehouse.file WHERE repository = $1 AND key = ANY($2)";
+    db.rows(sql, &[&repository, &keys]).await?.iter().map(|row| column(row, 0)).collect()
+}

@@ -1,0 +1,215 @@
+//! Finds documents that may answer: by their words, by name and by the vectors of their chunks; then what is known of
+//! each of them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use futures_util::future::try_join3;
+use gatehouse_core::{
+    ports::documents::Lines,
+    search::{NameMatch, NameQuery, POOL, Scored},
+};
+use tokio_postgres::Row;
+
+use super::{
+    super::super::{
+        error::{StoreError, column, count},
+        session::Session,
+        vectors::Near,
+        words::{ASKED, Form, forms, share, weight},
+    },
+    near::{by_vector, nearest, waiting},
+    read::{self, RepositoryKey},
+};
+use crate::{
+    documents::{
+        engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion},
+        unknown_repository,
+    },
+    engine::named,
+};
+
+/// The forms of a question, with their queries made once: `$1` and `$2` are those of [`ASKED`].
+fn asked() -> String {
+    format!(
+        "WITH asked AS MATERIALIZED
+            (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {ASKED})"
+    )
+}
+
+/// The score of a document `t`, of which `$3` is the average length.
+fn score() -> String {
+    let share = share("a.query", "t.length / $3::float8");
+    format!("(SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)")
+}
+
+/// What of a question occurs in a repository, and how much finding it says.
+struct WeighedTerms {
+    forms: Vec<String>,
+    weights: Vec<f64>,
+    /// Those that the index is asked for first, and then, where they find too little, all of them.
+    rounds: Vec<String>,
+    /// How many words a document has, on average.
+    length: f64,
+    /// What occurs in no document.
+    unmatched: Vec<String>,
+}
+
+/// What may answer a question. `near` is there where it has a vector, and is none where nothing has one yet.
+pub(super) async fn candidates(
+    db: &Session,
+    question: &DocumentQuestion,
+    near: Option<Option<Near<'_>>>,
+) -> Result<DocumentCandidates, StoreError> {
+    let name = &question.repository;
+    let repository = read::key(db, name).await?.ok_or_else(|| unknown_repository(name, &[]))?;
+    let pool = i64::try_from(question.pool).unwrap_or(i64::MAX);
+    let words = weighed(db, &repository, forms(&question.query)).await?;
+    let (wants_vectors, near) = (near.is_some(), near.flatten());
+    let (by_words, by_name, by_vector) = try_join3(
+        by_words(db, &repository, &words, question.limit, pool),
+        by_name(db, repository.number, &question.name),
+        by_vector(db, &repository, near.as_ref(), pool),
+    )
+    .await?;
+    let mut files = [by_words, by_name.keys().copied().collect(), by_vector.files].concat();
+    files.sort_unstable();
+    files.dedup();
+    let mut without_vector = 0;
+    if wants_vectors && by_vector.known < repository.items {
+        without_vector = waiting(db, &repository, near.as_ref()).await? as usize;
+    }
+    let nearest = nearest(db, &repository, near.as_ref(), &files).await?;
+    let candidates = known(db, &words, &by_name, &nearest, &files).await?;
+    Ok(DocumentCandidates { candidates, unmatched_terms: words.unmatched, without_vector, notes: Vec::new() })
+}
+
+/// The term that names a repository, as a query: no word of a question can be it.
+fn scope(repository: &RepositoryKey) -> String {
+    format!("'/{}'", repository.number)
+}
+
+/// In how many documents each word occurs decides how much it says; what occurs in none is left out and named.
+async fn weighed(
+    db: &Session,
+    repository: &RepositoryKey,
+    forms: Vec<Form>,
+) -> Result<WeighedTerms, StoreError> {
+    let (all, words) = (repository.files as f64, repository.words as f64);
+    let mut weighed = WeighedTerms {
+        forms: Vec::new(),
+        weights: Vec::new(),
+        rounds: Vec::new(),
+        length: (words / all.max(1.0)).max(1.0),
+        unmatched: Vec::new(),
+    };
+    let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+    let sql = "SELECT (SELECT count(*) FROM gatehouse.file_terms t
+                WHERE t.terms @@ ($2::text::tsquery && to_tsquery('gatehouse.words', form)))
+         FROM unnest($1::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place";
+    let rows =
+        if asked.is_empty() { Vec::new() } else { db.rows(sql, &[&asked, &scope(repository)]).await? };
+    let mut telling = Vec::new();
+    for (row, Form { form, written, counts }) in rows.iter().zip(&forms) {
+        let holding = column::<i64>(row, 0)? as f64;
+        if holding == 0.0 {
+            weighed.unmatched.extend(written.clone());
+        } else if *counts {
+            if holding * 2.0 <= all {
+                telling.push(form.clone());
+            }
+            weighed.forms.push(form.clone());
+            weighed.weights.push(weight(holding, all));
+        }
+    }
+    let every = weighed.forms.join(" | ");
+    weighed.rounds.extend(Some(telling.join(" | ")).filter(|some| !some.is_empty() && *some != every));
+    weighed.rounds.extend(Some(every).filter(|every| !every.is_empty()));
+    Ok(weighed)
+}
+
+/// The best by words, ties by path. What more than half of the documents hold says little and is in very many: it is
+/// asked for where the rest finds fewer documents than are wanted.
+async fn by_words(
+    db: &Session,
+    repository: &RepositoryKey,
+    words: &WeighedTerms,
+    wanted: usize,
+    pool: i64,
+) -> Result<Vec<i64>, StoreError> {
+    // OFFSET 0: terms are long, and with the `||` each is fetched once for all forms.
+    let sql = format!(
+        "{} SELECT t.number FROM (
+            SELECT f.number, f.path, f.length, x.terms || ''::tsvector AS terms
+            FROM gatehouse.file_terms x JOIN gatehouse.file f ON f.number = x.file
+            WHERE x.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', $5)) OFFSET 0
+         ) t ORDER BY {} DESC, t.path LIMIT $6",
+        asked(),
+        score()
+    );
+    let mut found = Vec::new();
+    for round in &words.rounds {
+        let WeighedTerms { forms, weights, length, .. } = words;
+        let rows = db.rows(&sql, &[forms, weights, length, &scope(repository), round, &pool]).await?;
+        found = rows.iter().map(|row| column(row, 0)).collect::<Result<_, _>>()?;
+        if found.len() >= wanted {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Those that the question names, and those whose name begins with it. A name that very many share tells nothing.
+async fn by_name(
+    db: &Session,
+    repository: i64,
+    name: &NameQuery,
+) -> Result<BTreeMap<i64, NameMatch>, StoreError> {
+    let Some((from, to)) = name.range() else { return Ok(BTreeMap::new()) };
+    let sql = "SELECT file, key FROM gatehouse.file_name
+         WHERE repository = $1 AND key >= $2 AND key < $3 ORDER BY key, file LIMIT $4";
+    // Where nothing but the exact name counts, the end of the range is not a text that the server knows.
+    let to = to.replace('\0', "\u{1}");
+    // Each file has three names at most.
+    let limit = 3 * POOL as i64 + 1;
+    let rows = db.rows(sql, &[&repository, &from, &to, &limit]).await?;
+    let rows = rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?)));
+    let files = named(name, rows.collect::<Result<Vec<_>, StoreError>>()?);
+    Ok(if files.len() > POOL { BTreeMap::new() } else { files })
+}
+
+/// What is known of each candidate.
+async fn known(
+    db: &Session,
+    words: &WeighedTerms,
+    by_name: &BTreeMap<i64, NameMatch>,
+    nearest: &HashMap<i64, (f32, Lines)>,
+    files: &[i64],
+) -> Result<Vec<DocumentCandidate>, StoreError> {
+    let sql = format!(
+        "{} SELECT t.number, t.path, t.tokens, x.abstract, {}
+         FROM (
+            SELECT f.number, f.path, f.tokens, f.length, w.terms || ''::tsvector AS terms
+            FROM gatehouse.file f JOIN gatehouse.file_terms w ON w.file = f.number
+            WHERE f.number = ANY($4) OFFSET 0
+         ) t JOIN gatehouse.file_text x ON x.file = t.number",
+        asked(),
+        score()
+    );
+    let rows = db.rows(&sql, &[&words.forms, &words.weights, &words.length, &files]).await?;
+    let one = |row: &Row| {
+        let number: i64 = column(row, 0)?;
+        let nearest = nearest.get(&number);
+        Ok(DocumentCandidate {
+            scored: Scored {
+                key: column(row, 1)?,
+                name: by_name.get(&number).copied().unwrap_or(NameMatch::No),
+                bm25: column(row, 4)?,
+                cosine: nearest.map(|(cosine, _)| *cosine),
+            },
+            tokens: count(row, 2)?,
+            best: nearest.map(|(_, lines)| *lines),
+            abstract_text: column(row, 3)?,
+        })
+    };
+    rows.iter().map(one).collect()
+}

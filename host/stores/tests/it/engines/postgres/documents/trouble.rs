@@ -1,0 +1,186 @@
+//! A server that is not there or not well: what callers hear, for our own tables and for those of another program.
+
+use std::{sync::Arc, time::Duration};
+
+use gatehouse_core::{
+    outcome::{Fault, FaultKind},
+    ports::{
+        Documents as _,
+        documents::{DocumentStore as _, SearchMode},
+    },
+};
+use gatehouse_stores::{DocumentLibrary, DocumentTables, PostgresConfig};
+
+use super::{super::server::Database, PostgresDocuments, existing, library_on, library_with};
+use crate::{
+    document_behaviours::{add, file, put, shelf},
+    engines::{DocumentFixture as _, Fixture as _},
+};
+
+/// A library that does not wait between tries, and gives up soon.
+fn hasty(url: &str) -> DocumentLibrary {
+    let mut config = PostgresConfig::parse(url).unwrap();
+    config.times.first_pause = Duration::ZERO;
+    config.times.longest_pause = Duration::ZERO;
+    config.times.connect = Duration::from_secs(2);
+    library_with(config, DocumentTables::default(), None)
+}
+
+/// The fault names the store and where it is; gives the rest of its words.
+fn cause(fault: &Fault, address: &str) -> String {
+    assert_eq!(fault.kind, FaultKind::Unavailable, "{fault:?}");
+    assert!(fault.hint.is_some(), "{fault:?}");
+    let start = format!("document store 'postgres' at {address}: ");
+    let cause = fault.message.strip_prefix(&start);
+    cause.unwrap_or_else(|| panic!("{} does not begin with {start}", fault.message)).to_owned()
+}
+
+async fn asked(library: &DocumentLibrary) -> Result<usize, Fault> {
+    Ok(library.search("shelf", "yeast", SearchMode::Text, 5).await?.hits.len())
+}
+
+/// How many statements of gatehouse wait for a lock.
+const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'gatehouse'
+    AND datname = current_database() AND wait_event_type = 'Lock'";
+
+#[tokio::test]
+async fn a_server_that_starts_late_or_dies_in_a_search_is_said_and_found_again() {
+    for foreign in [false, true] {
+        let Some(mut database) = Database::breakable().await else { return };
+        let (url, address) = (database.url(), database.address());
+        if foreign {
+            existing::fill(&database, &[existing::TSVECTOR]).await;
+        }
+        database.server.as_mut().unwrap().crash();
+        let library = Arc::new(hasty(&url));
+        for fault in [asked(&library).await.unwrap_err(), library.health().await.unwrap_err()] {
+            assert!(cause(&fault, &address).contains("refused") && fault.retryable, "{fault:?}");
+        }
+        database.server.as_mut().unwrap().run();
+        let table = if foreign { "repository_files" } else { "gatehouse.file" };
+        if !foreign {
+            put(&library, "shelf").await;
+            add(&library, vec![file("a.md", "yeast")]).await;
+        }
+        assert!(asked(&library).await.unwrap() > 0);
+        let held = database.connect().await;
+        held.batch_execute(&format!("BEGIN; LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await.unwrap();
+        let call = tokio::spawn({
+            let library = Arc::clone(&library);
+            async move { asked(&library).await }
+        });
+        let client = database.connect().await;
+        let waits = async {
+            while client.query_one(WAITING, &[]).await.unwrap().get::<_, i64>(0) == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), waits).await.unwrap();
+        database.server.as_mut().unwrap().crash();
+        let said = cause(&call.await.unwrap().unwrap_err(), &address);
+        assert!(said.contains("stopping") || said.contains("lost") || said.contains("reset"), "{said}");
+        database.server.as_mut().unwrap().run();
+        assert!(asked(&library).await.unwrap() > 0);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_said_without_a_word_of_it() {
+    let Some(database) = Database::breakable().await else { return };
+    database
+        .run("SET password_encryption = 'scram-sha-256'; ALTER ROLE gatehouse PASSWORD 'the right one'")
+        .await;
+    let server = database.server.as_ref().unwrap();
+    server.hba("host all all 127.0.0.1/32 scram-sha-256\n");
+    let url = format!("postgres://gatehouse:wr0ng@127.0.0.1:{}/{}", server.port, database.name);
+    // The server reads its rules anew soon, not at once.
+    let refused = async {
+        loop {
+            match hasty(&url).health().await {
+                Err(fault) => return fault,
+                Ok(_) => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let fault = tokio::time::timeout(Duration::from_secs(20), refused).await.unwrap();
+    assert!(cause(&fault, &database.address()).contains("user and password are refused"), "{fault:?}");
+    assert!(!format!("{fault:?}").contains("wr0ng") && !fault.retryable);
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_ended_on_the_server() {
+    let Some(database) = Database::fresh().await else { return };
+    existing::fill(&database, &[existing::TSVECTOR]).await;
+    let mut config = PostgresConfig::parse(&database.url()).unwrap();
+    config.times.statement = Duration::from_millis(300);
+    let library = library_with(config, DocumentTables::Existing, None);
+    assert!(asked(&library).await.unwrap() > 0);
+    let held = database.connect().await;
+    held.batch_execute("BEGIN; LOCK TABLE repository_files IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let fault = asked(&library).await.unwrap_err();
+    assert!(cause(&fault, &database.address()).contains("took too long"), "{fault:?}");
+    held.batch_execute("ROLLBACK").await.unwrap();
+    assert!(asked(&library).await.unwrap() > 0);
+}
+
+#[tokio::test]
+async fn a_read_only_server_is_searched_and_not_changed() {
+    let Some(place) = PostgresDocuments::fresh().await else { return };
+    let library = shelf(&place).await;
+    add(&library, vec![file("a.md", "yeast")]).await;
+    let database = place.database();
+    database.run(&format!("ALTER DATABASE {} SET default_transaction_read_only = on", database.name)).await;
+    let library = place.open_documents(None);
+    assert_eq!(asked(&library).await.unwrap(), 1);
+    let fault = library.change("shelf", vec![file("b.md", "x")], vec![]).await.unwrap_err();
+    assert!(cause(&fault, &database.address()).starts_with("the server is read-only"), "{fault:?}");
+    assert_eq!(library.heads("shelf").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn tables_that_are_gone_are_made_again() {
+    let Some(place) = PostgresDocuments::fresh().await else { return };
+    let library = shelf(&place).await;
+    place.database().run("DROP SCHEMA gatehouse CASCADE").await;
+    assert!(library.repositories(false).await.is_err());
+    assert_eq!(library.repositories(false).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_user_without_rights_hears_which_are_missing() {
+    let Some(database) = Database::fresh().await else { return };
+    let role = format!("{}_guest", database.name);
+    database.run(&format!("CREATE ROLE {role} LOGIN")).await;
+    let url = database.url().replace("gatehouse@", &format!("{role}@"));
+    let fault = library_on(&url, None).repositories(false).await.unwrap_err();
+    assert!(fault.message.contains("the user may not do that"), "{fault:?}");
+    assert!(fault.hint.unwrap().contains("CREATE on the database"));
+    existing::fill(&database, &[existing::TSVECTOR]).await;
+    let library = library_on(&url, None);
+    let fault = asked(&library).await.unwrap_err();
+    assert!(fault.message.contains("the user may not do that"), "{fault:?}");
+    assert!(fault.hint.unwrap().contains("SELECT on the tables"));
+    // A user who may read and nothing else is enough.
+    database.run(&format!("GRANT SELECT ON repositories, repository_files TO {role}")).await;
+    assert!(asked(&library).await.unwrap() > 0);
+    drop(library);
+    database.run(&format!("DROP OWNED BY {role} CASCADE; DROP ROLE {role}")).await;
+}
+
+#[tokio::test]
+async fn without_pgvector_words_find_documents_and_health_says_what_is_missing() {
+    let Some(database) = Database::fresh().await else { return };
+    let role = format!("{}_user", database.name);
+    database.run(&format!("CREATE ROLE {role} LOGIN; CREATE SCHEMA gatehouse AUTHORIZATION {role}")).await;
+    let url = database.url().replace("gatehouse@", &format!("{role}@"));
+    let library = library_on(&url, Some(crate::embedder::TestEmbedder::new("test/one", 64)));
+    put(&library, "shelf").await;
+    add(&library, vec![file("a.md", "yeast")]).await;
+    let found = library.search("shelf", "yeast", SearchMode::Semantic, 5).await.unwrap();
+    assert_eq!(found.hits.len(), 1);
+    assert!(found.note.unwrap().starts_with("Found by words alone: the database has no extension 'vector'"));
+    let health = library.health().await.unwrap();
+    assert!(health.embedding.unwrap().failing.unwrap().contains("CREATE EXTENSION vector"));
+    drop(library);
+    database.run(&format!("DROP OWNED BY {role} CASCADE; DROP ROLE {role}")).await;
+}
