@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Http, Place, installed, place::binary};
 
-const PRESETS: [&str; 5] = ["merger", "ideation", "implementation", "context", "full"];
+const PRESETS: [&str; 6] = ["merger", "ideation", "implementation", "context", "documents", "full"];
 
 /// A place whose knowledge graph holds the sample wiki.
 fn indexed() -> Place {

@@ -25,7 +25,7 @@ fn gates_list_shows_each_gate_with_its_tools() {
         assert!(line.contains(tool) && line.contains(grant), "{line}");
     }
     let told = run(&place, 0, &["gates", "list", "--json"]).json();
-    assert_eq!(names(&told), ["code", "idea", "kg", "research"]);
+    assert_eq!(names(&told), ["code", "document-retrieval", "idea", "kg", "research"]);
     assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
 }
 
@@ -82,7 +82,7 @@ fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
 fn presets_list_shows_the_five_shipped_ones() {
     let place = Place::shipped();
     let told = run(&place, 0, &["presets", "list", "--json"]).json();
-    assert_eq!(names(&told), ["context", "full", "ideation", "implementation", "merger"]);
+    assert_eq!(names(&told), ["context", "documents", "full", "ideation", "implementation", "merger"]);
     let default = told.as_array().expect("a list").iter().filter(|preset| preset["default"] == true);
     assert_eq!(default.map(|preset| &preset["name"]).collect::<Vec<_>>(), ["full"]);
     let text = run(&place, 0, &["presets", "list"]).stdout();

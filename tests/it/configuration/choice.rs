@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{refused, says, served};
 use crate::support::{Http, Place};
 
-const ALL_PRESETS: &str = "There are: context, full, ideation, implementation, merger.";
+const ALL_PRESETS: &str = "There are: context, documents, full, ideation, implementation, merger.";
 
 #[test]
 fn the_documented_order_decides() {

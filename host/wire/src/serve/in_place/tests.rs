@@ -22,7 +22,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::serve::{PresetView, ServedPresets, pending::Pending, stdio};
+use crate::serve::{PresetView, ServedPresets, pending::Pending, stdio, stdio::StdioError};
 
 /// Turns that a test gives to everything else before it looks at what came of it; far more than it takes.
 const TURNS: usize = 2_000;
@@ -114,7 +114,7 @@ struct Connection {
     input: DuplexStream,
     output: BufReader<DuplexStream>,
     writes: Arc<AtomicUsize>,
-    host: JoinHandle<Result<(), String>>,
+    host: JoinHandle<Result<(), StdioError>>,
 }
 
 impl Connection {
