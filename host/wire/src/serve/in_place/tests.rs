@@ -221,7 +221,7 @@ async fn after_its_input_is_closed_the_host_ends_with_the_last_reply() {
     assert_eq!(connection.reply().await, (2, "soon".into()));
     connection.tools.let_go.notify_one();
     assert_eq!(connection.reply().await, (1, "late".into()));
-    assert_eq!(connection.host.await.expect("no panic"), Ok(()));
+    assert!(connection.host.await.expect("no panic").is_ok());
 }
 
 #[tokio::test]
@@ -264,5 +264,5 @@ async fn a_client_that_reads_nothing_is_not_read_from_for_ever() {
         assert!(line.contains(&format!("\"id\":{id},")), "{line}");
     }
     feeding.await.expect("fed");
-    assert_eq!(host.await.expect("no panic"), Ok(()));
+    assert!(host.await.expect("no panic").is_ok());
 }
