@@ -9,11 +9,13 @@ use crate::support::{Http, Place, installed, place::binary};
 
 const PRESETS: [&str; 6] = ["merger", "ideation", "implementation", "context", "documents", "full"];
 
-/// A place whose knowledge graph holds the sample wiki.
+/// A place whose knowledge graph, and whose documents, are the sample wiki.
 fn indexed() -> Place {
     let place = Place::shipped();
     let wiki = place.sample_wiki();
-    place.run(&["kg", "index", &wiki.display().to_string(), "--json"]).json();
+    let wiki = wiki.display().to_string();
+    place.run(&["kg", "index", &wiki, "--json"]).json();
+    place.run(&["docs", "add", &wiki, "--name", "wiki", "--json"]).json();
     place
 }
 
@@ -27,6 +29,9 @@ fn calls() -> Value {
         "get_page_structure": {"page_type": "principle"},
         "wiki_idea_search": {"query": "retries"},
         "wiki_code_search": {"query": "retries"},
+        "list_repositories_with_navigation": {},
+        "mfai_document_retrieval": {"query": "circuit breaker", "repository": "wiki", "search_type": "text"},
+        "read_repository_file": {"repository": "wiki", "path": "principles/Circuit_Breaking.md"},
     })
 }
 
@@ -145,7 +150,7 @@ fn inspect_every_tool(place: &Place, target: &[String]) {
     let Some(listed) = run(&["--method", "tools/list", "--strict"]) else { return };
     let tools: Vec<&str> =
         listed["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(tools.len(), 10, "{listed}");
+    assert_eq!(tools.len(), 13, "{listed}");
     for (tool, arguments) in calls().as_object().expect("calls") {
         let mut rest = vec!["--method", "tools/call", "--tool-name", tool];
         let given: Vec<String> = arguments

@@ -18,13 +18,16 @@ fn each_preset_shows_its_tools_and_no_other() {
     let place = Place::shipped();
     let kg = &["get_page_structure", "get_wiki_page", "kg_edit", "kg_index", "search_knowledge"][..];
     let research = &["research_idea", "research_implementation", "research_study"][..];
+    let documents =
+        &["list_repositories_with_navigation", "mfai_document_retrieval", "read_repository_file"][..];
     let (idea, code) = (&["wiki_idea_search"][..], &["wiki_code_search"][..]);
     for (preset, gates) in [
         ("merger", vec![kg]),
         ("ideation", vec![idea, research]),
         ("implementation", vec![code, research]),
         ("context", vec![idea, code]),
-        ("full", vec![kg, idea, code, research]),
+        ("documents", vec![documents]),
+        ("full", vec![kg, idea, code, research, documents]),
     ] {
         let mut tools = gates.concat();
         tools.sort();

@@ -21,6 +21,9 @@ fn tools_stand_in_gate_order_after_the_base_tools() {
         "mcp__gatehouse__research_idea",
         "mcp__gatehouse__research_implementation",
         "mcp__gatehouse__research_study",
+        "mcp__gatehouse__list_repositories_with_navigation",
+        "mcp__gatehouse__mfai_document_retrieval",
+        "mcp__gatehouse__read_repository_file",
     ]);
     assert_eq!(run(&Place::shipped(), 0, &["allowed-tools", "full"]).json(), expected);
 }
@@ -35,9 +38,14 @@ fn the_server_goes_by_the_name_its_client_gives_it() {
 #[test]
 fn it_works_for_every_preset() {
     let place = Place::shipped();
-    for (preset, tools) in
-        [("merger", 5), ("ideation", 4), ("implementation", 4), ("context", 2), ("full", 10)]
-    {
+    for (preset, tools) in [
+        ("merger", 5),
+        ("ideation", 4),
+        ("implementation", 4),
+        ("context", 2),
+        ("documents", 3),
+        ("full", 13),
+    ] {
         let listed = run(&place, 0, &["allowed-tools", preset, "--no-base"]).json();
         assert_eq!(listed.as_array().map(Vec::len), Some(tools), "{preset}: {listed}");
     }

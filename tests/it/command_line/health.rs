@@ -11,7 +11,7 @@ fn status_shows_what_is_configured_and_how_it_is() {
     let told = run(&place, 0, &["status", "--json"]).json();
     assert_eq!(told["config"], serde_json::json!(place.path("presets.toml").canonicalize().expect("a path")));
     assert_eq!(told["gates"], serde_json::json!(["code", "document-retrieval", "idea", "kg", "research"]));
-    assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 10}));
+    assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 13}));
     assert_eq!((&told["knowledge"]["ok"], &told["knowledge"]["pages"]), (&true.into(), &0.into()));
     let models = serde_json::json!({"llm": null, "web_search": null, "embedding": "local/ghse-256"});
     assert_eq!(told["models"], models);

@@ -75,7 +75,7 @@ fn gates_inspect_names_the_grant_that_is_missing_and_where_to_add_it() {
 fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
     let said = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
     assert!(said.contains("unknown gate 'ideas'") && said.contains("Did you mean 'idea'?"), "{said}");
-    assert!(said.contains("There are: code, idea, kg, research."), "{said}");
+    assert!(said.contains("There are: code, document-retrieval, idea, kg, research."), "{said}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn presets_show_tells_what_a_preset_compiles_to() {
 fn presets_check_passes_what_can_be_served_and_names_what_cannot() {
     let place = Place::shipped();
     let text = run(&place, 0, &["presets", "check"]).stdout();
-    assert_eq!(text.lines().filter(|line| line.starts_with("ok ")).count(), 5, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("ok ")).count(), 6, "{text}");
     let place =
         Place::with("[presets.good]\ngates.idea = {}\n[presets.bad]\ngates.weather = {}\n", &["idea"]);
     let ran = run(&place, 1, &["presets", "check"]);
@@ -146,7 +146,7 @@ fn presets_cost_counts_every_tool_of_every_preset() {
         presets.iter().find(|preset| preset["preset"] == name).expect("the preset").clone()
     };
     let full = cost("full");
-    assert_eq!(full["tools"].as_array().map(Vec::len), Some(10), "{full}");
+    assert_eq!(full["tools"].as_array().map(Vec::len), Some(13), "{full}");
     let each =
         full["tools"].as_array().expect("tools").iter().map(|tool| tool["tokens"].as_u64().expect("a count"));
     let each: Vec<u64> = each.collect();

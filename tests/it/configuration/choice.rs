@@ -16,7 +16,7 @@ fn the_documented_order_decides() {
     assert_eq!(served(&place, &["--preset", "implementation"], &both).tools(), with("wiki_code_search"));
     assert_eq!(served(&place, &[], &both).tools(), with("wiki_idea_search"));
     assert_eq!(served(&place, &[], &both[1..]).tools().len(), 5);
-    assert_eq!(served(&place, &[], &[]).tools().len(), 10);
+    assert_eq!(served(&place, &[], &[]).tools().len(), 13);
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn the_default_preset_is_the_files_choice() {
 #[test]
 fn an_empty_variable_is_not_set() {
     let place = Place::shipped();
-    assert_eq!(served(&place, &[], &[("MCP_PRESET", ""), ("MCP_ENABLED_GATES", "")]).tools().len(), 10);
+    assert_eq!(served(&place, &[], &[("MCP_PRESET", ""), ("MCP_ENABLED_GATES", "")]).tools().len(), 13);
 }
 
 #[test]
@@ -61,7 +61,14 @@ fn a_gate_that_is_enabled_twice_is_served_once() {
 fn an_unknown_enabled_gate_ends_the_start() {
     let place = Place::shipped();
     let line = refused(&place, &[], &[("MCP_ENABLED_GATES", "idea,cod")]);
-    says(&line, &["unknown gate 'cod'", "Did you mean 'code'?", "There are: code, idea, kg, research."]);
+    says(
+        &line,
+        &[
+            "unknown gate 'cod'",
+            "Did you mean 'code'?",
+            "There are: code, document-retrieval, idea, kg, research.",
+        ],
+    );
     let line = refused(&place, &[], &[("MCP_ENABLED_GATES", " , ")]);
     says(&line, &["MCP_ENABLED_GATES: names no gate"]);
     let line = refused(&place, &[], &[("MCP_ENABLED_GATES", "../gates/idea")]);

@@ -14,7 +14,10 @@ fn an_unknown_key_has_its_line_and_column_and_the_nearest() {
         ("[gate.kg]\n", ":1:2: unknown key 'gate'. Did you mean 'gates'?"),
         ("[gates.kg]\nlimits = { tme = \"1 s\" }\n", ":2:12: unknown key 'tme'. Did you mean 'time'?"),
         ("[knowledge]\nwiki_root = []\n", ":2:1: unknown key 'wiki_root'. Did you mean 'wiki_roots'?"),
-        ("zzz = 1\n", ":1:1: unknown key 'zzz'. There are: host, http, models, knowledge, gates, presets."),
+        (
+            "zzz = 1\n",
+            ":1:1: unknown key 'zzz'. There are: host, http, models, knowledge, documents, gates, presets.",
+        ),
     ];
     for (presets, expected) in cases {
         says(&refuses(presets), &[&format!("presets.toml{expected}")]);
@@ -92,7 +95,7 @@ fn the_named_file_must_be_there() {
 fn without_a_file_the_shipped_presets_are_built_in() {
     let place = Place::shipped();
     std::fs::remove_file(place.path("presets.toml")).expect("remove");
-    assert_eq!(served(&place, &["--gates", "gates"], &[]).tools().len(), 10);
+    assert_eq!(served(&place, &["--gates", "gates"], &[]).tools().len(), 13);
 }
 
 #[test]

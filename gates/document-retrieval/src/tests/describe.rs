@@ -1,3 +1,5 @@
+//! How the tools describe themselves, and which arguments they take.
+
 use super::*;
 
 #[test]

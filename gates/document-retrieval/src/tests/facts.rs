@@ -1,3 +1,5 @@
+//! What of a model's text stands in the document, and what does not.
+
 use crate::facts::{checked, cut};
 
 const DOCUMENT: &str = "PEST++ runs 1,024 models (3.5 GB each) on a GPU. Set `NOPTMAX = 30` in control_file.pst.\n\

@@ -1,3 +1,5 @@
+//! What the list of repositories shows, within its budget.
+
 use super::*;
 
 const TOOL: &str = "list_repositories_with_navigation";

@@ -1,3 +1,5 @@
+//! What becomes of what a language model writes.
+
 use std::cell::Cell;
 
 use gatehouse_sdk::models::Completion;

@@ -1,3 +1,5 @@
+//! Which lines a call brings, and where the next one goes on.
+
 use super::*;
 
 const TOOL: &str = "read_repository_file";

@@ -1,3 +1,5 @@
+//! Which document comes back, in which form, and what is said of it.
+
 use gatehouse_sdk::{Content, FaultKind, documents::SearchMode};
 
 use super::*;

@@ -168,14 +168,13 @@ impl Config {
             return compile("MCP_PRESET", name);
         }
         if let Some(gates) = env.enabled_gates() {
+            let bad = |message| ConfigError { place: "MCP_ENABLED_GATES".into(), message };
             if gates.is_empty() {
-                let message = "names no gate; unset it, or list gates such as kg,idea".into();
-                return Err(ConfigError { place: "MCP_ENABLED_GATES".into(), message });
+                return Err(bad("names no gate; unset it, or list gates such as kg,idea".into()));
             }
             let mut once: Vec<(SourceId, Map<_, _>)> = Vec::new();
             for gate in gates {
-                check_gate_name(&gate)
-                    .map_err(|message| ConfigError { place: "MCP_ENABLED_GATES".into(), message })?;
+                check_gate_name(&gate).map_err(bad)?;
                 let source = SourceId::Gate(gate.into());
                 if !once.iter().any(|(known, _)| *known == source) {
                     once.push((source, Map::new()));

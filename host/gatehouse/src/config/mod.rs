@@ -16,6 +16,7 @@ mod limits;
 pub(crate) mod locate;
 mod models;
 pub(crate) mod raw;
+mod raw_documents;
 pub(crate) mod schema;
 pub(crate) mod trust;
 

@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
+pub(crate) use super::raw_documents::{Documents, DocumentsEngine, Tables};
+
 /// The configuration of a Gatehouse host: gates, what they may do, and presets that say who sees what.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -162,41 +164,6 @@ pub(crate) enum KnowledgeEngine {
     Postgres,
     /// Neo4j to keep the pages and Weaviate to find them; NEO4J_URI and WEAVIATE_URL say where.
     WeaviateNeo4j,
-}
-
-/// The repositories of documents.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Documents {
-    /// Who keeps them.
-    pub(crate) engine: DocumentsEngine,
-    /// Whose tables they are in (PostgreSQL): "own", or "existing" for those of another program, which are only read.
-    /// By default whichever are there, and new ones of its own where none are.
-    pub(crate) tables: Tables,
-}
-
-/// Engines of the documents.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum DocumentsEngine {
-    /// A file in the data folder.
-    #[default]
-    Sqlite,
-    /// A PostgreSQL server; DOCUMENTS_DATABASE_URL, or else DATABASE_URL, says which.
-    Postgres,
-}
-
-/// Whose tables documents are in.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Tables {
-    /// Whichever are there.
-    #[default]
-    Found,
-    /// Made and kept by Gatehouse.
-    Own,
-    /// Those of another program, `repositories` and `repository_files`: read, never changed.
-    Existing,
 }
 
 /// Grants and limits of one gate.

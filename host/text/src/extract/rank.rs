@@ -92,17 +92,21 @@ pub(super) fn shares(mut scores: Vec<f64>) -> Vec<f64> {
 }
 
 fn spread(scores: &[f64], kernel: &[f64]) -> Vec<f64> {
-    let mut spread = scores.to_vec();
-    for (index, score) in scores.iter().enumerate().filter(|(_, score)| **score > 0.0) {
+    // Where a text begins and ends there are fewer neighbours: what is there counts for those that are not, or a chunk
+    // in the middle of anything would come before the best one at an edge.
+    let whole: f64 = 1.0 + 2.0 * kernel.iter().sum::<f64>();
+    let at = |index: usize| {
+        let (mut sum, mut weight) = (scores[index], 1.0);
         for (distance, share) in kernel.iter().enumerate() {
-            for at in [index.checked_sub(distance + 1), Some(index + distance + 1)].into_iter().flatten() {
-                if let Some(near) = spread.get_mut(at) {
-                    *near += share * score;
-                }
+            let near = [index.checked_sub(distance + 1), Some(index + distance + 1)];
+            for score in near.into_iter().flatten().filter_map(|near| scores.get(near)) {
+                sum += share * score;
+                weight += share;
             }
         }
-    }
-    spread
+        sum * whole / weight
+    };
+    (0..scores.len()).map(at).collect()
 }
 
 /// Whether a query asks for one fact: who, when, where, which, how many.
@@ -124,11 +128,21 @@ mod tests {
 
     #[test]
     fn neighbours_share_a_hit() {
-        assert_eq!(
-            spread(&[0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0], &KERNEL),
-            [0.5, 0.8, 1.0, 0.8, 0.5, 0.3, 0.0]
-        );
-        assert_eq!(spread(&[0.0, 0.0, 1.0, 0.0], &NEEDLE), [0.0, 0.5, 1.0, 0.5]);
+        let one = |at: usize| (0..15).map(|index| if index == at { 1.0 } else { 0.0 }).collect::<Vec<f64>>();
+        let rounded = |kernel: &[f64]| -> Vec<f64> {
+            spread(&one(7), kernel).iter().map(|score| (score * 1e6).round() / 1e6).collect()
+        };
+        assert_eq!(rounded(&KERNEL)[3..12], [0.0, 0.3, 0.5, 0.8, 1.0, 0.8, 0.5, 0.3, 0.0]);
+        assert_eq!(rounded(&NEEDLE)[5..10], [0.0, 0.5, 1.0, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn the_best_chunk_of_a_uniform_text_wins_at_its_edges_too() {
+        for best in [0, 7, 14] {
+            let scores: Vec<f64> = (0..15).map(|index| if index == best { 1.0 } else { 0.5 }).collect();
+            let spread = spread(&scores, &KERNEL);
+            assert!(spread.iter().all(|score| *score <= spread[best] + 1e-9), "{best}: {spread:?}");
+        }
     }
 
     #[test]

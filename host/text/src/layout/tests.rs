@@ -1,3 +1,5 @@
+//! Where headings, blocks and lines of a text begin and end, in every kind of markup.
+
 use super::*;
 
 fn titles(text: &str) -> Vec<(usize, String)> {
