@@ -111,6 +111,8 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     if let Some(why) = documents.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone()) {
         checks.push(Check::warning("documents by meaning", why));
     }
+    let notes = documents.as_ref().map(|health| health.store.notes.clone()).unwrap_or_default();
+    checks.extend(notes.into_iter().map(|note| Check::warning("documents", note)));
     let result = documents.map(|health| {
         let health = health.store;
         let (repositories, files) = (health.repositories, health.files);

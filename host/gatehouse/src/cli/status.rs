@@ -102,6 +102,7 @@ struct Documents {
     repositories: u32,
     files: u32,
     meaning: Option<Vectors>,
+    notes: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -162,6 +163,7 @@ impl<'a> Status<'a> {
             repositories: health.store.repositories,
             files: health.store.files,
             meaning: health.embedding.map(Into::into),
+            notes: health.store.notes,
         });
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -223,9 +225,10 @@ impl fmt::Display for Tools {
 
 impl fmt::Display for Documents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { engine, address, repositories, files, meaning } = self;
+        let Self { engine, address, repositories, files, meaning, notes } = self;
         write!(f, "documents  {engine}: {files} documents of {repositories} repositories in {address}")?;
-        meaning.iter().try_for_each(|vectors| vectors.tell(f, "part"))
+        meaning.iter().try_for_each(|vectors| vectors.tell(f, "part"))?;
+        notes.iter().try_for_each(|note| write!(f, "\n           {note}"))
     }
 }
 
