@@ -16,7 +16,7 @@ fn status_shows_what_is_configured_and_how_it_is() {
     let models = serde_json::json!({"llm": null, "web_search": null, "embedding": "local/ghse-256"});
     assert_eq!(told["models"], models);
     let text = run(&place, 0, &["status"]).stdout();
-    assert!(text.contains("preset     full (default): 10 tools"), "{text}");
+    assert!(text.contains("preset     full (default): 13 tools"), "{text}");
 }
 
 #[test]
