@@ -9,7 +9,9 @@ use std::{
 };
 
 fn main() -> io::Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    // As it is when this runs: a target folder may have come from elsewhere.
+    let manifest = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
+    let root = Path::new(&manifest).join("../..").canonicalize()?;
     let folder = root.join("gates");
     let (mut gates, mut version) = (Vec::new(), DefaultHasher::new());
     for entry in fs::read_dir(&folder)? {
