@@ -21,6 +21,8 @@ pub struct Tokens;
 
 /// How texts are cut, and what their pieces are made of.
 struct Encoding {
+    /// Tells what is remembered of one from what is of another.
+    number: u8,
     pieces: Pieces,
     vocabulary: Vocabulary,
 }
@@ -29,11 +31,13 @@ struct Encoding {
 const WHOLE: &str = "the vocabulary in the binary is whole";
 
 static O200K: LazyLock<Encoding> = LazyLock::new(|| Encoding {
+    number: 0,
     pieces: Pieces::o200k(),
     vocabulary: Vocabulary::unpack(include_bytes!("../assets/openai/o200k_base.merges.zlib")).expect(WHOLE),
 });
 
 static CL100K: LazyLock<Encoding> = LazyLock::new(|| Encoding {
+    number: 1,
     pieces: Pieces::cl100k(),
     vocabulary: Vocabulary::unpack(include_bytes!("../assets/openai/cl100k_base.merges.zlib")).expect(WHOLE),
 });
@@ -48,12 +52,14 @@ impl Encoding {
 
     /// Tokens of a text, none where there are more than `limit`.
     fn count(&self, text: &str, limit: usize) -> Option<usize> {
-        let (mut encoder, mut memo) = (Encoder::default(), Memo::for_text(text));
-        self.pieces.of(text).try_fold(0, |tokens, piece| {
-            let encoded = memo.count(piece, limit - tokens, |piece, limit| {
-                Some(encoder.encode(&self.vocabulary, piece, limit)?.len())
-            });
-            Some(tokens + encoded?)
+        let mut encoder = Encoder::default();
+        Memo::of_thread(|memo| {
+            self.pieces.of(text).try_fold(0, |tokens, piece| {
+                let encoded = memo.count(self.number, piece, limit - tokens, |piece, limit| {
+                    Some(encoder.encode(&self.vocabulary, piece, limit)?.len())
+                });
+                Some(tokens + encoded?)
+            })
         })
     }
 
