@@ -3,6 +3,7 @@
 mod adding;
 mod answering;
 mod hostile;
+mod models;
 
 use serde_json::{Value, json};
 

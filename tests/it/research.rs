@@ -1,14 +1,17 @@
 //! Research on the web, through the whole host: gate, host and provider, of which only the last is not real.
 
 mod order;
-mod provider;
-mod wire;
 
-use provider::{Answer, End, Provider};
 use serde_json::{Value, json};
-use wire::{ALL, KEY, PAGE, Wire};
 
-use crate::support::{Client, Place, fault_of, structured, text_of};
+use crate::support::{
+    Client, Place, fault_of,
+    provider::{
+        Answer, End, Provider,
+        wire::{ALL, KEY, PAGE, Wire},
+    },
+    structured, text_of,
+};
 
 /// One item as the model writes it.
 fn item(title: &str, url: &str) -> String {

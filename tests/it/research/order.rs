@@ -2,11 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    provider::{End, Provider},
-    wire::{KEY, Wire},
+use crate::support::{
+    Client, Place,
+    provider::{
+        End, Provider,
+        wire::{KEY, Wire},
+    },
+    structured, text_of,
 };
-use crate::support::{Client, Place, structured, text_of};
 
 /// A host with the sample wiki, whose model is this provider; a call of idea may take `time`.
 fn host(provider: &Provider, time: &str) -> (Place, Client) {

@@ -1,5 +1,7 @@
 //! A provider of language models on loopback, which answers as a test says, and remembers what it was asked.
 
+pub(crate) mod wire;
+
 use std::{
     collections::VecDeque,
     io::{BufReader, Read, Write},
@@ -13,11 +15,11 @@ use std::{
 
 use serde_json::Value;
 
-use crate::support::server::{Seen, read};
+use super::server::{Seen, read};
 
 /// What it does with one request.
 #[derive(Clone)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Status, header lines that each end in CRLF, and body.
     Whole(&'static str, &'static str, String),
     /// Events, and how their stream ends.
@@ -26,7 +28,7 @@ pub(super) enum Answer {
 
 /// How a stream ends.
 #[derive(Clone, Copy)]
-pub(super) enum End {
+pub(crate) enum End {
     /// As it should.
     Done,
     /// The connection breaks.
@@ -36,15 +38,15 @@ pub(super) enum End {
 }
 
 /// A provider that serves until the test is over.
-pub(super) struct Provider {
-    pub(super) address: SocketAddr,
+pub(crate) struct Provider {
+    pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
     gone: Receiver<()>,
 }
 
 impl Provider {
     /// Says one thing after the other, and the last one to whoever asks again.
-    pub(super) fn saying(script: impl IntoIterator<Item = Answer>) -> Self {
+    pub(crate) fn saying(script: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let script: Arc<Mutex<VecDeque<Answer>>> = Arc::new(Mutex::new(script.into_iter().collect()));
@@ -61,12 +63,12 @@ impl Provider {
     }
 
     /// All requests so far.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("memory").clone()
     }
 
     /// The one request there was, and its body.
-    pub(super) fn only(&self) -> (Seen, Value) {
+    pub(crate) fn only(&self) -> (Seen, Value) {
         let mut seen = self.seen();
         assert_eq!(seen.len(), 1, "{seen:?}");
         let request = seen.remove(0);
@@ -75,14 +77,14 @@ impl Provider {
     }
 
     /// Waits until somebody has asked.
-    pub(super) fn asked(&self) {
+    pub(crate) fn asked(&self) {
         while self.seen.lock().expect("memory").is_empty() {
             std::thread::yield_now();
         }
     }
 
     /// Waits until a client has left in the middle of an answer.
-    pub(super) fn left(&self) {
+    pub(crate) fn left(&self) {
         self.gone.recv_timeout(Duration::from_secs(60)).expect("the client stays on the line");
     }
 }

@@ -1,29 +1,29 @@
-//! What the three providers that can search the web are asked with, and how they answer.
+//! What three providers are asked with, and how they answer, with a search of the web and without.
 
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use super::provider::{Answer, End};
+use super::{Answer, End};
 
 /// The key of every host in these tests.
-pub(super) const KEY: &str = "sk-test-0123456789abcdef";
+pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
 /// A page that the model quotes.
-pub(super) const PAGE: &str = "https://example.org/backoff";
+pub(crate) const PAGE: &str = "https://example.org/backoff";
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     OpenAi,
     Gemini,
     Anthropic,
 }
 
-pub(super) const ALL: [Wire; 3] = [Wire::OpenAi, Wire::Gemini, Wire::Anthropic];
+pub(crate) const ALL: [Wire; 3] = [Wire::OpenAi, Wire::Gemini, Wire::Anthropic];
 
 impl Wire {
     /// The part of presets.toml that makes a host ask this provider.
-    pub(super) fn configuration(self, address: SocketAddr) -> String {
+    pub(crate) fn configuration(self, address: SocketAddr) -> String {
         // A server that the file names gets the key that the file names.
         format!("{}api_key = \"${{{}}}\"\n", self.blocks(address), self.variable())
     }
@@ -46,7 +46,7 @@ impl Wire {
     }
 
     /// The variable with the key.
-    pub(super) fn variable(self) -> &'static str {
+    pub(crate) fn variable(self) -> &'static str {
         match self {
             Self::OpenAi => "OPENAI_API_KEY",
             Self::Gemini => "GEMINI_API_KEY",
@@ -55,7 +55,7 @@ impl Wire {
     }
 
     /// The header with the key, and its value.
-    pub(super) fn credential(self) -> (&'static str, String) {
+    pub(crate) fn credential(self) -> (&'static str, String) {
         match self {
             Self::OpenAi => ("authorization", format!("Bearer {KEY}")),
             Self::Gemini => ("x-goog-api-key", KEY.to_owned()),
@@ -64,7 +64,7 @@ impl Wire {
     }
 
     /// Where a question goes, and the tool in it that searches.
-    pub(super) fn question(self) -> (&'static str, &'static str) {
+    pub(crate) fn question(self) -> (&'static str, &'static str) {
         match self {
             Self::OpenAi => ("/v1/responses", "/tools/0/search_context_size"),
             Self::Gemini => (":streamGenerateContent?alt=sse", "/tools/0/googleSearch"),
@@ -73,12 +73,18 @@ impl Wire {
     }
 
     /// An answer with these pieces of text, after a search that read [`PAGE`].
-    pub(super) fn says(self, pieces: &[&str]) -> Answer {
+    pub(crate) fn says(self, pieces: &[&str]) -> Answer {
         Answer::Stream([self.begin(), self.text(pieces), self.end()].concat(), End::Done)
     }
 
-    /// The same, without its end.
-    pub(super) fn breaks_off(self, pieces: &[&str], end: End) -> Answer {
+    /// An answer with these pieces of text, from what it was asked with alone.
+    pub(crate) fn writes(self, pieces: &[&str]) -> Answer {
+        let begin = self.begin().into_iter().filter(|event| !searches(event)).collect();
+        Answer::Stream([begin, self.text(pieces), self.end()].concat(), End::Done)
+    }
+
+    /// The same as [`Wire::says`], without its end.
+    pub(crate) fn breaks_off(self, pieces: &[&str], end: End) -> Answer {
         Answer::Stream([self.begin(), self.text(pieces)].concat(), end)
     }
 
@@ -151,7 +157,7 @@ impl Wire {
     }
 
     /// Status and body for an invalid key.
-    pub(super) fn wrong_key(self) -> Answer {
+    pub(crate) fn wrong_key(self) -> Answer {
         let body = match self {
             Self::OpenAi => json!({"error": {"message": format!("Incorrect API key provided: {KEY}."),
                                    "type": "invalid_request_error", "code": "invalid_api_key"}}),
@@ -164,4 +170,11 @@ impl Wire {
         };
         Answer::Whole("401 Unauthorized", "content-type: application/json\r\n", body.to_string())
     }
+}
+
+/// Whether an event is about a search of the web.
+fn searches(event: &Value) -> bool {
+    let kind = event.pointer("/item/type").or_else(|| event.pointer("/content_block/type"));
+    let search = ["web_search_call", "server_tool_use", "web_search_tool_result"];
+    kind.and_then(Value::as_str).is_some_and(|kind| search.contains(&kind))
 }
