@@ -16,8 +16,9 @@ use crate::{bm25, layout::Layout};
 /// more of the passages that people marked.
 const KERNEL: [f64; 3] = [0.8, 0.5, 0.3];
 
-/// A question for one fact has its answer in one place, and a small budget no room for more.
-const NEEDLE: [f64; 1] = [0.5];
+/// The same where the budget has no room for much around a hit. Measured: of source code and manuals, a thousand
+/// tokens hold .08 to .14 more of the answers than with the wide one; of meetings, as much.
+const NEAR: [f64; 1] = [0.5];
 
 /// The largest budget, in tokens, that is small in that sense.
 const SMALL: usize = 2000;
@@ -49,7 +50,7 @@ pub(super) fn ranks(chunks: &[&str], query: &str, budget: usize) -> Ranking {
     if scores.iter().all(|score| *score == 0.0) {
         return Ranking { ranks: None, fit };
     }
-    let kernel: &[f64] = if budget <= SMALL && is_needle(query) { &NEEDLE } else { &KERNEL };
+    let kernel: &[f64] = if budget <= SMALL { &NEAR } else { &KERNEL };
     Ranking { ranks: Some(spread(&scores, kernel)), fit }
 }
 
@@ -109,19 +110,6 @@ fn spread(scores: &[f64], kernel: &[f64]) -> Vec<f64> {
     (0..scores.len()).map(at).collect()
 }
 
-/// Whether a query asks for one fact: who, when, where, which, how many.
-fn is_needle(query: &str) -> bool {
-    let lower = query.trim_start().to_lowercase();
-    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
-    match words.next() {
-        Some("who" | "whom" | "whose" | "when" | "where" | "which") => true,
-        Some("how") => {
-            matches!(words.next(), Some("many" | "much" | "long" | "far" | "old" | "often" | "large"))
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,7 +121,7 @@ mod tests {
             spread(&one(7), kernel).iter().map(|score| (score * 1e6).round() / 1e6).collect()
         };
         assert_eq!(rounded(&KERNEL)[3..12], [0.0, 0.3, 0.5, 0.8, 1.0, 0.8, 0.5, 0.3, 0.0]);
-        assert_eq!(rounded(&NEEDLE)[5..10], [0.0, 0.5, 1.0, 0.5, 0.0]);
+        assert_eq!(rounded(&NEAR)[5..10], [0.0, 0.5, 1.0, 0.5, 0.0]);
     }
 
     #[test]
@@ -143,14 +131,6 @@ mod tests {
             let spread = spread(&scores, &KERNEL);
             assert!(spread.iter().all(|score| *score <= spread[best] + 1e-9), "{best}: {spread:?}");
         }
-    }
-
-    #[test]
-    fn a_fact_is_asked_for_in_few_ways() {
-        assert!(
-            is_needle("When was it built?") && is_needle("  how many gates") && !is_needle("how it works")
-        );
-        assert!(!is_needle("what was said about the budget") && !is_needle(""));
     }
 
     #[test]
