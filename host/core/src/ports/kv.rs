@@ -35,6 +35,17 @@ pub trait Kv: Send + Sync {
         quota: u64,
     ) -> Result<(), Fault>;
 
+    /// Adds to the number under this key, in one step, and gives the sum. A missing key counts as 0; a value that is no
+    /// number in decimal digits is `invalid-arguments`, as is a sum that fits no `i64`. Otherwise as [`Kv::set`].
+    async fn add(
+        &self,
+        gate: &str,
+        key: &str,
+        delta: i64,
+        ttl_ms: Option<u64>,
+        quota: u64,
+    ) -> Result<i64, Fault>;
+
     /// Removes the key; false where there was none.
     async fn delete(&self, gate: &str, key: &str) -> Result<bool, Fault>;
 

@@ -1,6 +1,7 @@
 //! What the host needs from outside, as traits. Engines, models and clocks live in other crates and
 //! meet the capabilities here; nothing in this folder opens a file or a socket.
 
+pub mod artifacts;
 pub mod clock;
 pub mod documents;
 pub mod embed;
@@ -10,6 +11,7 @@ pub mod kv;
 pub mod llm;
 pub mod text;
 
+pub use artifacts::Artifacts;
 pub use clock::Clock;
 pub use documents::{DocumentStore, Documents};
 pub use embed::Embedder;

@@ -17,7 +17,18 @@ pub struct Extract {
     pub fit: Option<Fit>,
 }
 
-/// A JSON document told by its shape.
+/// A text in a form that takes fewer tokens and leaves nothing out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compact {
+    /// The form; its first line says how to read it where that is not plain.
+    pub text: String,
+    /// Tokens (o200k_base) of the text that came in.
+    pub tokens_in: u32,
+    /// Tokens (o200k_base) of `text`.
+    pub tokens_out: u32,
+}
+
+/// A document told in short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Digest {
     /// The whole digest, as text for a reader.
@@ -25,6 +36,8 @@ pub struct Digest {
     /// What stands out, three to five sentences where the document and the budget allow, the most telling
     /// first. A `text` that was shortened begins with them, each as `- sentence`.
     pub findings: Vec<String>,
+    /// What the document was taken for, in the words that a reader sees: `JSON`, `log` …
+    pub kind: &'static str,
     /// Tokens (o200k_base) of the document.
     pub tokens_in: u32,
     /// Tokens (o200k_base) of `text`.
@@ -43,13 +56,16 @@ pub trait Text: Send + Sync {
     /// The same text gives the same extract. Faults when the budget is too small to hold anything.
     fn extract(&self, text: &str, query: &str, budget: u32) -> Result<Extract, Fault>;
 
-    /// Tells a JSON document within `budget` tokens (o200k_base): its shape, what is frequent and what is
-    /// unusual, and what matches `query` (which may be empty). A document that fits comes back as it is; of
-    /// any other the digest takes no more than a quarter (or 256 tokens). The same document gives the same
-    /// digest.
+    /// The same said in fewer tokens, with nothing left out; none where there is no such form, or where it is no shorter.
+    /// The same text gives the same form.
+    fn compact(&self, text: &str) -> Option<Compact>;
+
+    /// Tells a document of any kind within `budget` tokens (o200k_base): what it is made of, what is frequent and what is
+    /// unusual, and what matches `query` (which may be empty). A document that fits comes back as it is. The same
+    /// document gives the same digest.
     ///
     /// # Errors
-    /// `invalid-arguments` where it is no JSON, or the budget too small for anything.
+    /// `invalid-arguments` where the budget is too small for anything.
     fn digest(&self, document: &str, query: &str, budget: u32) -> Result<Digest, Fault>;
 }
 
