@@ -5,6 +5,7 @@ mod allowed_tools;
 mod built_in;
 mod explain;
 mod health;
+mod init;
 mod inspection;
 mod mcp_config;
 mod usage;

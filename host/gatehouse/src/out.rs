@@ -3,12 +3,15 @@
 
 use std::{
     borrow::Cow,
-    io::{self, Write},
+    io::{self, BufRead, IsTerminal, Read, Write},
 };
 
 use serde::Serialize;
 
 use crate::telemetry;
+
+/// The most bytes of an answer that are read.
+const MAX_ANSWER: u64 = 1_024;
 
 /// Writes text and a line end to standard output.
 pub(crate) fn line(text: impl AsRef<str>) {
@@ -40,6 +43,19 @@ pub(crate) fn note(text: impl AsRef<str>) {
         return tracing::info!("{}", shown(text.as_ref()));
     }
     write(io::stderr().lock(), &shown(text.as_ref()));
+}
+
+/// Asks on standard error and gives the line that is typed; none where nobody sits at a terminal. Blocks.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return None;
+    }
+    let mut stderr = io::stderr().lock();
+    stderr.write_all(shown(question).as_bytes()).and_then(|()| stderr.flush()).ok()?;
+    let mut answer = String::new();
+    stdin.lock().take(MAX_ANSWER).read_line(&mut answer).ok()?;
+    Some(answer)
 }
 
 fn write(mut stream: impl Write, text: &str) {

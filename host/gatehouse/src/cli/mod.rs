@@ -8,6 +8,7 @@ mod docs;
 mod doctor;
 mod explain;
 mod gates;
+mod init;
 mod kg;
 mod mcp_config;
 mod presets;
@@ -74,6 +75,8 @@ enum Command {
     AllowedTools(allowed_tools::Arguments),
     /// Print a client configuration, ready to paste
     McpConfig(mcp_config::Arguments),
+    /// Tell the agents of a project how to use this gateway, in the files that they read
+    Init(init::Arguments),
     /// Say why a tool is, or is not, exposed
     Explain(explain::Arguments),
     /// Index, search and edit the knowledge graph
@@ -214,6 +217,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::Presets(command) => presets::run(command, place, env).await,
         Command::AllowedTools(arguments) => allowed_tools::run(arguments, place, env).await,
         Command::McpConfig(arguments) => mcp_config::run(&arguments, place, env),
+        Command::Init(arguments) => init::run(arguments, place, env).await,
         Command::Explain(arguments) => explain::run(arguments, place, env).await,
         Command::Kg(command) => kg::run(command, place, env).await,
         Command::Docs(command) => docs::run(command, place, env).await,

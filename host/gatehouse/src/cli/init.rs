@@ -1,0 +1,181 @@
+//! `gatehouse init`: tells the agents of a project how to use this gateway, in the files that they read. It shows the
+//! change before it makes it, and takes out what it wrote.
+
+mod file;
+mod marked;
+mod section;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use self::{
+    file::{After, Change, ProjectFile},
+    marked::Left,
+    section::Facts,
+};
+use super::{Failure, Place};
+use crate::{config::Env, out};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The preset that the agent uses [default: MCP_PRESET, else MCP_ENABLED_GATES, else default_preset]
+    #[arg(long, value_name = "PRESET")]
+    preset: Option<String>,
+    /// Whose files: .claude/CLAUDE.md and the command /gateway-init, AGENTS.md, or .cursor/rules/gatehouse.mdc
+    #[arg(long, value_enum, default_value_t = Target::Claude)]
+    target: Target,
+    /// The name the client gives this server
+    #[arg(long, default_value = "gatehouse")]
+    server: String,
+    /// The folder of the project
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// Write without asking
+    #[arg(long)]
+    yes: bool,
+    /// Show the change and write nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// Take out what this command wrote, and nothing else
+    #[arg(long)]
+    undo: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Target {
+    Claude,
+    AgentsMd,
+    Cursor,
+}
+
+/// A file that is written for a target.
+struct Written {
+    name: &'static str,
+    /// What a new file begins with.
+    head: &'static str,
+    /// Whether people write there, too; any other is ours whole.
+    shared: bool,
+    body: fn(&Facts) -> String,
+}
+
+const COMMAND: &str = "---\n\
+    description: What the Gatehouse tools are for, and which of them help with a task\n\
+    argument-hint: \"[task]\"\n\
+    ---\n\n";
+
+const RULE: &str = "---\n\
+    description: How to use the tools of the Gatehouse gateway\n\
+    alwaysApply: true\n\
+    ---\n\n";
+
+impl Target {
+    fn files(self) -> Vec<Written> {
+        let section = |name, head, shared| Written { name, head, shared, body: |facts| facts.section() };
+        match self {
+            Self::Claude => vec![
+                section(".claude/CLAUDE.md", "", true),
+                Written {
+                    name: ".claude/commands/gateway-init.md",
+                    head: COMMAND,
+                    shared: false,
+                    body: |facts| facts.command(),
+                },
+            ],
+            Self::AgentsMd => vec![section("AGENTS.md", "", true)],
+            Self::Cursor => vec![section(".cursor/rules/gatehouse.mdc", RULE, false)],
+        }
+    }
+}
+
+pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let folder = &arguments.folder;
+    let root =
+        folder.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
+            Failure::Usage(format!("--folder {}: there is no such folder", folder.display()))
+        })?;
+    let changes =
+        if arguments.undo { undone(&arguments, &root)? } else { made(&arguments, &root, place, env).await? };
+    let changes: Vec<Change> = changes.into_iter().filter(Change::is_one).collect();
+    if changes.is_empty() {
+        out::line(if arguments.undo { "there is nothing to take out" } else { "everything is up to date" });
+        return Ok(());
+    }
+    for change in &changes {
+        change.check().map_err(Failure::Failed)?;
+        out::line(change.diff().trim_end());
+    }
+    if arguments.dry_run || !agreed(arguments.yes).await? {
+        out::note("nothing was written");
+        return Ok(());
+    }
+    let mut done: Vec<&str> = Vec::new();
+    for change in &changes {
+        change.make().map_err(|why| match done.as_slice() {
+            [] => Failure::Failed(why),
+            done => Failure::Failed(format!("{why} ({} is written already)", done.join(", "))),
+        })?;
+        done.push(change.file.name);
+    }
+    out::note(format!("{} {}", if arguments.undo { "taken out of" } else { "written:" }, done.join(", ")));
+    Ok(())
+}
+
+/// Asks on the terminal, unless that was answered on the command line.
+async fn agreed(yes: bool) -> Result<bool, Failure> {
+    if yes {
+        return Ok(true);
+    }
+    let asked = tokio::task::spawn_blocking(|| out::ask("Write this? [y/N] ")).await;
+    match asked.map_err(|error| Failure::Failed(error.to_string()))? {
+        Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
+        None => Err(Failure::Usage(
+            "nobody is there to ask, so nothing was written; add --yes to write this, or --dry-run".into(),
+        )),
+    }
+}
+
+async fn made(arguments: &Arguments, root: &Path, place: &Place, env: &Env) -> Result<Vec<Change>, Failure> {
+    let composition = place.compose(env)?;
+    let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
+    let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
+    let facts = Facts {
+        catalog: &catalog,
+        exposure: &exposure,
+        server: arguments.server.clone(),
+        prefixed: arguments.target == Target::Claude,
+    };
+    let change = |written: Written| {
+        let file = ProjectFile::look(root, written.name)?;
+        let wrong = |why: String| format!("{}: {why}; nothing was written", written.name);
+        let body = (written.body)(&facts);
+        let text = match &file.text {
+            None => marked::fresh(written.head, &body, file.missing_folders),
+            Some(text) if !written.shared && !marked::has_section(text).map_err(wrong)? => {
+                let why = "is there and was not written by `gatehouse init`; move it away first";
+                return Err(wrong(why.into()));
+            }
+            Some(text) => marked::put(text, &body).map_err(wrong)?,
+        };
+        Ok(Change { file, after: After::Text(text) })
+    };
+    arguments.target.files().into_iter().map(change).collect::<Result<_, String>>().map_err(Failure::Failed)
+}
+
+/// The last file first, so that folders are empty when it is their turn.
+fn undone(arguments: &Arguments, root: &Path) -> Result<Vec<Change>, Failure> {
+    let mut changes = Vec::new();
+    for written in arguments.target.files().into_iter().rev() {
+        let file = ProjectFile::look(root, written.name).map_err(Failure::Failed)?;
+        let Some(text) = &file.text else { continue };
+        let left = marked::take_out(text, written.head)
+            .map_err(|why| Failure::Failed(format!("{}: {why}; nothing was written", written.name)))?;
+        let after = match left {
+            None => continue,
+            Some(Left::Nothing { folders }) => After::Gone { folders },
+            Some(Left::Text(text)) => After::Text(text),
+        };
+        changes.push(Change { file, after });
+    }
+    Ok(changes)
+}

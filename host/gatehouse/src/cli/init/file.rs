@@ -1,0 +1,135 @@
+//! One file of a project: where it really lies, what it says, and what is to become of it. Nothing outside the
+//! project's folder is touched, whatever links there are.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_files::{write_atomic, write_new};
+use similar::TextDiff;
+
+use crate::config::locate;
+
+/// A file that is there or may be made.
+pub(super) struct ProjectFile {
+    /// Without links.
+    path: PathBuf,
+    /// As people call it.
+    pub(super) name: &'static str,
+    /// What it says; none where it is not there.
+    pub(super) text: Option<String>,
+    /// How many of its folders are not there either.
+    pub(super) missing_folders: usize,
+}
+
+/// What is to become of a file.
+pub(super) struct Change {
+    pub(super) file: ProjectFile,
+    pub(super) after: After,
+}
+
+pub(super) enum After {
+    /// It says this.
+    Text(String),
+    /// It is gone, and so are this many folders around it where nothing else is in them.
+    Gone { folders: usize },
+}
+
+impl ProjectFile {
+    /// Looks at `name`, a path of plain names, in the folder `root`, which is canonical. The error is for people.
+    pub(super) fn look(root: &Path, name: &'static str) -> Result<Self, String> {
+        let failed = |why: String| format!("{name}: {why}; nothing was written");
+        let mut path = root.to_path_buf();
+        let mut parts = Path::new(name).iter().peekable();
+        while let Some(part) = parts.next() {
+            path.push(part);
+            match path.symlink_metadata() {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let missing: Vec<_> = parts.collect();
+                    path.extend(&missing);
+                    return Ok(Self { path, name, text: None, missing_folders: missing.len() });
+                }
+                Err(error) => return Err(failed(format!("cannot be looked at: {error}"))),
+                Ok(_) => {}
+            }
+            path = path.canonicalize().map_err(|_| failed("is a link to nothing".into()))?;
+            if !path.starts_with(root) {
+                return Err(failed(format!("leads out of the folder, to {}", path.display())));
+            }
+            if parts.peek().is_some() && !path.is_dir() {
+                return Err(failed(format!("{} is not a folder", path.display())));
+            }
+        }
+        let bytes = locate::bounded(&path).map_err(|error| failed(format!("cannot be read: {error}")))?;
+        let text = String::from_utf8(bytes).map_err(|_| failed("is not UTF-8 text".into()))?;
+        Ok(Self { path, name, text: Some(text), missing_folders: 0 })
+    }
+
+    fn is_as_it_was(&self) -> bool {
+        match &self.text {
+            Some(text) => locate::bounded(&self.path).is_ok_and(|bytes| bytes == text.as_bytes()),
+            None => self.path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound),
+        }
+    }
+}
+
+impl Change {
+    /// Whether the file is to be another one.
+    pub(super) fn is_one(&self) -> bool {
+        match &self.after {
+            After::Text(text) => self.file.text.as_ref() != Some(text),
+            After::Gone { .. } => self.file.text.is_some(),
+        }
+    }
+
+    /// The change for people, as a unified diff. Line ends are all shown alike.
+    pub(super) fn diff(&self) -> String {
+        let plain = |text: &str| text.replace("\r\n", "\n");
+        let before = self.file.text.as_deref().map(plain);
+        let after = match &self.after {
+            After::Text(text) => Some(plain(text)),
+            After::Gone { .. } => None,
+        };
+        let name = self.file.name;
+        let header = |side: &str, text: &Option<String>| {
+            text.as_ref().map_or("/dev/null".into(), |_| format!("{side}/{name}"))
+        };
+        let (before_name, after_name) = (header("a", &before), header("b", &after));
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        TextDiff::from_lines(&before, &after).unified_diff().header(&before_name, &after_name).to_string()
+    }
+
+    /// Whether it could be made now. Replacing a file would go past the mark that it is not to be written.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let about = self.file.path.metadata();
+        if about.is_ok_and(|about| about.permissions().readonly()) {
+            return Err(format!("{}: is read-only; nothing was written", self.file.name));
+        }
+        Ok(())
+    }
+
+    /// Makes the change, unless the file is another one by now.
+    pub(super) fn make(&self) -> Result<(), String> {
+        let ProjectFile { path, name, text, .. } = &self.file;
+        if !self.file.is_as_it_was() {
+            return Err(format!("{name}: has changed meanwhile and was left alone; run the command again"));
+        }
+        let failed = |error: std::io::Error| format!("{name}: cannot be written: {error}");
+        match &self.after {
+            After::Text(after) if text.is_some() => write_atomic(path, after.as_bytes()).map_err(failed),
+            After::Text(after) => {
+                path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+                write_new(path, after.as_bytes()).map_err(failed)
+            }
+            After::Gone { folders } => {
+                fs::remove_file(path).map_err(failed)?;
+                // One that holds something else stays, and so do those around it.
+                let ours = path.ancestors().skip(1).take(*folders);
+                let _ = ours.map(fs::remove_dir).take_while(Result::is_ok).count();
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! A section between two markers in a file that people write, too: it is put in, replaced and taken out, and every
+//! other byte stays. The marker it begins with keeps what it takes to restore the file as it was.
+
+use std::ops::Range;
+
+const BEGIN: &str = "<!-- gatehouse:begin ";
+const END: &str = "<!-- gatehouse:end -->";
+
+/// How a section came into its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The file was made for it, and so many folders for the file.
+    NewFile {
+        /// The innermost ones.
+        folders: usize,
+    },
+    /// It stands at the end of a file that was there, after so many line ends that part it from the text before.
+    Appended {
+        /// At most 2.
+        line_ends: usize,
+    },
+}
+
+impl Origin {
+    fn marker(self) -> String {
+        match self {
+            Self::NewFile { folders } => format!("{BEGIN}new-file folders={folders} -->"),
+            Self::Appended { line_ends } => format!("{BEGIN}line-ends={line_ends} -->"),
+        }
+    }
+
+    fn parse(marker: &str) -> Option<Self> {
+        let told = marker.strip_prefix(BEGIN)?.strip_suffix("-->")?.trim();
+        let small = |number: &str| number.parse().ok().filter(|number| *number <= 9);
+        match told.strip_prefix("new-file folders=") {
+            Some(folders) => Some(Self::NewFile { folders: small(folders)? }),
+            None => Some(Self::Appended { line_ends: small(told.strip_prefix("line-ends=")?)? }),
+        }
+    }
+}
+
+/// Where the section of a text is: from its first marker to its last, without the line end after it.
+#[derive(Debug)]
+struct Section {
+    place: Range<usize>,
+    origin: Origin,
+}
+
+/// What is left of a file without its section.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Nothing that anybody else wrote; the file was made by us, and so many folders around it.
+    Nothing {
+        /// The innermost ones.
+        folders: usize,
+    },
+    /// A file with this text.
+    Text(String),
+}
+
+/// A file that is made for a section: what stands before the section, and the section.
+pub(super) fn fresh(head: &str, body: &str, folders: usize) -> String {
+    format!("{head}{}\n", section(Origin::NewFile { folders }, body, "\n"))
+}
+
+/// The text with its section replaced, or with one at its end where it has none. It keeps its kind of line ends. The
+/// error says what is wrong with the markers, as the rest of a sentence about the file.
+pub(super) fn put(text: &str, body: &str) -> Result<String, String> {
+    let eol = line_end(text);
+    if let Some(Section { place, origin }) = find(text)? {
+        return Ok(format!("{}{}{}", &text[..place.start], section(origin, body, eol), &text[place.end..]));
+    }
+    let line_ends = match text.trim_start_matches('\u{feff}') {
+        "" => 0,
+        some if some.ends_with(&eol.repeat(2)) => 0,
+        some if some.ends_with('\n') => 1,
+        _ => 2,
+    };
+    let section = section(Origin::Appended { line_ends }, body, eol);
+    Ok(format!("{text}{}{section}{eol}", eol.repeat(line_ends)))
+}
+
+/// The text as it would be had there never been a section; none where there is none. `head` is what [`fresh`] put
+/// before it.
+pub(super) fn take_out(text: &str, head: &str) -> Result<Option<Left>, String> {
+    let Some(Section { place, origin }) = find(text)? else { return Ok(None) };
+    let (mut before, after) = (&text[..place.start], &text[place.end..]);
+    let after = without_line_end(after, str::strip_prefix);
+    Ok(Some(match origin {
+        Origin::NewFile { folders } => {
+            let eol = line_end(text);
+            before = before.strip_prefix(head.replace('\n', eol).as_str()).unwrap_or(before);
+            match format!("{before}{after}") {
+                left if left.is_empty() => Left::Nothing { folders },
+                left => Left::Text(left),
+            }
+        }
+        Origin::Appended { line_ends } => {
+            // What was written after the section since then is still parted from what stands before it.
+            if after.is_empty() {
+                for _ in 0..line_ends {
+                    before = without_line_end(before, str::strip_suffix);
+                }
+            }
+            Left::Text(format!("{before}{after}"))
+        }
+    }))
+}
+
+/// Whether a text has a section, or what is wrong with its markers.
+pub(super) fn has_section(text: &str) -> Result<bool, String> {
+    Ok(find(text)?.is_some())
+}
+
+fn without_line_end<'a>(text: &'a str, strip: fn(&'a str, &'static str) -> Option<&'a str>) -> &'a str {
+    strip(text, "\r\n").or_else(|| strip(text, "\n")).unwrap_or(text)
+}
+
+fn section(origin: Origin, body: &str, eol: &str) -> String {
+    format!("{}\n{}\n{END}", origin.marker(), body.trim()).replace('\n', eol)
+}
+
+/// The line end that most lines have.
+fn line_end(text: &str) -> &'static str {
+    if text.matches("\r\n").count() * 2 > text.matches('\n').count() { "\r\n" } else { "\n" }
+}
+
+fn find(text: &str) -> Result<Option<Section>, String> {
+    let (mut begins, mut ends, mut at) = (Vec::new(), Vec::new(), 0);
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let marker = line.trim_start_matches('\u{feff}').trim();
+        if marker.starts_with(BEGIN.trim_end()) {
+            begins.push((index + 1, at + line.find('<').unwrap_or(0), marker));
+        } else if marker == END {
+            ends.push((index + 1, at + line.trim_end().len()));
+        }
+        at += line.len();
+    }
+    match (begins.as_slice(), ends.as_slice()) {
+        ([], []) => Ok(None),
+        ([(first, start, marker)], [(last, end)]) if first < last => match Origin::parse(marker) {
+            Some(origin) => Ok(Some(Section { place: *start..*end, origin })),
+            None => Err(format!("line {first}: this marker is not as `gatehouse init` writes it; {MEND}")),
+        },
+        _ => {
+            let begins: Vec<usize> = begins.iter().map(|(line, ..)| *line).collect();
+            let ends: Vec<usize> = ends.iter().map(|(line, _)| *line).collect();
+            let lines = |lines: &[usize]| match lines {
+                [] => "nowhere".to_owned(),
+                [one] => format!("in line {one}"),
+                more => {
+                    format!("in lines {}", more.iter().map(usize::to_string).collect::<Vec<_>>().join(", "))
+                }
+            };
+            Err(format!(
+                "the markers of its section are broken: `gatehouse:begin` stands {}, `gatehouse:end` {}; {MEND}",
+                lines(&begins),
+                lines(&ends)
+            ))
+        }
+    }
+}
+
+const MEND: &str = "take the section and its markers out by hand, and run the command again";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn restored(text: &str) -> String {
+        match take_out(text, "").expect("markers").expect("a section") {
+            Left::Text(text) => text,
+            Left::Nothing { .. } => panic!("nothing left of {text:?}"),
+        }
+    }
+
+    #[test]
+    fn what_was_there_comes_back_byte_for_byte() {
+        for before in
+            ["", "a", "a\n", "a\n\n", "a\r\n", "a\r\nb", "a\r\n\r\n", "\u{feff}", "\u{feff}a\n", "\n"]
+        {
+            let with = put(before, "one\ntwo").expect("put");
+            assert_eq!(restored(&with), before, "{with:?}");
+            let again = put(&with, "three").expect("put");
+            assert!(again.contains("three") && !again.contains("one"), "{again:?}");
+            assert_eq!(restored(&again), before, "{again:?}");
+        }
+    }
+
+    #[test]
+    fn a_section_is_replaced_where_it_stands_and_in_the_files_line_ends() {
+        let with = put("# Mine\r\n", "one\ntwo").expect("put");
+        assert_eq!(
+            with,
+            "# Mine\r\n\r\n<!-- gatehouse:begin line-ends=1 -->\r\none\r\ntwo\r\n<!-- gatehouse:end -->\r\n"
+        );
+        let longer = format!("{with}after\r\n");
+        let again = put(&longer, "three").expect("put");
+        assert!(again.ends_with("\r\nthree\r\n<!-- gatehouse:end -->\r\nafter\r\n"), "{again:?}");
+        assert_eq!(restored(&again), "# Mine\r\n\r\nafter\r\n");
+    }
+
+    #[test]
+    fn a_file_that_was_made_for_a_section_goes_with_it() {
+        let file = fresh("---\na: b\n---\n", "one", 2);
+        assert_eq!(take_out(&file, "---\na: b\n---\n"), Ok(Some(Left::Nothing { folders: 2 })));
+        let kept = take_out(&format!("{file}mine\n"), "---\na: b\n---\n");
+        assert_eq!(kept, Ok(Some(Left::Text("mine\n".into()))));
+        assert_eq!(take_out("mine\n", ""), Ok(None));
+    }
+
+    #[test]
+    fn broken_markers_are_told_by_their_lines() {
+        let (begin, end) = ("<!-- gatehouse:begin line-ends=1 -->\n", "<!-- gatehouse:end -->\n");
+        for (text, told) in [
+            (begin.to_owned(), "`gatehouse:begin` stands in line 1, `gatehouse:end` nowhere"),
+            (end.to_owned(), "`gatehouse:begin` stands nowhere, `gatehouse:end` in line 1"),
+            (format!("{end}{begin}"), "stands in line 2, `gatehouse:end` in line 1"),
+            (format!("{begin}{end}{begin}{end}"), "stands in lines 1, 3, `gatehouse:end` in lines 2, 4"),
+            (format!("{begin}{begin}{end}"), "stands in lines 1, 2, `gatehouse:end` in line 3"),
+            (format!("<!-- gatehouse:begin 7 -->\n{end}"), "line 1: this marker is not as"),
+            (format!("<!-- gatehouse:begin-->\n{end}"), "line 1: this marker is not as"),
+        ] {
+            let why = put(&text, "x").expect_err(&text);
+            assert!(why.contains(told), "{why}");
+            assert_eq!(take_out(&text, ""), Err(why));
+        }
+        assert_eq!(has_section("as in `<!-- gatehouse:begin -->`\n"), Ok(false), "a mention is no marker");
+    }
+}

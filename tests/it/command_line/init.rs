@@ -1,0 +1,159 @@
+//! `gatehouse init`: what agents of a project are told, and that nothing else in its files changes.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use super::run;
+use crate::support::Place;
+
+const BEGIN: &str = "<!-- gatehouse:begin ";
+
+/// A place with a project in it.
+fn project() -> Place {
+    let place = Place::shipped();
+    fs::create_dir(place.path("project")).expect("a folder");
+    place
+}
+
+fn init(place: &Place, code: i32, more: &[&str]) -> String {
+    let preset: &[&str] = if more.contains(&"--preset") { &[] } else { &["--preset", "context"] };
+    let arguments = [&["init", "--folder", "project"], preset, more].concat();
+    let ran = run(place, code, &arguments);
+    format!("{}{}", ran.stdout(), ran.stderr())
+}
+
+fn read(place: &Place, name: &str) -> String {
+    fs::read_to_string(place.path("project").join(name)).expect(name)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn an_agent_is_told_the_tools_that_its_preset_has() {
+    let place = project();
+    let told = init(&place, 0, &["--yes"]);
+    assert!(
+        told.contains("+++ b/.claude/CLAUDE.md\n") && told.contains("+- code: `wiki_code_search`\n"),
+        "{told}"
+    );
+    let section = read(&place, ".claude/CLAUDE.md");
+    assert!(section.starts_with(BEGIN), "{section}");
+    assert!(section.contains("- idea: `wiki_idea_search`\n- code: `wiki_code_search`\n"), "{section}");
+    assert!(section.contains("`mcp__gatehouse__<name>`"), "{section}");
+    assert!(!section.contains("kg_edit"), "{section}");
+    let command = read(&place, ".claude/commands/gateway-init.md");
+    assert!(command.starts_with("---\ndescription: ") && command.contains("Task: $ARGUMENTS\n"), "{command}");
+    assert!(init(&place, 0, &["--yes"]).contains("everything is up to date"));
+
+    let told = init(&place, 0, &["--yes", "--preset", "merger"]);
+    assert!(told.contains("-- idea: `wiki_idea_search`\n"), "{told}");
+    let section = read(&place, ".claude/CLAUDE.md");
+    assert_eq!(section.matches(BEGIN).count(), 1, "{section}");
+    assert!(section.contains("`kg_edit`") && !section.contains("wiki_idea_search"), "{section}");
+}
+
+#[test]
+fn undo_takes_out_what_was_written_and_nothing_else() {
+    let place = project();
+    let mine = "# Mine\r\n\r\nno line end";
+    for target in ["claude", "agents-md", "cursor"] {
+        init(&place, 0, &["--yes", "--target", target]);
+        init(&place, 0, &["--undo", "--yes", "--target", target]);
+        assert_eq!(names(&place.path("project")), Vec::<String>::new(), "{target}");
+    }
+    place.write("project/.claude/CLAUDE.md", mine);
+    place.write("project/.claude/commands/other.md", "other");
+    init(&place, 0, &["--yes"]);
+    assert!(read(&place, ".claude/CLAUDE.md").starts_with(&format!("{mine}\r\n\r\n{BEGIN}")));
+    assert_eq!(read(&place, ".claude/CLAUDE.md").replace("\r\n", "").matches('\n').count(), 0);
+    init(&place, 0, &["--undo", "--yes"]);
+    assert_eq!(read(&place, ".claude/CLAUDE.md"), mine);
+    assert_eq!(names(&place.path("project/.claude/commands")), ["other.md"]);
+    assert!(init(&place, 0, &["--undo", "--yes"]).contains("there is nothing to take out"));
+}
+
+#[test]
+fn nothing_is_written_that_was_not_agreed_to() {
+    let place = project();
+    let told = init(&place, 0, &["--dry-run"]);
+    assert!(told.contains("+++ b/.claude/CLAUDE.md") && told.contains("nothing was written"), "{told}");
+    assert!(init(&place, 2, &[]).contains("nobody is there to ask"));
+    assert_eq!(names(&place.path("project")), Vec::<String>::new());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_person_at_a_terminal_is_asked() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let place = project();
+    for (answer, written) in [("n\n", false), ("\n", false), ("y\n", true)] {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("unlocked");
+        let name = ptsname(&terminal, Vec::new()).expect("a name").into_string().expect("a path");
+        let open = || fs::File::options().read(true).write(true).open(&name).expect("the other end");
+        let mut command: Command = place.command(&["init", "--folder", "project", "--preset", "context"]);
+        let mut child =
+            command.stdin(open()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("run");
+        fs::File::from(terminal.try_clone().expect("a handle")).write_all(answer.as_bytes()).expect("typed");
+        let mut asked = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut asked).expect("read");
+        assert!(child.wait().expect("an end").success(), "{asked}");
+        assert!(asked.starts_with("Write this? [y/N] "), "{asked}");
+        assert_eq!(place.path("project/.claude/CLAUDE.md").exists(), written, "{answer:?}: {asked}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_changed_safely_is_left_alone() {
+    let place = project();
+    let agents = place.path("project/AGENTS.md");
+    let target = ["--yes", "--target", "agents-md"];
+    for (content, why) in [
+        ("<!-- gatehouse:end -->\n".as_bytes(), "the markers of its section are broken"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+    ] {
+        fs::write(&agents, content).expect("written");
+        let told = init(&place, 1, &target);
+        assert!(told.contains("AGENTS.md: ") && told.contains(why), "{told}");
+        assert_eq!(fs::read(&agents).expect("there"), content);
+    }
+    let rule = place.write("project/.cursor/rules/gatehouse.mdc", "mine\n");
+    let told = init(&place, 1, &["--yes", "--target", "cursor"]);
+    assert!(told.contains("was not written by `gatehouse init`"), "{told}");
+    assert_eq!(fs::read(rule).expect("there"), b"mine\n");
+
+    fs::write(&agents, "mine\n").expect("written");
+    let mut mode = fs::metadata(&agents).expect("there").permissions();
+    mode.set_readonly(true);
+    fs::set_permissions(&agents, mode).expect("set");
+    assert!(init(&place, 1, &target).contains("AGENTS.md: is read-only; nothing was written"));
+    assert_eq!(fs::read(&agents).expect("there"), b"mine\n");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_link_is_followed_within_the_folder_and_never_out_of_it() {
+    use std::os::unix::fs::symlink;
+    let place = project();
+    let (agents, elsewhere) = (place.path("project/AGENTS.md"), place.write("elsewhere.md", "mine\n"));
+    symlink(&elsewhere, &agents).expect("a link");
+    let target = ["--yes", "--target", "agents-md"];
+    assert!(init(&place, 1, &target).contains("AGENTS.md: leads out of the folder"));
+    symlink(place.path("nowhere"), place.path("project/.claude")).expect("a link");
+    assert!(init(&place, 1, &["--yes"]).contains(".claude/CLAUDE.md: is a link to nothing"));
+    assert_eq!(fs::read(elsewhere).expect("there"), b"mine\n");
+
+    fs::remove_file(&agents).expect("removed");
+    place.write("project/CLAUDE.md", "mine\n");
+    symlink("CLAUDE.md", &agents).expect("a link");
+    init(&place, 0, &target);
+    assert!(agents.symlink_metadata().expect("there").is_symlink());
+    assert!(read(&place, "CLAUDE.md").contains(BEGIN));
+}
