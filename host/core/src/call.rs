@@ -18,6 +18,7 @@ use crate::{
     nesting::{Ceiling, NestedCalls},
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
+    source::Source,
     tool::SourceId,
 };
 
@@ -74,8 +75,11 @@ pub struct CallContext {
     pub progress: Option<Arc<dyn ProgressSink>>,
     /// The sources of the calls it is nested in, outermost first; none for a client's own call.
     pub within: Vec<SourceId>,
-    /// The tool, or the fault of there being none. The outermost stage sees that fault like any other.
+    /// The tool, or the fault of there being none. The outermost stage sees that fault like any other. What is asked of a
+    /// source besides calls has no tool.
     entry: Result<Arc<Entry>, Fault>,
+    /// The longest it may take.
+    limit: Duration,
     /// When the call around it has to be over.
     pub(crate) outer_deadline: Option<Instant>,
     /// What it may do at most, where a tool makes it that promised no more.
@@ -89,10 +93,36 @@ impl CallContext {
     /// A call that passes `pipeline`, without progress or cancellation; the caller adds what it knows.
     pub fn new(pipeline: &Arc<Pipeline>, catalog: Arc<Catalog>, name: impl Into<String>) -> Self {
         let name = name.into();
+        let entry = catalog.find(&name).cloned();
+        let limit = entry.as_ref().map_or(Duration::ZERO, |entry| entry.source.time_limit());
+        Self::of(pipeline, catalog, name, entry, limit)
+    }
+
+    /// What a client asks of a source by another method than a call of a tool. Tools cannot be called from there: no tool
+    /// has said what they may do at most.
+    pub fn asking(
+        pipeline: &Arc<Pipeline>,
+        catalog: Arc<Catalog>,
+        method: impl Into<String>,
+        source: &dyn Source,
+    ) -> Self {
+        let method = method.into();
+        let no_tool = Fault::denied(format!("'{method}' calls no tools."));
+        Self::of(pipeline, catalog, method, Err(no_tool), source.time_limit())
+    }
+
+    fn of(
+        pipeline: &Arc<Pipeline>,
+        catalog: Arc<Catalog>,
+        name: String,
+        entry: Result<Arc<Entry>, Fault>,
+        limit: Duration,
+    ) -> Self {
         Self {
             id: CallId::next(),
-            entry: catalog.find(&name).cloned(),
+            entry,
             name,
+            limit,
             principal: Principal::Local,
             catalog,
             started: Instant::now(),
@@ -113,7 +143,7 @@ impl CallContext {
 
     /// The longest it may take.
     pub fn time_limit(&self) -> Duration {
-        self.entry.as_ref().map_or(Duration::ZERO, |entry| entry.source.time_limit())
+        self.limit
     }
 
     /// When it has to be over, however many attempts it takes.

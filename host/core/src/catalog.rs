@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     alias, names,
+    offered::Offered,
     outcome::{Fault, FaultKind},
     overrides::ToolOverride,
     preset::Exposure,
@@ -129,6 +130,24 @@ pub enum CatalogError {
         /// What is wrong.
         why: NameError,
     },
+    /// Two prompts would have one name.
+    #[error("Prompt name collision: '{name}' in both {first} and {second}.")]
+    PromptCollision {
+        /// The name.
+        name: String,
+        /// Who has it first.
+        first: String,
+        /// Who has it too.
+        second: String,
+    },
+    /// Two sources would answer for one address.
+    #[error("Resource collision: {first} and {second}, which may be the same address.")]
+    AddressCollision {
+        /// Who answers for it first, with its template.
+        first: String,
+        /// Who answers for it too, with its template.
+        second: String,
+    },
     /// An alias points nowhere, or is no name.
     #[error("preset '{preset}': alias '{alias}' {why}")]
     BadAlias {
@@ -151,6 +170,8 @@ pub struct Catalog {
     pub structured: bool,
     /// Why sources do not list what they should, by source.
     pub problems: Vec<(SourceId, String)>,
+    /// What there is besides tools.
+    pub offered: Offered,
     entries: Vec<Arc<Entry>>,
     by_name: HashMap<ExposedName, usize>,
 }
@@ -174,6 +195,7 @@ impl Catalog {
                 entries.push(entry);
             }
         }
+        let offered = Offered::new(&offers)?;
         let problems: Vec<_> = offers
             .into_iter()
             .filter_map(|offer| Some((offer.source.id().clone(), offer.problem?)))
@@ -195,6 +217,7 @@ impl Catalog {
             generation: Generation::next(),
             structured: exposure.structured,
             problems,
+            offered,
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })

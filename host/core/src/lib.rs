@@ -4,6 +4,7 @@
 //! stands in [`ports`] as traits; what may call a tool goes through [`pipeline`].
 
 mod alias;
+mod ask;
 pub mod budget;
 pub mod call;
 pub mod capability;
@@ -20,12 +21,15 @@ mod lock;
 pub mod log_limit;
 pub mod names;
 pub mod nesting;
+pub mod offered;
 pub mod outcome;
 pub mod overrides;
 pub mod page;
 pub mod pipeline;
 pub mod ports;
 pub mod preset;
+pub mod prompt;
+pub mod resource;
 pub mod schema;
 pub mod search;
 pub mod source;

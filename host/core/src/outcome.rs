@@ -178,6 +178,29 @@ pub enum Content {
     Other(Map<String, Value>),
 }
 
+impl Content {
+    /// Bytes of its text or media, for the log.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Image(media) | Self::Audio(media) => media.data.len(),
+            Self::Embedded(resource) => resource.bytes(),
+            Self::Link(link) => link.uri.len(),
+            Self::Other(_) => 0,
+        }
+    }
+}
+
+impl EmbeddedResource {
+    /// Bytes of what it holds.
+    pub fn bytes(&self) -> usize {
+        match &self.body {
+            ResourceBody::Text(text) => text.len(),
+            ResourceBody::Blob(data) => data.len(),
+        }
+    }
+}
+
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reply {
@@ -192,17 +215,7 @@ pub struct Reply {
 impl Reply {
     /// Bytes of its text and media, for the log; structured data, which repeats them, is not counted.
     pub fn bytes(&self) -> usize {
-        self.content
-            .iter()
-            .map(|block| match block {
-                Content::Text(text) => text.len(),
-                Content::Image(media) | Content::Audio(media) => media.data.len(),
-                Content::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
-                Content::Embedded(EmbeddedResource { body: ResourceBody::Blob(data), .. }) => data.len(),
-                Content::Link(link) => link.uri.len(),
-                Content::Other(_) => 0,
-            })
-            .sum()
+        self.content.iter().map(Content::bytes).sum()
     }
 }
 

@@ -14,7 +14,9 @@ use crate::{
     call::Call,
     catalog::Entry,
     clean, names,
-    outcome::{Fault, Outcome},
+    outcome::{EmbeddedResource, Fault, Outcome},
+    prompt::{MAX_PROMPTS, Prompt, PromptMessage},
+    resource::{MAX_TEMPLATES, ResourcePage, Template},
     schema::{Schema, Size},
     tool::{ExposedName, SourceId, ToolSpec},
 };
@@ -32,6 +34,15 @@ pub struct Listing {
     pub params_schema: Arc<Map<String, Value>>,
     /// Its tools, in the order it declares them.
     pub tools: Vec<Arc<ToolSpec>>,
+    /// Whether it has resources.
+    #[serde(default)]
+    pub resources: bool,
+    /// The families of addresses that it answers for.
+    #[serde(default)]
+    pub templates: Vec<Template>,
+    /// Its prompts, in the order it declares them.
+    #[serde(default)]
+    pub prompts: Vec<Prompt>,
     /// Invisible characters that [`Listing::clean`] took out, by tool; the source's own under "".
     #[serde(default)]
     pub removed: BTreeMap<String, usize>,
@@ -52,6 +63,39 @@ pub trait Source: Send + Sync {
     /// Runs `tool`, which is the one that the call asks for; the arguments are an object that matches its schema.
     /// Dropping the future ends the call and frees what it holds.
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome;
+
+    /// A page of what there is to read for whoever asks, from a cursor of its own on. `call` is no tool's: it says who asks
+    /// and until when. `params` are the preset's parameters with defaults, as JSON text. Asked only where the listing says
+    /// that it has resources.
+    async fn list_resources(
+        &self,
+        _call: &Call,
+        _params: &Arc<str>,
+        _cursor: Option<&str>,
+    ) -> Result<ResourcePage, Fault> {
+        Ok(ResourcePage::default())
+    }
+
+    /// What stands at an address, which matches one of its templates.
+    async fn read_resource(
+        &self,
+        _call: &Call,
+        _params: &Arc<str>,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        Err(Fault::not_found(format!("Resource not found: '{}'", names::quoted(uri, 256))))
+    }
+
+    /// The messages of one of its prompts; the arguments are those that the prompt has.
+    async fn get_prompt(
+        &self,
+        _call: &Call,
+        _params: &Arc<str>,
+        name: &str,
+        _arguments: &Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, Fault> {
+        Err(Fault::not_found(format!("Prompt not found: '{}'", names::quoted(name, 64))))
+    }
 }
 
 /// The most tools one source may list; a client that is shown more has lost its context anyway.
@@ -81,6 +125,18 @@ impl Listing {
                 + clean::schema(Arc::make_mut(&mut tool.input_schema))
                 + tool.output_schema.as_mut().map_or(0, |schema| clean::schema(Arc::make_mut(schema)));
             removed.push((names::quoted(&tool.name, 64), count));
+        }
+        for template in &mut self.templates {
+            let texts = [&mut template.title, &mut template.description, &mut template.mime_type];
+            let count =
+                clean::text(&mut template.name) + texts.into_iter().flatten().map(clean::text).sum::<usize>();
+            removed.push((names::quoted(&template.uri_template, 64), count));
+        }
+        for prompt in &mut self.prompts {
+            let own = [&mut prompt.title, &mut prompt.description].into_iter().flatten();
+            let arguments = prompt.arguments.iter_mut().filter_map(|argument| argument.description.as_mut());
+            let count = own.chain(arguments).map(clean::text).sum();
+            removed.push((names::quoted(&prompt.name, 64), count));
         }
         self.removed.extend(removed.into_iter().filter(|(_, count)| *count > 0));
     }
@@ -117,6 +173,44 @@ impl Listing {
                     return Err(bad(format!("its {what} schema is not of type object")));
                 }
                 within_all(&mut sizes, schema(&format!("its {what} schema"), found).map_err(bad)?)?;
+            }
+        }
+        self.check_templates()?;
+        self.check_prompts()
+    }
+
+    fn check_templates(&self) -> Result<(), String> {
+        if self.templates.len() > MAX_TEMPLATES {
+            return Err(format!("has {} templates, the most is {MAX_TEMPLATES}", self.templates.len()));
+        }
+        for template in &self.templates {
+            let bad = |why| format!("template '{}' {why}", names::quoted(&template.uri_template, 128));
+            template.check().map_err(bad)?;
+            short("the name of a template", &template.name)?;
+            for text in [&template.title, &template.description, &template.mime_type].into_iter().flatten() {
+                short("the text of a template", text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_prompts(&self) -> Result<(), String> {
+        if self.prompts.len() > MAX_PROMPTS {
+            return Err(format!("lists {} prompts, the most is {MAX_PROMPTS}", self.prompts.len()));
+        }
+        let mut seen = HashSet::new();
+        for prompt in &self.prompts {
+            ExposedName::new(&prompt.name).map_err(|why| format!("prompt name {why}"))?;
+            let bad = |why: String| format!("prompt '{}' {why}", prompt.name);
+            if !seen.insert(&*prompt.name) {
+                return Err(bad("is listed twice".into()));
+            }
+            prompt.check().map_err(bad)?;
+            let own = [&prompt.title, &prompt.description].into_iter().flatten();
+            for text in
+                own.chain(prompt.arguments.iter().filter_map(|argument| argument.description.as_ref()))
+            {
+                short("the text of a prompt", text)?;
             }
         }
         Ok(())
@@ -187,7 +281,7 @@ mod tests {
                 summary: String::new(),
                 params_schema: Arc::default(),
                 tools: (0..tools).map(|n| tool(format!("t{n}"), schema)).collect(),
-                removed: BTreeMap::new(),
+                ..Listing::default()
             };
             listing.checked()
         };

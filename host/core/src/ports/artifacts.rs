@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::{call::Principal, outcome::Fault};
 pub use crate::page::Fit;
+use crate::{call::Principal, outcome::Fault};
 
 /// What ids begin with.
 pub const ID_PREFIX: &str = "art-";

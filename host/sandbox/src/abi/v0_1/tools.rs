@@ -59,7 +59,7 @@ pub(in crate::abi) fn listing(manifest: types::Manifest, budget: &ByteBudget) ->
         summary: manifest.summary,
         params_schema,
         tools,
-        removed: Default::default(),
+        ..Listing::default()
     })
 }
 

@@ -1,0 +1,84 @@
+//! What a client asks of a source besides calls: to list and read resources, and to make prompts. Like a call it has an id,
+//! a principal, a deadline and an end when the client gives up, and a line in the log. The stages of calls have no part in it:
+//! there is no tool to admit, and no schema to hold anybody to.
+
+use serde_json::{Map, Value};
+use tracing::Level;
+
+use crate::{
+    call::Call,
+    names,
+    offered::{PromptEntry, ResourceSource},
+    outcome::{EmbeddedResource, Fault, FaultKind},
+    pipeline::CALLS,
+    prompt::PromptMessage,
+    resource::ResourcePage,
+};
+
+impl Call {
+    /// A page of the resources of one source, from its own cursor on.
+    pub async fn list_resources(
+        &self,
+        from: &ResourceSource,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, Fault> {
+        let what = from.source.id().name();
+        let size = |page: &ResourcePage| page.resources.iter().map(|link| link.uri.len()).sum();
+        self.ask(what, size, from.source.list_resources(self, &from.params, cursor)).await
+    }
+
+    /// What stands at an address that the source answers for.
+    pub async fn read_resource(
+        &self,
+        from: &ResourceSource,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        let size = |read: &Vec<EmbeddedResource>| read.iter().map(EmbeddedResource::bytes).sum();
+        self.ask(uri, size, from.source.read_resource(self, &from.params, uri)).await
+    }
+
+    /// The messages of a prompt; the arguments are checked first.
+    pub async fn get_prompt(
+        &self,
+        entry: &PromptEntry,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, Fault> {
+        let size = |made: &Vec<PromptMessage>| made.iter().map(|message| message.content.bytes()).sum();
+        let work = async {
+            entry.prompt.check_arguments(arguments)?;
+            entry.source.get_prompt(self, &entry.params, &entry.prompt.name, arguments).await
+        };
+        self.ask(entry.name.as_str(), size, work).await
+    }
+
+    /// Waits for the answer as long as the source may take and the client wants it, and notes it in the log.
+    async fn ask<T>(
+        &self,
+        what: &str,
+        size: impl Fn(&T) -> usize,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let context = &self.context;
+        let method = &context.name;
+        let ended = |why: String| Fault::new(FaultKind::TimedOut, format!("'{method}' {why}"));
+        let answer = tokio::select! {
+            biased;
+            answer = work => answer,
+            () = tokio::time::sleep_until(self.deadline()) => {
+                let seconds = context.time_limit().as_secs_f32();
+                Err(ended(format!("was stopped after {seconds} s.")))
+            }
+            () = context.cancel.cancelled() => Err(ended("was cancelled by the client.".into())),
+        };
+        if tracing::enabled!(target: CALLS, Level::INFO) {
+            let (outcome, bytes) = match &answer {
+                Ok(answer) => ("ok", size(answer)),
+                Err(fault) => (fault.kind.as_str(), fault.message.len()),
+            };
+            let (what, preset) = (names::quoted(what, 128), &context.catalog.preset);
+            let ms = context.started.elapsed().as_micros() as f64 / 1_000.0;
+            tracing::info!(target: CALLS, call = %context.id, %what, %preset, ms, outcome, bytes, "{method}");
+        }
+        answer
+    }
+}

@@ -1,0 +1,120 @@
+//! What a preset offers besides tools: resources and prompts, each with the source that answers for it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{
+    catalog::{CatalogError, SourceListing},
+    names,
+    outcome::{Fault, FaultKind},
+    prompt::Prompt,
+    resource::Template,
+    schema::with_defaults,
+    source::Source,
+    tool::{ExposedName, SourceId},
+};
+
+/// A source that has resources.
+#[derive(Clone)]
+pub struct ResourceSource {
+    /// Who lists and reads them.
+    pub source: Arc<dyn Source>,
+    /// The preset's parameters with defaults, as JSON text.
+    pub params: Arc<str>,
+    /// The addresses that it answers for.
+    pub templates: Vec<Template>,
+}
+
+/// One prompt under one name.
+#[derive(Clone)]
+pub struct PromptEntry {
+    /// The name the client sees.
+    pub name: ExposedName,
+    /// As its source declares it.
+    pub prompt: Prompt,
+    /// Who makes it.
+    pub source: Arc<dyn Source>,
+    /// The preset's parameters with defaults, as JSON text.
+    pub params: Arc<str>,
+}
+
+/// Resources and prompts of one preset.
+#[derive(Default)]
+pub struct Offered {
+    /// In the order of the preset's sources.
+    resources: Vec<ResourceSource>,
+    /// Sorted by name.
+    prompts: Vec<PromptEntry>,
+}
+
+impl Offered {
+    /// Faults where two sources answer for one address, or have a prompt of one name.
+    pub(crate) fn new(offers: &[SourceListing]) -> Result<Self, CatalogError> {
+        let mut offered = Self::default();
+        for offer in offers {
+            let listing = &offer.listing;
+            let id = offer.source.id();
+            let params = with_defaults(&listing.params_schema, &offer.params);
+            let params: Arc<str> = Value::Object(params).to_string().into();
+            if listing.resources {
+                offered.check_addresses(id, &listing.templates)?;
+                let (source, templates) = (Arc::clone(&offer.source), listing.templates.clone());
+                offered.resources.push(ResourceSource { source, params: Arc::clone(&params), templates });
+            }
+            for prompt in &listing.prompts {
+                let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
+                let name = id.exposes(&prompt.name).map_err(bad)?;
+                let (source, prompt) = (Arc::clone(&offer.source), prompt.clone());
+                offered.prompts.push(PromptEntry { name, prompt, source, params: Arc::clone(&params) });
+            }
+        }
+        offered.prompts.sort_by(|a, b| a.name.cmp(&b.name));
+        match offered.prompts.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            Some(pair) => Err(CatalogError::PromptCollision {
+                name: pair[0].name.to_string(),
+                first: pair[0].source.id().to_string(),
+                second: pair[1].source.id().to_string(),
+            }),
+            None => Ok(offered),
+        }
+    }
+
+    fn check_addresses(&self, id: &SourceId, templates: &[Template]) -> Result<(), CatalogError> {
+        for known in &self.resources {
+            for one in &known.templates {
+                if let Some(two) = templates.iter().find(|two| one.meets(two)) {
+                    return Err(CatalogError::AddressCollision {
+                        first: format!("{} has '{}'", known.source.id(), one.uri_template),
+                        second: format!("{id} has '{}'", two.uri_template),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The sources that have resources, in the order of the preset.
+    pub fn resource_sources(&self) -> &[ResourceSource] {
+        &self.resources
+    }
+
+    /// Who answers for an address.
+    pub fn resource_source(&self, uri: &str) -> Option<&ResourceSource> {
+        self.resources.iter().find(|known| known.templates.iter().any(|template| template.matches(uri)))
+    }
+
+    /// Every prompt, sorted by name.
+    pub fn prompts(&self) -> &[PromptEntry] {
+        &self.prompts
+    }
+
+    /// The prompt of this name.
+    pub fn prompt(&self, name: &str) -> Result<&PromptEntry, Fault> {
+        self.prompts.iter().find(|entry| entry.name.as_str() == name).ok_or_else(|| {
+            let near = names::did_you_mean(name, self.prompts.iter().map(|entry| entry.name.as_str()));
+            let shown = names::quoted(name, 64);
+            Fault::new(FaultKind::InvalidArguments, format!("Unknown prompt: '{shown}'.{near}"))
+        })
+    }
+}
