@@ -19,14 +19,14 @@ use gatehouse_core::{
     page::Fit,
     ports::{
         Text, TokenCounter,
-        text::{Digest, Encoding, Extract},
+        text::{Compact, Digest, Encoding, Extract},
     },
 };
 
 use crate::{
     Tokens,
     chunks::{Chunk, Sizes, chunks},
-    digest,
+    compact, digest,
     layout::{Kind, Layout},
 };
 
@@ -97,6 +97,10 @@ impl Text for Extractor {
         let ranks = ranked.spread(&ranks, chunks.len());
         let (text, tokens) = keep::Selection::fitting(text, &layout, &chunks, &ranks, budget);
         Ok(Extract { text, tokens_in, tokens_out: tokens as u32, shortened: true, fit })
+    }
+
+    fn compact(&self, text: &str) -> Option<Compact> {
+        compact::compact(text)
     }
 
     fn digest(&self, document: &str, query: &str, budget: u32) -> Result<Digest, Fault> {

@@ -5,6 +5,7 @@
 
 mod bm25;
 mod chunks;
+mod compact;
 mod digest;
 mod embed;
 mod extract;

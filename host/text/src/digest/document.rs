@@ -75,12 +75,33 @@ pub(super) struct Parsed<'a> {
     text: &'a str,
     /// A container's children follow it, each followed by its own; a key stands before its value.
     nodes: Vec<Node>,
+    /// What a reader has to know of how it was read, as a sentence.
+    pub(super) note: Option<String>,
 }
 
 impl<'a> Parsed<'a> {
-    /// Reads a document of less than 4 GiB.
+    /// Reads a JSON document of less than 4 GiB.
     pub(super) fn read(text: &'a str) -> Result<Self, NotJson> {
-        Ok(Self { text, nodes: scan::nodes(text)? })
+        Ok(Self { text, nodes: scan::nodes(text)?, note: None })
+    }
+
+    /// Reads what there is of a JSON document whose end is missing.
+    pub(super) fn before_the_end(text: &'a str) -> Option<Self> {
+        let (nodes, not) = scan::nodes_before(text)?;
+        let NotJson { at, wanted } = not;
+        let note = format!("The document breaks off: after {at} bytes should come {wanted}");
+        Some(Self { text, nodes, note: Some(note) })
+    }
+
+    /// Reads a JSON value a line, as the elements of a list.
+    pub(super) fn lines(text: &'a str) -> Option<Self> {
+        let (nodes, broken) = scan::lines(text)?;
+        let note = match broken {
+            0 => String::new(),
+            broken => format!("; {broken} lines are no JSON"),
+        };
+        let note = format!("Each line is one value, `$[0]` the first{note}");
+        Some(Self { text, nodes, note: Some(note) })
     }
 
     pub(super) const ROOT: Id = 0;

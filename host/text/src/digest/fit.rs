@@ -1,5 +1,7 @@
 //! Puts sections of lines together so that they cost no more than a number of tokens.
 
+use std::borrow::Cow;
+
 use gatehouse_core::ports::{TokenCounter, text::Encoding};
 
 use crate::Tokens;
@@ -7,10 +9,22 @@ use crate::Tokens;
 /// Lines that belong together, the most important first.
 pub(super) struct Section {
     /// Stands above the lines; empty for none, and then the lines are a list.
-    pub(super) title: &'static str,
+    pub(super) title: Cow<'static, str>,
     /// Hundredths of the budget that it may take before every other section had its share.
     pub(super) share: usize,
     pub(super) lines: Vec<String>,
+}
+
+impl Section {
+    /// Lines that begin the digest, each with a list mark.
+    pub(super) fn list(lines: Vec<String>) -> Self {
+        Self { title: Cow::Borrowed(""), share: 35, lines }
+    }
+
+    /// Lines under a title.
+    pub(super) fn titled(title: impl Into<Cow<'static, str>>, share: usize, lines: Vec<String>) -> Self {
+        Self { title: title.into(), share, lines }
+    }
 }
 
 /// What fitted.
@@ -31,7 +45,7 @@ pub(super) fn fit(sections: &[Section], budget: usize) -> Fitted {
             let mut allowed = if shared { left.min(budget * section.share / 100) } else { left };
             for (line, kept_line) in section.lines.iter().zip(0..) {
                 let first = !kept.iter().any(|kept| *kept);
-                let title = if first { cost(section.title, allowed) } else { Some(0) };
+                let title = if first { cost(&section.title, allowed) } else { Some(0) };
                 let needed = title.and_then(|title| Some(title + cost(line, allowed)? + BULLET));
                 let Some(needed) = needed.filter(|needed| !kept[kept_line] && *needed <= allowed) else {
                     continue;
@@ -71,7 +85,7 @@ fn print(sections: &[Section], kept: &[Vec<bool>]) -> String {
             continue;
         }
         if !section.title.is_empty() {
-            text.push_str(section.title);
+            text.push_str(&section.title);
             text.push('\n');
         }
         for line in lines {
@@ -90,8 +104,8 @@ mod tests {
     fn sections() -> [Section; 2] {
         let lines = |word: &str| (0..50).map(|i| format!("{word} number {i}")).collect();
         [
-            Section { title: "", share: 30, lines: lines("first") },
-            Section { title: "More:", share: 30, lines: lines("second") },
+            Section { share: 30, ..Section::list(lines("first")) },
+            Section::titled("More:", 30, lines("second")),
         ]
     }
 

@@ -127,10 +127,10 @@ fn a_small_budget_still_names_what_stands_out() {
 }
 
 #[test]
-fn a_quarter_of_the_document_is_the_most_and_findings_come_first() {
+fn findings_come_first_and_say_what_the_document_is() {
     let text = document(1, 3, None);
-    let Digest { text: told, findings, tokens_in, tokens_out, shortened } = digest(&text, "", 4000).unwrap();
-    assert!(shortened && tokens_out * 4 <= tokens_in, "{tokens_out} of {tokens_in}");
+    let Digest { text: told, findings, kind, tokens_out, shortened, .. } = digest(&text, "", 1200).unwrap();
+    assert!(shortened && kind == "JSON");
     assert_eq!(tokens_out as usize, Tokens.count(&told, Encoding::O200k));
     assert!((3..=5).contains(&findings.len()));
     let expected: String = findings.iter().map(|f| format!("- {f}\n")).collect();
@@ -163,11 +163,39 @@ fn what_fits_comes_back_as_it_is() {
 }
 
 #[test]
-fn what_is_no_json_or_no_budget_is_refused() {
-    let fault = digest("{\"a\": 1", "", 1000).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::InvalidArguments);
-    assert_eq!(fault.message, "The document is no JSON: byte 7 should be a comma or the end of the list.");
+fn what_is_no_json_is_text_and_no_budget_is_refused() {
+    let prose = "The gate is open. ".repeat(400);
+    let told = digest(&format!("{{{prose}"), "", 200).unwrap();
+    assert!(told.kind == "text" && told.tokens_out <= 200 && told.text.contains("The gate is open."));
     assert_eq!(digest(&document(0, 1, None), "", 10).unwrap_err().kind, FaultKind::InvalidArguments);
+}
+
+#[test]
+fn a_value_a_line_is_rows_and_a_line_that_is_none_is_said() {
+    let mut dice = Dice(3);
+    let mut lines: Vec<String> = (0..300).map(|i| row(i, &mut dice, None)).collect();
+    lines[150] = "worker 3 restarted".into();
+    let told = digest(&lines.join("\n"), "order o-77", 600).unwrap();
+    assert_eq!(told.kind, "JSON Lines");
+    assert!(
+        told.findings.iter().any(|f| f.contains("\"worker 3 restarted\" at $[150]")),
+        "{:?}",
+        told.findings
+    );
+    assert!(told.text.contains("$[77]: {id: \"o-77\""), "{}", told.text);
+}
+
+#[test]
+fn what_there_is_of_a_document_that_breaks_off_is_told() {
+    let whole = document(0, 4, None);
+    let part = &whole[..whole.len() - 7];
+    let told = digest(part, "", 600).unwrap();
+    assert!(told.kind == "JSON" && told.text.contains("breaks off"), "{}", told.text);
+    for end in 1..400 {
+        let told = digest(&whole[whole.len() - end..], "", 600).unwrap();
+        assert!(!told.text.is_empty());
+        digest(&whole[..end], "", 600).unwrap();
+    }
 }
 
 #[test]
