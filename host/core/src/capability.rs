@@ -29,6 +29,8 @@ pub enum Capability {
     Kv,
     /// Language and embedding models.
     Models,
+    /// Texts that were too large to show.
+    Artifacts,
 }
 
 /// How much of a capability.
@@ -43,7 +45,7 @@ pub enum Access {
 
 impl Capability {
     /// Every capability of this host.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Context,
         Self::Text,
         Self::Knowledge,
@@ -51,6 +53,7 @@ impl Capability {
         Self::Catalog,
         Self::Kv,
         Self::Models,
+        Self::Artifacts,
         Self::Http,
     ];
 
@@ -65,6 +68,7 @@ impl Capability {
             Self::Http => "http",
             Self::Kv => "kv",
             Self::Models => "models",
+            Self::Artifacts => "artifacts",
         }
     }
 
@@ -216,7 +220,7 @@ mod tests {
         let error = Grants::parse(["knowlege"]).expect_err("unknown");
         assert_eq!(
             error,
-            "unknown grant 'knowlege'; there are knowledge, knowledge:read, documents, catalog, kv, models. Did you mean 'knowledge'?"
+            "unknown grant 'knowlege'; there are knowledge, knowledge:read, documents, catalog, kv, models, artifacts. Did you mean 'knowledge'?"
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());

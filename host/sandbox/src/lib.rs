@@ -35,7 +35,9 @@ mod wasi;
 
 use std::sync::Arc;
 
-use gatehouse_core::ports::{Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter};
+use gatehouse_core::ports::{
+    Artifacts, Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter,
+};
 
 pub use compile_cost::TooCostly;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
@@ -57,6 +59,8 @@ pub struct Ports {
     pub documents: Arc<dyn Documents>,
     /// What gates keep.
     pub kv: Arc<dyn Kv>,
+    /// What gates keep for whoever calls.
+    pub artifacts: Arc<dyn Artifacts>,
     /// The compressors.
     pub text: Arc<dyn Text>,
     /// The way to the network.

@@ -1,6 +1,8 @@
 //! `v0_1` under another version, only in tests: what docs/contract-versions.md has one do for the next one, done.
 //! The files are the same, so they can stand beside themselves; the WIT files but for `world.wit` are links.
 
+#[path = "v0_1/artifacts.rs"]
+mod artifacts;
 #[path = "v0_1/catalog.rs"]
 mod catalog;
 #[path = "v0_1/context.rs"]

@@ -1,6 +1,7 @@
 //! `gatehouse:gate@0.1.0`: bindings made from `wit/0.1.0`, and in the folder a file for each interface: what its
 //! functions do with the capability, and conversions to and from core's types.
 
+mod artifacts;
 mod catalog;
 mod context;
 mod documents;

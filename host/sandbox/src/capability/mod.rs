@@ -2,6 +2,7 @@
 //! always granted begins with [`Capabilities::granted`], the one check; the functions of each contract version
 //! in `abi` do.
 
+mod artifacts;
 mod catalog;
 mod context;
 pub(crate) mod http;

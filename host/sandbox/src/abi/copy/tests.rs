@@ -4,11 +4,12 @@ use std::{fs, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Fault, Source,
+    Fault, Principal, Source,
     capability::Grants,
     http::Rules,
     ports::{
-        Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter,
+        Artifacts, Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter,
+        artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
         documents::{Document, DocumentSearch, Lines, Repository, SearchMode},
         embed::{EmbedFor, Vector},
         http::{HttpRequest, HttpResponse},
@@ -17,7 +18,7 @@ use gatehouse_core::{
             SearchResult, Statistics,
         },
         llm::{Completion, OnProgress, Prompt},
-        text::{Digest, Encoding, Extract},
+        text::{Compact, Digest, Encoding, Extract},
     },
 };
 use serde_json::Map;
@@ -94,10 +95,38 @@ impl Kv for Nothing {
     async fn set(&self, _: &str, _: &str, _: Vec<u8>, _: Option<u64>, _: u64) -> Result<(), Fault> {
         nothing()
     }
+    async fn add(&self, _: &str, _: &str, _: i64, _: Option<u64>, _: u64) -> Result<i64, Fault> {
+        nothing()
+    }
     async fn delete(&self, _: &str, _: &str) -> Result<bool, Fault> {
         nothing()
     }
     async fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, Fault> {
+        nothing()
+    }
+}
+
+#[async_trait]
+impl Artifacts for Nothing {
+    async fn put(&self, _: &Principal, _: ArtifactDraft) -> Result<Artifact, Fault> {
+        nothing()
+    }
+    async fn info(&self, _: &Principal, _: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+        nothing()
+    }
+    async fn read(&self, _: &Principal, _: &str, _: &Part) -> Result<Piece, Fault> {
+        nothing()
+    }
+    async fn recent(&self, _: &Principal, _: &ArtifactFilter, _: usize) -> Result<Vec<Artifact>, Fault> {
+        nothing()
+    }
+    async fn search(&self, _: &Principal, _: &str, _: usize) -> Result<Vec<ArtifactHit>, Fault> {
+        nothing()
+    }
+    async fn change(&self, _: &Principal, _: &str, _: ArtifactChanges) -> Result<Artifact, Fault> {
+        nothing()
+    }
+    async fn delete(&self, _: &Principal, _: &str) -> Result<bool, Fault> {
         nothing()
     }
 }
@@ -108,6 +137,9 @@ impl Text for Nothing {
     }
     fn extract(&self, _: &str, _: &str, _: u32) -> Result<Extract, Fault> {
         nothing()
+    }
+    fn compact(&self, _: &str) -> Option<Compact> {
+        None
     }
     fn digest(&self, _: &str, _: &str, _: u32) -> Result<Digest, Fault> {
         nothing()
@@ -160,8 +192,8 @@ fn sandbox(cache: &Path) -> Sandbox {
     let nothing = || Arc::new(Nothing);
     let models = Models { llm: nothing(), embedder: nothing(), tokens: nothing() };
     let (clock, knowledge, kv) = (nothing(), nothing(), nothing());
-    let (documents, text, http) = (nothing(), nothing(), nothing());
-    Sandbox::new(cache, u64::MAX, Ports { clock, knowledge, documents, kv, text, http, models })
+    let (documents, artifacts, text, http) = (nothing(), nothing(), nothing(), nothing());
+    Sandbox::new(cache, u64::MAX, Ports { clock, knowledge, documents, kv, artifacts, text, http, models })
 }
 
 /// The component under another version that is as long.

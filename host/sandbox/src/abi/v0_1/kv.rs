@@ -25,6 +25,11 @@ impl Host for State {
         Ok(store.set(gate, &key, value, ttl_ms, quota).await?)
     }
 
+    async fn add(&mut self, key: String, delta: i64, ttl_ms: Option<u64>) -> Result<i64, Fault> {
+        let (store, gate, quota) = store(self)?;
+        Ok(store.add(gate, &key, delta, ttl_ms, quota).await?)
+    }
+
     async fn delete(&mut self, key: String) -> Result<bool, Fault> {
         let (store, gate, _) = store(self)?;
         Ok(store.delete(gate, &key).await?)

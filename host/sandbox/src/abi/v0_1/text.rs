@@ -3,7 +3,7 @@
 use gatehouse_core::ports::{self, text};
 
 use super::gatehouse::gate::{
-    text::{DigestResult, ExtractResult, Host},
+    text::{CompactResult, DigestResult, ExtractResult, Host},
     types::Fault,
 };
 use crate::state::State;
@@ -21,6 +21,12 @@ impl Host for State {
         Ok(self.capabilities.text("token counter", bytes, work).await?)
     }
 
+    async fn compact(&mut self, text: String) -> Result<Option<CompactResult>, Fault> {
+        let bytes = text.len();
+        let work = move |port: &dyn ports::Text| Ok(port.compact(&text));
+        Ok(self.capabilities.text("compactor", bytes, work).await?.map(Into::into))
+    }
+
     async fn digest(&mut self, document: String, query: String, budget: u32) -> Result<DigestResult, Fault> {
         let bytes = document.len().max(query.len());
         let work = move |port: &dyn ports::Text| port.digest(&document, &query, budget);
@@ -36,5 +42,6 @@ impl From<text::Extract> for ExtractResult {
 }
 
 records! {
-    text::Digest => DigestResult { text, findings, tokens_in, tokens_out, shortened };
+    text::Compact => CompactResult { text, tokens_in, tokens_out };
+    text::Digest => DigestResult { text, findings, kind, tokens_in, tokens_out, shortened };
 }
