@@ -111,6 +111,18 @@ impl CallContext {
         Self::of(pipeline, catalog, method, Err(no_tool), source.time_limit())
     }
 
+    /// The same call as a filter of its reply sees it. It calls no tools, it reports no progress, and it goes on where this
+    /// client gives up: others may wait for the same short form.
+    pub(crate) fn for_filter(&self) -> Self {
+        let no_tool = Fault::denied("A filter calls no tools.");
+        let (pipeline, catalog) = (&self.pipeline, Arc::clone(&self.catalog));
+        let mut seen = Self::of(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
+        seen.id = self.id;
+        seen.principal = self.principal.clone();
+        seen.started = self.started;
+        seen
+    }
+
     fn of(
         pipeline: &Arc<Pipeline>,
         catalog: Arc<Catalog>,
@@ -157,8 +169,11 @@ impl CallContext {
 pub struct Call {
     /// What all attempts share.
     pub context: Arc<CallContext>,
-    /// The arguments as the client gave them; an object once they are validated.
+    /// The arguments as the client gave them; an object once they are validated, with what stands for parts of
+    /// artifacts replaced by them.
     pub arguments: Value,
+    /// The arguments as the client gave them, where something in them was replaced.
+    pub sent: Option<Arc<Value>>,
     deadline: Instant,
 }
 
@@ -166,14 +181,19 @@ impl Call {
     /// The first attempt, which has all the time of the call.
     pub fn new(context: CallContext, arguments: Value) -> Self {
         let deadline = context.deadline();
-        Self { context: Arc::new(context), arguments, deadline }
+        Self { context: Arc::new(context), arguments, sent: None, deadline }
     }
 
     /// A further attempt that takes no longer than `limit`. The attempts after it have their own time.
     #[must_use]
     pub fn attempt(&self, limit: Duration) -> Self {
         let deadline = self.deadline.min(Instant::now() + limit);
-        Self { context: Arc::clone(&self.context), arguments: self.arguments.clone(), deadline }
+        Self {
+            context: Arc::clone(&self.context),
+            arguments: self.arguments.clone(),
+            sent: self.sent.clone(),
+            deadline,
+        }
     }
 
     /// When this attempt has to be over.

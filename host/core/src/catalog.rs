@@ -11,10 +11,13 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    alias, names,
+    alias,
+    filters::{self, AttachedFilter},
+    names,
     offered::Offered,
     outcome::{Fault, FaultKind},
     overrides::ToolOverride,
+    pipeline::MARKER,
     preset::Exposure,
     schema::{Schema, with_defaults},
     source::{Listing, Source},
@@ -54,8 +57,14 @@ pub struct Entry {
     pub id: ToolId,
     /// As declared, or as the preset changes it.
     pub spec: Arc<ToolSpec>,
+    /// As its source declares it.
+    pub declared: Arc<ToolSpec>,
     /// Who runs it.
     pub source: Arc<dyn Source>,
+    /// The version that the source gives itself.
+    pub version: Arc<str>,
+    /// What changes its replies on their way to the client, in this order.
+    pub filters: Vec<Arc<AttachedFilter>>,
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
     /// Checks arguments.
@@ -64,6 +73,8 @@ pub struct Entry {
     pub output: Option<Arc<Schema>>,
     /// Arguments that the preset sets, whatever the client sends.
     pub fixed: Map<String, Value>,
+    /// Whether its schema has a property of its own that is called as what stands for a part of an artifact.
+    pub(crate) has_own_markers: bool,
     /// Where it stands when tools are told in the order of the preset's sources.
     pub rank: usize,
 }
@@ -78,11 +89,15 @@ impl Entry {
             name,
             id: ToolId { source: source.clone(), name: Arc::clone(&tool.name) },
             spec: Arc::clone(tool),
+            declared: Arc::clone(tool),
             source: Arc::clone(&offer.source),
+            version: offer.listing.version.as_str().into(),
+            filters: Vec::new(),
             params: Arc::clone(params),
             schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
             output: tool.output_schema.as_ref().map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
             fixed: Map::new(),
+            has_own_markers: has_property(&tool.input_schema, MARKER),
             rank: 0,
         })
     }
@@ -99,11 +114,30 @@ impl Entry {
         Ok(self)
     }
 
+    /// What clients are told that its data looks like; nothing where a filter may put a short form in its place.
+    pub fn output_for_clients(&self) -> Option<&Arc<Map<String, Value>>> {
+        self.spec.output_schema.as_ref().filter(|_| self.filters.is_empty())
+    }
+
     /// Sets the arguments that the preset fixes.
     pub(crate) fn fix(&self, arguments: &mut Value) {
         if let Some(arguments) = arguments.as_object_mut().filter(|_| !self.fixed.is_empty()) {
             arguments.extend(self.fixed.clone());
         }
+    }
+}
+
+/// Whether a schema, or a schema in it, has a property of this name.
+fn has_property(schema: &Map<String, Value>, name: &str) -> bool {
+    let own = schema.get("properties").and_then(Value::as_object);
+    own.is_some_and(|own| own.contains_key(name)) || schema.values().any(|value| within(value, name))
+}
+
+fn within(value: &Value, name: &str) -> bool {
+    match value {
+        Value::Object(schema) => has_property(schema, name),
+        Value::Array(items) => items.iter().any(|item| within(item, name)),
+        _ => false,
     }
 }
 
@@ -147,6 +181,14 @@ pub enum CatalogError {
         first: String,
         /// Who answers for it too, with its template.
         second: String,
+    },
+    /// A preset attaches a gate that cannot change replies.
+    #[error("preset '{preset}': filters name gate '{gate}', which does not filter replies")]
+    BadFilter {
+        /// The preset.
+        preset: String,
+        /// The gate.
+        gate: String,
     },
     /// An alias points nowhere, or is no name.
     #[error("preset '{preset}': alias '{alias}' {why}")]
@@ -196,11 +238,13 @@ impl Catalog {
             }
         }
         let offered = Offered::new(&offers)?;
+        let filters = filters::of(exposure, &offers)?;
         let problems: Vec<_> = offers
             .into_iter()
             .filter_map(|offer| Some((offer.source.id().clone(), offer.problem?)))
             .collect();
         alias::add(exposure, &mut entries, problems.is_empty())?;
+        filters::attach(exposure, &filters, &mut entries);
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {

@@ -16,3 +16,21 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     bytes.iter().for_each(|byte| write!(hex, "{byte:02x}").unwrap_or_default());
     hex
 }
+
+/// SHA-256 of a value's JSON text, in hexadecimal; the text is written nowhere.
+pub fn sha256_json(value: &impl serde::Serialize) -> String {
+    struct Hasher(Sha256);
+    impl std::io::Write for Hasher {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.update(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut hasher = Hasher(Sha256::new());
+    // Neither the values nor the hasher can fail.
+    let _ = serde_json::to_writer(&mut hasher, value);
+    hex(hasher.0.finalize())
+}

@@ -13,6 +13,7 @@ pub mod checks;
 pub mod clean;
 pub mod effect;
 pub mod fair;
+pub mod filters;
 pub mod gather;
 pub mod hash;
 pub mod http;
@@ -32,6 +33,7 @@ pub mod prompt;
 pub mod resource;
 pub mod schema;
 pub mod search;
+pub mod single_flight;
 pub mod source;
 #[cfg(test)]
 mod testing;

@@ -1,6 +1,9 @@
 //! Presets as people declare them, and the exposures they compile to.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
@@ -22,6 +25,9 @@ pub struct Preset {
     pub aliases: BTreeMap<String, String>,
     /// Whether clients get output schemas and structured replies; where it says nothing, as what it extends.
     pub structured: Option<bool>,
+    /// Globs over the tools whose replies a gate of the preset filters, by gate; none for those of
+    /// [`crate::filters::DEFAULT`].
+    pub filters: BTreeMap<String, Vec<String>>,
 }
 
 /// Why a preset cannot be used. The texts are for people.
@@ -48,11 +54,21 @@ pub enum PresetError {
     /// Presets extend each other in a circle.
     #[error("presets extend each other in a circle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
-    /// A deny entry is no glob.
-    #[error("preset '{preset}': deny entry '{glob}' is not a valid glob: {why}")]
+    /// A preset has replies filtered by a gate that it has not.
+    #[error("preset '{preset}': filters name gate '{gate}', which is not a gate of the preset")]
+    UnknownFilter {
+        /// The preset.
+        preset: String,
+        /// The gate.
+        gate: String,
+    },
+    /// An entry that should be a glob is none.
+    #[error("preset '{preset}': {list} entry '{glob}' is not a valid glob: {why}")]
     BadGlob {
         /// The preset.
         preset: String,
+        /// Where it stands.
+        list: String,
         /// The entry.
         glob: String,
         /// Why.
@@ -77,6 +93,9 @@ pub struct Exposure {
     pub tools: BTreeMap<String, ToolOverride>,
     /// Whether clients get output schemas and structured replies.
     pub structured: bool,
+    /// Whether replies are filtered at all.
+    pub filters_on: bool,
+    filters: BTreeMap<String, GlobSet>,
     deny: GlobSet,
     deny_list: Vec<String>,
 }
@@ -95,7 +114,14 @@ impl Exposure {
         exposure.description.clone_from(&preset.description);
         exposure.aliases = merged.aliases;
         exposure.structured = merged.structured.unwrap_or_default();
-        exposure.deny = globs(name, &merged.deny)?;
+        exposure.deny = globs(name, "deny", &merged.deny)?;
+        for (gate, entries) in &merged.filters {
+            if !exposure.gates().any(|known| **known == **gate) {
+                return Err(PresetError::UnknownFilter { preset: name.into(), gate: gate.clone() });
+            }
+            let entries = globs(name, &format!("filters.{gate}"), entries)?;
+            exposure.filters.insert(gate.clone(), entries);
+        }
         exposure.deny_list = merged.deny;
         Ok(exposure)
     }
@@ -110,6 +136,8 @@ impl Exposure {
             aliases: BTreeMap::new(),
             tools: BTreeMap::new(),
             structured: false,
+            filters_on: true,
+            filters: BTreeMap::new(),
             deny: GlobSet::empty(),
             deny_list: Vec::new(),
         }
@@ -121,6 +149,20 @@ impl Exposure {
             SourceId::Gate(gate) => Some(gate),
             SourceId::Server(_) => None,
         })
+    }
+
+    /// The gates that the preset says filter replies.
+    pub fn filtering_gates(&self) -> impl Iterator<Item = &str> {
+        self.filters.keys().map(String::as_str)
+    }
+
+    /// Whether this gate, which is a filter, filters the replies of a tool that goes by these names.
+    pub(crate) fn filtered_by(&self, gate: &str, names: &[String]) -> bool {
+        static DEFAULT: LazyLock<GlobSet> = LazyLock::new(|| {
+            globs("", "filters", &crate::filters::DEFAULT.map(str::to_owned)).unwrap_or_default()
+        });
+        let globs = self.filters.get(gate).unwrap_or(&DEFAULT);
+        names.iter().any(|name| globs.is_match(name))
     }
 
     /// The glob that takes this exposed name away, if one does.
@@ -160,13 +202,15 @@ fn merge(
     }
     into.deny.extend(preset.deny.iter().cloned());
     into.aliases.extend(preset.aliases.clone());
+    into.filters.extend(preset.filters.clone());
     into.structured = preset.structured.or(into.structured);
     Ok(())
 }
 
-fn globs(preset: &str, entries: &[String]) -> Result<GlobSet, PresetError> {
+fn globs(preset: &str, list: &str, entries: &[String]) -> Result<GlobSet, PresetError> {
     let bad = |glob: &str, error: globset::Error| PresetError::BadGlob {
         preset: preset.into(),
+        list: list.into(),
         glob: glob.into(),
         why: error.kind().to_string(),
     };

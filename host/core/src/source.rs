@@ -9,12 +9,13 @@ use std::{
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::{
-    call::Call,
+    call::{Call, CallContext},
     catalog::Entry,
     clean, names,
-    outcome::{EmbeddedResource, Fault, Outcome},
+    outcome::{EmbeddedResource, Fault, Outcome, Reply},
     prompt::{MAX_PROMPTS, Prompt, PromptMessage},
     resource::{MAX_TEMPLATES, ResourcePage, Template},
     schema::{Schema, Size},
@@ -34,6 +35,9 @@ pub struct Listing {
     pub params_schema: Arc<Map<String, Value>>,
     /// Its tools, in the order it declares them.
     pub tools: Vec<Arc<ToolSpec>>,
+    /// Whether it changes replies on their way to the client, where a preset attaches it.
+    #[serde(default)]
+    pub filter: bool,
     /// Whether it has resources.
     #[serde(default)]
     pub resources: bool,
@@ -63,6 +67,13 @@ pub trait Source: Send + Sync {
     /// Runs `tool`, which is the one that the call asks for; the arguments are an object that matches its schema.
     /// Dropping the future ends the call and frees what it holds.
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome;
+
+    /// Another reply to stand for one on its way to the client, or none to leave it. It says nothing that the reply did not
+    /// say, and has no data beside its text. Asked only where the listing says that it is a filter. Dropping the future ends
+    /// the work.
+    async fn filter(&self, _asked: Filtering) -> Result<Option<Reply>, Fault> {
+        Ok(None)
+    }
 
     /// A page of what there is to read for whoever asks, from a cursor of its own on. `call` is no tool's: it says who asks
     /// and until when. `params` are the preset's parameters with defaults, as JSON text. Asked only where the listing says
@@ -96,6 +107,23 @@ pub trait Source: Send + Sync {
     ) -> Result<Vec<PromptMessage>, Fault> {
         Err(Fault::not_found(format!("Prompt not found: '{}'", names::quoted(name, 64))))
     }
+}
+
+/// A reply on its way to the client, as a filter is asked about it.
+#[derive(Clone)]
+pub struct Filtering {
+    /// The call that it is the reply of, as [`CallContext::for_filter`] gives it.
+    pub context: Arc<CallContext>,
+    /// The tool that was called.
+    pub tool: Arc<Entry>,
+    /// The arguments as the client sent them.
+    pub arguments: Arc<Value>,
+    /// The preset's parameters for the filter with defaults, as JSON text.
+    pub params: Arc<str>,
+    /// The reply.
+    pub reply: Arc<Reply>,
+    /// When the filter has to be done.
+    pub deadline: Instant,
 }
 
 /// The most tools one source may list; a client that is shown more has lost its context anyway.

@@ -28,6 +28,14 @@ impl SourceId {
         }
     }
 
+    /// In a word.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Gate(_) => "gate",
+            Self::Server(_) => "server",
+        }
+    }
+
     /// The name under which clients see a tool of this source: a gate's own name for it, `server__tool` for a
     /// server's. What a server's name for it has too much, or of other characters, gives way to a digest.
     pub fn exposes(&self, tool: &str) -> Result<ExposedName, NameError> {
@@ -45,10 +53,7 @@ impl SourceId {
 
 impl fmt::Display for SourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gate(name) => write!(f, "gate '{name}'"),
-            Self::Server(name) => write!(f, "server '{name}'"),
-        }
+        write!(f, "{} '{}'", self.kind(), self.name())
     }
 }
 

@@ -1,4 +1,4 @@
-//! A gate: a component file under a name, with its grants and limits, listed and called as a source.
+//! A gate: a component file under a name, with its grants and limits. What it does for clients stands in `source.rs`.
 
 use std::{
     path::PathBuf,
@@ -6,18 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Outcome, Principal, Source, SourceId,
+    SourceId,
     capability::{Ask, Grants},
-    catalog::Entry,
-    checks,
     fair::FairTurn,
     http::Rules,
-    names::quoted,
     nesting::MAX_DEPTH,
     outcome::Fault,
-    schema::Schema,
     source::Listing,
 };
 use serde::Serialize;
@@ -25,12 +20,11 @@ use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
-    abi::ToolCall,
     capability::{InstanceContext, RunningCall},
     folders::{self, Folder},
     idle_instances::IdleInstances,
-    index::Stamp,
-    instance::{CallFailure, Ready, broken},
+    index::{Index, Stamp},
+    instance::Ready,
     limits::Limits,
     loader::{GateSettings, LoadError, Shared, pinned},
     version::Version,
@@ -176,7 +170,7 @@ impl Gate {
     }
 
     /// Tells the operator what was taken out of the listing before anybody saw it.
-    fn said(&self, listing: Arc<Listing>) -> Arc<Listing> {
+    pub(crate) fn said(&self, listing: Arc<Listing>) -> Arc<Listing> {
         for (tool, count) in &listing.removed {
             let gate = &*self.name;
             tracing::warn!(target: "gate", gate, tool, count, "invisible characters were removed from what the gate says about itself");
@@ -184,7 +178,27 @@ impl Gate {
         listing
     }
 
-    async fn prepare_folders(&self) -> Result<(), Fault> {
+    /// Instances that wait for a call, where they are reused.
+    pub(crate) fn idle(&self) -> Option<&IdleInstances> {
+        self.idle.as_ref()
+    }
+
+    /// What is known of gates.
+    pub(crate) fn index(&self) -> &Index {
+        &self.shared.index
+    }
+
+    /// Who it is.
+    pub(crate) fn source_id(&self) -> &SourceId {
+        &self.id
+    }
+
+    /// Notes how something ended that was done for a client.
+    pub(crate) fn observe(&self, trapped: bool) {
+        self.version.traps.observe(trapped);
+    }
+
+    pub(crate) async fn prepare_folders(&self) -> Result<(), Fault> {
         if self.info.folders.is_empty() {
             return Ok(());
         }
@@ -198,7 +212,7 @@ impl Gate {
 
     /// Waits for a turn of this gate and a place in the pool. What waits for a turn has no place meanwhile; only what
     /// a tool calls has one, of its caller's share, so that a caller with many calls stands in no other's way.
-    async fn admit(&self, within: &[SourceId]) -> Result<(SemaphorePermit<'_>, FairTurn), Fault> {
+    pub(crate) async fn admit(&self, within: &[SourceId]) -> Result<(SemaphorePermit<'_>, FairTurn), Fault> {
         let closing = |_| Fault::unavailable(format!("Gate '{}' is closing.", self.name));
         let turn = async || self.turns[within.len().min(MAX_DEPTH)].acquire().await.map_err(closing);
         if within.is_empty() {
@@ -206,62 +220,5 @@ impl Gate {
         }
         let place = self.shared.places.take(&self.name, within).await;
         Ok((turn().await?, place))
-    }
-}
-
-#[async_trait]
-impl Source for Gate {
-    fn id(&self) -> &SourceId {
-        &self.id
-    }
-
-    fn time_limit(&self) -> Duration {
-        self.limits.time
-    }
-
-    async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
-        let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
-        if let Some(listing) = self.shared.index.listing(&self.info.digest, &params) {
-            return Ok(self.said(listing));
-        }
-        let mut listing = self.describe(given).await?;
-        let (name, given) = (Arc::clone(&self.name), Value::Object(given.clone()));
-        let listing = checks::run(&self.id, move |_| {
-            listing.clean();
-            listing.check().map_err(|why| broken(&name, &why.to_string()))?;
-            // Checked before it is learnt: what the index knows needs no check at the next start.
-            let schema = Schema::new(Arc::clone(&listing.params_schema));
-            schema.check(&given, "parameter").map_err(Fault::invalid)?;
-            Ok::<_, Fault>(listing)
-        });
-        let listing = listing.await??;
-        let listing = Arc::new(listing);
-        self.shared.index.learn_listing(&self.info.digest, &params, Arc::clone(&listing));
-        Ok(self.said(listing))
-    }
-
-    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
-        let context = &call.context;
-        let ready = self.ready().await?;
-        let _admitted = self.admit(&context.within).await?;
-        let running = RunningCall { context: Arc::clone(context), deadline: call.deadline() };
-        let facts = self.facts(Arc::clone(&tool.params), Some(running));
-        let request = ToolCall {
-            id: context.id.to_string(),
-            tool: tool.id.name.to_string(),
-            arguments: call.arguments.to_string(),
-            params: tool.params.to_string(),
-            caller: match &context.principal {
-                Principal::Local => None,
-                Principal::Named(name) => Some(quoted(name, 128)),
-            },
-            preset: context.catalog.preset.to_string(),
-            deadline_ms: call.remaining().as_millis() as u64,
-        };
-        self.prepare_folders().await?;
-        let (folders, deadline) = (&self.info.folders, call.deadline().into_std());
-        let reply = ready.call(facts, folders, deadline, request, self.idle.as_ref()).await;
-        self.version.traps.observe(matches!(reply, Err(CallFailure { trapped: true, .. })));
-        reply.map_err(|ended| ended.fault)
     }
 }

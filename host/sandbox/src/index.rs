@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::private;
 
 /// Another number whenever what is written here, or what makes it, changes its meaning.
-const VERSION: &str = concat!("3/", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("4/", env!("CARGO_PKG_VERSION"));
 
 /// The most listings that are kept of one component.
 const MAX_LISTINGS: usize = 32;

@@ -6,7 +6,6 @@
 use std::{sync::Arc, time::Instant};
 
 use gatehouse_core::{
-    Reply,
     names::quoted,
     outcome::{Fault, FaultKind},
     source::Listing,
@@ -15,13 +14,14 @@ use wasmtime::{Store, Trap, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
 use crate::{
-    abi::{self, GatePre, GuestError, ToolCall},
+    abi::{self, GatePre, GuestError},
     capability::InstanceContext,
     engine::Runtime,
     folders::Folder,
     gate::DESCRIBE_TIME,
     idle_instances::IdleInstances,
     limits::{HOST_MEMORY, shown_bytes, to_raise},
+    requests::Request,
     state::{MAX_HANDLES, State},
     wasi::BudgetExceeded,
 };
@@ -35,7 +35,7 @@ pub(crate) struct Ready {
 /// A component at work.
 pub(crate) struct Instance {
     pub(crate) store: Store<State>,
-    pub(crate) exports: abi::Gate,
+    pub(crate) exports: Box<dyn abi::Exports>,
     calls: u32,
 }
 
@@ -79,15 +79,15 @@ impl Ready {
             .unwrap_or_else(|_| Err(slow_to_describe(&gate).into()))
     }
 
-    /// Runs one tool, in an instance of `idle` where there is one.
-    pub(crate) async fn call(
+    /// Does what a client wants of the gate, in an instance of `idle` where there is one.
+    pub(crate) async fn run<R: Request>(
         &self,
         facts: InstanceContext,
         folders: &[Folder],
         deadline: Instant,
-        call: ToolCall,
+        request: R,
         idle: Option<&IdleInstances>,
-    ) -> Result<Reply, CallFailure> {
+    ) -> Result<R::Answer, CallFailure> {
         let _running = self.runtime.ticker.running();
         let back = idle.map(|idle| (idle, facts.without_call()));
         let mut instance = match idle.and_then(IdleInstances::take) {
@@ -99,13 +99,13 @@ impl Ready {
         };
         instance.calls += 1;
         let Instance { store, exports, .. } = &mut instance;
-        let answer = exports.call(store, call).await;
+        let answer = request.run(&**exports, store).await;
         let returned = !matches!(answer, Err(GuestError::Trap(_)));
-        let reply = answer.map_err(|error| ended(store.data(), error));
+        let answer = answer.map_err(|error| ended(store.data(), error));
         if let Some((idle, facts)) = back.filter(|_| returned) {
             idle.give_back(instance, facts);
         }
-        reply
+        answer
     }
 
     pub(crate) async fn instance(

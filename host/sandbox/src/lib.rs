@@ -27,6 +27,8 @@ mod machine_code;
 mod places;
 mod private;
 mod probe;
+mod requests;
+mod source;
 mod state;
 mod ticker;
 mod traps;

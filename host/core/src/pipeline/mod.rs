@@ -1,20 +1,23 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! observe → admit → deadline → validate → conform → source
+//! observe → admit → deadline → splice → validate → compact → conform → source
 //! ```
 //!
 //! *observe* is outermost, so nothing goes unseen. *admit* comes before all that depends on the tool: a message
 //! about a schema would tell that a hidden tool exists. *deadline* comes before all that takes time: checking
-//! arguments and replies counts as running does. *conform* stands next to the source, so that no stage works
-//! on a reply that breaks its promise. Later stages (splice, suggest, compact, cache, retry, breaker) have
-//! their places between *validate* and *conform*, a retry with a limit for each attempt ([`Call::attempt`]). The
+//! arguments and replies counts as running does. *splice* comes before *validate*, which checks the arguments as the tool
+//! gets them. *compact* comes after *conform* on the way back, so what it shortens is what the tool promised. *conform* stands next to the source, so that no stage works
+//! on a reply that breaks its promise. Later stages (suggest, cache, retry, breaker) have
+//! their places between *compact* and *conform*, a retry with a limit for each attempt ([`Call::attempt`]). The
 //! list itself stands where the host is composed, because stages need what only that place knows.
 
 mod admit;
+mod compact;
 mod conform;
 mod deadline;
 mod observe;
+mod splice;
 mod validate;
 
 use std::sync::Arc;
@@ -22,9 +25,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use admit::Admit;
+pub use compact::Compact;
 pub use conform::Conform;
 pub use deadline::Deadline;
 pub use observe::{CALLS, CallEnding, CallLog, CallObserver, CallRecord, Observe};
+pub use splice::{MARKER, Splice};
 pub use validate::Validate;
 
 use crate::{call::Call, outcome::Outcome};

@@ -9,6 +9,8 @@ mod catalog;
 mod context;
 #[path = "v0_1/documents.rs"]
 mod documents;
+#[path = "v0_1/exports.rs"]
+mod exports;
 #[path = "v0_1/http.rs"]
 mod http;
 #[path = "v0_1/knowledge.rs"]
@@ -17,6 +19,8 @@ mod knowledge;
 mod kv;
 #[path = "v0_1/models.rs"]
 mod models;
+#[path = "v0_1/optional.rs"]
+mod optional;
 mod tests;
 #[path = "v0_1/text.rs"]
 mod text;
@@ -27,11 +31,14 @@ mod tools;
 mod bindings {
     wasmtime::component::bindgen!({
         path: "src/abi/copy/wit",
-        world: "gate",
+        world: "everything",
         imports: { "gatehouse:gate/context": trappable, default: async },
         exports: { default: async },
     });
 }
 
-pub(super) use bindings::{Gate, GatePre, gatehouse};
-pub(super) use tools::{listing, reply};
+pub(super) use bindings::{Everything, gatehouse};
+pub(super) use exports::GatePre;
+
+/// The version that its exports are found by, and whatever is compatible with it.
+const VERSION: &str = "0.2.0";

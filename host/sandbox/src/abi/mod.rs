@@ -37,7 +37,14 @@ macro_rules! enums {
 mod copy;
 mod v0_1;
 
-use gatehouse_core::{outcome, source::Listing};
+use async_trait::async_trait;
+use gatehouse_core::{
+    catalog::Entry,
+    outcome::{self, EmbeddedResource, Reply},
+    prompt::PromptMessage,
+    resource::ResourcePage,
+    source::Listing,
+};
 use wasmtime::{
     Store,
     component::{HasSelf, InstancePre, Linker},
@@ -71,23 +78,63 @@ pub(crate) enum GuestError {
     Broken(String),
 }
 
+/// An instance of whatever version, by what it exports. What is asked of an export that it has not is a broken contract:
+/// its listing says what there is.
+#[async_trait]
+pub(crate) trait Exports: Send + Sync {
+    /// Runs `describe`, and what describes the other exports.
+    async fn describe(&self, store: &mut Store<State>, params: &str) -> Result<Listing, GuestError>;
+
+    /// Runs `call`.
+    async fn call(&self, store: &mut Store<State>, call: ToolCall) -> Result<Reply, GuestError>;
+
+    /// Runs `on-reply` on a reply of this tool.
+    async fn filter(
+        &self,
+        store: &mut Store<State>,
+        call: ToolCall,
+        tool: &Entry,
+        reply: Reply,
+    ) -> Result<Option<Reply>, GuestError>;
+
+    /// Runs `list` of `resources`.
+    async fn list_resources(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, GuestError>;
+
+    /// Runs `read` of `resources`.
+    async fn read_resource(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, GuestError>;
+
+    /// Runs `get` of `prompts`; the arguments are JSON.
+    async fn get_prompt(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Vec<PromptMessage>, GuestError>;
+}
+
 /// The versions, each as `module: variant`; the newest first, whose words say why a component fits none.
 macro_rules! versions {
     ($($(#[$attribute:meta])* $module:ident: $variant:ident),+ $(,)?) => {
         /// Gives gates the functions of every version.
         pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-            $($(#[$attribute])* $module::Gate::add_to_linker::<_, HasSelf<_>>(linker, |state: &mut State| state)?;)+
+            $($(#[$attribute])* $module::Everything::add_to_linker::<_, HasSelf<_>>(linker, |state: &mut State| state)?;)+
             Ok(())
         }
 
         /// A component, ready to be instantiated, by the version whose tools it exports.
         pub(crate) enum GatePre {
-            $($(#[$attribute])* $variant($module::GatePre<State>),)+
-        }
-
-        /// The exports of an instance.
-        pub(crate) enum Gate {
-            $($(#[$attribute])* $variant($module::Gate),)+
+            $($(#[$attribute])* $variant($module::GatePre),)+
         }
 
         impl GatePre {
@@ -100,41 +147,10 @@ macro_rules! versions {
                 Err(unfit.swap_remove(0))
             }
 
-            pub(crate) async fn instantiate_async(&self, store: &mut Store<State>) -> wasmtime::Result<Gate> {
-                match self {
-                    $($(#[$attribute])* Self::$variant(pre) => pre.instantiate_async(store).await.map(Gate::$variant),)+
-                }
-            }
-        }
-
-        impl Gate {
-            /// Runs `describe`.
-            pub(crate) async fn describe(
-                &self,
-                store: &mut Store<State>,
-                params: &str,
-            ) -> Result<Listing, GuestError> {
-                match self {
-                    $($(#[$attribute])* Self::$variant(gate) => {
-                        let tools = gate.gatehouse_gate_tools();
-                        let answer = tools.call_describe(&mut *store, &params.to_owned()).await;
-                        converted(answer, |manifest| $module::listing(manifest, &store.data().budget))
-                    })+
-                }
-            }
-
-            /// Runs `call`.
-            pub(crate) async fn call(
-                &self,
-                store: &mut Store<State>,
-                call: ToolCall,
-            ) -> Result<outcome::Reply, GuestError> {
-                match self {
-                    $($(#[$attribute])* Self::$variant(gate) => {
-                        let answer = gate.gatehouse_gate_tools().call_call(&mut *store, &call.into()).await;
-                        converted(answer, |reply| $module::reply(reply, &store.data().budget))
-                    })+
-                }
+            pub(crate) async fn instantiate_async(&self, store: &mut Store<State>) -> wasmtime::Result<Box<dyn Exports>> {
+                Ok(match self {
+                    $($(#[$attribute])* Self::$variant(pre) => Box::new(pre.instantiate_async(store).await?),)+
+                })
             }
         }
     };

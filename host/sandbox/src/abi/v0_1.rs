@@ -5,10 +5,12 @@ mod artifacts;
 mod catalog;
 mod context;
 mod documents;
+mod exports;
 mod http;
 mod knowledge;
 mod kv;
 mod models;
+mod optional;
 mod text;
 mod tools;
 
@@ -16,11 +18,14 @@ mod tools;
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/0.1.0",
-        world: "gate",
+        world: "everything",
         imports: { "gatehouse:gate/context": trappable, default: async },
         exports: { default: async },
     });
 }
 
-pub(super) use bindings::{Gate, GatePre, gatehouse};
-pub(super) use tools::{listing, reply};
+pub(super) use bindings::{Everything, gatehouse};
+pub(super) use exports::GatePre;
+
+/// The version that its exports are found by, and whatever is compatible with it.
+const VERSION: &str = "0.1.0";

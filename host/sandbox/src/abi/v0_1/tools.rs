@@ -49,7 +49,7 @@ impl From<outcome::FaultKind> for types::FaultKind {
 }
 
 /// A manifest as core knows it. The error says which JSON text does not parse.
-pub(in crate::abi) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<Listing, String> {
+pub(super) fn listing(manifest: types::Manifest, budget: &ByteBudget) -> Result<Listing, String> {
     let mut reader = Reader::new(budget);
     let params_schema = Arc::new(object(&mut reader, &manifest.params_schema, "params-schema")?);
     let tools = manifest.tools.into_iter().map(|each| tool(&mut reader, each)).collect::<Result<_, _>>()?;
@@ -86,7 +86,7 @@ fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String>
 }
 
 /// A reply as core knows it. The error says which JSON text does not parse.
-pub(in crate::abi) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome::Reply, String> {
+pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome::Reply, String> {
     let mut reader = Reader::new(budget);
     Ok(outcome::Reply {
         content: reply
@@ -102,7 +102,8 @@ pub(in crate::abi) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<
     })
 }
 
-fn content(reader: &mut Reader, content: types::Content) -> Result<outcome::Content, String> {
+/// A block of a reply, likewise.
+pub(super) fn content(reader: &mut Reader, content: types::Content) -> Result<outcome::Content, String> {
     Ok(match content {
         types::Content::Text(text) => outcome::Content::Text(text),
         types::Content::Image(image) => outcome::Content::Image(image.into()),

@@ -1,0 +1,67 @@
+//! Which filters change the replies of which tools: as the preset says, or by default those of servers and of the tools
+//! that run other tools. A filter never changes what its own gate replies.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{
+    catalog::{CatalogError, Entry, SourceListing},
+    preset::Exposure,
+    schema::with_defaults,
+    source::Source,
+};
+
+/// What a filter is attached to where the preset says nothing.
+pub const DEFAULT: [&str; 3] = ["server:*", "run_code", "call_tool"];
+
+/// A filter with what the preset gives it.
+pub struct AttachedFilter {
+    /// Who filters.
+    pub source: Arc<dyn Source>,
+    /// The preset's parameters with defaults, as JSON text.
+    pub params: Arc<str>,
+}
+
+/// The filters among these sources, in their order. Faults where the preset names a gate that is none.
+pub(crate) fn of(
+    exposure: &Exposure,
+    offers: &[SourceListing],
+) -> Result<Vec<Arc<AttachedFilter>>, CatalogError> {
+    let mut filters = Vec::new();
+    for offer in offers {
+        let gate = offer.source.id().name();
+        if offer.listing.filter {
+            let params = with_defaults(&offer.listing.params_schema, &offer.params);
+            let params = Value::Object(params).to_string().into();
+            filters.push(Arc::new(AttachedFilter { source: Arc::clone(&offer.source), params }));
+        } else if exposure.filtering_gates().any(|named| named == &**gate) {
+            let (preset, gate) = (exposure.preset.clone(), gate.to_string());
+            return Err(CatalogError::BadFilter { preset, gate });
+        }
+    }
+    Ok(filters)
+}
+
+/// Attaches filters to tools.
+pub(crate) fn attach(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entries: &mut [Entry]) {
+    if !exposure.filters_on || filters.is_empty() {
+        return;
+    }
+    for entry in entries {
+        let known = names(entry);
+        let attached = filters.iter().filter(|filter| {
+            let id = filter.source.id();
+            *id != entry.id.source && exposure.filtered_by(id.name(), &known)
+        });
+        entry.filters = attached.cloned().collect();
+    }
+}
+
+/// What a tool goes by in the globs of a preset: the name that clients see, `source.tool`, and the same with the kind of
+/// the source before it.
+fn names(entry: &Entry) -> [String; 3] {
+    let qualified = format!("{}.{}", entry.id.source.name(), entry.id.name);
+    let kind = entry.id.source.kind();
+    [entry.name.to_string(), format!("{kind}:{qualified}"), qualified]
+}

@@ -1,0 +1,210 @@
+//! Has filters change what is on its way to the client: shorten it, as a rule. Only replies of a client's own call; what a
+//! tool gets from one that it calls is whole. Errors are left as they are, and so is what is short anyway.
+//!
+//! A filter is somebody's code and a short form a convenience, so whatever goes wrong with it leaves the reply as the tool
+//! gave it, with a line in the log. It has its own time, which ends before that of the call. Clients get neither an output
+//! schema nor structured data of tools that a filter is attached to, shortened or not: a short form has none.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Next, Stage};
+use crate::{
+    call::{Call, Principal},
+    catalog::Entry,
+    filters::AttachedFilter,
+    hash, json,
+    log_limit::LogLimit,
+    names,
+    outcome::{Content, EmbeddedResource, Fault, FaultKind, Outcome, Reply, ResourceBody},
+    single_flight::SingleFlight,
+    source::Filtering,
+    tool::SourceId,
+};
+
+/// Bytes of text below which no filter is asked: what it says in place of a reply takes as much.
+const LEAST: usize = 1_024;
+
+/// What is left of the call's time for sending the reply when a filter has to be done.
+const RESERVE: Duration = Duration::from_millis(250);
+
+/// Bytes of text that are hashed on a thread that serves requests.
+const SHORT: usize = 64 << 10;
+
+/// Lines about filters that fail.
+static FAILED: LogLimit = LogLimit::new();
+
+/// What makes two pieces of work the same: who asks which filter with what, and the SHA-256 of arguments and reply.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Work {
+    principal: Principal,
+    filter: SourceId,
+    params: Arc<str>,
+    preset: Arc<str>,
+    tool: String,
+    content: String,
+}
+
+/// What is left of the reply: another one, or the same where it is none.
+type Filtered = Result<Option<Arc<Reply>>, Fault>;
+
+/// See the module.
+#[derive(Default)]
+pub struct Compact {
+    running: SingleFlight<Work, Filtered>,
+    failures: AtomicU64,
+}
+
+#[async_trait]
+impl Stage for Compact {
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let mut reply = next.run(call).await?;
+        let entry = call.context.entry()?;
+        if entry.filters.is_empty() || reply.is_error || !call.context.within.is_empty() {
+            return Ok(reply);
+        }
+        for filter in &entry.filters {
+            if text_bytes(&reply) >= LEAST {
+                reply = self.filtered(call, entry, filter, reply).await;
+            }
+        }
+        Ok(without_data(reply))
+    }
+}
+
+impl Compact {
+    /// What a filter makes of a reply, or the reply itself.
+    async fn filtered(
+        &self,
+        call: &Call,
+        entry: &Arc<Entry>,
+        filter: &AttachedFilter,
+        reply: Reply,
+    ) -> Reply {
+        let reply = Arc::new(reply);
+        let filtered = self.work(call, entry, filter, &reply).await;
+        match filtered.and_then(|new| new.map(|new| checked(&reply, new)).transpose()) {
+            Ok(Some(new)) => Arc::unwrap_or_clone(new),
+            Ok(None) => Arc::unwrap_or_clone(reply),
+            Err(fault) => {
+                self.report(call, filter, &fault);
+                Arc::unwrap_or_clone(reply)
+            }
+        }
+    }
+
+    async fn work(
+        &self,
+        call: &Call,
+        entry: &Arc<Entry>,
+        filter: &AttachedFilter,
+        reply: &Arc<Reply>,
+    ) -> Filtered {
+        let own = Instant::now() + filter.source.time_limit();
+        let deadline = call.deadline().checked_sub(RESERVE).map_or(own, |most| most.min(own));
+        let late = || Fault::new(FaultKind::TimedOut, "There was no time left for it.");
+        if deadline <= Instant::now() {
+            return Err(late());
+        }
+        let arguments = call.sent.clone().unwrap_or_else(|| Arc::new(call.arguments.clone()));
+        let context = &call.context;
+        let work = Work {
+            principal: context.principal.clone(),
+            filter: filter.source.id().clone(),
+            params: Arc::clone(&filter.params),
+            preset: Arc::clone(&context.catalog.preset),
+            tool: entry.name.to_string(),
+            content: digest(reply, &arguments).await?,
+        };
+        let asked = Filtering {
+            context: Arc::new(context.for_filter()),
+            tool: Arc::clone(entry),
+            arguments,
+            params: Arc::clone(&filter.params),
+            reply: Arc::clone(reply),
+            deadline,
+        };
+        let source = Arc::clone(&filter.source);
+        let begin = || async move { Ok(source.filter(asked).await?.map(Arc::new)) };
+        // Whoever joins late has what is left of its own time.
+        timeout_at(deadline, self.running.run(work, begin)).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    fn report(&self, call: &Call, filter: &AttachedFilter, fault: &Fault) {
+        let failures = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(left_out) = FAILED.line() {
+            let tool = names::quoted(&call.context.name, 64);
+            let why = names::quoted(&fault.in_one_line(), 300);
+            tracing::warn!(
+                call = %call.context.id, %tool, failures, left_out,
+                "{} failed as a filter, the reply stays as it is: {why}", filter.source.id()
+            );
+        }
+    }
+}
+
+/// SHA-256 of a reply and the arguments that it came from.
+async fn digest(reply: &Arc<Reply>, arguments: &Arc<Value>) -> Result<String, Fault> {
+    let (reply, arguments) = (Arc::clone(reply), Arc::clone(arguments));
+    let short = reply.bytes() <= SHORT;
+    let work = move || hash::sha256_json(&(&*reply, &*arguments));
+    if short {
+        return Ok(work());
+    }
+    let hashed = tokio::task::spawn_blocking(work).await;
+    hashed.map_err(|_| Fault::internal("The reply could not be hashed."))
+}
+
+/// Bytes of the text of a reply, or of its data where it has no text.
+fn text_bytes(reply: &Reply) -> usize {
+    let text = |block: &Content| match block {
+        Content::Text(text) => text.len(),
+        Content::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
+        _ => 0,
+    };
+    let data = reply.structured.as_ref().filter(|_| reply.content.is_empty());
+    reply.content.iter().map(text).sum::<usize>() + data.map_or(0, json::length)
+}
+
+/// A reply that may stand for another one: it says something, calls itself no error, and has all that is no text.
+fn checked(raw: &Reply, new: Arc<Reply>) -> Result<Arc<Reply>, Fault> {
+    let broken = |why: &str| Err(Fault::internal(format!("It gave a reply that {why}.")));
+    if new.is_error {
+        return broken("is an error");
+    }
+    if new.content.is_empty() {
+        return broken("is empty");
+    }
+    let mut rest = new.content.iter();
+    if !raw.content.iter().filter(|block| !is_text(block)).all(|block| rest.any(|kept| kept == block)) {
+        return broken("lacks what is no text");
+    }
+    Ok(new)
+}
+
+fn is_text(block: &Content) -> bool {
+    matches!(
+        block,
+        Content::Text(_) | Content::Embedded(EmbeddedResource { body: ResourceBody::Text(_), .. })
+    )
+}
+
+/// The same without data; what was said by data alone is said as text.
+fn without_data(mut reply: Reply) -> Reply {
+    if let Some(data) = reply.structured.take().filter(|_| reply.content.is_empty()) {
+        reply.content.push(Content::Text(Value::Object(data).to_string()));
+    }
+    reply
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! What a component of this version exports: `tools`, and the others where it has them. One that it exports otherwise than
+//! the contract says is refused when it is loaded.
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    catalog::Entry,
+    outcome::{EmbeddedResource, Reply},
+    prompt::{Prompt, PromptMessage},
+    resource::{ResourcePage, Template},
+    source::Listing,
+};
+use wasmtime::{
+    Store,
+    component::{Instance, InstancePre},
+};
+
+use super::{
+    VERSION,
+    bindings::exports::gatehouse::gate::{filter, prompts, resources, tools as wit_tools},
+    optional, tools,
+};
+use crate::{
+    abi::{Exports, GuestError, ToolCall, converted},
+    state::State,
+};
+
+/// A component, ready to be instantiated.
+pub(crate) struct GatePre {
+    pre: InstancePre<State>,
+    exports: Places,
+}
+
+/// Where its exports are.
+#[derive(Clone)]
+struct Places {
+    tools: wit_tools::GuestIndices,
+    filter: Option<filter::GuestIndices>,
+    prompts: Option<prompts::GuestIndices>,
+    resources: Option<resources::GuestIndices>,
+}
+
+/// An instance of it.
+pub(crate) struct Gate {
+    instance: Instance,
+    exports: Places,
+    tools: wit_tools::Guest,
+}
+
+impl GatePre {
+    pub(in crate::abi) fn new(pre: InstancePre<State>) -> wasmtime::Result<Self> {
+        let has = |interface: &str| {
+            let name = format!("gatehouse:gate/{interface}@{VERSION}");
+            pre.component().get_export_index(None, &name).is_some()
+        };
+        let exports = Places {
+            tools: wit_tools::GuestIndices::new(&pre)?,
+            filter: has("filter").then(|| filter::GuestIndices::new(&pre)).transpose()?,
+            prompts: has("prompts").then(|| prompts::GuestIndices::new(&pre)).transpose()?,
+            resources: has("resources").then(|| resources::GuestIndices::new(&pre)).transpose()?,
+        };
+        Ok(Self { pre, exports })
+    }
+
+    pub(in crate::abi) async fn instantiate_async(&self, store: &mut Store<State>) -> wasmtime::Result<Gate> {
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let tools = self.exports.tools.load(store, &instance)?;
+        Ok(Gate { instance, exports: self.exports.clone(), tools })
+    }
+}
+
+/// Why an export cannot be called that was there when the component was loaded.
+fn lost(interface: &str) -> GuestError {
+    GuestError::Broken(format!("has no export '{interface}'"))
+}
+
+#[async_trait]
+impl Exports for Gate {
+    async fn describe(&self, store: &mut Store<State>, params: &str) -> Result<Listing, GuestError> {
+        let params = params.to_owned();
+        let answer = self.tools.call_describe(&mut *store, &params).await;
+        let mut listing = converted(answer, |manifest| tools::listing(manifest, &store.data().budget))?;
+        listing.filter = self.exports.filter.is_some();
+        if let Some(resources) = &self.exports.resources {
+            let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
+            let answer = resources.call_templates(&mut *store, &params).await;
+            listing.resources = true;
+            listing.templates = converted(answer, |all| Ok(all.into_iter().map(Template::from).collect()))?;
+        }
+        if let Some(prompts) = &self.exports.prompts {
+            let prompts = prompts.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
+            let answer = prompts.call_list(&mut *store, &params).await;
+            listing.prompts = converted(answer, |all| Ok(all.into_iter().map(Prompt::from).collect()))?;
+        }
+        Ok(listing)
+    }
+
+    async fn call(&self, store: &mut Store<State>, call: ToolCall) -> Result<Reply, GuestError> {
+        let answer = self.tools.call_call(&mut *store, &call.into()).await;
+        converted(answer, |reply| tools::reply(reply, &store.data().budget))
+    }
+
+    async fn filter(
+        &self,
+        store: &mut Store<State>,
+        call: ToolCall,
+        tool: &Entry,
+        reply: Reply,
+    ) -> Result<Option<Reply>, GuestError> {
+        let filter = self.exports.filter.as_ref().ok_or_else(|| lost("filter"))?;
+        let filter = filter.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
+        let (call, origin) = (call.into(), optional::origin(tool));
+        let answer = filter.call_on_reply(&mut *store, &call, &origin, &reply.into()).await;
+        converted(answer, |reply| reply.map(|reply| tools::reply(reply, &store.data().budget)).transpose())
+    }
+
+    async fn list_resources(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, GuestError> {
+        let resources = self.exports.resources.as_ref().ok_or_else(|| lost("resources"))?;
+        let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
+        let answer = resources.call_list(&mut *store, &params.to_owned(), cursor).await;
+        converted(answer, |page| Ok(page.into()))
+    }
+
+    async fn read_resource(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, GuestError> {
+        let resources = self.exports.resources.as_ref().ok_or_else(|| lost("resources"))?;
+        let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
+        let answer = resources.call_read(&mut *store, &params.to_owned(), &uri.to_owned()).await;
+        converted(answer, |read| Ok(read.into_iter().map(Into::into).collect()))
+    }
+
+    async fn get_prompt(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        name: &str,
+        arguments: &str,
+    ) -> Result<Vec<PromptMessage>, GuestError> {
+        let prompts = self.exports.prompts.as_ref().ok_or_else(|| lost("prompts"))?;
+        let prompts = prompts.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
+        let [params, name, arguments] = [params, name, arguments].map(str::to_owned);
+        let answer = prompts.call_get(&mut *store, &params, &name, &arguments).await;
+        converted(answer, |made| optional::messages(made, &store.data().budget))
+    }
+}

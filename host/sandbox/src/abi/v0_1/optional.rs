@@ -1,0 +1,71 @@
+//! The nouns of what a gate may export besides `tools`: origins of replies, resources, prompts.
+
+use gatehouse_core::{
+    budget::ByteBudget,
+    catalog::Entry,
+    effect,
+    json::Reader,
+    prompt::{self, PromptMessage},
+    resource,
+    tool::ToolSpec,
+};
+use serde_json::Value;
+
+use super::{
+    bindings::exports::gatehouse::gate::{filter, prompts, resources},
+    gatehouse::gate::types,
+    tools,
+};
+
+/// Whose reply it is.
+pub(super) fn origin(entry: &Entry) -> filter::Origin {
+    filter::Origin {
+        name: entry.name.to_string(),
+        source: entry.id.source.name().to_string(),
+        version: entry.version.to_string(),
+        tool: (&*entry.declared).into(),
+    }
+}
+
+/// The messages of a prompt. The error says which JSON text does not parse.
+pub(super) fn messages(
+    messages: Vec<prompts::Message>,
+    budget: &ByteBudget,
+) -> Result<Vec<PromptMessage>, String> {
+    let mut reader = Reader::new(budget);
+    let message = |message: prompts::Message| {
+        let content = tools::content(&mut reader, message.content)?;
+        Ok(PromptMessage { role: message.role.into(), content })
+    };
+    messages.into_iter().map(message).collect()
+}
+
+impl From<&ToolSpec> for types::Tool {
+    fn from(tool: &ToolSpec) -> Self {
+        let schema = |schema: &serde_json::Map<String, Value>| Value::Object(schema.clone()).to_string();
+        Self {
+            name: tool.name.to_string(),
+            title: tool.title.clone(),
+            description: tool.description.clone(),
+            input_schema: schema(&tool.input_schema),
+            output_schema: tool.output_schema.as_deref().map(schema),
+            intent: tool.intent.into(),
+            effect: tool.effect.into(),
+            idempotent: tool.idempotent,
+            open_world: tool.open_world,
+            dry_run: tool.dry_run.clone(),
+        }
+    }
+}
+
+enums! {
+    effect::Intent => types::Intent { Query, Analyze, Generate, Modify, Execute }
+    prompts::Role => prompt::Role { User, Assistant }
+}
+
+records! {
+    resources::Template => resource::Template { uri_template, name, title, description, mime_type };
+    resources::ResourcePage => resource::ResourcePage { next } [resources];
+    prompts::PromptArgument => prompt::PromptArgument { name, description, required };
+    prompts::Prompt => prompt::Prompt { name, title, description } [arguments];
+}

@@ -1,0 +1,102 @@
+//! What a client has a gate do, each with what it gives the gate and what comes back.
+
+use std::sync::Arc;
+
+use gatehouse_core::{
+    Reply, catalog::Entry, outcome::EmbeddedResource, prompt::PromptMessage, resource::ResourcePage,
+};
+use wasmtime::Store;
+
+use crate::{
+    abi::{Exports, GuestError, ToolCall},
+    state::State,
+};
+
+/// Something that an instance does.
+pub(crate) trait Request: Send {
+    /// What comes of it.
+    type Answer: Send;
+
+    /// Has the guest do it.
+    fn run(
+        self,
+        gate: &dyn Exports,
+        store: &mut Store<State>,
+    ) -> impl Future<Output = Result<Self::Answer, GuestError>> + Send;
+}
+
+impl Request for ToolCall {
+    type Answer = Reply;
+
+    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Reply, GuestError> {
+        gate.call(store, self).await
+    }
+}
+
+/// A reply of a tool is filtered.
+pub(crate) struct FilterReply {
+    /// The call that it is the reply of.
+    pub(crate) call: ToolCall,
+    pub(crate) tool: Arc<Entry>,
+    pub(crate) reply: Reply,
+}
+
+impl Request for FilterReply {
+    type Answer = Option<Reply>;
+
+    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Option<Reply>, GuestError> {
+        gate.filter(store, self.call, &self.tool, self.reply).await
+    }
+}
+
+/// Resources are listed.
+pub(crate) struct ListResources<'a> {
+    pub(crate) params: &'a str,
+    pub(crate) cursor: Option<&'a str>,
+}
+
+impl Request for ListResources<'_> {
+    type Answer = ResourcePage;
+
+    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<ResourcePage, GuestError> {
+        gate.list_resources(store, self.params, self.cursor).await
+    }
+}
+
+/// A resource is read.
+pub(crate) struct ReadResource<'a> {
+    pub(crate) params: &'a str,
+    pub(crate) uri: &'a str,
+}
+
+impl Request for ReadResource<'_> {
+    type Answer = Vec<EmbeddedResource>;
+
+    async fn run(
+        self,
+        gate: &dyn Exports,
+        store: &mut Store<State>,
+    ) -> Result<Vec<EmbeddedResource>, GuestError> {
+        gate.read_resource(store, self.params, self.uri).await
+    }
+}
+
+/// A prompt is made.
+pub(crate) struct GetPrompt<'a> {
+    pub(crate) params: &'a str,
+    pub(crate) name: &'a str,
+    /// JSON.
+    pub(crate) arguments: &'a str,
+}
+
+impl Request for GetPrompt<'_> {
+    type Answer = Vec<PromptMessage>;
+
+    async fn run(
+        self,
+        gate: &dyn Exports,
+        store: &mut Store<State>,
+    ) -> Result<Vec<PromptMessage>, GuestError> {
+        gate.get_prompt(store, self.params, self.name, self.arguments).await
+    }
+}

@@ -1,0 +1,150 @@
+//! What a gate does for clients: as a source it lists its tools and runs them, filters replies, and answers for resources and
+//! prompts. Each is an instance's work, with the same turns, places, limits and end.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Call, CallContext, Outcome, Principal, Reply, Source, SourceId,
+    catalog::Entry,
+    checks,
+    names::quoted,
+    outcome::{EmbeddedResource, Fault},
+    prompt::PromptMessage,
+    resource::ResourcePage,
+    schema::Schema,
+    source::{Filtering, Listing},
+};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use crate::{
+    abi::ToolCall,
+    capability::RunningCall,
+    gate::Gate,
+    instance::{CallFailure, broken},
+    requests::{FilterReply, GetPrompt, ListResources, ReadResource, Request},
+};
+
+impl Gate {
+    /// Has an instance do something for a client, when it is this gate's turn and there is a place for it.
+    async fn serve<R: Request>(
+        &self,
+        context: &Arc<CallContext>,
+        deadline: Instant,
+        params: &Arc<str>,
+        request: impl FnOnce() -> R + Send,
+    ) -> Result<R::Answer, Fault> {
+        let ready = self.ready().await?;
+        let _admitted = self.admit(&context.within).await?;
+        let running = RunningCall { context: Arc::clone(context), deadline };
+        let facts = self.facts(Arc::clone(params), Some(running));
+        self.prepare_folders().await?;
+        let folders = &self.info().folders;
+        let answer = ready.run(facts, folders, deadline.into_std(), request(), self.idle()).await;
+        self.observe(matches!(answer, Err(CallFailure { trapped: true, .. })));
+        answer.map_err(|ended| ended.fault)
+    }
+}
+
+/// A call as the gate that serves it sees it.
+fn as_seen(
+    context: &CallContext,
+    tool: &Entry,
+    arguments: &Value,
+    params: &str,
+    deadline: Instant,
+) -> ToolCall {
+    ToolCall {
+        id: context.id.to_string(),
+        tool: tool.id.name.to_string(),
+        arguments: arguments.to_string(),
+        params: params.to_owned(),
+        caller: match &context.principal {
+            Principal::Local => None,
+            Principal::Named(name) => Some(quoted(name, 128)),
+        },
+        preset: context.catalog.preset.to_string(),
+        deadline_ms: deadline.saturating_duration_since(Instant::now()).as_millis() as u64,
+    }
+}
+
+#[async_trait]
+impl Source for Gate {
+    fn id(&self) -> &SourceId {
+        self.source_id()
+    }
+
+    fn time_limit(&self) -> Duration {
+        self.limits().time
+    }
+
+    async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+        let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
+        if let Some(listing) = self.index().listing(&self.info().digest, &params) {
+            return Ok(self.said(listing));
+        }
+        let mut listing = self.describe(given).await?;
+        let (name, given) = (Arc::<str>::from(&*self.info().name), Value::Object(given.clone()));
+        let listing = checks::run(self.id(), move |_| {
+            listing.clean();
+            listing.check().map_err(|why| broken(&name, &why.to_string()))?;
+            // Checked before it is learnt: what the index knows needs no check at the next start.
+            let schema = Schema::new(Arc::clone(&listing.params_schema));
+            schema.check(&given, "parameter").map_err(Fault::invalid)?;
+            Ok::<_, Fault>(listing)
+        });
+        let listing = listing.await??;
+        let listing = Arc::new(listing);
+        self.index().learn_listing(&self.info().digest, &params, Arc::clone(&listing));
+        Ok(self.said(listing))
+    }
+
+    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
+        let (context, deadline) = (&call.context, call.deadline());
+        let seen = || as_seen(context, tool, &call.arguments, &tool.params, deadline);
+        self.serve(context, deadline, &tool.params, seen).await
+    }
+
+    async fn filter(&self, asked: Filtering) -> Result<Option<Reply>, Fault> {
+        let Filtering { context, tool, arguments, params, reply, deadline } = asked;
+        let (context, params) = (&context, &params);
+        let request = || FilterReply {
+            call: as_seen(context, &tool, &arguments, params, deadline),
+            tool: Arc::clone(&tool),
+            reply: Reply::clone(&reply),
+        };
+        let filtered = self.serve(context, deadline, params, request).await?;
+        Ok(filtered.map(|reply| Reply { structured: None, ..reply }))
+    }
+
+    async fn list_resources(
+        &self,
+        call: &Call,
+        params: &Arc<str>,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, Fault> {
+        self.serve(&call.context, call.deadline(), params, || ListResources { params, cursor }).await
+    }
+
+    async fn read_resource(
+        &self,
+        call: &Call,
+        params: &Arc<str>,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        self.serve(&call.context, call.deadline(), params, || ReadResource { params, uri }).await
+    }
+
+    async fn get_prompt(
+        &self,
+        call: &Call,
+        params: &Arc<str>,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, Fault> {
+        let arguments = &serde_json::to_string(arguments).unwrap_or_default();
+        let request = || GetPrompt { params, name, arguments };
+        self.serve(&call.context, call.deadline(), params, request).await
+    }
+}
