@@ -35,7 +35,7 @@ fn a_replaced_gate_is_served_and_the_client_is_told() {
     client.told(1);
     assert!(client.tools().contains(&"well_behaved".to_owned()));
     assert_eq!(client.text("well_behaved", json!({})), "fine");
-    assert!(client.log_with("gate 'echo' was reloaded").contains("tools changed in"));
+    assert!(client.log_with("gate 'echo' was reloaded").contains("lists changed in"));
 }
 
 #[test]

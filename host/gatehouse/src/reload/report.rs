@@ -120,7 +120,7 @@ impl Report {
         if !told.is_empty() {
             let presets: Vec<&str> =
                 told.iter().map(|preset| preset.as_deref().unwrap_or("(served)")).collect();
-            tracing::info!("tools changed in {}; connected clients are told", presets.join(", "));
+            tracing::info!("lists changed in {}; connected clients are told", presets.join(", "));
         }
     }
 }

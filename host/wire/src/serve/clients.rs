@@ -1,5 +1,5 @@
-//! Who is connected to a preset: they are told when their tools change, and it is kept whether they
-//! asked for the list again. Only clients with a session are known here; stateless ones come and go with
+//! Who is connected to a preset: they are told when their lists change, and it is kept whether they
+//! asked for them again. Only clients with a session are known here; stateless ones come and go with
 //! each request, and those that subscribe are told by their subscription.
 
 use std::{
@@ -10,11 +10,11 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatehouse_core::{catalog::Generation, lock, names::quoted};
+use gatehouse_core::{Catalog, catalog::Generation, lock, names::quoted};
 use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
 
-use super::served_presets::ClientsChanged;
+use super::{lists::List, served_presets::ClientsChanged};
 
 /// A client that does not take a notification for so long is left to find out by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,20 +22,25 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What one client did; shared between its handler and the list of clients.
 #[derive(Default)]
 pub(super) struct ClientState {
-    /// The generation of the list it got last, 0 for none.
-    listed: AtomicU64,
-    /// The generation of the list that it was told of last, 0 for none.
+    /// The generation of each list that it got last, 0 for none.
+    listed: Generations,
+    /// The generation of the list of tools that it was told of last, 0 for none.
     told: AtomicU64,
-    /// The times, in milliseconds since 1970, when it was told last and listed last; 0 for never.
+    /// The times, in milliseconds since 1970, when it was told of its tools last and listed them last; 0 for never.
     told_at: AtomicU64,
     listed_at: AtomicU64,
 }
 
+/// A generation for each [`List`].
+type Generations = [AtomicU64; 3];
+
 impl ClientState {
     /// The client got the list of this generation.
-    pub(super) fn lists(&self, generation: Generation) {
-        self.listed.store(generation.0, Ordering::SeqCst);
-        self.listed_at.store(now_ms(), Ordering::Relaxed);
+    pub(super) fn lists(&self, list: List, generation: Generation) {
+        self.listed[list as usize].store(generation.0, Ordering::SeqCst);
+        if list == List::Tools {
+            self.listed_at.store(now_ms(), Ordering::Relaxed);
+        }
     }
 }
 
@@ -64,14 +69,14 @@ struct Connected {
 /// The clients of one preset.
 pub(super) struct Clients {
     connected: Mutex<Vec<Connected>>,
-    /// The generation that clients were told of last, 0 for none.
-    last: AtomicU64,
+    /// The generation of each list that clients were told of last, 0 for none.
+    last: Generations,
     news: ClientsChanged,
 }
 
 impl Clients {
     pub(super) fn new(news: ClientsChanged) -> Self {
-        Self { connected: Mutex::default(), last: AtomicU64::new(0), news }
+        Self { connected: Mutex::default(), last: Generations::default(), news }
     }
 
     /// A client has shaken hands; doing so again makes it no other one. Where the list changed since it got
@@ -82,18 +87,23 @@ impl Clients {
         if connected.iter().any(|known| Arc::ptr_eq(&known.client, &client)) {
             return;
         }
-        let (listed, last) = (client.listed.load(Ordering::SeqCst), self.last.load(Ordering::SeqCst));
-        if (1..last).contains(&listed) {
-            tell(&client, &peer, last);
+        for list in List::ALL {
+            let at = |generations: &Generations| generations[list as usize].load(Ordering::SeqCst);
+            let last = at(&self.last);
+            if (1..last).contains(&at(&client.listed)) {
+                tell(&client, &peer, list, last);
+            }
         }
         connected.push(Connected { client, peer });
         drop(connected);
         self.changed();
     }
 
-    /// A client is back whose list nobody here knows, so it is told that the list may be another one now.
-    pub(super) fn rejoin(&self, client: Arc<ClientState>, peer: Peer<RoleServer>, generation: Generation) {
-        tell(&client, &peer, generation.0);
+    /// A client is back whose lists nobody here knows, so it is told that they may be others now.
+    pub(super) fn rejoin(&self, client: Arc<ClientState>, peer: Peer<RoleServer>, catalog: &Catalog) {
+        for list in List::ALL.into_iter().filter(|list| list.is_in(catalog)) {
+            tell(&client, &peer, list, catalog.generation.0);
+        }
         self.join(client, peer);
     }
 
@@ -102,13 +112,15 @@ impl Clients {
         self.news.send_replace(());
     }
 
-    /// Tells every client that its tools changed. Waits for none of them.
-    pub(super) fn tell(&self, generation: Generation) {
+    /// Tells every client that these lists changed. Waits for none of them.
+    pub(super) fn tell(&self, generation: Generation, changed: &[List]) {
         let mut connected = lock(&self.connected);
         connected.retain(|known| !known.peer.is_transport_closed());
-        self.last.store(generation.0, Ordering::SeqCst);
-        for Connected { client, peer } in connected.iter() {
-            tell(client, peer, generation.0);
+        for list in changed {
+            self.last[*list as usize].store(generation.0, Ordering::SeqCst);
+            for Connected { client, peer } in connected.iter() {
+                tell(client, peer, *list, generation.0);
+            }
         }
         drop(connected);
         self.changed();
@@ -121,14 +133,16 @@ impl Clients {
     }
 }
 
-fn tell(client: &ClientState, peer: &Peer<RoleServer>, generation: u64) {
-    client.told.store(generation, Ordering::Relaxed);
-    client.told_at.store(now_ms(), Ordering::Relaxed);
+fn tell(client: &ClientState, peer: &Peer<RoleServer>, list: List, generation: u64) {
+    if list == List::Tools {
+        client.told.store(generation, Ordering::Relaxed);
+        client.told_at.store(now_ms(), Ordering::Relaxed);
+    }
     let peer = peer.clone();
     tokio::spawn(async move {
-        let told = tokio::time::timeout(PATIENCE, peer.notify_tool_list_changed()).await;
-        if !matches!(told, Ok(Ok(()))) {
-            tracing::warn!("a client could not be told that its tools changed");
+        if !tokio::time::timeout(PATIENCE, list.tell(&peer)).await.unwrap_or_default() {
+            let what = list.as_str();
+            tracing::warn!("a client could not be told that its {what} changed");
         }
     });
 }
@@ -144,7 +158,8 @@ fn info(Connected { client, peer }: &Connected) -> ClientInfo {
         protocol: text(said.as_ref().map(|said| said.protocol_version.as_str())),
         told_at,
         listed_at,
-        up_to_date: client.told.load(Ordering::Relaxed) <= client.listed.load(Ordering::Relaxed),
+        up_to_date: client.told.load(Ordering::Relaxed)
+            <= client.listed[List::Tools as usize].load(Ordering::Relaxed),
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use gatehouse_core::{json::length, lock};
 
-use super::session::Session;
+use super::{lists::List, session::Session};
 
 /// Messages of one stream that wait for a reader; older ones, which tell of progress, give way.
 const WAITING: usize = 64;
@@ -114,6 +114,13 @@ impl Stream {
         let number = number.max(self.first);
         let at = usize::try_from(number - self.first).ok()?;
         Some((number, Arc::clone(self.messages.get(at)?)))
+    }
+
+    /// Whether a message from this number on says of a list what this one says; what says nothing of a list is no news.
+    pub(super) fn tells(&self, number: u64, message: &ServerJsonRpcMessage) -> bool {
+        let Some(list) = List::in_message(message) else { return true };
+        let before = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
+        self.messages.iter().skip(before).any(|told| List::in_message(told) == Some(list))
     }
 
     pub(super) fn wake(&self) {

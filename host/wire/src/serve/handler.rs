@@ -1,36 +1,37 @@
 //! One client's view of the host: requests in, results out. What it answers depends on nothing it
 //! remembers, so the same handler serves stdio, sessions and stateless HTTP.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::sync::Arc;
 
-use futures_util::FutureExt;
-use gatehouse_core::{Call, CallContext, Fault, Principal, names::quoted};
+use gatehouse_core::{Call, CallContext, Catalog, Principal, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
-        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, Implementation,
-        JsonObject, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode,
+        GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscriptionFilter, Tool,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
 use serde_json::Value;
 
-use super::{ServedPreset, ServedPresets, clients::ClientState, progress, reply};
+use super::{
+    ServedPreset, ServedPresets,
+    asks::{one_page, without_panic},
+    clients::ClientState,
+    lists::List,
+    progress, reply,
+};
 
-/// How long a client may keep a tool list without asking again.
-const LIST_TTL_MS: u64 = 60_000;
-
-/// Methods that are answered here, and that rmcp hands over as unknown when their parameters do not parse.
-const METHODS: [&str; 6] =
-    ["initialize", "ping", "server/discover", "subscriptions/listen", "tools/call", "tools/list"];
+/// How long a client may keep a list without asking again.
+pub(super) const LIST_TTL_MS: u64 = 60_000;
 
 #[derive(Clone)]
 pub(super) struct Handler {
-    presets: Arc<ServedPresets>,
-    served: Arc<ServedPreset>,
+    pub(super) presets: Arc<ServedPresets>,
+    pub(super) served: Arc<ServedPreset>,
     /// Whom this handler serves, where it serves one client for long.
     client: Arc<ClientState>,
 }
@@ -47,8 +48,7 @@ impl Handler {
 
     /// The handler of a session that goes on: its client said long ago that it is ready.
     pub(super) fn restored(&self, peer: Peer<RoleServer>) {
-        let generation = self.served.catalog().generation;
-        self.served.clients.rejoin(Arc::clone(&self.client), peer, generation);
+        self.served.clients.rejoin(Arc::clone(&self.client), peer, &self.served.catalog());
     }
 
     async fn run(
@@ -65,29 +65,29 @@ impl Handler {
         call.cancel = context.ct.clone();
         let progress = progress::channel(context);
         call.progress = progress.as_ref().map(progress::Channel::sink);
-        // A panic here would leave the client without an answer for ever.
-        let outcome = AssertUnwindSafe(Call::new(call, arguments).run()).catch_unwind().await;
+        let outcome = without_panic(id, name, Call::new(call, arguments).run()).await;
         if let Some(channel) = progress {
             channel.finish().await;
         }
-        let outcome = outcome.unwrap_or_else(|_| {
-            tracing::error!(call = %id, tool = %quoted(name, 64), "the host panicked in a call");
-            Err(Fault::internal(format!("The host failed on this call ({id})."))
-                .hint("This is a bug in Gatehouse; the host's log has the details under that id."))
-        });
         reply::result(outcome, structured)
+    }
+
+    /// The client gets this list.
+    pub(super) fn lists(&self, list: List, catalog: &Catalog) {
+        self.client.lists(list, catalog.generation);
+        self.served.clients.changed();
     }
 }
 
 /// Who calls: over HTTP whom the request was admitted as, over stdio whoever started this process.
-fn principal(context: &RequestContext<RoleServer>) -> Principal {
+pub(super) fn principal(context: &RequestContext<RoleServer>) -> Principal {
     let admitted = context.extensions.get::<http::request::Parts>();
     admitted.and_then(|request| request.extensions.get::<Principal>()).cloned().unwrap_or_default()
 }
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let capabilities = List::capabilities(&self.served.catalog());
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
         match self.served.instructions() {
@@ -96,28 +96,34 @@ impl ServerHandler for Handler {
         }
     }
 
-    /// A client with a session: told from now on when its tools change.
+    /// A client with a session: told from now on when its lists change.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         self.served.clients.join(Arc::clone(&self.client), context.peer);
     }
 
-    /// Changes of the tool list are all that can be subscribed to.
+    /// Changes of lists are all that can be subscribed to.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        let accepted = SubscriptionFilter::builder();
-        let wanted = requested.tools_list_changed == Some(true);
-        Some(if wanted { accepted.tools_list_changed().build() } else { accepted.build() })
+        Some(List::subscribed(requested))
     }
 
     /// Since 2026-07-28 clients have no session and subscribe instead.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.served.changes();
+        let mut seen = *changes.borrow_and_update();
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 changed = changes.changed() => {
-                    if changed.is_err() || context.sink().notify_tool_list_changed().await.is_err() {
+                    let now = *changes.borrow_and_update();
+                    for list in List::ALL.into_iter().filter(|list| seen[*list as usize] != now[*list as usize]) {
+                        if !list.tell_subscriber(context.sink()).await {
+                            return Ok(());
+                        }
+                    }
+                    if changed.is_err() {
                         return Ok(());
                     }
+                    seen = now;
                 }
             }
         }
@@ -135,26 +141,42 @@ impl ServerHandler for Handler {
 
     async fn list_prompts(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        self.prompts(page)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.prompt(request, &context).await.map(Into::into)
     }
 
     async fn list_resources(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        self.resources(page, &context).await
     }
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+        self.templates(page)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.resource(&request.uri, &context).await.map(Into::into)
     }
 
     async fn list_tools(
@@ -162,14 +184,10 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        // The list is one page, so every cursor is one we never gave out.
-        if page.and_then(|page| page.cursor).is_some() {
-            return Err(ErrorData::invalid_params("Invalid cursor: the list has one page", None));
-        }
+        one_page(page)?;
         let catalog = self.served.catalog();
         let tools = reply::tools(&catalog);
-        self.client.lists(catalog.generation);
-        self.served.clients.changed();
+        self.lists(List::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
@@ -199,7 +217,8 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = quoted(&request.method, 64);
-        if !METHODS.contains(&request.method.as_str()) {
+        let catalog = self.served.catalog();
+        if !List::of_method(&request.method).is_some_and(|list| list.is_in(&catalog)) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
                 format!("Unknown method: '{method}'"),

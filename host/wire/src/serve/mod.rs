@@ -1,5 +1,6 @@
 //! Serving clients: one handler for stdio and HTTP, and for every protocol version rmcp speaks.
 
+mod asks;
 mod auth;
 mod clients;
 mod envelope;
@@ -9,10 +10,13 @@ mod handler;
 mod http;
 mod in_place;
 mod lines;
+mod lists;
 mod mcp;
 mod pending;
 mod progress;
+mod prompts;
 mod reply;
+mod resources;
 mod served_presets;
 mod session;
 mod session_transport;

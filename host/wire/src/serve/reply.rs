@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use base64::{
+    Engine,
+    engine::general_purpose::{GeneralPurpose, STANDARD},
+};
 use gatehouse_core::{
     Catalog, Content, Fault, FaultKind, Outcome, Reply,
     catalog::Entry,
@@ -13,6 +16,9 @@ use rmcp::{
     model::{CallToolResult, ContentBlock, MetaObject, Tool, ToolAnnotations},
 };
 use serde_json::{Map, Value, json};
+
+/// How bytes travel.
+pub(super) const BASE64: GeneralPurpose = STANDARD;
 
 /// Where a result's `_meta` carries the fault as data.
 const FAULT: &str = "gatehouse/error";
@@ -77,17 +83,27 @@ fn failure(fault: Fault) -> CallToolResult {
         None => format!("{} [{kind}]", fault.message),
     };
     let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
-    let data = json!({
-        "type": kind,
-        "message": fault.message,
-        "recoverable": fault.retryable,
-        "suggestion": fault.hint,
-    });
-    result.meta = Some(MetaObject(Map::from_iter([(FAULT.to_owned(), data)])));
+    result.meta = Some(MetaObject(Map::from_iter([(FAULT.to_owned(), in_parts(&fault))])));
     result
 }
 
-fn block(content: Content) -> Result<ContentBlock, Fault> {
+/// A fault as data, for programs.
+fn in_parts(fault: &Fault) -> Value {
+    json!({
+        "type": fault.kind.error_type(),
+        "message": fault.message,
+        "recoverable": fault.retryable,
+        "suggestion": fault.hint,
+    })
+}
+
+/// What an error of the protocol carries as data, with the address that it is about.
+pub(super) fn fault_data(fault: &Fault, uri: Option<&str>) -> Value {
+    Value::Object(present([("uri", uri.map(Into::into)), (FAULT, Some(in_parts(fault)))]))
+}
+
+/// A block of content as the protocol has it.
+pub(super) fn block(content: Content) -> Result<ContentBlock, Fault> {
     let media = |kind: &str, media: Media| json!({ "type": kind, "data": BASE64.encode(media.data), "mimeType": media.mime_type });
     let value = match content {
         Content::Text(text) => return Ok(ContentBlock::text(text)),

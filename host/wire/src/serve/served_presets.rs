@@ -1,5 +1,5 @@
 //! What is served, and how it changes while clients are connected: a reload hands over new catalogs, the
-//! swap is one pointer, and clients are told only where the bytes of their tools/list became others.
+//! swap is one pointer, and clients are told only where the bytes of their lists became others.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::{
     clients::{ClientInfo, Clients},
-    reply,
+    lists::List,
 };
 
 /// One preset as it is to be served from now on.
@@ -27,8 +27,8 @@ pub struct PresetView {
 pub struct ServedPreset {
     catalog: ArcSwap<Catalog>,
     instructions: Mutex<Option<String>>,
-    /// Counts the lists that clients were told of.
-    changes: watch::Sender<u64>,
+    /// Counts the changes that clients were told of, by [`List`].
+    changes: watch::Sender<[u64; 3]>,
     pub(super) clients: Clients,
 }
 
@@ -37,7 +37,7 @@ impl ServedPreset {
         Self {
             catalog: ArcSwap::from_pointee(view.catalog),
             instructions: Mutex::new(view.instructions),
-            changes: watch::Sender::new(0),
+            changes: watch::Sender::default(),
             clients: Clients::new(news.clone()),
         }
     }
@@ -52,20 +52,21 @@ impl ServedPreset {
     }
 
     /// Wakes whenever the client has to be told.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(super) fn changes(&self) -> watch::Receiver<[u64; 3]> {
         self.changes.subscribe()
     }
 
-    /// Puts the new view in place. True where the client sees another tools/list than before.
+    /// Puts the new view in place. True where the client sees another list than before.
     fn swap(&self, view: PresetView) -> bool {
         *lock(&self.instructions) = view.instructions;
         let catalog = Arc::new(view.catalog);
         let before = self.catalog.swap(Arc::clone(&catalog));
-        if listed(&before) == listed(&catalog) {
+        let changed = List::changed(&before, &catalog);
+        if changed.is_empty() {
             return false;
         }
-        self.changes.send_modify(|count| *count += 1);
-        self.clients.tell(catalog.generation);
+        self.changes.send_modify(|counts| changed.iter().for_each(|list| counts[*list as usize] += 1));
+        self.clients.tell(catalog.generation, &changed);
         true
     }
 
@@ -76,11 +77,6 @@ impl ServedPreset {
             self.swap(PresetView { catalog, instructions: self.instructions() });
         }
     }
-}
-
-/// The bytes of tools/list.
-fn listed(catalog: &Catalog) -> Vec<u8> {
-    serde_json::to_vec(&reply::tools(catalog)).unwrap_or_default()
 }
 
 /// Wakes whoever reports on clients.
@@ -114,7 +110,7 @@ impl ServedPresets {
     }
 
     /// Serves these from now on, in place of what was served. Calls that run end under what they began
-    /// with. Gives the presets whose clients were told of another tools/list; the default one has no name.
+    /// with. Gives the presets whose clients were told of another list; the default one has no name.
     pub fn swap(
         &self,
         default: PresetView,

@@ -244,8 +244,8 @@ impl Session {
         };
         let untold = state.untold;
         let Some(stream) = number.and_then(|number| state.streams.get_mut(&number)) else { return };
-        // One change that nobody was told yet stands for all that follow.
-        if number == Some(CHANGES) && stream.next() > untold {
+        // One change of a list that nobody was told yet stands for all that follow.
+        if number == Some(CHANGES) && stream.next() > untold && stream.tells(untold, &message) {
             return;
         }
         stream.known |= answered.is_none();

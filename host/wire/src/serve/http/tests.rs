@@ -12,6 +12,8 @@ use gatehouse_core::{
     ToolSpec,
     catalog::{Entry, SourceListing},
     lock,
+    outcome::EmbeddedResource,
+    resource::Template,
     source::Listing,
 };
 use serde_json::{Map, Value, json};
@@ -26,7 +28,10 @@ use crate::serve::{PresetView, ServedPresets, Token};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A source with one tool, which remembers who called it.
+/// The one resource of [`Recorder`].
+const URI: &str = "test://who";
+
+/// A source with one tool and one resource, which remembers who asked for either.
 struct Recorder {
     id: SourceId,
     callers: Mutex<Vec<Principal>>,
@@ -61,6 +66,14 @@ impl Source for Recorder {
             name: "recorder".into(),
             params_schema: object(),
             tools,
+            resources: true,
+            templates: vec![Template {
+                uri_template: URI.into(),
+                name: "who".into(),
+                title: None,
+                description: None,
+                mime_type: None,
+            }],
             ..Listing::default()
         }))
     }
@@ -69,10 +82,27 @@ impl Source for Recorder {
         lock(&self.callers).push(call.context.principal.clone());
         Ok(Reply::default())
     }
+
+    async fn read_resource(
+        &self,
+        call: &Call,
+        _: &Arc<str>,
+        _: &str,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        lock(&self.callers).push(call.context.principal.clone());
+        Ok(Vec::new())
+    }
 }
 
 /// Who a host with this token takes the sender of a call for that has this header.
 async fn callers(token: Option<&str>, header: &str) -> Vec<Principal> {
+    let called = asked(token, header, "tools/call", json!({"name": "who", "arguments": {}})).await;
+    assert_eq!(asked(token, header, "resources/read", json!({"uri": URI})).await, called);
+    called
+}
+
+/// The same of any request. What it is about stands in a header, too.
+async fn asked(token: Option<&str>, header: &str, method: &str, mut params: Value) -> Vec<Principal> {
     let source = Arc::new(Recorder { id: SourceId::Gate("recorder".into()), callers: Mutex::default() });
     let listing = source.list(&Map::new()).await.expect("a listing");
     let offer =
@@ -84,15 +114,16 @@ async fn callers(token: Option<&str>, header: &str) -> Vec<Principal> {
     let http = bind("127.0.0.1:0".parse().expect("an address"), token).await.expect("a port");
     let (address, stop) = (http.address, CancellationToken::new());
     let served = tokio::spawn(http.serve(presets, HttpSettings::default(), stop.clone()));
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "who", "arguments": {}, "_meta": {
+    let about = params.get("name").or(params.get("uri")).and_then(Value::as_str).expect("a name").to_owned();
+    params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
-    }}})
-    .to_string();
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let request = format!(
         "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\n\
-         accept: application/json, text/event-stream\r\nmcp-method: tools/call\r\nmcp-name: who\r\n\
+         accept: application/json, text/event-stream\r\nmcp-method: {method}\r\nmcp-name: {about}\r\n\
          mcp-protocol-version: 2026-07-28\r\n{header}content-length: {}\r\n\r\n{body}",
         body.len()
     );

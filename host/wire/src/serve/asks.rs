@@ -1,0 +1,141 @@
+//! What clients ask besides calls: the lists, resources and prompts of a handler's preset.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt;
+use gatehouse_core::{Call, CallContext, Catalog, Fault, Source, call::CallId, names::quoted};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{
+        CacheScope, ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResult,
+        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, PaginatedRequestParams,
+        ReadResourceRequestMethod, ReadResourceResult,
+    },
+    service::RequestContext,
+};
+use serde_json::Value;
+
+use super::{
+    handler::{Handler, LIST_TTL_MS, principal},
+    lists::List,
+    prompts, resources,
+};
+
+impl Handler {
+    pub(super) fn prompts(
+        &self,
+        page: Option<PaginatedRequestParams>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let catalog = self.with::<ListPromptsRequestMethod>(List::Prompts)?;
+        one_page(page)?;
+        self.lists(List::Prompts, &catalog);
+        Ok(ListPromptsResult::with_all_items(prompts::listed(&catalog))
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    pub(super) async fn prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<GetPromptResult, ErrorData> {
+        let catalog = self.with::<GetPromptRequestMethod>(List::Prompts)?;
+        let entry = catalog.offered.prompt(&request.name).map_err(|fault| prompts::refused(&fault))?;
+        let call = self.asking("prompts/get", &catalog, &*entry.source, context);
+        let arguments = request.arguments.unwrap_or_default();
+        let made = without_panic(call.context.id, &request.name, call.get_prompt(entry, &arguments)).await;
+        prompts::result(entry, made)
+    }
+
+    pub(super) async fn resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        const METHOD: &str = "resources/list";
+        let catalog = self.with::<ListResourcesRequestMethod>(List::Resources)?;
+        let cursor = page.and_then(|page| page.cursor);
+        let mut page = resources::Page::new(catalog.offered.resource_sources(), cursor.as_deref())?;
+        while let Some((known, cursor)) = page.next() {
+            let call = self.asking(METHOD, &catalog, &*known.source, context);
+            let asked = call.list_resources(known, cursor.as_deref());
+            let said = without_panic(call.context.id, METHOD, asked).await;
+            page.add(known, said)?;
+        }
+        self.lists(List::Resources, &catalog);
+        // Resources come and go without a word.
+        Ok(page.finish().with_ttl_ms(0).with_cache_scope(CacheScope::Private))
+    }
+
+    pub(super) fn templates(
+        &self,
+        page: Option<PaginatedRequestParams>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let catalog = self.with::<ListResourceTemplatesRequestMethod>(List::Resources)?;
+        one_page(page)?;
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates(&catalog))
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    pub(super) async fn resource(
+        &self,
+        uri: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResult, ErrorData> {
+        let catalog = self.with::<ReadResourceRequestMethod>(List::Resources)?;
+        let read = match catalog.offered.resource_source(uri) {
+            Some(known) => {
+                let call = self.asking("resources/read", &catalog, &*known.source, context);
+                without_panic(call.context.id, uri, call.read_resource(known, uri)).await
+            }
+            None => Err(resources::unknown(uri)),
+        };
+        resources::result(uri, read)
+    }
+
+    /// What a request is that asks a source for something else than a call.
+    fn asking(
+        &self,
+        method: &'static str,
+        catalog: &Arc<Catalog>,
+        source: &dyn Source,
+        context: &RequestContext<RoleServer>,
+    ) -> Call {
+        let mut call = CallContext::asking(&self.presets.pipeline, Arc::clone(catalog), method, source);
+        call.principal = principal(context);
+        call.cancel = context.ct.clone();
+        Call::new(call, Value::Null)
+    }
+
+    /// The catalog, where it has such a list; what is not declared does not exist.
+    fn with<M: ConstString + Default>(&self, list: List) -> Result<Arc<Catalog>, ErrorData> {
+        let catalog = self.served.catalog();
+        if list.is_in(&catalog) { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
+    }
+}
+
+/// A panic would leave the client without an answer for ever.
+pub(super) async fn without_panic<T>(
+    id: CallId,
+    what: &str,
+    work: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(call = %id, tool = %quoted(what, 64), "the host panicked in a call");
+        Err(Fault::internal(format!("The host failed on this call ({id})."))
+            .hint("This is a bug in Gatehouse; the host's log has the details under that id."))
+    })
+}
+
+/// Refuses every cursor of a list that is one page: it is one we never gave out.
+pub(super) fn one_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match page.and_then(|page| page.cursor) {
+        Some(_) => Err(ErrorData::invalid_params("Invalid cursor: the list has one page", None)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! A source with resources and prompts, which fails where its name or an address says so.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Call, Content, Fault, Outcome, Principal, Source, SourceId,
+    catalog::Entry,
+    lock,
+    outcome::{EmbeddedResource, ResourceBody, ResourceLink},
+    prompt::{Prompt, PromptArgument, PromptMessage, Role},
+    resource::{ResourcePage, Template},
+    source::Listing,
+};
+use serde_json::{Map, Value};
+
+/// Has resources, of which it lists so many a page; and a prompt, where it is told to have one.
+pub(super) struct Shelf {
+    id: SourceId,
+    resources: u64,
+    page: u64,
+    prompt: bool,
+    pub(super) readers: Mutex<Vec<Principal>>,
+}
+
+impl Shelf {
+    pub(super) fn new(name: &str, resources: u64, page: u64, prompt: bool) -> Arc<Self> {
+        let id = SourceId::Gate(name.into());
+        Arc::new(Self { id, resources, page, prompt, readers: Mutex::default() })
+    }
+
+    fn uri(&self, id: &str) -> String {
+        format!("test://{}/{id}", self.id.name())
+    }
+}
+
+#[async_trait]
+impl Source for Shelf {
+    fn id(&self) -> &SourceId {
+        &self.id
+    }
+
+    fn time_limit(&self) -> Duration {
+        Duration::from_millis(if &**self.id.name() == "slow" { 20 } else { 10_000 })
+    }
+
+    async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+        let templates = vec![Template {
+            uri_template: self.uri("{id}"),
+            name: "book".into(),
+            title: None,
+            description: Some("A book.".into()),
+            mime_type: None,
+        }];
+        let argument =
+            |name: &str, required| PromptArgument { name: name.into(), description: None, required };
+        let prompt = Prompt {
+            name: format!("read_{}", self.id.name()).into(),
+            title: Some("Read".into()),
+            description: None,
+            arguments: vec![argument("book", true), argument("how", false)],
+        };
+        let prompts = Vec::from_iter(self.prompt.then_some(prompt));
+        Ok(Arc::new(Listing { resources: self.resources > 0, templates, prompts, ..Listing::default() }))
+    }
+
+    async fn call(&self, _: &Call, _: &Entry) -> Outcome {
+        Err(Fault::internal("It has no tools."))
+    }
+
+    async fn list_resources(
+        &self,
+        _: &Call,
+        _: &Arc<str>,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, Fault> {
+        match (&**self.id.name(), cursor) {
+            ("broken", _) => return Err(Fault::unavailable("Its engine is down.")),
+            ("panics", _) => panic!("as it was asked to"),
+            ("stuck", _) => return Ok(ResourcePage { resources: vec![], next: Some("here".into()) }),
+            _ => {}
+        }
+        let wrong = |_| Fault::invalid("That is no cursor of this shelf.");
+        let from: u64 = cursor.map_or(Ok(0), str::parse).map_err(wrong)?;
+        let until = self.resources.min(from + self.page);
+        let link = |uri| ResourceLink {
+            uri,
+            name: "book".into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: Some(1),
+        };
+        let mut resources: Vec<_> = (from..until).map(|id| link(self.uri(&id.to_string()))).collect();
+        if from == 0 {
+            resources.push(link("test://elsewhere/1".into()));
+        }
+        Ok(ResourcePage { resources, next: (until < self.resources).then(|| until.to_string()) })
+    }
+
+    async fn read_resource(
+        &self,
+        call: &Call,
+        _: &Arc<str>,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        lock(&self.readers).push(call.context.principal.clone());
+        let body = match uri.rsplit('/').next().unwrap_or_default() {
+            "bytes" => ResourceBody::Blob(vec![0, 255]),
+            "down" => return Err(Fault::unavailable("Its engine is down.").hint("Start it.")),
+            "panic" => panic!("as it was asked to"),
+            "never" => std::future::pending().await,
+            id if id.parse().is_ok_and(|id: u64| id < self.resources) => {
+                ResourceBody::Text(format!("book {id}"))
+            }
+            _ => return Err(Fault::not_found(format!("Book not found: '{uri}'"))),
+        };
+        Ok(vec![EmbeddedResource { uri: uri.into(), mime_type: Some("text/x-book".into()), body }])
+    }
+
+    async fn get_prompt(
+        &self,
+        _: &Call,
+        _: &Arc<str>,
+        _: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, Fault> {
+        if arguments["book"] == "down" {
+            return Err(Fault::unavailable("Its engine is down."));
+        }
+        let text = Content::Text(format!("Read {}.", arguments["book"]));
+        let bytes = ResourceBody::Blob(vec![1]);
+        let resource = EmbeddedResource { uri: self.uri("1"), mime_type: None, body: bytes };
+        Ok(vec![
+            PromptMessage { role: Role::User, content: text },
+            PromptMessage { role: Role::Assistant, content: Content::Embedded(resource) },
+        ])
+    }
+}

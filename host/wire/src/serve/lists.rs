@@ -1,0 +1,148 @@
+//! The lists that clients keep, and are told of when they change: tools, prompts and resources.
+
+use gatehouse_core::Catalog;
+use rmcp::{
+    RoleServer,
+    model::{ServerCapabilities, ServerJsonRpcMessage, ServerNotification, SubscriptionFilter},
+    service::{Peer, SubscriptionSink},
+};
+
+use super::{prompts, reply, resources};
+
+/// Methods that are answered, and that the protocol library hands over as unknown when their parameters do not parse; each
+/// with the list that the preset must have.
+const METHODS: [(&str, List); 11] = [
+    ("initialize", List::Tools),
+    ("ping", List::Tools),
+    ("prompts/get", List::Prompts),
+    ("prompts/list", List::Prompts),
+    ("resources/list", List::Resources),
+    ("resources/read", List::Resources),
+    ("resources/templates/list", List::Resources),
+    ("server/discover", List::Tools),
+    ("subscriptions/listen", List::Tools),
+    ("tools/call", List::Tools),
+    ("tools/list", List::Tools),
+];
+
+/// One kind of list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    Tools,
+    Prompts,
+    Resources,
+}
+
+impl List {
+    pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
+
+    /// What is declared to clients: what is not does not exist.
+    pub(super) fn capabilities(catalog: &Catalog) -> ServerCapabilities {
+        let mut capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .build();
+        capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.is_in(catalog));
+        capabilities.resources = capabilities.resources.filter(|_| Self::Resources.is_in(catalog));
+        capabilities
+    }
+
+    /// The list that a preset must have for a method to be known, if it is one that is answered at all.
+    pub(super) fn of_method(method: &str) -> Option<Self> {
+        METHODS.iter().find(|(known, _)| *known == method).map(|(_, list)| *list)
+    }
+
+    /// In a word.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+        }
+    }
+
+    /// Whether a preset has such a list. One without tools says so in an empty list.
+    pub(super) fn is_in(self, catalog: &Catalog) -> bool {
+        match self {
+            Self::Tools => true,
+            Self::Prompts => !catalog.offered.prompts().is_empty(),
+            Self::Resources => !catalog.offered.resource_sources().is_empty(),
+        }
+    }
+
+    /// What a client sees of it that stays as it is while the preset does. Resources come and go by themselves; the sources
+    /// and families of addresses do not.
+    fn bytes(self, catalog: &Catalog) -> Vec<u8> {
+        let listed = match self {
+            Self::Tools => serde_json::to_vec(&reply::tools(catalog)),
+            Self::Prompts => serde_json::to_vec(&prompts::listed(catalog)),
+            Self::Resources => {
+                let sources = catalog.offered.resource_sources().iter();
+                let sources: Vec<_> = sources.map(|known| (known.source.id(), &known.params)).collect();
+                serde_json::to_vec(&(sources, resources::templates(catalog)))
+            }
+        };
+        listed.unwrap_or_default()
+    }
+
+    /// The lists that are others in the second catalog.
+    pub(super) fn changed(before: &Catalog, now: &Catalog) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|list| list.bytes(before) != list.bytes(now)).collect()
+    }
+
+    /// Tells a client with a session that it changed; true where that was taken.
+    pub(super) async fn tell(self, peer: &Peer<RoleServer>) -> bool {
+        let told = match self {
+            Self::Tools => peer.notify_tool_list_changed().await,
+            Self::Prompts => peer.notify_prompt_list_changed().await,
+            Self::Resources => peer.notify_resource_list_changed().await,
+        };
+        told.is_ok()
+    }
+
+    /// Tells a client that subscribed, if it subscribed to this; false where it is gone.
+    pub(super) async fn tell_subscriber(self, sink: &SubscriptionSink) -> bool {
+        if !self.is_wanted(sink.accepted()) {
+            return true;
+        }
+        let told = match self {
+            Self::Tools => sink.notify_tool_list_changed().await,
+            Self::Prompts => sink.notify_prompt_list_changed().await,
+            Self::Resources => sink.notify_resource_list_changed().await,
+        };
+        told.is_ok()
+    }
+
+    fn is_wanted(self, filter: &SubscriptionFilter) -> bool {
+        let wanted = match self {
+            Self::Tools => filter.tools_list_changed,
+            Self::Prompts => filter.prompts_list_changed,
+            Self::Resources => filter.resources_list_changed,
+        };
+        wanted == Some(true)
+    }
+
+    /// What of a subscription concerns lists.
+    pub(super) fn subscribed(requested: &SubscriptionFilter) -> SubscriptionFilter {
+        let mut accepted = SubscriptionFilter::new();
+        accepted.tools_list_changed = requested.tools_list_changed;
+        accepted.prompts_list_changed = requested.prompts_list_changed;
+        accepted.resources_list_changed = requested.resources_list_changed;
+        accepted
+    }
+
+    /// The list that a message is about, if it says that one changed.
+    pub(super) fn in_message(message: &ServerJsonRpcMessage) -> Option<Self> {
+        let ServerJsonRpcMessage::Notification(told) = message else { return None };
+        match &told.notification {
+            ServerNotification::ToolListChangedNotification(_) => Some(Self::Tools),
+            ServerNotification::PromptListChangedNotification(_) => Some(Self::Prompts),
+            ServerNotification::ResourceListChangedNotification(_) => Some(Self::Resources),
+            _ => None,
+        }
+    }
+}

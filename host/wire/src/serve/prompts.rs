@@ -1,0 +1,59 @@
+//! Prompts on the wire. They are listed at load, so the list is one page.
+
+use gatehouse_core::{
+    Catalog, Fault, FaultKind,
+    offered::PromptEntry,
+    prompt::{PromptMessage, Role},
+};
+use rmcp::{
+    ErrorData,
+    model::{self, GetPromptResult, Prompt, PromptArgument},
+};
+
+use super::reply;
+
+/// What prompts/list says, sorted by name. The same catalog gives the same bytes.
+pub(super) fn listed(catalog: &Catalog) -> Vec<Prompt> {
+    catalog.offered.prompts().iter().map(prompt).collect()
+}
+
+fn prompt(entry: &PromptEntry) -> Prompt {
+    let spec = &entry.prompt;
+    let arguments = spec.arguments.iter().map(|argument| {
+        let mut told = PromptArgument::new(&argument.name).with_required(argument.required);
+        told.description.clone_from(&argument.description);
+        told
+    });
+    let arguments: Vec<_> = arguments.collect();
+    let arguments = (!arguments.is_empty()).then_some(arguments);
+    let mut prompt = Prompt::new(entry.name.as_str(), spec.description.clone(), arguments);
+    prompt.title.clone_from(&spec.title);
+    prompt
+}
+
+/// The messages of a prompt as a result.
+pub(super) fn result(
+    entry: &PromptEntry,
+    made: Result<Vec<PromptMessage>, Fault>,
+) -> Result<GetPromptResult, ErrorData> {
+    let message = |message: PromptMessage| {
+        let role = match message.role {
+            Role::User => model::Role::User,
+            Role::Assistant => model::Role::Assistant,
+        };
+        Ok(model::PromptMessage::new(role, reply::block(message.content)?))
+    };
+    let messages = made.and_then(|made| made.into_iter().map(message).collect::<Result<Vec<_>, Fault>>());
+    let mut result = GetPromptResult::new(messages.map_err(|fault| refused(&fault))?);
+    result.description.clone_from(&entry.prompt.description);
+    Ok(result)
+}
+
+/// Why there are no messages. A result cannot say so, as that of a tool can.
+pub(super) fn refused(fault: &Fault) -> ErrorData {
+    let (message, data) = (fault.in_one_line(), Some(reply::fault_data(fault, None)));
+    match fault.kind {
+        FaultKind::InvalidArguments | FaultKind::NotFound => ErrorData::invalid_params(message, data),
+        _ => ErrorData::internal_error(message, data),
+    }
+}

@@ -1,0 +1,194 @@
+//! Resources on the wire: one list over all sources of a preset, one source after the other, and what stands at an address.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
+use gatehouse_core::{
+    Catalog, Fault, FaultKind,
+    names::quoted,
+    offered::ResourceSource,
+    outcome::{EmbeddedResource, ResourceBody, ResourceLink},
+    resource::ResourcePage,
+    tool::SourceId,
+};
+use rmcp::{
+    ErrorData,
+    model::{ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate},
+};
+
+use super::reply::{self, BASE64 as STANDARD};
+
+/// From so many resources on, the next source begins a page of its own. Clients that read no further than the first page
+/// see those of every source, where there are few.
+const PAGE: usize = 100;
+
+/// The longest cursor of a source, in bytes.
+const MAX_CURSOR: usize = 2 * 1024;
+
+/// What resources/templates/list says, in the order of the preset. The same catalog gives the same bytes.
+pub(super) fn templates(catalog: &Catalog) -> Vec<ResourceTemplate> {
+    let sources = catalog.offered.resource_sources().iter();
+    let templates = sources.flat_map(|known| &known.templates).filter(|template| !template.is_one_address());
+    templates
+        .map(|template| {
+            let mut told = ResourceTemplate::new(&template.uri_template, &template.name);
+            told.title.clone_from(&template.title);
+            told.description.clone_from(&template.description);
+            told.mime_type.clone_from(&template.mime_type);
+            told
+        })
+        .collect()
+}
+
+/// A page of the list in the making: it says whom to ask next, and takes what was said.
+pub(super) struct Page<'a> {
+    sources: &'a [ResourceSource],
+    at: Position,
+    listed: Vec<Resource>,
+    full: bool,
+}
+
+/// Where a list goes on: at a source, from its own cursor on. Clients get it as text that means nothing to them; it is not
+/// signed, for it leads nowhere that the list itself does not.
+struct Position {
+    source: usize,
+    cursor: Option<String>,
+}
+
+impl Position {
+    fn write(&self, sources: &[ResourceSource]) -> Option<String> {
+        let id = sources.get(self.source)?.source.id();
+        Some(BASE64.encode(serde_json::to_vec(&(id, &self.cursor)).ok()?))
+    }
+
+    /// Reads what [`Position::write`] wrote; none where it is anything else, or names a source that is gone.
+    fn read(text: &str, sources: &[ResourceSource]) -> Option<Self> {
+        // Base64 is longer than what it stands for, and so is text in JSON.
+        if text.len() > MAX_CURSOR * 9 {
+            return None;
+        }
+        let told: (SourceId, Option<String>) = serde_json::from_slice(&BASE64.decode(text).ok()?).ok()?;
+        let source = sources.iter().position(|known| *known.source.id() == told.0)?;
+        Some(Self { source, cursor: told.1 })
+    }
+}
+
+fn invalid() -> ErrorData {
+    ErrorData::invalid_params("Invalid cursor: begin the list anew", None)
+}
+
+impl<'a> Page<'a> {
+    /// A page from the client's cursor on.
+    pub(super) fn new(sources: &'a [ResourceSource], cursor: Option<&str>) -> Result<Self, ErrorData> {
+        let at = match cursor {
+            Some(cursor) => Position::read(cursor, sources).ok_or_else(invalid)?,
+            None => Position { source: 0, cursor: None },
+        };
+        Ok(Self { sources, at, listed: Vec::new(), full: false })
+    }
+
+    /// Whom to ask next, and with which cursor of its own.
+    pub(super) fn next(&self) -> Option<(&'a ResourceSource, Option<String>)> {
+        let known = self.sources.get(self.at.source).filter(|_| !self.full)?;
+        Some((known, self.at.cursor.clone()))
+    }
+
+    /// Takes what a source said. One that fails is left out, and the log says why.
+    pub(super) fn add(
+        &mut self,
+        known: &ResourceSource,
+        said: Result<ResourcePage, Fault>,
+    ) -> Result<(), ErrorData> {
+        match said.and_then(|page| checked(known, self.at.cursor.as_deref(), page)) {
+            Ok(page) => {
+                self.listed.extend(page.resources.into_iter().map(resource));
+                if page.next.is_some() {
+                    self.at.cursor = page.next;
+                    self.full = true;
+                    return Ok(());
+                }
+            }
+            Err(fault) if self.at.cursor.is_some() && fault.kind == FaultKind::InvalidArguments => {
+                return Err(invalid());
+            }
+            Err(fault) => {
+                tracing::warn!("{} is left out of the list of resources: {fault}", known.source.id())
+            }
+        }
+        self.at = Position { source: self.at.source + 1, cursor: None };
+        self.full = self.listed.len() >= PAGE;
+        Ok(())
+    }
+
+    /// The page, with a cursor where there is more.
+    pub(super) fn finish(self) -> ListResourcesResult {
+        let mut result = ListResourcesResult::with_all_items(self.listed);
+        result.next_cursor = self.at.write(self.sources);
+        result
+    }
+}
+
+/// A page without what nobody could read, whose cursor leads on.
+fn checked(
+    known: &ResourceSource,
+    asked: Option<&str>,
+    mut page: ResourcePage,
+) -> Result<ResourcePage, Fault> {
+    let id = known.source.id();
+    if let Some(next) = &page.next
+        && (next.len() > MAX_CURSOR || Some(next.as_str()) == asked)
+    {
+        return Err(Fault::internal("Its cursor does not lead on, or is too long."));
+    }
+    let all = page.resources.len();
+    page.resources.retain(|link| known.templates.iter().any(|template| template.matches(&link.uri)));
+    let strange = all - page.resources.len();
+    if strange > 0 {
+        tracing::warn!("{id} lists {strange} resources that none of its templates fits; they are left out");
+    }
+    Ok(page)
+}
+
+fn resource(link: ResourceLink) -> Resource {
+    let mut resource = Resource::new(link.uri, link.name);
+    resource.title = link.title;
+    resource.description = link.description;
+    resource.mime_type = link.mime_type;
+    resource.size = link.size;
+    resource
+}
+
+/// What stands at an address as a result.
+pub(super) fn result(
+    uri: &str,
+    read: Result<Vec<EmbeddedResource>, Fault>,
+) -> Result<ReadResourceResult, ErrorData> {
+    let read = read.map_err(|fault| refused(uri, &fault))?;
+    Ok(ReadResourceResult::new(read.into_iter().map(contents).collect()))
+}
+
+fn contents(resource: EmbeddedResource) -> ResourceContents {
+    let EmbeddedResource { uri, mime_type, body } = resource;
+    match body {
+        ResourceBody::Text(text) => {
+            ResourceContents::TextResourceContents { uri, mime_type, text, meta: None }
+        }
+        ResourceBody::Blob(data) => {
+            let blob = STANDARD.encode(data);
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, meta: None }
+        }
+    }
+}
+
+/// The fault of an address that nobody answers for.
+pub(super) fn unknown(uri: &str) -> Fault {
+    Fault::not_found(format!("Unknown resource: '{}'", quoted(uri, 256)))
+}
+
+/// Why there is nothing to read. The protocol library turns the code of what is not found into that of the client's version.
+fn refused(uri: &str, fault: &Fault) -> ErrorData {
+    let (message, data) = (fault.in_one_line(), Some(reply::fault_data(fault, Some(uri))));
+    match fault.kind {
+        FaultKind::NotFound => ErrorData::resource_not_found(message, data),
+        FaultKind::InvalidArguments => ErrorData::invalid_params(message, data),
+        _ => ErrorData::internal_error(message, data),
+    }
+}
