@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use crate::support::{Http, Place, installed, place::binary, repository};
 
 /// A client: where `cargo xtask test` says that its packages are, and what is run.
-struct Kind {
-    variable: &'static str,
-    program: Program,
+pub(crate) struct Kind {
+    pub(crate) variable: &'static str,
+    pub(crate) program: Program,
 }
 
-enum Program {
+pub(crate) enum Program {
     /// A script of `tests/clients` in the environment's own Python.
     Python(&'static str),
     /// A script of `tests/clients` beside the packages.
@@ -65,7 +65,8 @@ fn lists_calls_and_shows_a_fault(kind: &Kind) {
     }
 }
 
-fn run(kind: &Kind, packages: &Path, place: &Place, target: &Value) -> Value {
+/// Runs a client; the last line that it prints is JSON.
+pub(crate) fn run(kind: &Kind, packages: &Path, place: &Place, target: &Value) -> Value {
     let scripts = repository().join("tests/clients");
     let mut command = match kind.program {
         Python(script) => {

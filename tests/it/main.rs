@@ -29,6 +29,7 @@ mod protocol;
 mod registry;
 mod reload;
 mod research;
+mod resources;
 mod restarted;
 mod reuse;
 mod schemas;

@@ -4,6 +4,8 @@
 //! Their replies are written together, as soon as there is no further line to go on with: a write, and the client that
 //! it wakes, cost as much as a short call too.
 //!
+//! Lists and reads of resources, and prompts, are taken as calls are, for guests run for them too.
+//!
 //! What has to wait, or whose guest has used up a tick of the clock, goes on beside the others on threads of its
 //! own; everything else that a client asks is the protocol library's.
 
@@ -174,9 +176,17 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InPlace<T> {
     }
 }
 
-/// Whether it is a call; one whose parameters the protocol library cannot read is a custom request to it.
+/// Whether a guest may run for it, as for a call; one whose parameters the protocol library cannot read is a custom request
+/// to it.
 fn is_call(request: &ClientRequest) -> bool {
-    matches!(request, ClientRequest::CallToolRequest(_) | ClientRequest::CustomRequest(_))
+    matches!(
+        request,
+        ClientRequest::CallToolRequest(_)
+            | ClientRequest::CustomRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ListResourcesRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+    )
 }
 
 /// The request that the client does not wait for any more.

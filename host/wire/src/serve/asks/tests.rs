@@ -129,6 +129,21 @@ async fn what_cannot_be_read_is_an_error_that_says_why() {
 }
 
 #[tokio::test]
+async fn a_read_that_is_given_up_ends_and_holds_no_other_up() {
+    let shelf = Shelf::new("a", 1, 1, false);
+    let mut client = Client::new(VERSIONS[0], &[&shelf]).await;
+    let never = json!({"uri": "test://a/never"});
+    client.say(json!({"jsonrpc": "2.0", "id": 7, "method": "resources/read", "params": never})).await;
+    let one = json!({"uri": "test://a/0"});
+    assert_eq!(client.ask("resources/read", one.clone()).await["id"], 1);
+    client
+        .say(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}))
+        .await;
+    shelf.given_up.notified().await;
+    assert_eq!(client.ask("resources/read", one).await["id"], 1, "and nobody answers it");
+}
+
+#[tokio::test]
 async fn a_prompt_is_made_from_its_arguments() {
     let shelves = [Shelf::new("b", 0, 0, true), Shelf::new("a", 0, 0, true)];
     for version in VERSIONS {

@@ -59,7 +59,7 @@ impl Client {
         self.version == "2026-07-28"
     }
 
-    async fn say(&mut self, message: Value) {
+    pub(super) async fn say(&mut self, message: Value) {
         self.input.write_all(format!("{message}\n").as_bytes()).await.expect("a host that reads");
     }
 

@@ -16,6 +16,7 @@ use gatehouse_core::{
     source::Listing,
 };
 use serde_json::{Map, Value};
+use tokio::sync::Notify;
 
 /// Has resources, of which it lists so many a page; and a prompt, where it is told to have one.
 pub(super) struct Shelf {
@@ -24,12 +25,23 @@ pub(super) struct Shelf {
     page: u64,
     prompt: bool,
     pub(super) readers: Mutex<Vec<Principal>>,
+    /// A read that never ends is given up.
+    pub(super) given_up: Arc<Notify>,
+}
+
+/// Tells that the read it belongs to is over.
+struct Ended(Arc<Notify>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
 }
 
 impl Shelf {
     pub(super) fn new(name: &str, resources: u64, page: u64, prompt: bool) -> Arc<Self> {
         let id = SourceId::Gate(name.into());
-        Arc::new(Self { id, resources, page, prompt, readers: Mutex::default() })
+        Arc::new(Self { id, resources, page, prompt, readers: Mutex::default(), given_up: Arc::default() })
     }
 
     fn uri(&self, id: &str) -> String {
@@ -112,7 +124,10 @@ impl Source for Shelf {
             "bytes" => ResourceBody::Blob(vec![0, 255]),
             "down" => return Err(Fault::unavailable("Its engine is down.").hint("Start it.")),
             "panic" => panic!("as it was asked to"),
-            "never" => std::future::pending().await,
+            "never" => {
+                let _ended = Ended(Arc::clone(&self.given_up));
+                std::future::pending().await
+            }
             id if id.parse().is_ok_and(|id: u64| id < self.resources) => {
                 ResourceBody::Text(format!("book {id}"))
             }

@@ -1,0 +1,131 @@
+//! Resources and prompts of gates, as clients see them: over stdio and HTTP, with the official libraries, and of gates that
+//! do not behave.
+
+mod clients;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Place, place::built};
+
+/// Two gates of one file, each with books and a prompt of its own.
+const PRESETS: &str = r#"
+[gates.fiction]
+limits = { time = "1 s" }
+
+[presets.library]
+gates.fiction = { shelf = "fiction" }
+gates.poetry = { shelf = "poetry", books = 2 }
+
+[presets.locked]
+gates.fiction = { shelf = "fiction", locked = true }
+gates.poetry = { shelf = "poetry", books = 2 }
+
+[presets.plain]
+gates.echo = {}
+
+[presets.twice]
+gates.fiction = { shelf = "same" }
+gates.poetry = { shelf = "same" }
+"#;
+
+fn library() -> Place {
+    let place = Place::with(PRESETS, &["echo"]);
+    for gate in ["fiction", "poetry"] {
+        place.write(&format!("gates/{gate}.wasm"), built("shelf"));
+    }
+    place
+}
+
+fn read(client: &mut Client, uri: &str) -> Value {
+    client.request("resources/read", json!({"uri": uri}))
+}
+
+fn listed(client: &mut Client) -> Vec<String> {
+    let said = client.request("resources/list", json!({}));
+    let resources = said["result"]["resources"].as_array().unwrap_or_else(|| panic!("{said}"));
+    resources.iter().map(|resource| resource["uri"].as_str().expect("an address").to_owned()).collect()
+}
+
+#[test]
+fn a_preset_declares_what_its_gates_have() {
+    let place = library();
+    let mut client = Client::raw(&place, &["serve", "--preset", "plain"], &[]);
+    let said = client.initialize("2025-11-25");
+    assert_eq!(said["capabilities"], json!({"tools": {"listChanged": true}}));
+    assert_eq!(client.request("resources/list", json!({}))["error"]["code"], -32601);
+    let mut client = Client::raw(&place, &["serve", "--preset", "library"], &[]);
+    let changes = json!({"listChanged": true});
+    let said = client.initialize("2025-11-25");
+    assert_eq!(said["capabilities"], json!({"prompts": changes, "resources": changes, "tools": changes}));
+    let first = &client.request("resources/list", json!({}))["result"]["resources"][0];
+    let expected = json!({"uri": "test://fiction/0", "name": "book-0", "title": "Book 0", "mimeType": "text/plain", "size": 18});
+    assert_eq!(*first, expected);
+}
+
+#[test]
+fn a_gate_that_does_not_behave_ends_its_own_request_and_no_other() {
+    let place = library();
+    let mut client = Client::start(&place, "library");
+    for (uri, code, why) in [
+        ("test://fiction/trap", -32603, "Gate 'fiction' trapped"),
+        ("test://fiction/loop", -32603, "1 s"),
+        ("test://fiction/huge", -32603, "Gate 'fiction'"),
+        ("test://fiction/99", -32002, "Book not found: '99'"),
+        ("test://fiction/1/2", -32002, "Unknown resource: 'test://fiction/1/2'"),
+        ("gatehouse://artifact/art-0123456789ab", -32002, "Unknown resource"),
+    ] {
+        let error = &read(&mut client, uri)["error"];
+        assert_eq!(error["code"], code, "{uri}: {error}");
+        assert!(error["message"].as_str().is_some_and(|message| message.contains(why)), "{uri}: {error}");
+        assert_eq!(
+            read(&mut client, "test://fiction/1")["result"]["contents"][0]["text"],
+            "Book 1 of fiction."
+        );
+    }
+    drop(client);
+    let mut client = Client::start(&place, "locked");
+    assert_eq!(listed(&mut client), ["test://poetry/0", "test://poetry/1"]);
+    client.log_with("gate 'fiction' is left out of the list of resources: The shelf is locked.");
+    assert_eq!(read(&mut client, "test://fiction/1")["result"]["contents"][0]["text"], "Book 1 of fiction.");
+}
+
+#[test]
+fn two_gates_that_answer_for_one_address_are_refused() {
+    let place = library();
+    let told = place.run(&["presets", "check"]).stdout();
+    assert!(told.contains("Resource collision: gate 'fiction' has 'test://same/{id}'"), "{told}");
+}
+
+#[test]
+fn a_line_in_the_log_tells_of_each_read() {
+    let place = library();
+    let mut client = Client::raw(&place, &["serve", "--preset", "library", "--log-calls"], &[]);
+    client.initialize("2025-11-25");
+    read(&mut client, "test://fiction/1");
+    read(&mut client, "test://fiction/99");
+    client.request("prompts/get", json!({"name": "review_poetry", "arguments": {"book": "1"}}));
+    let log = client.log_with("prompts/get");
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains("resources/read")).collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines[0].contains("test://fiction/1") && lines[0].contains("\"ok\""), "{log}");
+    assert!(lines[1].contains("not-found") && !log.contains("Book 1 of"), "{log}");
+}
+
+#[test]
+fn clients_are_told_when_a_reload_changes_what_there_is() {
+    let place = library();
+    let mut client = Client::start(&place, "library");
+    assert_eq!(listed(&mut client).len(), 2);
+    let more = PRESETS
+        .replace("gates.poetry = { shelf = \"poetry\", books = 2 }", "gates.poetry = { shelf = \"essays\" }");
+    place.write("presets.toml", more);
+    let mut told = Vec::new();
+    while told.len() < 2 {
+        let message = client.next_message();
+        told.push(message["method"].as_str().unwrap_or_default().to_owned());
+    }
+    told.sort();
+    assert_eq!(told, ["notifications/prompts/list_changed", "notifications/resources/list_changed"]);
+    assert_eq!(read(&mut client, "test://essays/0")["result"]["contents"][0]["text"], "Book 0 of essays.");
+    assert_eq!(read(&mut client, "test://poetry/0")["error"]["code"], -32002);
+}

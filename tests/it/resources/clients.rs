@@ -1,0 +1,71 @@
+//! The official libraries list, read and prompt, over stdio and HTTP: the older ones in sessions, the newer ones without.
+
+use serde_json::{Value, json};
+
+use super::library;
+use crate::{
+    client_matrix::{Kind, Program, run},
+    support::{Http, installed, place::binary},
+};
+
+/// What a client has to see, over both transports.
+fn lists_reads_and_prompts(variable: &'static str, program: Program) {
+    let kind = Kind { variable, program };
+    let Some(packages) = installed(variable) else { return };
+    let place = library();
+    let host = Http::start(&place, "library", &[]);
+    let stdio = json!({
+        "command": binary(),
+        "args": ["serve", "--preset", "library", "--config", place.path("presets.toml")],
+        "env": {"GATEHOUSE_STATE": place.path("state"), "XDG_CACHE_HOME": place.path(".cache")},
+    });
+    for target in [json!({"url": format!("{}/mcp", host.base)}), stdio] {
+        let said = run(&kind, &packages, &place, &target);
+        let pages = said["pages"].as_array().expect("pages");
+        let listed: Vec<&str> = pages
+            .iter()
+            .flat_map(|page| page.as_array().expect("a page"))
+            .filter_map(Value::as_str)
+            .collect();
+        let fiction = ["test://fiction/0", "test://fiction/1", "test://fiction/2"];
+        assert_eq!(listed, [&fiction[..], &["test://poetry/0", "test://poetry/1"]].concat(), "{said}");
+        assert_eq!(said["templates"], json!(["test://fiction/{id}", "test://poetry/{id}"]));
+        assert_eq!(said["text"], "Book 1 of poetry.");
+        assert_eq!(said["bytes"], json!([254, 255]));
+        let arguments = json!([["book", true], ["style", false]]);
+        let prompts = json!([["review_fiction", arguments], ["review_poetry", arguments]]);
+        assert_eq!(said["prompts"], prompts);
+        assert_eq!(said["roles"], json!(["user", "user", "assistant"]));
+        assert_eq!(said["first"], "review_poetry: a long review, please.");
+        assert_eq!(said["embedded"], "test://poetry/1");
+        for (what, codes, why) in [
+            ("missing", [-32002, -32602], "Book not found: '9'"),
+            ("cursor", [-32602, -32602], "Invalid cursor"),
+            ("argument", [-32602, -32602], "the argument 'book' is missing"),
+        ] {
+            let [code, message] = [&said[what][0], &said[what][1]];
+            assert!(codes.iter().any(|known| code == known), "{what}: {said}");
+            assert!(message.as_str().is_some_and(|message| message.contains(why)), "{what}: {said}");
+        }
+    }
+}
+
+#[test]
+fn python_1() {
+    lists_reads_and_prompts("GATEHOUSE_TEST_PYTHON_1", Program::Python("resources_python1.py"));
+}
+
+#[test]
+fn python_2() {
+    lists_reads_and_prompts("GATEHOUSE_TEST_PYTHON_2", Program::Python("resources_python2.py"));
+}
+
+#[test]
+fn typescript_1() {
+    lists_reads_and_prompts("GATEHOUSE_TEST_TYPESCRIPT_1_32", Program::Node("resources_typescript.mjs"));
+}
+
+#[test]
+fn typescript_2() {
+    lists_reads_and_prompts("GATEHOUSE_TEST_TYPESCRIPT_2", Program::Node("resources_typescript.mjs"));
+}
