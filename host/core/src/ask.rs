@@ -7,13 +7,21 @@ use tracing::Level;
 
 use crate::{
     call::Call,
-    names,
+    clean, names,
     offered::{PromptEntry, ResourceSource},
-    outcome::{EmbeddedResource, Fault, FaultKind},
+    outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
     pipeline::CALLS,
     prompt::PromptMessage,
     resource::ResourcePage,
 };
+
+/// Takes out what nobody can see: models read lists, as they read what tools say of themselves.
+fn clean_link(link: &mut ResourceLink) {
+    clean::text(&mut link.name);
+    for text in [&mut link.title, &mut link.description, &mut link.mime_type].into_iter().flatten() {
+        clean::text(text);
+    }
+}
 
 impl Call {
     /// A page of the resources of one source, from its own cursor on.
@@ -24,7 +32,12 @@ impl Call {
     ) -> Result<ResourcePage, Fault> {
         let what = from.source.id().name();
         let size = |page: &ResourcePage| page.resources.iter().map(|link| link.uri.len()).sum();
-        self.ask(what, size, from.source.list_resources(self, &from.params, cursor)).await
+        let work = async {
+            let mut page = from.source.list_resources(self, &from.params, cursor).await?;
+            page.resources.iter_mut().for_each(clean_link);
+            Ok(page)
+        };
+        self.ask(what, size, work).await
     }
 
     /// What stands at an address that the source answers for.

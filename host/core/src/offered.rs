@@ -57,7 +57,8 @@ impl Offered {
             let id = offer.source.id();
             let params = with_defaults(&listing.params_schema, &offer.params);
             let params: Arc<str> = Value::Object(params).to_string().into();
-            if listing.resources {
+            // Without an address there is nothing that anybody could read.
+            if listing.resources && !listing.templates.is_empty() {
                 offered.check_addresses(id, &listing.templates)?;
                 let (source, templates) = (Arc::clone(&offer.source), listing.templates.clone());
                 offered.resources.push(ResourceSource { source, params: Arc::clone(&params), templates });

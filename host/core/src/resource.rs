@@ -129,7 +129,7 @@ fn fits(parts: &[Part<'_>], text: &str) -> bool {
             text.strip_prefix(literal).is_some_and(|text| fits(rest, text))
         }
         [Part::Value { reserved }, rest @ ..] => {
-            let may_be = |c: char| !c.is_control() && !c.is_whitespace() && (*reserved || !"/?#".contains(c));
+            let may_be = |c: char| c.is_ascii_graphic() && (*reserved || !"/?#".contains(c));
             let longest = text.find(|c: char| !may_be(c)).unwrap_or(text.len());
             match rest {
                 [] => longest == text.len() && longest > 0,
@@ -176,6 +176,7 @@ mod tests {
             ("a://page/{id}", "a://pages/x", false),
             ("a://page/{id}", "a://page/x y", false),
             ("a://page/{id}", "a://page/x\n", false),
+            ("a://page/{+id}", "a://page/x\u{202e}", false),
             ("a://{id}/data", "a://7/data", true),
             ("a://{id}/data", "a://7/data/more", false),
             ("a://{+id}/data", "a://7/data/data", true),

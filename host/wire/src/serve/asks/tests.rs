@@ -50,6 +50,9 @@ async fn a_list_goes_on_from_source_to_source() {
         let (a, b) = (|id| format!("test://a/{id}"), |id| format!("test://b/{id}"));
         let last = vec![a(2), b(0), b(1), "test://c/0".into()];
         assert_eq!(uris, [vec![a(0), a(1)], last], "and no address that nobody answers for");
+        let said = client.ask("resources/list", json!({})).await;
+        let first = json!({"uri": a(0), "name": "book", "description": "hidden", "size": 1});
+        assert_eq!(said["result"]["resources"][0], first);
         let said = client.ask("resources/templates/list", json!({})).await;
         let book = json!({"uriTemplate": "test://a/{id}", "name": "book", "description": "A book."});
         assert_eq!(said["result"]["resourceTemplates"][0], book);

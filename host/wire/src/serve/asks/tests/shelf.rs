@@ -100,9 +100,9 @@ impl Source for Shelf {
         let until = self.resources.min(from + self.page);
         let link = |uri| ResourceLink {
             uri,
-            name: "book".into(),
+            name: "bo\u{200b}ok".into(),
             title: None,
-            description: None,
+            description: Some("hid\u{e0041}den".into()),
             mime_type: None,
             size: Some(1),
         };
