@@ -3,6 +3,7 @@
 use crate::{
     Fault, Params, Reply, Tool,
     bindings::gatehouse::gate::types::{self, Manifest},
+    exports::Exports,
     names, params,
     tool::Call,
 };
@@ -13,12 +14,17 @@ pub struct Gate<P> {
     version: &'static str,
     summary: &'static str,
     tools: Vec<Tool<P>>,
+    pub(crate) exports: Exports<P>,
 }
 
 impl<P: Params> Gate<P> {
     /// An empty gate. `summary` is one sentence for lists of gates.
     pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
-        Self { name, version, summary, tools: Vec::new() }
+        Self { name, version, summary, tools: Vec::new(), exports: Exports::none() }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Adds a tool to the table. Lists show the tools in this order.

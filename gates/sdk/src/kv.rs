@@ -2,6 +2,6 @@
 //! is up. Every preset that uses the gate shares it. Needs the grant `kv`.
 
 #[cfg(target_family = "wasm")]
-pub use crate::bindings::gatehouse::gate::kv::{delete, get, keys, set};
+pub use crate::bindings::gatehouse::gate::kv::{add, delete, get, keys, set};
 #[cfg(not(target_family = "wasm"))]
-pub use crate::testing::kv::{delete, get, keys, set};
+pub use crate::testing::kv::{add, delete, get, keys, set};

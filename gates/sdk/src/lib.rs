@@ -2,8 +2,8 @@
 //! speaks the contract in `wit/0.1.0`: it describes itself with schemas made from your types, finds the
 //! tool that a call names, reads the arguments, and turns what you return into a reply.
 //!
-//! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`documents`], [`models`], [`http`], [`kv`]
-//! and [`catalog`] are the host's capabilities, and only those that the gate uses become imports of the
+//! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`documents`], [`models`], [`http`], [`kv`],
+//! [`artifacts`] and [`catalog`] are the host's capabilities, and only those that the gate uses become imports of the
 //! component. The import list is what the host shows to the person who grants. Natively, under `cargo test`, the same
 //! functions reach a [`testing::Fake`].
 //!
@@ -81,6 +81,7 @@
 #[macro_use]
 mod host;
 
+pub mod artifacts;
 #[doc(hidden)]
 pub mod bindings;
 pub mod catalog;
@@ -89,6 +90,7 @@ pub mod conformance;
 pub mod context;
 mod count;
 pub mod documents;
+mod exports;
 mod fault;
 mod gate;
 pub mod http;
@@ -106,17 +108,19 @@ mod tool;
 
 pub use bindings::gatehouse::gate::types::{EmbeddedResource, Manifest, Media, ResourceBody, ResourceLink};
 pub use count::{Count, Offset, Whole};
+pub use exports::{Message, Origin, Outgoing, Prompt, PromptArgument, ResourcePage, Role, Template};
 pub use fault::{Fault, FaultKind};
 pub use gate::Gate;
 pub use params::{NoParams, Params};
 pub use reply::{Content, Reply};
 pub use tool::{Call, Effect, Intent, Tool, ToolBuilder, tool};
 
-/// Makes the component's exports of a function that returns the [`Gate`]. Does nothing on targets other
-/// than wasm, so that a gate builds and tests natively like any library.
+/// Makes the component's exports of a function that returns the [`Gate`]. What the gate has beside its tools is named
+/// after it: `export!(gate, filter, resources, prompts)`; what is not named is not exported. Does nothing on targets
+/// other than wasm, so that a gate builds and tests natively like any library.
 #[macro_export]
 macro_rules! export {
-    ($gate:path) => {
+    ($gate:path $(, $part:ident)* $(,)?) => {
         #[cfg(target_family = "wasm")]
         #[allow(unsafe_code)] // The exports of the canonical ABI take raw pointers.
         const _: () = {
@@ -134,7 +138,61 @@ macro_rules! export {
                 }
             }
 
-    $crate::bindings::export_tools!(Exports with_types_in $crate::bindings);
+            $crate::bindings::export_tools!(Exports with_types_in $crate::bindings);
+            $($crate::export_part!($gate, $part);)*
         };
+    };
+}
+
+/// The part of [`export!`] for what a gate may have beside its tools.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! export_part {
+    ($gate:path, filter) => {
+        impl $crate::bindings::filtering::exports::gatehouse::gate::filter::Guest for Exports {
+            fn on_reply(
+                call: types::Call,
+                origin: $crate::Origin,
+                reply: types::Reply,
+            ) -> Result<Option<types::Reply>, types::Fault> {
+                $gate().on_reply(call, origin, reply)
+            }
+        }
+
+        $crate::bindings::filtering::export_filter!(Exports with_types_in $crate::bindings::filtering);
+    };
+    ($gate:path, resources) => {
+        impl $crate::bindings::resourcing::exports::gatehouse::gate::resources::Guest for Exports {
+            fn templates(params: String) -> Result<Vec<$crate::Template>, types::Fault> {
+                $gate().resource_templates(&params)
+            }
+
+            fn list(params: String, cursor: Option<String>) -> Result<$crate::ResourcePage, types::Fault> {
+                $gate().list_resources(&params, cursor.as_deref())
+            }
+
+            fn read(params: String, uri: String) -> Result<Vec<types::EmbeddedResource>, types::Fault> {
+                $gate().read_resource(&params, &uri)
+            }
+        }
+
+        $crate::bindings::resourcing::export_resources!(Exports with_types_in $crate::bindings::resourcing);
+    };
+    ($gate:path, prompts) => {
+        impl $crate::bindings::prompting::exports::gatehouse::gate::prompts::Guest for Exports {
+            fn list(params: String) -> Result<Vec<$crate::Prompt>, types::Fault> {
+                $gate().list_prompts(&params)
+            }
+
+            fn get(
+                params: String,
+                name: String,
+                arguments: String,
+            ) -> Result<Vec<$crate::Message>, types::Fault> {
+                $gate().get_prompt(&params, &name, &arguments)
+            }
+        }
+
+        $crate::bindings::prompting::export_prompts!(Exports with_types_in $crate::bindings::prompting);
     };
 }

@@ -4,12 +4,18 @@
 //! [`Fake::run`]; a function that was not set answers with an `internal` fault that names it. What the
 //! gate tells the host (log lines, progress) is kept and can be read back.
 
+pub(crate) mod artifacts;
 pub(crate) mod context;
 pub(crate) mod kv;
 
-use std::{any::Any, cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{
+    any::Any,
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    rc::Rc,
+};
 
-use crate::{Fault, Gate, Params, Reply, bindings::gatehouse::gate::types, models::Serving};
+use crate::{Fault, Gate, Origin, Params, Reply, bindings::gatehouse::gate::types, models::Serving};
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Fake>>> = const { RefCell::new(None) };
@@ -19,9 +25,11 @@ thread_local! {
 #[derive(Default)]
 pub struct Fake {
     exposed: BTreeMap<String, String>,
-    now: u64,
+    now: Cell<u64>,
     cancelled: bool,
     kv: Option<kv::Store>,
+    artifacts: Option<artifacts::Store>,
+    failures: BTreeMap<&'static str, Fault>,
     /// What was set, by interface and function: each a boxed closure of the function's own type.
     functions: BTreeMap<&'static str, Box<dyn Any>>,
     reported: RefCell<Vec<String>>,
@@ -49,9 +57,20 @@ impl Fake {
 
     /// What the clock says.
     #[must_use]
-    pub fn now(mut self, ms: u64) -> Self {
-        self.now = ms;
+    pub fn now(self, ms: u64) -> Self {
+        self.now.set(ms);
         self
+    }
+
+    /// A function of a host that keeps things (`kv.set`, `artifacts.put`) answers with this fault.
+    #[must_use]
+    pub fn fails(mut self, function: &'static str, fault: Fault) -> Self {
+        self.failures.insert(function, fault);
+        self
+    }
+
+    pub(crate) fn failure(&self, function: &str) -> Result<(), Fault> {
+        self.failures.get(function).cloned().map_or(Ok(()), Err)
     }
 
     /// The client has given the call up.
@@ -108,7 +127,11 @@ impl Drop for Restore {
 
 /// Calls a tool as the host would, with arguments and parameters as JSON text.
 pub fn call<P: Params>(gate: &Gate<P>, tool: &str, arguments: &str, params: &str) -> Result<Reply, Fault> {
-    gate.call(types::Call {
+    gate.call(request(tool, arguments, params))
+}
+
+fn request(tool: &str, arguments: &str, params: &str) -> types::Call {
+    types::Call {
         id: "call-1".into(),
         tool: tool.into(),
         arguments: arguments.into(),
@@ -116,7 +139,41 @@ pub fn call<P: Params>(gate: &Gate<P>, tool: &str, arguments: &str, params: &str
         caller: None,
         preset: "test".into(),
         deadline_ms: 30_000,
-    })
+    }
+}
+
+/// Has the filter of a gate look at the reply to a call with these arguments.
+pub fn filter<P: Params>(
+    gate: &Gate<P>,
+    origin: Origin,
+    arguments: &str,
+    reply: Reply,
+    params: &str,
+) -> Result<Option<Reply>, Fault> {
+    gate.on_reply(request(&origin.tool.name.clone(), arguments, params), origin, reply)
+}
+
+/// A read-only tool of the source `server`, as a filter hears of it.
+pub fn origin(tool: &str) -> Origin {
+    let tool = types::Tool {
+        name: tool.into(),
+        title: None,
+        description: String::new(),
+        input_schema: "{\"type\":\"object\"}".into(),
+        output_schema: None,
+        intent: types::Intent::Query,
+        effect: types::Effect::ReadOnly,
+        idempotent: true,
+        open_world: false,
+        dry_run: None,
+    };
+    Origin { name: tool.name.clone(), source: "server".into(), version: "1".into(), tool }
+}
+
+/// Lets time go by for the host in place.
+pub fn advance(ms: u64) {
+    let host = current();
+    host.now.set(host.now.get().saturating_add(ms));
 }
 
 pub(crate) fn current() -> Rc<Fake> {

@@ -2,7 +2,7 @@
 
 use crate::Fault;
 pub use crate::bindings::gatehouse::gate::{
-    text::{DigestResult, ExtractResult},
+    text::{CompactResult, DigestResult, ExtractResult},
     types::Fit,
 };
 
@@ -17,12 +17,14 @@ host_functions! {
     /// lines were left out: `[… lines 812-1,040: 3,100 tokens, "Calibration options" …]`.
     fn extract(text: &str, query: &str, budget: u32) -> ExtractResult;
 
-    /// Tells a JSON document within `budget` tokens (o200k_base): findings first, then counts, keys, types,
-    /// ranges, frequent and unusual values, and the rows that match `query` (which may be empty). A document
-    /// that fits comes back as it is; of any other the digest takes no more than a quarter.
+    /// The same text in fewer tokens with nothing left out; none where there is no such form or where it is no shorter.
+    fn compact(text: &str) -> Option<CompactResult>;
+
+    /// Tells a document of any kind within `budget` tokens (o200k_base): findings first, then what stands out of its
+    /// kind, and what matches `query` (which may be empty). A document that fits comes back as it is.
     ///
     /// # Errors
-    /// `invalid-arguments` where `document` is not JSON or the budget is too small for anything.
+    /// `invalid-arguments` where the budget is too small for anything.
     fn digest(document: &str, query: &str, budget: u32) -> DigestResult;
 }
 
@@ -42,6 +44,7 @@ mod tests {
             let text = format!("{document} {query} {budget}");
             Ok(DigestResult {
                 findings: vec![text.clone()],
+                kind: "JSON".into(),
                 text,
                 tokens_in: 9,
                 tokens_out: 5,

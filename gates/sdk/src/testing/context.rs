@@ -17,7 +17,7 @@ pub fn progress(done: u64, total: Option<u64>, message: Option<&str>) {
 
 /// The wall clock: milliseconds since 1970-01-01T00:00:00Z.
 pub fn now() -> u64 {
-    current().now
+    current().now.get()
 }
 
 /// Whether the client has given the call up. Long loops ask this and stop.

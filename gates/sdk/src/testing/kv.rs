@@ -21,8 +21,9 @@ impl Fake {
 
     fn kept<T>(&self, function: &str, f: impl FnOnce(&mut Values) -> T) -> Result<T, Fault> {
         let Some(kept) = &self.kv else { return unset(function) };
+        self.failure(function)?;
         let mut kept = kept.borrow_mut();
-        kept.retain(|_, (_, expires)| expires.is_none_or(|at| at > self.now));
+        kept.retain(|_, (_, expires)| expires.is_none_or(|at| at > self.now.get()));
         Ok(f(&mut kept))
     }
 }
@@ -36,8 +37,25 @@ pub fn get(key: &str) -> Result<Option<Vec<u8>>, Fault> {
 /// take the gate over its quota is an `exhausted` fault, and nothing changes.
 pub fn set(key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
     let host = current();
-    let expires = ttl_ms.map(|ttl| host.now.saturating_add(ttl));
+    let expires = ttl_ms.map(|ttl| host.now.get().saturating_add(ttl));
     host.kept("kv.set", |kept| kept.insert(key.to_owned(), (value.to_vec(), expires))).map(drop)
+}
+
+/// Adds to the number under this key, in one step, and gives the sum. A key that is not there counts as 0.
+pub fn add(key: &str, delta: i64, ttl_ms: Option<u64>) -> Result<i64, Fault> {
+    let host = current();
+    let expires = ttl_ms.map(|ttl| host.now.get().saturating_add(ttl));
+    host.kept("kv.add", |kept| {
+        let before =
+            kept.get(key).map_or(Some(0), |(value, _)| std::str::from_utf8(value).ok()?.parse().ok());
+        let Some(sum) = before.and_then(|number: i64| number.checked_add(delta)) else {
+            return Err(Fault::invalid(format!(
+                "the value under '{key}' is no number that this can be added to"
+            )));
+        };
+        kept.insert(key.to_owned(), (sum.to_string().into_bytes(), expires));
+        Ok(sum)
+    })?
 }
 
 /// Removes the key. False where there was none.
@@ -65,6 +83,11 @@ mod tests {
             assert_eq!(kv::get("b").unwrap().as_deref(), Some(b"2".as_slice()));
             assert_eq!(kv::get("gone").unwrap(), None);
             assert_eq!(kv::keys("").unwrap(), ["a", "b"]);
+            assert_eq!((kv::add("n", 3, None).unwrap(), kv::add("a", -2, None).unwrap()), (3, -1));
+            kv::set("b", b"x", Some(10)).unwrap();
+            assert!(kv::add("b", 1, None).is_err());
+            crate::testing::advance(10);
+            assert_eq!(kv::get("b").unwrap(), None);
             assert!(kv::delete("a").unwrap() && !kv::delete("a").unwrap());
         });
         assert!(Fake::new().run(|| kv::get("a")).is_err(), "a host without a store says so");

@@ -5,13 +5,17 @@ pub(super) const CONTRACT_FOLDER: &str = "wit/deps/gatehouse-gate";
 
 /// The files of the contract.
 pub(super) const CONTRACT: &[(&str, &str)] = &[
+    ("artifacts.wit", include_str!("../../../../wit/0.1.0/artifacts.wit")),
     ("catalog.wit", include_str!("../../../../wit/0.1.0/catalog.wit")),
     ("context.wit", include_str!("../../../../wit/0.1.0/context.wit")),
     ("documents.wit", include_str!("../../../../wit/0.1.0/documents.wit")),
+    ("filter.wit", include_str!("../../../../wit/0.1.0/filter.wit")),
     ("http.wit", include_str!("../../../../wit/0.1.0/http.wit")),
     ("knowledge.wit", include_str!("../../../../wit/0.1.0/knowledge.wit")),
     ("kv.wit", include_str!("../../../../wit/0.1.0/kv.wit")),
     ("models.wit", include_str!("../../../../wit/0.1.0/models.wit")),
+    ("prompts.wit", include_str!("../../../../wit/0.1.0/prompts.wit")),
+    ("resources.wit", include_str!("../../../../wit/0.1.0/resources.wit")),
     ("text.wit", include_str!("../../../../wit/0.1.0/text.wit")),
     ("tools.wit", include_str!("../../../../wit/0.1.0/tools.wit")),
     ("types.wit", include_str!("../../../../wit/0.1.0/types.wit")),

@@ -7,12 +7,14 @@ use super::files::CONTRACT_FOLDER;
 
 /// The SDK's sources, by file name.
 const SOURCES: &[(&str, &str)] = &[
+    ("artifacts.rs", include_str!("../../../../gates/sdk/src/artifacts.rs")),
     ("bindings.rs", include_str!("../../../../gates/sdk/src/bindings.rs")),
     ("catalog.rs", include_str!("../../../../gates/sdk/src/catalog.rs")),
     ("conformance.rs", include_str!("../../../../gates/sdk/src/conformance.rs")),
     ("context.rs", include_str!("../../../../gates/sdk/src/context.rs")),
     ("count.rs", include_str!("../../../../gates/sdk/src/count.rs")),
     ("documents.rs", include_str!("../../../../gates/sdk/src/documents.rs")),
+    ("exports.rs", include_str!("../../../../gates/sdk/src/exports.rs")),
     ("fault.rs", include_str!("../../../../gates/sdk/src/fault.rs")),
     ("gate.rs", include_str!("../../../../gates/sdk/src/gate.rs")),
     ("host.rs", include_str!("../../../../gates/sdk/src/host.rs")),
@@ -26,6 +28,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("reply.rs", include_str!("../../../../gates/sdk/src/reply.rs")),
     ("schema.rs", include_str!("../../../../gates/sdk/src/schema.rs")),
     ("testing.rs", include_str!("../../../../gates/sdk/src/testing.rs")),
+    ("testing/artifacts.rs", include_str!("../../../../gates/sdk/src/testing/artifacts.rs")),
     ("testing/context.rs", include_str!("../../../../gates/sdk/src/testing/context.rs")),
     ("testing/kv.rs", include_str!("../../../../gates/sdk/src/testing/kv.rs")),
     ("text.rs", include_str!("../../../../gates/sdk/src/text.rs")),

@@ -1,0 +1,179 @@
+//! What a gate may have beside its tools: a filter for replies, resources, prompts. The component exports those that
+//! [`export!`](crate::export) names.
+
+use serde_json::{Map, Value};
+
+pub use crate::bindings::{
+    filtering::exports::gatehouse::gate::filter::Origin,
+    prompting::exports::gatehouse::gate::prompts::{Message, Prompt, PromptArgument, Role},
+    resourcing::exports::gatehouse::gate::resources::{ResourcePage, Template},
+};
+use crate::{
+    Call, EmbeddedResource, Fault, Gate, Params, Reply, bindings::gatehouse::gate::types, names, params,
+};
+
+/// A reply on its way to the client, with the call that it answers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outgoing {
+    /// Whose reply it is.
+    pub origin: Origin,
+    /// The arguments of the call: a JSON object as text.
+    pub arguments: String,
+    /// What the client gets where the filter has no other reply.
+    pub reply: Reply,
+}
+
+type Filter<P> = Box<dyn Fn(&Call<P>, Outgoing) -> Result<Option<Reply>, Fault>>;
+type Templates<P> = Box<dyn Fn(&P) -> Result<Vec<Template>, Fault>>;
+type List<P> = Box<dyn Fn(&P, Option<&str>) -> Result<ResourcePage, Fault>>;
+type Read<P> = Box<dyn Fn(&P, &str) -> Result<Vec<EmbeddedResource>, Fault>>;
+type Prompts<P> = Box<dyn Fn(&P) -> Result<Vec<Prompt>, Fault>>;
+type Messages<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Message>, Fault>>;
+
+/// What a gate has beside its tools.
+pub(crate) struct Exports<P> {
+    filter: Option<Filter<P>>,
+    resources: Option<(Templates<P>, List<P>, Read<P>)>,
+    prompts: Option<(Prompts<P>, Messages<P>)>,
+}
+
+impl<P> Exports<P> {
+    pub(crate) fn none() -> Self {
+        Self { filter: None, resources: None, prompts: None }
+    }
+}
+
+impl<P: Params> Gate<P> {
+    /// Gives the gate a filter: another reply to stand for the one on its way, or none to leave that as it is. The
+    /// call's deadline is the filter's. A fault leaves the reply as it is. Needs `export!(gate, filter)`.
+    #[must_use]
+    pub fn filter(
+        mut self,
+        filter: impl Fn(&Call<P>, Outgoing) -> Result<Option<Reply>, Fault> + 'static,
+    ) -> Self {
+        self.exports.filter = Some(Box::new(filter));
+        self
+    }
+
+    /// Gives the gate resources: the families of addresses that it answers for, what there is to list from a cursor on,
+    /// and what stands at an address. Needs `export!(gate, resources)`.
+    #[must_use]
+    pub fn resources(
+        mut self,
+        templates: impl Fn(&P) -> Result<Vec<Template>, Fault> + 'static,
+        list: impl Fn(&P, Option<&str>) -> Result<ResourcePage, Fault> + 'static,
+        read: impl Fn(&P, &str) -> Result<Vec<EmbeddedResource>, Fault> + 'static,
+    ) -> Self {
+        self.exports.resources = Some((Box::new(templates), Box::new(list), Box::new(read)));
+        self
+    }
+
+    /// Gives the gate prompts: which there are, and the messages of one by its name and arguments, which are strings. A
+    /// name that `list` does not have never arrives at `get`. Needs `export!(gate, prompts)`.
+    #[must_use]
+    pub fn prompts(
+        mut self,
+        list: impl Fn(&P) -> Result<Vec<Prompt>, Fault> + 'static,
+        get: impl Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Message>, Fault> + 'static,
+    ) -> Self {
+        self.exports.prompts = Some((Box::new(list), Box::new(get)));
+        self
+    }
+
+    /// What the filter makes of a reply; `call` is the call that was made.
+    pub fn on_reply(&self, call: types::Call, origin: Origin, reply: Reply) -> Result<Option<Reply>, Fault> {
+        let Some(filter) = &self.exports.filter else { return self.lacks("filter") };
+        let types::Call { id, arguments, params, caller, preset, deadline_ms, .. } = call;
+        let call = Call { id, params: params::read(&params)?, caller, preset, deadline_ms };
+        filter(&call, Outgoing { origin, arguments, reply })
+    }
+
+    /// The families of addresses that the gate answers for under these parameters.
+    pub fn resource_templates(&self, params: &str) -> Result<Vec<Template>, Fault> {
+        let Some((templates, ..)) = &self.exports.resources else { return self.lacks("resources") };
+        templates(&params::read(params)?)
+    }
+
+    /// A page of what there is to list.
+    pub fn list_resources(&self, params: &str, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
+        let Some((_, list, _)) = &self.exports.resources else { return self.lacks("resources") };
+        list(&params::read(params)?, cursor)
+    }
+
+    /// What stands at an address.
+    pub fn read_resource(&self, params: &str, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
+        let Some((.., read)) = &self.exports.resources else { return self.lacks("resources") };
+        read(&params::read(params)?, uri)
+    }
+
+    /// The prompts under these parameters.
+    pub fn list_prompts(&self, params: &str) -> Result<Vec<Prompt>, Fault> {
+        let Some((list, _)) = &self.exports.prompts else { return self.lacks("prompts") };
+        list(&params::read(params)?)
+    }
+
+    /// The messages of a prompt; `arguments` is a JSON object as text.
+    pub fn get_prompt(&self, params: &str, name: &str, arguments: &str) -> Result<Vec<Message>, Fault> {
+        let Some((list, get)) = &self.exports.prompts else { return self.lacks("prompts") };
+        let params: P = params::read(params)?;
+        let prompts = list(&params)?;
+        if !prompts.iter().any(|prompt| prompt.name == name) {
+            let have = names::list(prompts.iter().map(|prompt| prompt.name.as_str()));
+            let fault = Fault::not_found(format!("gate '{}' has no prompt '{name}'", self.name()));
+            return Err(fault.hint(format!("Its prompts are {have}.")));
+        }
+        let arguments: Map<String, Value> = serde_json::from_str(arguments)
+            .map_err(|e| Fault::invalid(format!("arguments of prompt '{name}': {e}")))?;
+        get(&params, name, &arguments)
+    }
+
+    fn lacks<T>(&self, what: &str) -> Result<T, Fault> {
+        Err(Fault::internal(format!("gate '{}' exports {what} and has none", self.name())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Content, FaultKind, NoParams, testing};
+
+    fn gate() -> Gate<NoParams> {
+        let shout = |_: &Call<NoParams>, passing: Outgoing| {
+            let text = passing.reply.text();
+            Ok((text.len() < 9).then(|| Reply::markdown(text.to_uppercase() + &passing.arguments)))
+        };
+        let prompt = Prompt { name: "greet".into(), title: None, description: None, arguments: vec![] };
+        Gate::new("loud", "1.0.0", "Shouts.").filter(shout).prompts(
+            move |_| Ok(vec![prompt.clone()]),
+            |_, name, arguments| {
+                let content = Content::Text(format!("{name} {}", arguments["whom"]));
+                Ok(vec![Message { role: Role::User, content }])
+            },
+        )
+    }
+
+    #[test]
+    fn a_filter_sees_reply_and_arguments_and_may_pass() {
+        let filtered =
+            |text| testing::filter(&gate(), testing::origin("say"), "{}", Reply::markdown(text), "{}");
+        assert_eq!(filtered("short").unwrap().unwrap().text(), "SHORT{}");
+        assert_eq!(filtered("long enough").unwrap(), None);
+    }
+
+    #[test]
+    fn an_unknown_prompt_is_not_found() {
+        let messages = gate().get_prompt("{}", "greet", "{\"whom\":\"us\"}").unwrap();
+        assert_eq!(messages[0].content, Content::Text("greet \"us\"".into()));
+        let fault = gate().get_prompt("{}", "great", "{}").unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.hint.as_deref()),
+            (FaultKind::NotFound, Some("Its prompts are 'greet'."))
+        );
+    }
+
+    #[test]
+    fn an_export_without_its_part_is_a_fault_of_the_gate() {
+        let fault = gate().resource_templates("{}").unwrap_err();
+        assert_eq!(fault.message, "gate 'loud' exports resources and has none");
+    }
+}

@@ -1,0 +1,254 @@
+//! Artifacts in memory, of one owner. Time is what [`Fake::now`] says; there is no cap. Ids are of the host's form and
+//! made by another digest, and a value at a pointer is written anew.
+
+use std::{
+    cell::RefCell,
+    hash::{DefaultHasher, Hasher},
+};
+
+use serde_json::Value;
+
+use super::{Fake, current, unset};
+use crate::{
+    Fault,
+    artifacts::{Artifact, Changes, Draft, Filter, Fit, Hit, Part, Piece, Window},
+};
+
+/// Each artifact with its text, the newest last.
+type Kept = Vec<(Artifact, String)>;
+
+pub(super) type Store = RefCell<Kept>;
+
+/// What the operator of this host has set.
+const TTL_MS: u64 = 3 * 60 * 60 * 1000;
+
+impl Fake {
+    /// The host keeps artifacts, and has none yet.
+    #[must_use]
+    pub fn keeps_artifacts(mut self) -> Self {
+        self.artifacts = Some(RefCell::default());
+        self
+    }
+
+    fn artifacts<T>(
+        &self,
+        function: &str,
+        f: impl FnOnce(&mut Kept) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let Some(kept) = &self.artifacts else { return unset(function) };
+        self.failure(function)?;
+        let mut kept = kept.borrow_mut();
+        kept.retain(|(artifact, _)| artifact.expires.is_none_or(|at| at > self.now.get()));
+        f(&mut kept)
+    }
+}
+
+/// Keeps a text. The same text again is the same artifact, with its time begun anew.
+pub fn put(draft: &Draft) -> Result<Artifact, Fault> {
+    let host = current();
+    host.artifacts("artifacts.put", |kept| {
+        let mut digest = DefaultHasher::new();
+        digest.write(draft.text.as_bytes());
+        let id = format!("art-{:012x}", digest.finish() >> 16);
+        let before = kept.iter().position(|(artifact, _)| artifact.id == id).map(|at| kept.remove(at).0);
+        let now = host.now.get();
+        let mut tags: Vec<String> =
+            draft.tags.iter().chain(before.iter().flat_map(|b| &b.tags)).cloned().collect();
+        tags.sort();
+        tags.dedup();
+        let old = before.as_ref();
+        let artifact = Artifact {
+            id,
+            size: draft.text.len() as u64,
+            lines: draft.text.lines().count() as u64,
+            mime_type: draft.mime_type.clone(),
+            tool: draft.tool.clone().or_else(|| old?.tool.clone()),
+            source: draft.source.clone().or_else(|| old?.source.clone()),
+            preset: "test".into(),
+            summary: draft.summary.clone().or_else(|| old?.summary.clone()),
+            tags,
+            created: old.map_or(now, |b| b.created),
+            expires: match old {
+                Some(old) if old.expires.is_none() => None,
+                _ => Some(now.saturating_add(draft.ttl_ms.unwrap_or(TTL_MS))),
+            },
+        };
+        kept.push((artifact.clone(), draft.text.clone()));
+        Ok(artifact)
+    })
+}
+
+/// What is known of each; none where there is no such artifact, or not any more.
+pub fn info(ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+    current().artifacts("artifacts.info", |kept| {
+        let one = |id: &String| kept.iter().find(|(artifact, _)| artifact.id == *id).map(|(a, _)| a.clone());
+        Ok(ids.iter().map(one).collect())
+    })
+}
+
+/// A part of the text.
+pub fn read(id: &str, part: &Part) -> Result<Piece, Fault> {
+    current().artifacts("artifacts.read", |kept| {
+        let found = kept.iter().find(|(artifact, _)| artifact.id == id);
+        let (_, text) = found.ok_or_else(|| unknown(id))?;
+        match part {
+            Part::Whole => Ok(whole(text.clone())),
+            Part::Characters(window) => {
+                let characters: Vec<String> = text.chars().map(String::from).collect();
+                Ok(piece(&characters, *window))
+            }
+            Part::Lines(window) => {
+                let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+                Ok(piece(&lines, *window))
+            }
+            Part::Pointer(pointer) => {
+                let value: Value = serde_json::from_str(text)
+                    .map_err(|_| Fault::invalid(format!("the text of '{id}' is not JSON")))?;
+                let at = value.pointer(pointer);
+                Ok(whole(
+                    at.ok_or_else(|| Fault::not_found(format!("'{id}' has nothing at '{pointer}'")))?
+                        .to_string(),
+                ))
+            }
+        }
+    })
+}
+
+fn whole(text: String) -> Piece {
+    Piece { total: text.chars().count() as u64, text, next: None }
+}
+
+fn piece(units: &[String], window: Window) -> Piece {
+    let total = units.len();
+    let from = total.min(window.offset as usize);
+    let to = total.min(from.saturating_add(window.count as usize));
+    Piece { text: units[from..to].concat(), total: total as u64, next: (to < total).then_some(to as u64) }
+}
+
+fn unknown(id: &str) -> Fault {
+    Fault::not_found(format!("there is no artifact '{id}'"))
+}
+
+fn words_of(artifact: &Artifact) -> String {
+    let parts = [&artifact.summary, &artifact.tool, &artifact.source].into_iter().flatten();
+    parts.chain(&artifact.tags).cloned().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// Those that match, newest first.
+pub fn recent(filter: &Filter, limit: u32) -> Result<Vec<Artifact>, Fault> {
+    current().artifacts("artifacts.recent", |kept| {
+        let words = filter.words.to_lowercase();
+        let matches = |artifact: &&Artifact| {
+            let all = words_of(artifact);
+            filter.tags.iter().all(|tag| artifact.tags.contains(tag))
+                && words.split_whitespace().all(|w| all.contains(w))
+        };
+        Ok(kept
+            .iter()
+            .rev()
+            .map(|(artifact, _)| artifact)
+            .filter(matches)
+            .take(limit as usize)
+            .cloned()
+            .collect())
+    })
+}
+
+/// Those that hold the most words of the question.
+pub fn search(query: &str, limit: u32) -> Result<Vec<Hit>, Fault> {
+    current().artifacts("artifacts.search", |kept| {
+        let query = query.to_lowercase();
+        let asked = query.split_whitespace().count().max(1) as f64;
+        let score = |artifact: &Artifact| {
+            let all = words_of(artifact);
+            query.split_whitespace().filter(|word| all.contains(word)).count() as f64 / asked
+        };
+        let hit = |(artifact, _): &(Artifact, String)| {
+            let score = score(artifact);
+            Hit { artifact: artifact.clone(), score, fit: if score > 0.5 { Fit::Good } else { Fit::Weak } }
+        };
+        let mut hits: Vec<Hit> = kept.iter().rev().map(hit).filter(|hit| hit.score > 0.0).collect();
+        hits.sort_by(|a, b| b.score.total_cmp(&a.score));
+        hits.truncate(limit as usize);
+        Ok(hits)
+    })
+}
+
+/// Changes what is known of an artifact.
+pub fn change(id: &str, changes: &Changes) -> Result<Artifact, Fault> {
+    let host = current();
+    host.artifacts("artifacts.change", |kept| {
+        let found = kept.iter_mut().find(|(artifact, _)| artifact.id == id);
+        let (artifact, _) = found.ok_or_else(|| unknown(id))?;
+        artifact.summary = changes.summary.clone().or(artifact.summary.take());
+        artifact.tags.extend(changes.add_tags.iter().cloned());
+        artifact.tags.sort();
+        artifact.tags.dedup();
+        artifact.expires = match changes.pinned {
+            Some(true) => None,
+            Some(false) => Some(host.now.get().saturating_add(TTL_MS)),
+            None => artifact.expires,
+        };
+        Ok(artifact.clone())
+    })
+}
+
+/// Deletes an artifact. False where there was none.
+pub fn delete(id: &str) -> Result<bool, Fault> {
+    current().artifacts("artifacts.delete", |kept| {
+        let before = kept.len();
+        kept.retain(|(artifact, _)| artifact.id != id);
+        Ok(kept.len() < before)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{artifacts, testing};
+
+    fn draft(text: &str) -> Draft {
+        let mime_type = "text/plain".into();
+        Draft {
+            text: text.into(),
+            mime_type,
+            tool: None,
+            source: None,
+            summary: None,
+            tags: vec![],
+            ttl_ms: Some(10),
+        }
+    }
+
+    #[test]
+    fn an_artifact_is_gone_when_its_time_is_up_unless_it_is_pinned() {
+        Fake::new().keeps_artifacts().run(|| {
+            let (one, two) = (artifacts::put(&draft("one")).unwrap(), artifacts::put(&draft("two")).unwrap());
+            testing::advance(9);
+            assert_eq!(artifacts::put(&draft("one")).unwrap().id, one.id);
+            artifacts::change(
+                &two.id,
+                &Changes { summary: None, add_tags: vec!["b".into()], pinned: Some(true) },
+            )
+            .unwrap();
+            testing::advance(9);
+            let any = Filter { tags: vec![], words: String::new() };
+            assert_eq!(artifacts::recent(&any, 9).unwrap().len(), 2);
+            testing::advance(9);
+            assert_eq!(artifacts::info(std::slice::from_ref(&one.id)).unwrap(), [None]);
+            assert_eq!(artifacts::recent(&any, 9).unwrap()[0].tags, ["b"]);
+            assert!(artifacts::read(&one.id, &Part::Whole).is_err() && artifacts::delete(&two.id).unwrap());
+        });
+    }
+
+    #[test]
+    fn parts_go_on_where_they_end() {
+        Fake::new().keeps_artifacts().run(|| {
+            let id = artifacts::put(&draft("{\"a\":\n[\"ü\"]}")).unwrap().id;
+            let window = Window { offset: 0, count: 1 };
+            let line = artifacts::read(&id, &Part::Lines(window)).unwrap();
+            assert_eq!((line.text.as_str(), line.total, line.next), ("{\"a\":\n", 2, Some(1)));
+            assert_eq!(artifacts::read(&id, &Part::Pointer("/a/0".into())).unwrap().text, "\"ü\"");
+        });
+    }
+}
