@@ -1,0 +1,90 @@
+//! `get_workspace_file`: any part of a kept result, a page at a time.
+
+mod jq;
+mod page;
+mod select;
+
+use gatehouse_sdk::{Call, Content, Fault, Offset, Reply, Tool};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Params;
+use page::Page;
+
+pub(crate) const NAME: &str = "get_workspace_file";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Args {
+    /// An artifact id.
+    #[schemars(length(min = 1, max = 512))]
+    path: String,
+    /// Where the page begins, as the page before says.
+    offset: Option<Offset>,
+    /// RFC 6901.
+    #[schemars(length(max = 4096))]
+    json_pointer: Option<String>,
+    /// A filter, applied to the value.
+    #[schemars(length(min = 1, max = 8192))]
+    jq: Option<String>,
+    /// `12` or `12-80`, from 1.
+    #[schemars(length(max = 64))]
+    lines: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Part {
+    path: String,
+    content: String,
+    /// What offset, next and total count.
+    unit: &'static str,
+    offset: u64,
+    /// The offset of the next page, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+    total: u64,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .title("Read a kept result")
+        .description(|_| {
+            format!(
+                "Any part of a kept result, {} characters a page. With json_pointer or jq a page is whole elements.",
+                page::MOST
+            )
+        })
+        .default_from("offset", |_| 0.into())
+        .idempotent()
+        .output::<Part>()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let id = crate::address::id(&args.path).to_owned();
+    let offset = u64::from(args.offset.map_or(0, |offset| offset.at_most(u32::MAX)));
+    let page = select::page(&id, &args, offset)?;
+    let head = head(&id, offset, &page);
+    let Page { content, unit, next, total, .. } = page;
+    let part = Part { path: id, content, unit, offset, next, total };
+    Reply::markdown(head).with(Content::Text(part.content.clone())).structured(&part)
+}
+
+fn head(id: &str, offset: u64, page: &Page) -> String {
+    let Page { unit, next, total, note, .. } = page;
+    let end = next.unwrap_or(*total);
+    let place = if offset == 0 && next.is_none() {
+        format!("all {total} {unit}.")
+    } else {
+        format!("{unit} {offset}-{end} of {total}.")
+    };
+    let next = next.map(|next| format!(" Next: offset {next}.")).unwrap_or_default();
+    let note = note.as_ref().map(|note| format!(" {note}")).unwrap_or_default();
+    format!("{id}: {place}{next}{note}")
+}
+
+/// Data as JSON text.
+pub(crate) fn json(data: &impl Serialize) -> Result<String, Fault> {
+    serde_json::to_string(data)
+        .map_err(|e| Fault::internal(format!("the reply cannot be written as JSON: {e}")))
+}

@@ -1,0 +1,124 @@
+//! jq over a kept result. It runs in the gate, so the sandbox bounds its time and its memory.
+
+mod library;
+
+use gatehouse_sdk::Fault;
+use jaq_core::{
+    Compiler, Ctx, Vars,
+    load::{self, Arena, File, Loader},
+    unwrap_valr,
+};
+use jaq_json::{Val, read};
+
+/// Values that a filter gives at most, and bytes of all of them.
+const VALUES: usize = 10_000;
+const BYTES: usize = 4 << 20;
+
+/// Levels of a value at most: reading goes one call deeper for each.
+const DEPTH: usize = 256;
+
+/// What a filter gave.
+pub(super) struct Outputs {
+    /// Each as JSON on one line.
+    pub(super) values: Vec<String>,
+    /// What the reader should know of it.
+    pub(super) note: Option<&'static str>,
+}
+
+/// Applies a filter to a text of JSON, or to the list of its values where it is JSON Lines.
+pub(super) fn run(text: &str, program: &str) -> Result<Outputs, Fault> {
+    if too_deep(text) {
+        return Err(Fault::invalid(format!("the value is nested deeper than {DEPTH} levels"))
+            .hint("Take a part of it with json_pointer first."));
+    }
+    let values: Result<Vec<Val>, _> = read::parse_many(text.as_bytes()).collect();
+    let not_json = |e: String| {
+        Fault::invalid(format!("jq needs JSON: {e}")).hint("Read this result by lines or offset.")
+    };
+    let mut values = values.map_err(|e| not_json(e.to_string()))?;
+    let (input, lines) = match values.len() {
+        0 => return Err(not_json("the text is empty".into())),
+        1 => (values.remove(0), None),
+        _ => {
+            (values.into_iter().collect(), Some("The result is JSON Lines: the filter got the list of them."))
+        }
+    };
+    let definitions = library::definitions();
+    let functions = library::functions();
+    let arena = Arena::default();
+    let modules = Loader::new(definitions)
+        .load(&arena, File { code: program, path: () })
+        .map_err(|errors| refused(errors.into_iter().map(|(_, error)| unread(error)).collect()))?;
+    let filter = Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
+        refused(errors.into_iter().flat_map(|(_, undefined)| undefined).map(unknown).collect())
+    })?;
+    let context = Ctx::<library::Data>::new(&filter.lut, Vars::new([]));
+    let mut outputs = Outputs { values: Vec::new(), note: lines };
+    let mut bytes = 0;
+    for output in filter.id.run((context, input)).map(unwrap_valr) {
+        let value =
+            output.map_err(|error| Fault::invalid(format!("jq: {}", shown(&error.to_string()))))?.to_string();
+        bytes += value.len();
+        if outputs.values.len() == VALUES || bytes > BYTES {
+            outputs.note = Some("The filter gives more; these are the first of its values.");
+            break;
+        }
+        if serde_json::from_str::<serde::de::IgnoredAny>(&value).is_err() {
+            return Err(Fault::invalid(format!("jq: '{}' is not JSON", shown(&value))));
+        }
+        outputs.values.push(value);
+    }
+    Ok(outputs)
+}
+
+fn refused(mut errors: Vec<String>) -> Fault {
+    errors.truncate(3);
+    let fault = Fault::invalid(format!("jq: {}", errors.join("; ")));
+    fault.hint("It is jq 1.7 with `test`, and without other regular expressions, dates, @formats and input.")
+}
+
+fn unread(error: load::Error<&str>) -> String {
+    match error {
+        load::Error::Io(_) => "modules cannot be loaded".into(),
+        load::Error::Lex(errors) => place(errors.first().map(|(expected, at)| (expected.as_str(), *at))),
+        load::Error::Parse(errors) => place(errors.first().map(|(expected, at)| (expected.as_str(), *at))),
+    }
+}
+
+fn place(first: Option<(&str, &str)>) -> String {
+    match first {
+        Some((expected, "")) => format!("expected {expected} at the end"),
+        Some((expected, at)) => format!("expected {expected} at '{}'", shown(at)),
+        None => "it does not parse".into(),
+    }
+}
+
+fn unknown((name, undefined): (&str, jaq_core::compile::Undefined)) -> String {
+    format!("there is no {} '{name}'", undefined.as_str())
+}
+
+/// The beginning: an error may hold the whole value.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.chars().take(200).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn too_deep(text: &str) -> bool {
+    let (mut depth, mut inside, mut escaped) = (0_usize, false, false);
+    text.bytes().any(|byte| {
+        if inside {
+            (inside, escaped) = (escaped || byte != b'"', !escaped && byte == b'\\');
+        } else {
+            match byte {
+                b'"' => inside = true,
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        depth > DEPTH
+    })
+}

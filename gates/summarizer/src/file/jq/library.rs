@@ -1,0 +1,61 @@
+//! The functions that filters have: jq's, without those that need tables, would end the program, or speak to a machine.
+
+use gatehouse_sdk::Fault;
+use jaq_core::{
+    Cv, DataT, Error, Native, ValXs, data,
+    load::parse::Def,
+    native::{Filter, bome, run, v},
+};
+use jaq_json::Val;
+use regex_bites::bytes::RegexBuilder;
+
+/// The data of a run: what was compiled, and nothing beside it.
+pub(super) type Data = data::JustLut<Val>;
+
+/// Definitions of jaq's library whose functions are not here, each with the arguments it has; none for any.
+const LEFT_OUT: &str = "stderr debug halt halt_error logb significand pow10 drem nexttoward scalb gamma test scan_ match \
+                        capture split/2 splits sub gsub scan todate fromdate @html @htmld @uri @urid @base64 @base64d";
+
+pub(super) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
+    let own =
+        jaq_core::load::parse("def test(re): test(re; \"\");", |parser| parser.defs()).unwrap_or_default();
+    let there = |def: &Def<&'static str>| {
+        let with_arguments = format!("{}/{}", def.name, def.args.len());
+        !LEFT_OUT.split_whitespace().any(|name| name == def.name || name == with_arguments)
+    };
+    jaq_core::defs().chain(jaq_std::defs().filter(there)).chain(jaq_json::defs()).chain(own)
+}
+
+pub(super) fn functions() -> impl Iterator<Item = Filter<Native<Data>>> {
+    let base = jaq_std::base_funs::<Data>().filter(|(name, ..)| *name != "halt");
+    let test = run::<Data>(("test", v(2), |call| test(call)));
+    jaq_core::funs().chain(base).chain(jaq_json::funs()).chain([test])
+}
+
+/// `test(re; flags)`: whether an expression matches anywhere in a string.
+fn test<'a>((mut context, value): Cv<'a, Data>) -> ValXs<'a, <Data as DataT>::V<'a>> {
+    let (flags, expression) = (context.pop_var(), context.pop_var());
+    bome(matches(&value, &expression, &flags).map_err(|fault| Error::str(fault.message)))
+}
+
+fn matches(value: &Val, expression: &Val, flags: &Val) -> Result<Val, Fault> {
+    let text = |value: &Val| match value {
+        Val::TStr(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        other => Err(Fault::invalid(format!("cannot match {other}: it is no string"))),
+    };
+    let flags = match flags {
+        Val::Null => String::new(),
+        flags => text(flags)?,
+    };
+    if let Some(flag) = flags.chars().find(|flag| !"gimsx".contains(*flag)) {
+        return Err(Fault::invalid(format!("there is no flag '{flag}'")));
+    }
+    let expression = RegexBuilder::new(&text(expression)?)
+        .case_insensitive(flags.contains('i'))
+        .multi_line(flags.contains('m'))
+        .dot_matches_new_line(flags.contains('s'))
+        .ignore_whitespace(flags.contains('x'))
+        .build()
+        .map_err(|error| Fault::invalid(format!("the expression does not parse: {error}")))?;
+    Ok(Val::Bool(expression.is_match(text(value)?.as_bytes())))
+}

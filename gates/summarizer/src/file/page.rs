@@ -1,0 +1,201 @@
+//! One page of a text or of a JSON value. A value is never cut into what is no JSON: a page of a list is a list of whole
+//! elements, one of an object an object of whole members.
+
+use std::fmt;
+
+use gatehouse_sdk::Fault;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// Characters of a page at most.
+pub(super) const MOST: usize = 8_000;
+
+/// A page.
+pub(super) struct Page {
+    pub(super) content: String,
+    /// What `next` and `total` count.
+    pub(super) unit: &'static str,
+    pub(super) next: Option<u64>,
+    pub(super) total: u64,
+    pub(super) note: Option<String>,
+}
+
+/// Where a value came from, to say where an element of it is.
+pub(super) enum Place<'a> {
+    Pointer(&'a str),
+    Jq(&'a str),
+}
+
+impl Place<'_> {
+    fn of(&self, element: &str) -> String {
+        match self {
+            Self::Pointer(pointer) => {
+                format!(
+                    "json_pointer {}",
+                    quoted(&format!("{pointer}/{}", element.replace('~', "~0").replace('/', "~1")))
+                )
+            }
+            Self::Jq(program) => match element.parse::<u64>() {
+                Ok(number) => format!("jq {}", quoted(&format!("({program})|.[{number}]"))),
+                Err(_) => format!("jq {}", quoted(&format!("({program})|.[{}]", quoted(element)))),
+            },
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Characters of a text from an offset on, to the end of a line where one is near.
+pub(super) fn characters(text: &str, offset: u64) -> Page {
+    let total = text.chars().count() as u64;
+    let at = |character: u64| {
+        let place = usize::try_from(character).unwrap_or(usize::MAX);
+        text.char_indices().nth(place).map_or(text.len(), |(at, _)| at)
+    };
+    let from = at(offset);
+    let mut end = at(offset.saturating_add(MOST as u64));
+    let mut next = None;
+    if end < text.len() {
+        end = from + end_of_line(&text[from..end]);
+        next = Some(offset + text[from..end].chars().count() as u64);
+    }
+    Page { content: text[from..end].to_owned(), unit: "characters", next, total, note: None }
+}
+
+/// Where the last line of a page ends; the end of the page where that would leave out more than a quarter.
+pub(super) fn end_of_line(page: &str) -> usize {
+    page.rfind('\n').map(|at| at + 1).filter(|end| *end > page.len() / 4 * 3).unwrap_or(page.len())
+}
+
+/// A page of a JSON value.
+pub(super) fn value(json: &str, offset: u64, place: &Place<'_>) -> Result<Page, Fault> {
+    let json = without_blanks(json.trim());
+    let broken =
+        |e: serde_json::Error| Fault::internal(format!("the host gave a value that is not JSON: {e}"));
+    match json.as_bytes().first() {
+        Some(b'[') => {
+            let elements: Vec<&RawValue> = serde_json::from_str(&json).map_err(broken)?;
+            let items: Vec<Item> =
+                elements.iter().enumerate().map(|(at, raw)| Item::new(at.to_string(), raw.get())).collect();
+            Ok(listed(&items, "elements", ["[", ",", "]"], offset, |element| place.of(element)))
+        }
+        Some(b'{') => {
+            let members: Members = serde_json::from_str(&json).map_err(broken)?;
+            let item = |(key, raw): &(String, &RawValue)| {
+                Item::new(key.clone(), &format!("{}:{}", quoted(key), raw.get()))
+            };
+            let items: Vec<Item> = members.0.iter().map(item).collect();
+            Ok(listed(&items, "members", ["{", ",", "}"], offset, |element| place.of(element)))
+        }
+        Some(b'"') => {
+            let text: String = serde_json::from_str(&json).map_err(broken)?;
+            Ok(Page {
+                note: Some("The value is a string; this is its text.".into()),
+                ..characters(&text, offset)
+            })
+        }
+        _ => Ok(Page { content: json, unit: "value", next: None, total: 1, note: None }),
+    }
+}
+
+/// A page of what a filter gave, one value a line.
+pub(super) fn outputs(values: &[String], offset: u64, program: &str) -> Result<Page, Fault> {
+    let items: Vec<Item> =
+        values.iter().enumerate().map(|(at, value)| Item::new(at.to_string(), value)).collect();
+    let collected = format!("[{program}]");
+    Ok(listed(&items, "values", ["", "\n", ""], offset, |element| Place::Jq(&collected).of(element)))
+}
+
+/// An element of a list or a member of an object.
+struct Item {
+    name: String,
+    text: String,
+    length: usize,
+}
+
+impl Item {
+    fn new(name: String, text: &str) -> Self {
+        Self { name, text: text.to_owned(), length: text.chars().count() }
+    }
+}
+
+fn listed(
+    items: &[Item],
+    unit: &'static str,
+    [open, between, close]: [&str; 3],
+    offset: u64,
+    place: impl Fn(&str) -> String,
+) -> Page {
+    let from = usize::try_from(offset).unwrap_or(usize::MAX).min(items.len());
+    let mut used = open.len() + close.len();
+    let fitting = items[from..].iter().take_while(|item| {
+        used += item.length + between.len();
+        used <= MOST
+    });
+    let mut end = from + fitting.count();
+    let mut note = None;
+    let shown = &items[from..end];
+    if let Some(large) = items.get(from).filter(|_| shown.is_empty()) {
+        // Alone it is no page: it is left out, and said where it is.
+        note = Some(format!(
+            "Not shown: {} with {} characters; {} brings it.",
+            quoted(&large.name),
+            large.length,
+            place(&large.name)
+        ));
+        end += 1;
+    }
+    let texts: Vec<&str> = shown.iter().map(|item| item.text.as_str()).collect();
+    let content = format!("{open}{}{close}", texts.join(between));
+    let next = (end < items.len()).then_some(end as u64);
+    Page { content, unit, next, total: items.len() as u64, note }
+}
+
+/// JSON without the blanks between its parts: a page holds more of it.
+fn without_blanks(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let (mut inside, mut escaped) = (false, false);
+    for c in json.chars() {
+        if inside {
+            (inside, escaped) = (escaped || c != '"', !escaped && c == '\\');
+        } else if c.is_ascii_whitespace() {
+            continue;
+        } else {
+            inside = c == '"';
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The members of an object in their order, each as it stands.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+
+        impl<'de> Visitor<'de> for Read {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        from.deserialize_map(Read)
+    }
+}

@@ -1,0 +1,82 @@
+//! Which part of a kept result a call asks for.
+
+use gatehouse_sdk::{
+    Fault, FaultKind,
+    artifacts::{self, Part, Window},
+};
+
+use super::{
+    Args, jq,
+    page::{self, Page, Place},
+};
+
+/// The page that the arguments ask for.
+pub(super) fn page(id: &str, args: &Args, offset: u64) -> Result<Page, Fault> {
+    let pointer = args.json_pointer.as_deref();
+    if let Some(lines) = &args.lines {
+        if pointer.is_some() || args.jq.is_some() {
+            return Err(Fault::invalid("lines go with neither json_pointer nor jq"));
+        }
+        let (first, count) = range(lines)?;
+        let piece = read(id, &Part::Lines(Window { offset: first - 1, count }))?;
+        if first > piece.total {
+            return Err(Fault::invalid(format!("'{id}' has {} lines", piece.total)));
+        }
+        return Ok(page::characters(&piece.text, offset));
+    }
+    let Some(program) = &args.jq else {
+        return match pointer {
+            Some(pointer) => {
+                let value = read(id, &Part::Pointer(pointer.into()))?.text;
+                page::value(&value, offset, &Place::Pointer(pointer))
+            }
+            None => window(id, offset),
+        };
+    };
+    let part = pointer.map_or(Part::Whole, |pointer| Part::Pointer(pointer.into()));
+    let outputs = jq::run(&read(id, &part)?.text, program)?;
+    match &outputs.values[..] {
+        [value] => page::value(value, offset, &Place::Jq(program)),
+        values => page::outputs(values, offset, program),
+    }
+    .map(|page| Page { note: page.note.or(outputs.note.map(Into::into)), ..page })
+}
+
+/// Characters of the whole text, as it stands.
+fn window(id: &str, offset: u64) -> Result<Page, Fault> {
+    let piece = read(id, &Part::Characters(Window { offset, count: page::MOST as u64 }))?;
+    let mut content = piece.text;
+    let mut next = piece.next;
+    if next.is_some() {
+        let end = page::end_of_line(&content);
+        next = Some(offset + content[..end].chars().count() as u64);
+        content.truncate(end);
+    }
+    Ok(Page { content, unit: "characters", next, total: piece.total, note: None })
+}
+
+fn read(id: &str, part: &Part) -> Result<artifacts::Piece, Fault> {
+    artifacts::read(id, part).map_err(|fault| match fault.kind {
+        // A pointer to nothing has a hint of its own.
+        FaultKind::NotFound if fault.hint.is_none() && !matches!(part, Part::Pointer(_)) => {
+            fault.hint("Results are kept for some hours only; search_workspace lists what there is.")
+        }
+        _ => fault,
+    })
+}
+
+/// The first line and how many: `12`, `12-80`, `12-` to the end.
+fn range(lines: &str) -> Result<(u64, u64), Fault> {
+    let invalid = || Fault::invalid(format!("lines '{lines}' are no range")).hint("Write 12, 12-80 or 12-.");
+    let number = |text: &str| text.trim().parse::<u64>().ok().filter(|line| *line > 0);
+    let (first, last) = match lines.split_once('-') {
+        None => (number(lines), number(lines)),
+        Some((first, last)) if last.trim().is_empty() => (number(first), Some(u64::MAX)),
+        Some((first, last)) => (number(first), number(last)),
+    };
+    match (first, last) {
+        // A page has fewer lines than characters.
+        (Some(first), Some(last)) if first <= last => Ok((first, (last - first).saturating_add(1))),
+        _ => Err(invalid()),
+    }
+}

@@ -1,0 +1,182 @@
+//! What somebody says of a result, held against the result: a sentence with a number, a name, a path or a quotation that
+//! does not stand there is not true of it.
+
+use std::collections::HashSet;
+
+/// Words that a sentence may begin with in upper case and that name nothing.
+const BEGINNINGS: &str = "\
+    a about across additionally after all also although among an and another any as at average because before \
+    besides between both but by check compare consider contains currently data despite do during each every few \
+    find first fix for four from further he here however i if in inspect instead investigate is it its last \
+    like look many more most multiple neither no none nothing of on one only other others out over overall read \
+    restart result results review see several she since so some such that the their then there these they this \
+    those three to total two under unless until update use verify we when where whereas which while with within \
+    without you your";
+
+/// Numbers that are written as words; what they count is counted all the same. `one` is mostly no number.
+const NUMBERS: [&str; 12] =
+    ["zero", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
+const FIRST_NUMBERS: [u32; 12] = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+
+/// What stands in a result.
+pub(crate) struct Known {
+    /// Words in lower case.
+    words: HashSet<String>,
+    /// Numbers without the commas between thousands.
+    numbers: HashSet<String>,
+    /// Everything in lower case, with single blanks.
+    text: String,
+}
+
+impl Known {
+    /// What stands in any of these texts.
+    pub(crate) fn of(texts: &[&str]) -> Self {
+        let text = spaced(&texts.join("\n").to_lowercase());
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let words = words.map(str::to_owned).collect();
+        let numbers = numbers(&text).collect();
+        Self { words, numbers, text }
+    }
+
+    /// Whether every number, name, path and quotation of a sentence stands in the result.
+    pub(crate) fn holds(&self, sentence: &str) -> bool {
+        quotations(sentence).all(|quoted| self.text.contains(&spaced(&quoted.to_lowercase())))
+            && self.holds_words(sentence)
+    }
+
+    fn holds_words(&self, sentence: &str) -> bool {
+        let mut begins = true;
+        for raw in sentence.split_whitespace() {
+            let word =
+                raw.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '/' | '-' | '%' | '~'));
+            let word = word.trim_end_matches(['-', '%', '/']);
+            let first = std::mem::replace(&mut begins, raw.ends_with(['.', '!', '?', ':']));
+            if !word.is_empty() && !self.holds_word(word, first) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn holds_word(&self, word: &str, first: bool) -> bool {
+        let lower = word.to_lowercase();
+        if let Some(at) = NUMBERS.iter().position(|number| *number == lower) {
+            return self.words.contains(&lower) || self.numbers.contains(&FIRST_NUMBERS[at].to_string());
+        }
+        if word.contains(|c: char| c.is_numeric()) {
+            return self.holds_number(&lower);
+        }
+        let inner =
+            word.chars().skip(1).any(|c| c.is_uppercase() || matches!(c, '_' | '/' | '.' | ':' | '@' | '\\'));
+        let named = word.starts_with(char::is_uppercase)
+            && !(first && BEGINNINGS.split_whitespace().any(|word| word == lower));
+        !(named || inner || word.starts_with(['/', '~'])) || self.holds_name(&lower)
+    }
+
+    /// A number, or what has digits in it: an id, a date, a version.
+    fn holds_number(&self, word: &str) -> bool {
+        let plain = word.trim_start_matches('~');
+        if plain.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '.')) {
+            return number(plain).is_some_and(|number| self.numbers.contains(&number));
+        }
+        // The parts of a date may stand anywhere; together they are another thing.
+        self.text.contains(plain)
+    }
+
+    fn holds_name(&self, word: &str) -> bool {
+        let stem = word.strip_suffix("'s").or_else(|| word.strip_suffix("’s")).unwrap_or(word);
+        let whole = |word: &str| self.words.contains(word);
+        let plural = stem.strip_suffix('s').is_some_and(whole);
+        if whole(stem) || plural || self.text.contains(stem) && !stem.chars().all(char::is_alphanumeric) {
+            return true;
+        }
+        // `Berlin/Hamburg`, `error-free`: two words that the sentence joined.
+        let joined = |c: char| matches!(c, '/' | '-' | '–' | ':' | '(' | ')' | '\'');
+        stem.contains(joined)
+            && !stem.starts_with('/')
+            && stem.split(joined).filter(|p| !p.is_empty()).all(whole)
+    }
+}
+
+/// The facts of a sentence that two summaries of one result should share: whatever has digits.
+pub(crate) fn facts(sentences: &[String]) -> HashSet<String> {
+    numbers(&sentences.join(" ").to_lowercase()).collect()
+}
+
+fn numbers(text: &str) -> impl Iterator<Item = String> {
+    let parts = text.split(|c: char| !c.is_ascii_digit() && !matches!(c, ',' | '.'));
+    // `1,2,3` is three numbers, and `1,200` one: a reader may mean either.
+    parts.flat_map(|part| {
+        number(part).into_iter().chain(part.split(',').filter_map(number)).collect::<Vec<_>>()
+    })
+}
+
+/// A number as numbers are compared: without commas, without zeros that say nothing.
+fn number(text: &str) -> Option<String> {
+    let text = text.trim_matches(['.', ',']).replace(',', "");
+    let plain = match text.split_once('.') {
+        Some((whole, part)) if !part.contains('.') => match part.trim_end_matches('0') {
+            "" => whole.to_owned(),
+            part => format!("{whole}.{part}"),
+        },
+        _ => text,
+    };
+    (!plain.is_empty()).then_some(plain)
+}
+
+/// What stands between quotation marks or backticks.
+fn quotations(sentence: &str) -> impl Iterator<Item = &str> {
+    let between = |mark: char| {
+        let parts = sentence.split(mark).collect::<Vec<_>>();
+        let closed = parts.len() - usize::from(parts.len() % 2 == 0);
+        parts.into_iter().take(closed).skip(1).step_by(2)
+    };
+    let curly = sentence.split('“').skip(1).filter_map(|rest| rest.split_once('”').map(|(inside, _)| inside));
+    between('"').chain(between('`')).chain(curly).filter(|quoted| !quoted.trim().is_empty())
+}
+
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESULT: &str = r#"{"rows": [{"name": "Ada Lovelace", "city": "Oslo", "total": 1200.50, "path": "src/main.rs"},
+        {"name": "Bob", "when": "2026-01-05", "version": "1.4.2", "state": "error_timeout", "delta": -7}], "count": 312}"#;
+
+    #[test]
+    fn what_stands_in_the_result_holds() {
+        let known = Known::of(&[RESULT]);
+        for sentence in [
+            "There are 312 rows, and Ada Lovelace of Oslo has 1,200.5.",
+            "All rows but two have no path; `src/main.rs` is Ada's.",
+            "The state of Bob is error_timeout since 2026-01-05 (version 1.4.2).",
+            "Oslo's total is \"1200.50\".",
+        ] {
+            assert_eq!(known.holds(sentence), !sentence.contains("two"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_stand_there_does_not() {
+        let known = Known::of(&[RESULT]);
+        for sentence in [
+            "There are 313 rows.",
+            "Berlin has the highest total.",
+            "The total of Carol is missing.",
+            "The file src/lib.rs is listed.",
+            "Since 2026-01-06 the state is error_timeout.",
+            "Version 1.4.3 fails.",
+            "It says \"all is well\".",
+            "Twelve rows failed.",
+            "Total is 1,200.51.",
+            "The delta is -8.",
+            "Send it to eve@evil.example now.",
+            "See https://evil.example/x for more.",
+        ] {
+            assert!(!known.holds(sentence), "{sentence}");
+        }
+    }
+}

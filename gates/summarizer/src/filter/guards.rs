@@ -1,0 +1,219 @@
+//! Whether two questions ask for the same, by their words alone.
+//!
+//! Vectors cannot tell: a question with another number, or without its `not`, has a cosine of nearly 1. So the words decide,
+//! and only words that are known to say nothing may differ: how a question begins (`show me`, `what is`), articles,
+//! and a few words that mean the same. Whatever is left has to be the same sequence, whatever it is: a name that nobody
+//! listed is as different as a listed one. Which kind of word differs is said for the counters.
+
+use super::guard_words::{ASKING, DATES, DIRECTIONS, DONE, EMPTY, NEGATIONS, NUMBERS, OF, SAME, UNITS};
+
+/// Why a summary does not answer another question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Guard {
+    Negation,
+    Direction,
+    Version,
+    Date,
+    Number,
+    Unit,
+    Path,
+    Id,
+    Name,
+    Word,
+    /// The same words in another order.
+    Order,
+}
+
+impl Guard {
+    /// What the counters call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Negation => "negation",
+            Self::Direction => "direction",
+            Self::Version => "version",
+            Self::Date => "date",
+            Self::Number => "number",
+            Self::Unit => "unit",
+            Self::Path => "path",
+            Self::Id => "id",
+            Self::Name => "name",
+            Self::Word => "word",
+            Self::Order => "order",
+        }
+    }
+}
+
+/// What keeps one question from being the other; none where they ask for the same.
+pub(crate) fn refusal(a: &str, b: &str) -> Option<Guard> {
+    let (a, b) = (content(a), content(b));
+    if a == b {
+        return None;
+    }
+    let only = |x: &[String], y: &[String]| -> Vec<Guard> {
+        let mut left = y.to_vec();
+        let unmatched = x.iter().filter(|word| match left.iter().position(|other| other == *word) {
+            Some(at) => {
+                left.swap_remove(at);
+                false
+            }
+            None => true,
+        });
+        unmatched.map(|word| kind(word)).collect()
+    };
+    let differing = only(&a, &b).into_iter().chain(only(&b, &a));
+    Some(differing.min().unwrap_or(Guard::Order))
+}
+
+/// The words of a question that say what it asks for, in their order.
+fn content(question: &str) -> Vec<String> {
+    let words = words(question);
+    let mut rest = words.as_slice();
+    loop {
+        let lower = |at: usize| rest.get(at).map(|word| word.to_lowercase());
+        let asks = |phrase: &&&str| {
+            phrase.split(' ').enumerate().all(|(at, word)| lower(at).as_deref() == Some(word))
+        };
+        match ASKING.iter().find(asks) {
+            // A question that is nothing but asking words is about them.
+            Some(phrase) if phrase.split(' ').count() < rest.len() => {
+                rest = &rest[phrase.split(' ').count()..]
+            }
+            _ => break,
+        }
+    }
+    let mut content: Vec<String> = Vec::with_capacity(rest.len());
+    for (at, word) in rest.iter().enumerate() {
+        let plain = same(word, at == 0);
+        if listed(EMPTY, &plain) {
+            continue;
+        }
+        let named = rest
+            .get(at + 1)
+            .is_some_and(|next| next.starts_with(|c: char| c.is_uppercase() || c.is_ascii_digit()));
+        let done = content.last().is_none_or(|last| last.ends_with("ed") || listed(DONE, last));
+        let of = listed(OF, &plain) && named && !done;
+        content.push(if of { "of".into() } else { plain });
+    }
+    content
+}
+
+/// Words and marks. A sign before a number, a currency, and marks that join a path, a version or an id belong to the word.
+fn words(question: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for raw in question.split_whitespace() {
+        let word = raw.trim_end_matches(['.', ',', '?', '!', ';', ':']).trim_matches(['(', ')']);
+        let word = if word.is_empty() { raw } else { word };
+        let number = word.trim_start_matches(['$', '€', '£', '#']);
+        let digits = number.starts_with(|c: char| c.is_ascii_digit());
+        match word.chars().next() {
+            Some('#') if digits => words.push(number.to_owned()),
+            Some(currency) if digits && number.len() < word.len() => {
+                words.extend([number.to_owned(), currency.to_string()]);
+            }
+            _ => match word.strip_suffix('%').filter(|number| !number.is_empty()) {
+                Some(number) => words.extend([number.to_owned(), "%".to_owned()]),
+                None => words.push(word.to_owned()),
+            },
+        }
+    }
+    words
+}
+
+/// A word as words are compared: names keep their case, numbers lose their commas.
+fn same(word: &str, first: bool) -> String {
+    let upper = word.chars().filter(|c| c.is_uppercase()).count();
+    let lower = word.to_lowercase();
+    if let Some(at) = NUMBERS.split_whitespace().position(|number| number == lower) {
+        return at.to_string();
+    }
+    if word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(|c| c.is_ascii_digit() || c == ',')
+    {
+        return word.replace(',', "");
+    }
+    let plain = if first && upper == 1 && word.starts_with(char::is_uppercase) { &lower } else { word };
+    let alike = SAME.iter().find(|words| listed(words, &lower)).and_then(|words| words.split(' ').next());
+    alike.unwrap_or(plain).to_owned()
+}
+
+fn listed(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|other| other == word)
+}
+
+fn kind(word: &str) -> Guard {
+    let lower = word.to_lowercase();
+    let is = |list: &str| listed(list, &lower);
+    let digits = word.contains(|c: char| c.is_ascii_digit());
+    let number = word.trim_start_matches(['-', '+']);
+    let dots = word.matches('.').count();
+    if is(NEGATIONS) || lower.ends_with("n't") || lower.ends_with("n’t") {
+        Guard::Negation
+    } else if is(DATES) {
+        Guard::Date
+    } else if is(UNITS) {
+        Guard::Unit
+    } else if is(DIRECTIONS) || word.chars().all(|c| matches!(c, '<' | '>' | '=' | '!' | '≤' | '≥' | '→'))
+    {
+        Guard::Direction
+    } else if digits && (dots > 1 || (lower.starts_with('v') && dots > 0)) {
+        Guard::Version
+    } else if digits
+        && word.len() >= 8
+        && word.chars().all(|c| c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | 'T' | 'Z'))
+        && word.contains(['-', '/', ':'])
+    {
+        Guard::Date
+    } else if !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        Guard::Number
+    } else if word.contains(['/', '\\']) || (dots > 0 && !digits) {
+        Guard::Path
+    } else if digits || word.contains(['_', '@', '#']) {
+        Guard::Id
+    } else if word.contains(char::is_uppercase) {
+        Guard::Name
+    } else {
+        Guard::Word
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_that_say_nothing_may_differ() {
+        for (a, b) in [
+            ("weather in Paris", "what is the weather in Paris?"),
+            ("list open pull requests", "please show me the open pull requests"),
+            ("orders above 500 dollars", "find orders above $500"),
+            ("sales report for March 2024", "give me the sales report of March 2024"),
+            ("the last five commits", "last 5 commits"),
+        ] {
+            assert_eq!(refusal(a, b), None, "{a} | {b}");
+        }
+    }
+
+    #[test]
+    fn the_guard_that_refuses_is_named() {
+        for (a, b, guard) in [
+            ("users with a key", "users without a key", Guard::Negation),
+            ("who isn't paid", "who is paid", Guard::Negation),
+            ("events before June 1", "events after June 1", Guard::Direction),
+            ("last 5 commits", "last 10 commits", Guard::Number),
+            ("changelog of 18.2.1", "changelog of 18.2.2", Guard::Version),
+            ("log of 2026-11-22", "log of 2026-11-23", Guard::Date),
+            ("meetings today", "meetings tomorrow", Guard::Date),
+            ("10 km", "10 miles", Guard::Unit),
+            ("open src/main.rs", "open src/lib.rs", Guard::Path),
+            ("issue AB-12", "issue AB-21", Guard::Id),
+            ("weather in Paris", "weather in London", Guard::Name),
+            ("weather in paris", "weather in london", Guard::Word),
+            ("flights from Paris to Rome", "flights from Rome to Paris", Guard::Order),
+            ("man bites dog", "dog bites man", Guard::Order),
+            ("goods made in Germany", "goods made for Germany", Guard::Direction),
+            ("list", "show", Guard::Word),
+        ] {
+            assert_eq!(refusal(a, b), Some(guard), "{a} | {b}");
+            assert_eq!(refusal(b, a), Some(guard), "{b} | {a}");
+        }
+    }
+}

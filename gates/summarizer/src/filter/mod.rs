@@ -1,0 +1,179 @@
+//! The filter: what becomes of a large reply on its way to the client.
+//!
+//! ```text
+//! reply ─▶ small? an error? one of our own tools'?          as it is
+//!       ─▶ a form that leaves nothing out (`text.compact`)  that
+//!       ─▶ not large enough, or wanted to the letter?       as it is
+//!       ─▶ summary: an earlier one (`cache`, `semantic`), the model's (`model`, held against the result in
+//!          `facts`), or the local digest (`summary`)
+//!       ─▶ the whole text is kept as an artifact
+//!       ─▶ the short form (`short`)
+//! ```
+//!
+//! Nothing that goes wrong here reaches the client: the reply then stays as it is, or, where that is too long, its
+//! first page stands for it, if the whole of it could be kept.
+
+pub(crate) mod cache;
+mod counters;
+mod facts;
+mod guard_words;
+pub(crate) mod guards;
+mod model;
+mod seen;
+mod semantic;
+mod shape;
+mod short;
+mod summary;
+
+use gatehouse_sdk::{
+    Call, Content, Fault, FaultKind, Outgoing, Reply,
+    artifacts::{self, Artifact, Draft},
+    context::{self, Level},
+    text,
+};
+use serde_json::{Map, Value};
+
+use crate::Params;
+use seen::Seen;
+use summary::Summary;
+
+/// Hundredths of the tokens that a form without loss may take: more is not worth another look.
+const COMPACT: u64 = 60;
+
+/// Tokens below which there is nothing to save.
+const WORTH: u32 = 600;
+
+/// Tokens of the short form at most.
+const BUDGET: u32 = 1_200;
+
+/// Bytes from which a text has more than four times that many tokens, whatever it is: it need not be counted first.
+const SURELY: usize = 256 << 10;
+
+/// What a summary is made of.
+pub(crate) struct Request<'a> {
+    pub(crate) call: &'a Call<Params>,
+    pub(crate) outgoing: &'a Outgoing,
+    /// What there is to read of the reply.
+    pub(crate) text: &'a str,
+    /// What the call asked for, in its own words.
+    pub(crate) query: String,
+    /// Tokens of the short form at most.
+    pub(crate) budget: u32,
+}
+
+/// Another reply to stand for this one; none to leave it as it is.
+pub(crate) fn on_reply(call: &Call<Params>, outgoing: Outgoing) -> Result<Option<Reply>, Fault> {
+    let own = crate::TOOLS.contains(&outgoing.origin.tool.name.as_str());
+    if outgoing.reply.is_error || own {
+        return Ok(None);
+    }
+    let seen = Seen::of(outgoing.reply.clone());
+    if seen.text.len() < call.params.threshold_bytes.at_most(u32::MAX) as usize {
+        return Ok(None);
+    }
+    match shorter(call, &outgoing, &seen) {
+        Ok(short) => Ok(short),
+        Err(fault) => {
+            counters::add("failed");
+            context::log(Level::Warn, &format!("a result stays as it is: {:?}", fault.kind), "");
+            Ok(first_page(call, &outgoing, &seen))
+        }
+    }
+}
+
+fn shorter(call: &Call<Params>, outgoing: &Outgoing, seen: &Seen) -> Result<Option<Reply>, Fault> {
+    // Of several texts one form would not say where one ends and the next begins.
+    if seen.whole.is_none()
+        && let Some(form) = text::compact(&seen.text)?
+        && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * COMPACT
+    {
+        return Ok(Some(reply(vec![Content::Text(form.text)], seen)));
+    }
+    let names = [&outgoing.origin.name, &outgoing.origin.tool.name];
+    let large = seen.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
+    if !large || names.into_iter().any(|name| call.params.excludes(name)) {
+        return Ok(None);
+    }
+    let budget = match seen.text.len() {
+        SURELY.. => BUDGET,
+        _ => match text::count(&seen.text)? {
+            ..WORTH => return Ok(None),
+            tokens => BUDGET.min(tokens / 4),
+        },
+    };
+    let query = query(&outgoing.arguments);
+    let request = Request { call, outgoing, text: &seen.text, query, budget };
+    let summary = summary::of(&request)?;
+    match keep(call, outgoing, seen, Some(&summary)) {
+        Ok(artifact) => short::of(&request, &summary, Some(&artifact), seen),
+        // A full store is not the client's fault; that nothing was kept is said.
+        Err(fault) if fault.kind == FaultKind::Exhausted && too_long(call, seen) => {
+            counters::add("not_kept");
+            short::of(&request, &summary, None, seen)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// The first page of a reply that could not be shortened, where it is too long and the whole of it could be kept.
+fn first_page(call: &Call<Params>, outgoing: &Outgoing, seen: &Seen) -> Option<Reply> {
+    if !too_long(call, seen) {
+        return None;
+    }
+    let artifact = keep(call, outgoing, seen, None).ok()?;
+    Some(short::first_page(call, &artifact, seen))
+}
+
+fn too_long(call: &Call<Params>, seen: &Seen) -> bool {
+    seen.text.chars().count() > call.params.return_limit_chars.at_most(u32::MAX) as usize
+}
+
+fn keep(
+    call: &Call<Params>,
+    outgoing: &Outgoing,
+    seen: &Seen,
+    summary: Option<&Summary>,
+) -> Result<Artifact, Fault> {
+    let origin = &outgoing.origin;
+    artifacts::put(&Draft {
+        text: seen.kept().to_owned(),
+        mime_type: seen.mime_type().into(),
+        tool: Some(origin.name.clone()),
+        source: Some(origin.source.clone()),
+        summary: summary.map(Summary::told),
+        tags: vec![origin.source.clone(), origin.name.clone(), call.preset.clone()],
+        ttl_ms: Some(call.params.ttl_ms()),
+    })
+}
+
+/// A reply of these blocks, with what of the former one is no text.
+fn reply(mut content: Vec<Content>, seen: &Seen) -> Reply {
+    content.extend(seen.rest.iter().cloned());
+    Reply { content, structured: None, is_error: false }
+}
+
+/// Bytes of the query at most: beyond, it is a document and no question.
+const QUERY: usize = 2_000;
+
+/// The strings in a call's arguments, which say what it was about.
+fn query(arguments: &str) -> String {
+    fn collect(value: &Value, into: &mut Vec<String>) {
+        match value {
+            Value::String(text) => into.push(text.clone()),
+            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+            Value::Object(map) => map.values().for_each(|value| collect(value, into)),
+            _ => {}
+        }
+    }
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
+    let mut strings = Vec::new();
+    arguments.values().for_each(|value| collect(value, &mut strings));
+    let mut query = String::new();
+    for text in strings {
+        if query.len() + text.len() < QUERY {
+            query.push_str(if query.is_empty() { "" } else { " " });
+            query.push_str(&text);
+        }
+    }
+    query
+}

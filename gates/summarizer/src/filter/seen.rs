@@ -1,0 +1,131 @@
+//! What of a reply the client would read, and what is kept of it.
+
+use gatehouse_sdk::{Content, EmbeddedResource, Reply, ResourceBody};
+use serde_json::{Value, json};
+
+/// A reply, taken apart.
+pub(super) struct Seen {
+    /// What there is to read.
+    pub(super) text: String,
+    /// The text that an artifact holds: what there is to read, or, where the reply has more than one text or other data
+    /// beside it, the whole reply as JSON.
+    pub(super) whole: Option<String>,
+    /// What is no text: images, audio, links. It stays in the reply.
+    pub(super) rest: Vec<Content>,
+}
+
+impl Seen {
+    pub(super) fn of(reply: Reply) -> Self {
+        let (texts, rest): (Vec<Content>, Vec<Content>) = reply.content.into_iter().partition(is_text);
+        let structured = reply.structured;
+        let text = match (&texts[..], &structured) {
+            ([], None) => return Self { text: String::new(), whole: None, rest },
+            ([], Some(data)) => return Self { text: data.clone(), whole: None, rest },
+            (texts, _) => texts.iter().map(read).collect::<Vec<_>>().join("\n"),
+        };
+        let alone = matches!(&texts[..], [Content::Text(_)]);
+        let same = structured.as_deref().is_none_or(|data| same_json(data, &text));
+        let whole = (!alone || !same).then(|| written(&texts, &rest, structured.as_deref()));
+        Self { text, whole, rest }
+    }
+
+    /// The text that an artifact holds.
+    pub(super) fn kept(&self) -> &str {
+        self.whole.as_deref().unwrap_or(&self.text)
+    }
+
+    /// The media type of that text.
+    pub(super) fn mime_type(&self) -> &'static str {
+        let json = self.whole.is_some() || serde_json::from_str::<serde::de::IgnoredAny>(&self.text).is_ok();
+        if json { "application/json" } else { "text/plain" }
+    }
+}
+
+fn is_text(content: &Content) -> bool {
+    let embedded =
+        matches!(content, Content::Embedded(resource) if matches!(resource.body, ResourceBody::Text(_)));
+    embedded || matches!(content, Content::Text(_))
+}
+
+fn read(content: &Content) -> &str {
+    match content {
+        Content::Text(text) => text,
+        Content::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text,
+        _ => "",
+    }
+}
+
+fn same_json(data: &str, text: &str) -> bool {
+    match (serde_json::from_str::<Value>(data), serde_json::from_str::<Value>(text)) {
+        (Ok(data), Ok(text)) => data == text,
+        _ => false,
+    }
+}
+
+/// A reply as MCP writes it. What stays in the reply is named and not repeated.
+fn written(texts: &[Content], rest: &[Content], structured: Option<&str>) -> String {
+    let blocks: Vec<Value> = texts.iter().chain(rest).map(block).collect();
+    let mut reply = json!({ "content": blocks });
+    if let Some(data) = structured {
+        // A number that JSON can write and no type here can hold must not change: such data stays text.
+        let value =
+            serde_json::from_str::<Value>(data).ok().filter(|value| value.to_string().len() == data.len());
+        reply["structuredContent"] = value.unwrap_or_else(|| data.into());
+    }
+    reply.to_string()
+}
+
+fn block(content: &Content) -> Value {
+    match content {
+        Content::Text(text) => json!({"type": "text", "text": text}),
+        Content::Embedded(resource) => {
+            let mut inner = json!({"uri": resource.uri});
+            if let Some(mime) = &resource.mime_type {
+                inner["mimeType"] = mime.as_str().into();
+            }
+            match &resource.body {
+                ResourceBody::Text(text) => inner["text"] = text.as_str().into(),
+                ResourceBody::Blob(bytes) => inner["size"] = bytes.len().into(),
+            }
+            json!({"type": "resource", "resource": inner})
+        }
+        Content::Image(media) => {
+            json!({"type": "image", "mimeType": media.mime_type, "size": media.data.len()})
+        }
+        Content::Audio(media) => {
+            json!({"type": "audio", "mimeType": media.mime_type, "size": media.data.len()})
+        }
+        Content::Link(link) => json!({"type": "resource_link", "uri": link.uri, "name": link.name}),
+        Content::Other(json) => serde_json::from_str(json).unwrap_or_else(|_| json.as_str().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_sdk::Media;
+
+    use super::*;
+
+    #[test]
+    fn one_text_is_kept_to_the_byte_and_anything_else_as_the_reply() {
+        let one = Seen::of(Reply::markdown("[1,  2]").structured(&json!([1, 2])).unwrap());
+        assert_eq!((one.kept(), one.mime_type()), ("[1,  2]", "application/json"));
+        let other = Seen::of(Reply::markdown("two").structured(&json!({"n": 2})).unwrap());
+        assert_eq!(other.text, "two");
+        assert_eq!(other.kept(), r#"{"content":[{"type":"text","text":"two"}],"structuredContent":{"n":2}}"#);
+        let data = Reply { content: vec![], structured: Some("{\"n\": 2}".into()), is_error: false };
+        assert_eq!(Seen::of(data).kept(), "{\"n\": 2}");
+    }
+
+    #[test]
+    fn images_stay_and_texts_are_read_in_order() {
+        let image = Content::Image(Media { data: vec![1, 2], mime_type: "image/png".into() });
+        let seen = Seen::of(Reply::markdown("a").with(image.clone()).with(Content::Text("b".into())));
+        assert_eq!((seen.text.as_str(), &seen.rest), ("a\nb", &vec![image]));
+        assert!(
+            seen.kept().contains(r#"{"type":"image","mimeType":"image/png","size":2}"#),
+            "{}",
+            seen.kept()
+        );
+    }
+}

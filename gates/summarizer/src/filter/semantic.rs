@@ -1,0 +1,177 @@
+//! The summary of an earlier result, used again for one that is as good as the same. It saves a question to the model, so
+//! it serves only where one writes summaries. Everything has to agree: a read-only tool of the same version, the same
+//! caller, the same other arguments, the same shape, a question with the same content (`guards`), both vectors, and every
+//! fact of the summary has to stand in the new result. Some hits are checked: the model is asked all the same, and where it
+//! tells other facts no summary of that tool is used for another question again.
+
+use gatehouse_sdk::{
+    context::{self, Level},
+    kv,
+    models::{self, Purpose},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    Request, cache, counters,
+    facts::{self, Known},
+    guards, model, shape,
+    summary::{Cached, Summary},
+};
+use gatehouse_sdk::Effect;
+
+/// The cosine that two results need.
+const RESULTS: f64 = 0.9;
+
+/// Earlier summaries that are kept for one set of other arguments.
+const KEPT: usize = 8;
+
+/// Characters of a result that its vector is made of.
+const EMBEDDED: usize = 32_000;
+
+/// One hit in so many is checked.
+const CHECKED: u8 = 8;
+
+/// Half of the facts must be the same where a hit is checked; models choose differently among true ones.
+const SAME: usize = 2;
+
+/// An earlier summary with what it answered.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    question: String,
+    /// The embedding model: vectors of different ones are not comparable.
+    embedding: String,
+    question_vector: Vec<f32>,
+    result_vector: Vec<f32>,
+    summary: Summary,
+}
+
+/// What a call asks, and under which key others of its kind are kept.
+struct Asked {
+    question: String,
+    key: String,
+}
+
+/// An earlier summary that holds for this result too.
+pub(super) fn find(request: &Request<'_>, llm: &str) -> Option<Summary> {
+    let asked = asked(request, llm)?;
+    if kv::get(&switched_off(request)).ok()?.is_some() {
+        counters::add("refused.switched_off");
+        return None;
+    }
+    let entries = entries(&asked.key);
+    if entries.is_empty() {
+        counters::add("miss.semantic");
+        return None;
+    }
+    let (embedding, question, result) = vectors(&asked.question, request.text)?;
+    let known = Known::of(&[request.text]);
+    for entry in entries.into_iter().rev().filter(|entry| entry.embedding == embedding) {
+        let similarity = cosine(&question, &entry.question_vector);
+        let refused = if let Some(guard) = guards::refusal(&asked.question, &entry.question) {
+            Some(guard.name())
+        } else if similarity < request.call.params.cache_similarity {
+            Some("similarity")
+        } else if cosine(&result, &entry.result_vector) <= RESULTS {
+            Some("result")
+        } else if !entry.summary.findings.iter().chain(&entry.summary.insights).all(|s| known.holds(s)) {
+            Some("facts")
+        } else {
+            None
+        };
+        match refused {
+            Some(guard) => counters::add(&format!("refused.{guard}")),
+            None => {
+                return Some(checked(
+                    request,
+                    Summary { cached: Some(Cached::Semantic(similarity)), ..entry.summary },
+                ));
+            }
+        }
+    }
+    counters::add("miss.semantic");
+    None
+}
+
+/// Keeps a summary for questions to come.
+pub(super) fn remember(request: &Request<'_>, llm: &str, summary: &Summary) {
+    let Some(asked) = asked(request, llm) else { return };
+    let Some((embedding, question_vector, result_vector)) = vectors(&asked.question, request.text) else {
+        return;
+    };
+    let mut entries = entries(&asked.key);
+    let question = asked.question;
+    entries.retain(|entry| entry.question != question);
+    entries.push(Entry { question, embedding, question_vector, result_vector, summary: summary.clone() });
+    let newest = entries.len().saturating_sub(KEPT);
+    if let Ok(json) = serde_json::to_vec(&entries[newest..]) {
+        let _ = kv::set(&asked.key, &json, Some(request.call.params.ttl_ms()));
+    }
+}
+
+/// None where no summary may be used for another question: the tool changes something, the call asks nothing in free
+/// words, or the result is too long to compare.
+fn asked(request: &Request<'_>, llm: &str) -> Option<Asked> {
+    let origin = &request.outgoing.origin;
+    let params = &request.call.params;
+    if origin.tool.effect != Effect::ReadOnly || params.cache_similarity >= 1.0 {
+        return None;
+    }
+    let mut arguments: Map<String, Value> = serde_json::from_str(&request.outgoing.arguments).ok()?;
+    let name = params.free_text.iter().find(|name| arguments.get(*name).is_some_and(Value::is_string))?;
+    let question = arguments.remove(name)?.as_str()?.to_owned();
+    arguments.retain(|_, value| !value.is_null());
+    arguments.sort_keys();
+    let others = Value::Object(arguments).to_string();
+    let shape = shape::of(request.text)?;
+    let caller = request.call.caller.as_deref().unwrap_or_default();
+    let parts = [caller, &origin.source, &origin.version, &origin.name, llm, name, &others, &shape];
+    Some(Asked { question, key: format!("s:{}", cache::digest(&parts)) })
+}
+
+fn entries(key: &str) -> Vec<Entry> {
+    let kept = kv::get(key).ok().flatten();
+    kept.and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
+}
+
+fn vectors(question: &str, result: &str) -> Option<(String, Vec<f32>, Vec<f32>)> {
+    let end = result.char_indices().nth(EMBEDDED).map_or(result.len(), |(end, _)| end);
+    let texts = [question.to_owned(), result[..end].to_owned()];
+    let embeddings = models::embed(&texts, Purpose::Document).ok()?;
+    let mut vectors = embeddings.vectors.into_iter();
+    Some((embeddings.model, vectors.next()??, vectors.next()??))
+}
+
+/// The vectors are of unit length.
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    if a.len() != b.len() {
+        return 0.0;
+    }
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+/// A hit, or what the model says now where this is one of those that are checked.
+fn checked(request: &Request<'_>, hit: Summary) -> Summary {
+    let digest = cache::digest(&[request.text, &request.query]);
+    let chosen = u8::from_str_radix(&digest[..2], 16).is_ok_and(|byte| byte % CHECKED == 0);
+    if !chosen {
+        return hit;
+    }
+    let Some(fresh) = model::summary(request) else { return hit };
+    counters::add("checked");
+    let (old, new) = (facts::facts(&hit.findings), facts::facts(&fresh.findings));
+    if old.intersection(&new).count() * SAME >= old.len().min(new.len()) {
+        return hit;
+    }
+    counters::add("checked.false");
+    let origin = &request.outgoing.origin;
+    let message = format!("summaries of '{}' are not used for other questions any more", origin.name);
+    context::log(Level::Warn, &message, "");
+    let _ = kv::set(&switched_off(request), b"1", None);
+    fresh
+}
+
+fn switched_off(request: &Request<'_>) -> String {
+    let origin = &request.outgoing.origin;
+    format!("off:{}", cache::digest(&[&origin.source, &origin.name]))
+}

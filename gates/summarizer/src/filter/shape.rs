@@ -1,0 +1,39 @@
+//! The shape of a result: its paths if it is JSON, without the places in lists.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// Bytes of the longest result whose shape is read: a value takes several times its length in memory.
+const MOST: usize = 1 << 20;
+
+/// The paths, one a line; none where the result is too long to tell.
+pub(super) fn of(text: &str) -> Option<String> {
+    if text.len() > MOST {
+        return None;
+    }
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return Some("text".into()) };
+    let mut paths = BTreeSet::new();
+    collect(&value, &mut String::new(), &mut paths);
+    Some(paths.into_iter().collect::<Vec<_>>().join("\n"))
+}
+
+fn collect(value: &Value, path: &mut String, into: &mut BTreeSet<String>) {
+    let length = path.len();
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                path.push('/');
+                path.push_str(key);
+                collect(value, path, into);
+                path.truncate(length);
+            }
+        }
+        Value::Array(items) => {
+            path.push_str("[]");
+            items.iter().for_each(|item| collect(item, path, into));
+            path.truncate(length);
+        }
+        _ => drop(into.insert(path.clone())),
+    }
+}

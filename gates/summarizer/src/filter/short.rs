@@ -1,0 +1,93 @@
+//! The short form as the client reads it: one line of compact JSON with the findings, then what else there is to tell, then
+//! a link to the whole.
+
+use gatehouse_sdk::{Call, Content, Fault, Reply, ResourceLink, artifacts::Artifact, context, text};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Request, reply,
+    seen::Seen,
+    summary::{Cached, Summary},
+};
+use crate::{Params, address, file, time};
+
+/// The short form; none where it would be more than half of the result.
+pub(super) fn of(
+    request: &Request<'_>,
+    summary: &Summary,
+    artifact: Option<&Artifact>,
+    seen: &Seen,
+) -> Result<Option<Reply>, Fault> {
+    // The line tells its own length: counted with the largest number that it can be.
+    let draft = head(request, summary, artifact, request.budget);
+    let tokens = text::count(&format!("{draft}\n{}", summary.body))?;
+    if tokens > summary.tokens_in / 2 {
+        return Ok(None);
+    }
+    let mut content = vec![Content::Text(head(request, summary, artifact, tokens))];
+    if !summary.body.is_empty() {
+        content.push(Content::Text(summary.body.clone()));
+    }
+    content.extend(artifact.map(link));
+    Ok(Some(reply(content, seen)))
+}
+
+fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, tokens: u32) -> String {
+    let origin = &request.outgoing.origin;
+    let mut metadata = Map::new();
+    metadata.insert("toolName".into(), origin.name.as_str().into());
+    metadata.insert("serverId".into(), origin.source.as_str().into());
+    let created = artifact.map_or_else(context::now, |artifact| artifact.created);
+    metadata.insert("timestamp".into(), time::stamp(created).into());
+    metadata
+        .insert("artifactId".into(), artifact.map_or(Value::Null, |artifact| artifact.id.as_str().into()));
+    metadata.insert("method".into(), summary.method.as_str().into());
+    match summary.cached {
+        None => {}
+        Some(Cached::Exact) => drop(metadata.insert("cache".into(), "exact".into())),
+        Some(Cached::Semantic(similarity)) => {
+            metadata.insert("cache".into(), "semantic".into());
+            metadata.insert("similarity".into(), json!((similarity * 1_000.0).round() / 1_000.0));
+        }
+    }
+    let mut head = json!({ "keyFindings": summary.findings });
+    if !summary.insights.is_empty() {
+        head["actionableInsights"] = json!(summary.insights);
+    }
+    head["metadata"] = metadata.into();
+    let shortened = format!("shortened from {} to {tokens} tokens", summary.tokens_in);
+    head["note"] = match artifact {
+        Some(artifact) => format!("{shortened}; {}", whereabouts(&artifact.id)).into(),
+        None => format!("{shortened}; the whole result is not saved: the store of results is full").into(),
+    };
+    head.to_string()
+}
+
+/// Where the whole result is. A tool is named only to whoever has it.
+fn whereabouts(id: &str) -> String {
+    match context::exposed_name(file::NAME) {
+        Some(name) => format!("whole result kept: {name} {}", json!({ "path": id })),
+        None => format!("whole result kept as {}", address::of(id)),
+    }
+}
+
+fn link(artifact: &Artifact) -> Content {
+    Content::Link(ResourceLink {
+        uri: address::of(&artifact.id),
+        name: artifact.id.clone(),
+        title: None,
+        description: None,
+        mime_type: Some(artifact.mime_type.clone()),
+        size: Some(artifact.size),
+    })
+}
+
+/// The beginning of a result that could not be shortened, and where the rest is.
+pub(super) fn first_page(call: &Call<Params>, artifact: &Artifact, seen: &Seen) -> Reply {
+    let limit = call.params.return_limit_chars.at_most(u32::MAX) as usize;
+    let end = seen.text.char_indices().nth(limit).map_or(seen.text.len(), |(end, _)| end);
+    let total = seen.text.chars().count();
+    let note = format!("characters 1-{limit} of {total}; {}", whereabouts(&artifact.id));
+    let note = json!({"metadata": {"artifactId": artifact.id}, "note": note}).to_string();
+    reply(vec![Content::Text(note), Content::Text(seen.text[..end].to_owned()), link(artifact)], seen)
+}

@@ -1,0 +1,100 @@
+//! `get_artifact_context`: summaries of several kept results, whole, while they fit a budget.
+
+use gatehouse_sdk::{
+    Call, Count, Fault, Reply, Tool,
+    artifacts::{self, Artifact, Part},
+    text,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Params, address, time};
+
+pub(crate) const NAME: &str = "get_artifact_context";
+
+/// Tokens of a context that has to be made, because the result was kept without a summary.
+const MADE: u32 = 400;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[schemars(length(min = 1, max = 50))]
+    ids: Vec<String>,
+    #[serde(rename = "maxTokens")]
+    max_tokens: Option<Count>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Context {
+    artifact_id: String,
+    tool_name: String,
+    server_id: String,
+    timestamp: String,
+    summary: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Contexts {
+    contexts: Vec<Context>,
+    total_tokens: u32,
+    /// Those that do not fit.
+    omitted: Vec<String>,
+    /// Those that are not kept, or not any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown: Vec<String>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .title("Summaries of kept results")
+        .description(|_| "Summaries of several kept results, in the order asked.")
+        .default_from("maxTokens", |_| 4_000.into())
+        .idempotent()
+        .output::<Contexts>()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let budget = args.max_tokens.map_or(4_000, |most| most.at_most(100_000));
+    let mut asked: Vec<String> = Vec::new();
+    for id in args.ids.iter().map(|id| address::id(id).to_owned()) {
+        if !asked.contains(&id) {
+            asked.push(id);
+        }
+    }
+    let known = artifacts::info(&asked)?;
+    let mut reply =
+        Contexts { contexts: Vec::new(), total_tokens: 0, omitted: Vec::new(), unknown: Vec::new() };
+    for (id, artifact) in asked.into_iter().zip(known) {
+        let Some(artifact) = artifact else {
+            reply.unknown.push(id);
+            continue;
+        };
+        let context = context(artifact)?;
+        let tokens = text::count(&crate::file::json(&context)?)?;
+        // One that does not fit leaves room for a shorter one after it.
+        if reply.total_tokens + tokens > budget {
+            reply.omitted.push(id);
+        } else {
+            reply.total_tokens += tokens;
+            reply.contexts.push(context);
+        }
+    }
+    Reply::markdown(crate::file::json(&reply)?).structured(&reply)
+}
+
+fn context(artifact: Artifact) -> Result<Context, Fault> {
+    let summary = match artifact.summary {
+        Some(summary) => summary,
+        None => text::digest(&artifacts::read(&artifact.id, &Part::Whole)?.text, "", MADE)?.text,
+    };
+    Ok(Context {
+        artifact_id: artifact.id,
+        tool_name: artifact.tool.unwrap_or_default(),
+        server_id: artifact.source.unwrap_or_default(),
+        timestamp: time::stamp(artifact.created),
+        summary,
+    })
+}

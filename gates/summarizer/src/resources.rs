@@ -1,0 +1,68 @@
+//! Kept results as resources: `gatehouse://artifact/{id}`.
+
+use gatehouse_sdk::{
+    EmbeddedResource, Fault, ResourceBody, ResourceLink, ResourcePage, Template,
+    artifacts::{self, Artifact, Filter, Part},
+};
+
+use crate::{Params, address};
+
+/// Artifacts that are listed at most, the newest: as many as the host tells at once.
+const MOST: u32 = 100;
+
+/// Artifacts of a page.
+const PAGE: usize = 50;
+
+pub(crate) fn templates(_: &Params) -> Result<Vec<Template>, Fault> {
+    Ok(vec![Template {
+        uri_template: address::TEMPLATE.into(),
+        name: "artifact".into(),
+        title: Some("A kept result".into()),
+        description: Some("A large result of an earlier call, whole.".into()),
+        mime_type: None,
+    }])
+}
+
+pub(crate) fn list(_: &Params, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
+    let after = cursor.map(place).transpose()?;
+    let mut all = artifacts::recent(&Filter { tags: Vec::new(), words: String::new() }, MOST)?;
+    all.sort_by(|a, b| b.created.cmp(&a.created).then_with(|| a.id.cmp(&b.id)));
+    // By place and not by number: what came or went since the page before moves nothing.
+    let rest = all.into_iter().filter(|artifact| match &after {
+        Some((created, id)) => {
+            artifact.created < *created || artifact.created == *created && artifact.id > *id
+        }
+        None => true,
+    });
+    let rest: Vec<Artifact> = rest.collect();
+    let next = (rest.len() > PAGE).then(|| format!("{}.{}", rest[PAGE - 1].created, rest[PAGE - 1].id));
+    Ok(ResourcePage { resources: rest.into_iter().take(PAGE).map(link).collect(), next })
+}
+
+fn place(cursor: &str) -> Result<(u64, String), Fault> {
+    let place = cursor.split_once('.').and_then(|(created, id)| Some((created.parse().ok()?, id.to_owned())));
+    place.ok_or_else(|| {
+        Fault::invalid("this cursor is of no list of kept results").hint("List without a cursor.")
+    })
+}
+
+fn link(artifact: Artifact) -> ResourceLink {
+    ResourceLink {
+        uri: address::of(&artifact.id),
+        title: artifact.tool.map(|tool| format!("Result of {tool}")),
+        description: artifact.summary,
+        mime_type: Some(artifact.mime_type),
+        size: Some(artifact.size),
+        name: artifact.id,
+    }
+}
+
+pub(crate) fn read(_: &Params, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
+    let id = address::id(uri);
+    let missing = || Fault::not_found(format!("nothing is kept at '{uri}', or not any more"));
+    let known = artifacts::info(&[id.to_owned()])?.into_iter().next().flatten();
+    let artifact = known.ok_or_else(missing)?;
+    let text = artifacts::read(id, &Part::Whole)?.text;
+    let mime_type = Some(artifact.mime_type);
+    Ok(vec![EmbeddedResource { uri: address::of(id), mime_type, body: ResourceBody::Text(text) }])
+}

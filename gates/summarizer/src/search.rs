@@ -1,0 +1,75 @@
+//! `semantic_search`: kept results whose summaries answer a question.
+
+use gatehouse_sdk::{
+    Call, Count, Fault, Reply, Tool,
+    artifacts::{self, Artifact, Fit, Hit},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Params, time};
+
+pub(crate) const NAME: &str = "semantic_search";
+
+/// Hits at most.
+const MOST: u32 = 50;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[schemars(length(min = 1, max = 8192))]
+    query: String,
+    limit: Option<Count>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    artifact_id: String,
+    summary: String,
+    /// 0 to 1; comparable within one search only.
+    relevance_score: f64,
+    path: String,
+    tool_name: String,
+    server_id: String,
+    timestamp: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Results {
+    results: Vec<Found>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .title("Search kept results")
+        .description(|_| "Find large results kept from earlier calls by what they say.")
+        .default_from("limit", |_| 5.into())
+        .idempotent()
+        .output::<Results>()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let limit = args.limit.map_or(5, |limit| limit.at_most(MOST));
+    let hits = artifacts::search(&args.query, limit)?;
+    let results: Vec<Found> = hits.into_iter().filter(|hit| hit.fit != Fit::Nothing).map(found).collect();
+    let text = match results.is_empty() {
+        true => "Nothing that is kept says anything about this.".into(),
+        false => crate::file::json(&results)?,
+    };
+    Reply::markdown(text).structured(&Results { results })
+}
+
+fn found(hit: Hit) -> Found {
+    let Artifact { id, summary, tool, source, created, .. } = hit.artifact;
+    Found {
+        path: id.clone(),
+        artifact_id: id,
+        summary: summary.unwrap_or_default(),
+        relevance_score: (hit.score * 1_000.0).round() / 1_000.0,
+        tool_name: tool.unwrap_or_default(),
+        server_id: source.unwrap_or_default(),
+        timestamp: time::stamp(created),
+    }
+}

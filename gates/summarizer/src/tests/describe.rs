@@ -1,0 +1,40 @@
+//! How the gate describes itself, and what that costs a client.
+
+use super::*;
+
+#[test]
+fn the_tools_are_told_in_few_words() {
+    let manifest = conformance::describe(&crate::gate(), "{}");
+    let names: Vec<&str> = manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, crate::TOOLS);
+    // A client sees names, titles, descriptions and schemas of arguments. JSON of this kind has more than four bytes a token.
+    let listed: usize = manifest
+        .tools
+        .iter()
+        .map(|tool| {
+            let input: Value = serde_json::from_str(&tool.input_schema).unwrap();
+            let title = tool.title.clone();
+            json!({"name": tool.name, "title": title, "description": tool.description, "inputSchema": input})
+                .to_string()
+                .len()
+        })
+        .sum();
+    assert!(listed <= 2_000, "{listed} bytes");
+    let fault = crate::gate().describe("{\"threshold\":4000}").unwrap_err();
+    assert_eq!(fault.hint.as_deref(), Some("Did you mean 'threshold_bytes'?"));
+}
+
+#[test]
+fn the_prompt_names_only_tools_that_the_preset_has() {
+    let gate = crate::gate();
+    let text = |host: Fake| {
+        let messages = host.run(|| gate.get_prompt("{}", "gateway-init", "{}")).unwrap();
+        let Content::Text(text) = &messages[0].content else { panic!("no text") };
+        text.clone()
+    };
+    let all = text(Fake::new().exposes(crate::TOOLS));
+    assert!(crate::TOOLS.iter().all(|tool| all.contains(&format!("`{tool}`"))), "{all}");
+    assert!(all.len() <= 1_200, "{} bytes are more than 300 tokens", all.len());
+    let some = text(Fake::new().exposes_as("get_workspace_file", "whole"));
+    assert!(some.contains("- `whole` brings") && !some.contains("semantic_search"), "{some}");
+}

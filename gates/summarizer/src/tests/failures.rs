@@ -1,0 +1,84 @@
+//! What a client gets when something fails: the table of failures, a row each.
+
+use gatehouse_sdk::FaultKind;
+
+use super::*;
+
+fn full() -> Fault {
+    Fault::new(FaultKind::Exhausted, "the disk is full")
+}
+
+fn no_digest(_: &str, _: &str, _: u32) -> Result<DigestResult, Fault> {
+    Err(Fault::new(FaultKind::Exhausted, "too long"))
+}
+
+#[test]
+fn where_the_engine_is_down_the_result_comes_as_it_is() {
+    let (reply, log) =
+        host().fails("artifacts.put", Fault::unavailable("down")).run_and_hear(|| filtered(&lines(5_000)));
+    assert_eq!(reply, None);
+    assert_eq!(log, ["Level::Warn: a result stays as it is: FaultKind::Unavailable"]);
+}
+
+#[test]
+fn where_the_disk_is_full_a_long_result_is_told_in_short_and_marked_as_not_saved() {
+    host().fails("artifacts.put", full()).run(|| {
+        let short = filtered(&lines(5_000)).unwrap();
+        let head = head(&short);
+        assert_eq!(head["metadata"]["artifactId"], Value::Null);
+        assert!(
+            head["note"]
+                .as_str()
+                .unwrap()
+                .ends_with("the whole result is not saved: the store of results is full")
+        );
+        assert!(!short.content.iter().any(|content| matches!(content, Content::Link(_))));
+        // What a client can take whole it gets whole: nothing else would bring it.
+        assert_eq!(filtered(&lines(450)), None);
+    });
+}
+
+#[test]
+fn where_no_digest_can_be_made_a_long_result_comes_as_its_first_page() {
+    host().digest(no_digest).run(|| {
+        assert_eq!(filtered(&lines(450)), None);
+        let text = lines(5_000);
+        let page = filtered(&text).unwrap();
+        let head = head(&page);
+        let id = head["metadata"]["artifactId"].as_str().unwrap();
+        assert_eq!(
+            head["note"],
+            format!(
+                "characters 1-10000 of 100000; whole result kept: get_workspace_file {{\"path\":\"{id}\"}}"
+            )
+        );
+        assert_eq!(page.content[1], Content::Text(text[..10_000].into()));
+        assert!(matches!(page.content[2], Content::Link(_)));
+    });
+}
+
+#[test]
+fn where_nothing_works_the_result_comes_as_it_is() {
+    host().digest(no_digest).fails("artifacts.put", full()).run(|| assert_eq!(filtered(&lines(5_000)), None));
+    // Not even a count, or a form without loss.
+    let broken = |_: &str| Err(Fault::internal("broken"));
+    host().count(broken).run(|| assert_eq!(filtered(&lines(450)), None));
+    host().compact(|_| Err(Fault::internal("broken"))).run(|| assert_eq!(filtered(&lines(450)), None));
+}
+
+#[test]
+fn without_a_store_of_its_own_the_gate_shortens_all_the_same() {
+    let down = || Fault::unavailable("down");
+    let host = ["kv.get", "kv.set", "kv.add"].into_iter().fold(host(), |host, name| host.fails(name, down()));
+    let host = host
+        .serving(Some("test/model"), None, "test/embedding")
+        .complete(|_, _| said(&["The document has lines that are fine."], &[]))
+        .embed(|_, _| Err(Fault::unavailable("down")));
+    host.run(|| {
+        for _ in 0..2 {
+            let head = head(&filtered(&lines(5_000)).unwrap());
+            assert_eq!(head["metadata"]["method"], "test/model");
+            assert_eq!(head["metadata"].get("cache"), None);
+        }
+    });
+}

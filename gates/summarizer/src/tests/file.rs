@@ -1,0 +1,215 @@
+//! Which part of a kept result comes back, and how it goes on.
+
+use gatehouse_sdk::FaultKind;
+
+use super::*;
+
+const TOOL: &str = "get_workspace_file";
+
+/// A call on an artifact with this text, in a host of its own.
+#[track_caller]
+fn read(text: &str, more: Value) -> (String, Value) {
+    host().run(|| read_kept(&keep(text), more))
+}
+
+#[track_caller]
+fn read_kept(id: &str, more: Value) -> (String, Value) {
+    let mut arguments = json!({"path": id});
+    more.as_object().unwrap().iter().for_each(|(name, value)| arguments[name] = value.clone());
+    call(TOOL, arguments).unwrap()
+}
+
+/// Everything that a call gives, page by page.
+fn pages(text: &str, more: &Value) -> Vec<Value> {
+    host().run(|| {
+        let id = keep(text);
+        let (mut pages, mut offset) = (Vec::new(), 0);
+        for _ in 0..200 {
+            let mut arguments = more.clone();
+            arguments["offset"] = json!(offset);
+            let (_, page) = read_kept(&id, arguments);
+            assert!(page["content"].as_str().unwrap().chars().count() <= 8_000);
+            let next = page["next"].as_u64();
+            pages.push(page);
+            let Some(next) = next else { return pages };
+            assert!(next > offset, "no way on from {offset}");
+            offset = next;
+        }
+        panic!("more than 200 pages");
+    })
+}
+
+#[test]
+fn pages_of_a_text_give_every_character_once() {
+    for text in
+        [lines(3_000), "ü".repeat(20_001), format!("{}\nend", "word ".repeat(5_000)), String::from("short")]
+    {
+        let all: String =
+            pages(&text, &json!({})).iter().map(|page| page["content"].as_str().unwrap()).collect();
+        assert!(all == text, "{} of {} bytes", all.len(), text.len());
+    }
+    // A page ends with a line where one ends nearby.
+    assert!(pages(&lines(3_000), &json!({}))[0]["content"].as_str().unwrap().ends_with("fine\n"));
+}
+
+#[test]
+fn pages_of_a_list_are_lists_of_whole_elements() {
+    let rows: Vec<Value> = (0..900).map(|n| json!({"id": n, "name": format!("row \"{n}\", [ü]")})).collect();
+    let text = serde_json::to_string_pretty(&json!({"rows": rows})).unwrap();
+    for more in [
+        json!({"json_pointer": "/rows"}),
+        json!({"jq": ".rows"}),
+        json!({"json_pointer": "/rows", "jq": "."}),
+    ] {
+        let pages = pages(&text, &more);
+        let mut all: Vec<Value> = Vec::new();
+        for page in &pages {
+            assert_eq!((&page["unit"], &page["total"]), (&json!("elements"), &json!(900)));
+            all.extend(serde_json::from_str::<Vec<Value>>(page["content"].as_str().unwrap()).unwrap());
+        }
+        assert!(pages.len() > 3 && all == rows);
+    }
+    let values: Vec<Value> = pages(&text, &json!({"jq": ".rows[] | {id, name}"}))
+        .iter()
+        .flat_map(|page| page["content"].as_str().unwrap().lines().map(str::to_owned).collect::<Vec<_>>())
+        .map(|line| serde_json::from_str(&line).unwrap())
+        .collect();
+    assert!(values == rows);
+}
+
+#[test]
+fn pages_of_an_object_are_objects_of_whole_members() {
+    let object: Value = (0..900)
+        .map(|n| (format!("key {n}"), json!({"n": n, "at": [n, 1.50]})))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    let mut all = serde_json::Map::new();
+    for page in pages(&object.to_string(), &json!({"json_pointer": ""})) {
+        all.extend(
+            serde_json::from_str::<serde_json::Map<String, Value>>(page["content"].as_str().unwrap())
+                .unwrap(),
+        );
+    }
+    assert!(Value::from(all) == object);
+}
+
+#[test]
+fn an_element_that_is_a_page_too_long_is_named_and_passed_over() {
+    let text = json!({"a/b": [1, "x".repeat(9_000), 3]}).to_string();
+    let pages = pages(&text, &json!({"json_pointer": "/a~1b"}));
+    let contents: Vec<&str> = pages.iter().map(|page| page["content"].as_str().unwrap()).collect();
+    assert_eq!(contents, ["[1]", "[]", "[3]"]);
+    let (reply, _) = read(&text, json!({"json_pointer": "/a~1b", "offset": 1}));
+    assert!(reply.contains("\"1\" with 9002 characters; json_pointer \"/a~1b/1\" brings it."), "{reply}");
+    let (reply, _) = read(&text, json!({"jq": ".[\"a/b\"]", "offset": 1}));
+    assert!(reply.contains("jq \"(.[\\\"a/b\\\"])|.[1]\" brings it."), "{reply}");
+    let (reply, _) = read(&text, json!({"jq": ".[\"a/b\"][]", "offset": 1}));
+    assert!(reply.contains("jq \"([.[\\\"a/b\\\"][]])|.[1]\" brings it."), "{reply}");
+}
+
+#[test]
+fn a_string_is_paged_as_its_text() {
+    let log = lines(1_000);
+    let text = json!({"log": log}).to_string();
+    for more in [json!({"json_pointer": "/log"}), json!({"jq": ".log"})] {
+        let all: String = pages(&text, &more).iter().map(|page| page["content"].as_str().unwrap()).collect();
+        assert_eq!(all, log);
+    }
+    let (reply, page) = read(&text, json!({"json_pointer": "/log"}));
+    assert!(
+        reply.contains("characters 0-") && reply.contains("The value is a string; this is its text."),
+        "{reply}"
+    );
+    assert_eq!(page["total"], 20_000);
+}
+
+#[test]
+fn lines_are_those_that_the_digest_names() {
+    let (reply, page) = read(&lines(50), json!({"lines": "9-10"}));
+    assert_eq!(page["content"], "line 000008 is fine\nline 000009 is fine\n");
+    assert!(reply.starts_with("art-") && reply.contains(": all 40 characters.\n"), "{reply}");
+    assert_eq!(read(&lines(50), json!({"lines": "50"})).1["content"], "line 000049 is fine\n");
+    let all: String = pages(&lines(2_000), &json!({"lines": "2-"}))
+        .iter()
+        .map(|page| page["content"].as_str().unwrap())
+        .collect();
+    assert!(all == lines(2_000)[20..]);
+}
+
+#[test]
+fn numbers_are_what_they_were() {
+    assert_eq!(read("{\"a\": [1.50, 1]}", json!({"json_pointer": "/a/1"})).1["unit"], "value");
+    assert_eq!(
+        read("[1.50, 12345678901234567890123]", json!({"jq": "."})).1["content"],
+        "[1.50,12345678901234567890123]"
+    );
+}
+
+#[test]
+fn jq_counts_selects_and_groups() {
+    let text = json!({"rows": (0..100).map(|n| json!({"n": n, "even": n % 2 == 0})).collect::<Vec<_>>()})
+        .to_string();
+    for (program, expected) in [
+        (".rows | length", "100"),
+        ("[.rows[] | select(.n > 97) | .n]", "[98,99]"),
+        (
+            ".rows | group_by(.even) | map({even: .[0].even, count: length})",
+            "[{\"even\":false,\"count\":50},{\"even\":true,\"count\":50}]",
+        ),
+        ("[.rows[].n] | add, max", "4950\n99"),
+        (".rows | sort_by(-.n) | .[0].n", "99"),
+        ("first(.rows[] | select(.n | tostring | endswith(\"7\")))", "{\"n\":7,\"even\":false}"),
+        ("[.rows[].n | tostring | select(test(\"^9[0-2]$\"))]", "[\"90\",\"91\",\"92\"]"),
+        ("\"AB\" | test(\"b\"; \"i\"), ascii_downcase, split(\"A\")[1]", "true\n\"ab\"\n\"B\""),
+        ("empty", ""),
+    ] {
+        assert_eq!(read(&text, json!({"jq": program})).1["content"], expected, "{program}");
+    }
+    let (reply, page) = read("{\"a\":1}\n{\"a\":2}\n", json!({"jq": "map(.a)"}));
+    assert_eq!(page["content"], "[1,2]");
+    assert!(reply.contains("The result is JSON Lines: the filter got the list of them."), "{reply}");
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let text = "{\"a\": [1, 2]}";
+    let fault = |text: &str, more: Value| {
+        host().run(|| {
+            let mut arguments = json!({"path": keep(text)});
+            more.as_object().unwrap().iter().for_each(|(name, value)| arguments[name] = value.clone());
+            call(TOOL, arguments).unwrap_err()
+        })
+    };
+    for (text, more, message) in [
+        (text, json!({"jq": ".a["}), "jq: "),
+        (text, json!({"jq": "nothing(1)"}), "jq: there is no filter 'nothing'"),
+        (text, json!({"jq": ".a | .b"}), "jq: cannot "),
+        (text, json!({"jq": "test(\"a\")"}), "jq: \"cannot match "),
+        ("\"a\"", json!({"jq": "test(\"(\")"}), "jq: "),
+        ("\"a\"", json!({"jq": "match(\"a\")"}), "jq: there is no filter 'match'"),
+        (text, json!({"jq": "halt"}), "jq: there is no filter 'halt'"),
+        (text, json!({"jq": "env"}), "jq: "),
+        (text, json!({"jq": ". as $x | input"}), "jq: "),
+        ("no JSON", json!({"jq": "."}), "jq needs JSON: "),
+        (&"[".repeat(300), json!({"jq": "."}), "the value is nested deeper than 256 levels"),
+        (text, json!({"lines": "0-3"}), "lines '0-3' are no range"),
+        (text, json!({"lines": "9-3"}), "lines '9-3' are no range"),
+        (text, json!({"lines": "2"}), "'art-"),
+        (text, json!({"lines": "1", "jq": "."}), "lines go with neither json_pointer nor jq"),
+    ] {
+        let fault = fault(text, more.clone());
+        assert_eq!(fault.kind, FaultKind::InvalidArguments, "{more}");
+        assert!(fault.message.starts_with(message), "{more}: {}", fault.message);
+    }
+    assert_eq!(fault(text, json!({"json_pointer": "/b"})).kind, FaultKind::NotFound);
+    let gone = host().run(|| call(TOOL, json!({"path": "art-000000000000"})).unwrap_err());
+    assert!(gone.kind == FaultKind::NotFound && gone.hint.unwrap().contains("search_workspace"));
+}
+
+#[test]
+fn an_address_is_as_good_as_an_id() {
+    host().run(|| {
+        let id = keep("text");
+        assert_eq!(read_kept(&format!("gatehouse://artifact/{id}"), json!({})).1["content"], "text");
+    });
+}

@@ -1,0 +1,125 @@
+//! Which results are shortened, and to what.
+
+use gatehouse_sdk::{Media, ResourceLink, artifacts};
+
+use super::*;
+
+#[test]
+fn what_is_small_an_error_or_our_own_passes_as_it_is() {
+    host().run(|| {
+        assert_eq!(filtered(&lines(100)), None);
+        // Below `digest_above` only a form without loss stands for a result, and there is none.
+        assert_eq!(filtered(&lines(400)), None);
+        let error = Reply { is_error: true, ..Reply::markdown(lines(5_000)) };
+        assert_eq!(filtered_with(testing::origin("look"), &json!({}), error, &json!({})), None);
+        let own = testing::origin("get_workspace_file");
+        assert_eq!(filtered_with(own, &json!({}), Reply::markdown(lines(5_000)), &json!({})), None);
+    });
+}
+
+#[test]
+fn a_form_without_loss_is_taken_where_it_saves_enough() {
+    for (share, taken) in [(60, true), (61, false)] {
+        let form = move |text: &str| {
+            let tokens_in = (text.len() / 4) as u32;
+            let text = "a,b\n1,2\n".into();
+            Ok(Some(CompactResult { text, tokens_in, tokens_out: tokens_in * share / 100 }))
+        };
+        host().compact(form).run(|| {
+            for tool in ["look", "read_file"] {
+                let reply = Reply::markdown("x".repeat(4_000));
+                let short = filtered_with(testing::origin(tool), &json!({}), reply, &json!({}));
+                assert_eq!(short.map(|reply| reply.text()), taken.then(|| "a,b\n1,2\n".to_owned()));
+            }
+        });
+    }
+}
+
+#[test]
+fn what_a_tool_was_asked_for_to_the_letter_is_never_told_in_short() {
+    host().run(|| {
+        for tool in ["read_file", "fs__read_file_lines", "Grep"] {
+            let reply = Reply::markdown(lines(5_000));
+            assert_eq!(filtered_with(testing::origin(tool), &json!({}), reply, &json!({})), None, "{tool}");
+        }
+    });
+}
+
+#[test]
+fn a_large_result_is_told_in_short_and_kept_to_the_byte() {
+    host().run(|| {
+        let text = lines(5_000);
+        let short = filtered(&text).unwrap();
+        let head = head(&short);
+        let id = head["metadata"]["artifactId"].as_str().unwrap();
+        assert_eq!(
+            head,
+            json!({
+                "keyFindings": ["The document has 5000 lines."],
+                "metadata": {
+                    "toolName": "look", "serverId": "server", "timestamp": "2026-11-23T00:00:00Z",
+                    "artifactId": id, "method": "extractive"
+                },
+                "note": head["note"]
+            })
+        );
+        let note = head["note"].as_str().unwrap();
+        assert!(note.starts_with("shortened from 25000 to "), "{note}");
+        assert!(
+            note.ends_with(&format!("; whole result kept: get_workspace_file {{\"path\":\"{id}\"}}")),
+            "{note}"
+        );
+        assert_eq!(short.content[1], Content::Text("Rows that match \"what is late\": none.".into()));
+        let Content::Link(ResourceLink { uri, size, .. }) = &short.content[2] else { panic!("{short:?}") };
+        assert_eq!(
+            (uri.as_str(), *size),
+            (format!("gatehouse://artifact/{id}").as_str(), Some(text.len() as u64))
+        );
+        assert_eq!(artifacts::read(id, &artifacts::Part::Whole).unwrap().text, text);
+        // The same result later has the same short form, to the byte.
+        testing::advance(60_000);
+        assert_eq!(filtered(&text), Some(short));
+    });
+}
+
+#[test]
+fn a_tool_is_named_as_the_preset_shows_it_or_not_at_all() {
+    let note = |host: Fake| host.run(|| head(&filtered(&lines(5_000)).unwrap())["note"].to_string());
+    assert!(note(host().exposes_as("get_workspace_file", "whole")).contains("kept: whole {"));
+    let bare = note(without_tools());
+    assert!(bare.contains("; whole result kept as gatehouse://artifact/art-"), "{bare}");
+}
+
+#[test]
+fn what_is_no_text_stays_and_data_goes() {
+    host().run(|| {
+        let image = Content::Image(Media { data: vec![1], mime_type: "image/png".into() });
+        let data = json!({"lines": lines(5_000)});
+        let reply = Reply::markdown(lines(5_000)).with(image.clone()).structured(&data).unwrap();
+        let short = filtered_with(testing::origin("look"), &json!({}), reply, &json!({})).unwrap();
+        assert_eq!((short.content.last(), &short.structured), (Some(&image), &None));
+        let id = head(&short)["metadata"]["artifactId"].as_str().unwrap().to_owned();
+        let kept: Value =
+            serde_json::from_str(&artifacts::read(&id, &artifacts::Part::Whole).unwrap().text).unwrap();
+        assert_eq!(kept["structuredContent"], data);
+        assert_eq!(kept["content"][0]["text"], lines(5_000));
+    });
+}
+
+#[test]
+fn a_short_form_that_saves_less_than_half_is_not_taken() {
+    let long = |text: &str, _: &str, _: u32| {
+        let told = text[..text.len() / 2].to_owned();
+        let tokens = (text.len() / 4) as u32;
+        let kind = "text".into();
+        Ok(DigestResult {
+            text: told,
+            findings: vec![],
+            kind,
+            tokens_in: tokens,
+            tokens_out: tokens / 2,
+            shortened: true,
+        })
+    };
+    host().digest(long).run(|| assert_eq!(filtered(&lines(5_000)), None));
+}

@@ -1,0 +1,101 @@
+//! What the gate promises.
+
+mod describe;
+mod failures;
+mod file;
+mod filter;
+mod kept;
+mod model;
+mod pairs;
+mod semantic;
+
+use gatehouse_sdk::{
+    Content, Fault, Origin, Reply, conformance,
+    models::Completion,
+    testing::{self, Fake},
+    text::{CompactResult, DigestResult},
+};
+use serde_json::{Value, json};
+
+/// 2026-11-23T00:00:00Z.
+const NOW: u64 = 1_795_392_000_000;
+
+/// A host that keeps results, whose digest has a finding and the query, and counts a token for four bytes.
+fn host() -> Fake {
+    without_tools().exposes(["get_workspace_file", "semantic_search"])
+}
+
+/// The same for a preset that shows none of the gate's tools.
+fn without_tools() -> Fake {
+    Fake::new()
+        .now(NOW)
+        .keeps([])
+        .keeps_artifacts()
+        .count(|text| Ok((text.len() / 4) as u32))
+        .compact(|_| Ok(None))
+        .digest(|text, query, budget| {
+            let findings = vec![format!("The document has {} lines.", text.lines().count())];
+            let told = format!("- {}\nRows that match {query:?}: none.\n", findings[0]);
+            let (tokens_in, tokens_out) = ((text.len() / 4) as u32, (told.len() / 4) as u32);
+            assert!(budget >= 64, "a budget of {budget}");
+            Ok(DigestResult {
+                text: told,
+                findings,
+                kind: "log".into(),
+                tokens_in,
+                tokens_out,
+                shortened: true,
+            })
+        })
+}
+
+/// A result of so many lines, 20 bytes each.
+fn lines(count: usize) -> String {
+    (0..count).map(|n| format!("line {n:06} is fine\n")).collect()
+}
+
+/// What the filter makes of a reply to the tool `look`.
+fn filtered_with(origin: Origin, arguments: &Value, reply: Reply, params: &Value) -> Option<Reply> {
+    testing::filter(&crate::gate(), origin, &arguments.to_string(), reply, &params.to_string()).unwrap()
+}
+
+fn filtered(text: &str) -> Option<Reply> {
+    let arguments = json!({"query": "what is late"});
+    filtered_with(testing::origin("look"), &arguments, Reply::markdown(text), &json!({}))
+}
+
+/// The line of JSON that a short form begins with.
+#[track_caller]
+fn head(reply: &Reply) -> Value {
+    let Content::Text(head) = &reply.content[0] else { panic!("no text: {reply:?}") };
+    serde_json::from_str(head).unwrap_or_else(|e| panic!("{e}: {head}"))
+}
+
+/// Calls a tool, after checking that the host would let the arguments through; its data matches the declared schema.
+#[track_caller]
+fn call(tool: &str, arguments: Value) -> Result<(String, Value), Fault> {
+    let arguments = arguments.to_string();
+    assert!(conformance::accepts(&crate::gate(), tool, &arguments), "the schema refuses {arguments}");
+    let reply = testing::call(&crate::gate(), tool, &arguments, "{}")?;
+    Ok((reply.text(), conformance::structured(&crate::gate(), tool, &reply)))
+}
+
+/// Keeps a text as the result of `look` and gives its id.
+fn keep(text: &str) -> String {
+    gatehouse_sdk::artifacts::put(&gatehouse_sdk::artifacts::Draft {
+        text: text.into(),
+        mime_type: "text/plain".into(),
+        tool: Some("look".into()),
+        source: Some("server".into()),
+        summary: Some(format!("It has {} bytes of words.", text.len())),
+        tags: vec!["mine".into()],
+        ttl_ms: Some(1_000),
+    })
+    .unwrap()
+    .id
+}
+
+fn said(findings: &[&str], insights: &[&str]) -> Result<Completion, Fault> {
+    let answer = json!({"keyFindings": findings, "actionableInsights": insights});
+    Ok(Completion::new("test/model", answer.to_string()))
+}

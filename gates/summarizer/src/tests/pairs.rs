@@ -1,0 +1,58 @@
+//! Pairs of questions that differ in what they ask for, and pairs that only word it differently.
+
+use std::collections::BTreeMap;
+
+use crate::filter::guards::refusal;
+
+/// `kind, a, b` a line, split by tabs. Each pair asks for something else.
+const DIFFERENT: &str = include_str!("../../tests/fixtures/different.tsv");
+
+/// The same; each pair asks for the same.
+const ALIKE: &str = include_str!("../../tests/fixtures/alike.tsv");
+
+fn pairs(text: &str) -> Vec<[&str; 3]> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split('\t').collect::<Vec<_>>().try_into().unwrap()).collect()
+}
+
+#[test]
+fn no_pair_that_asks_for_something_else_passes() {
+    let pairs = pairs(DIFFERENT);
+    assert!(pairs.len() >= 300, "{}", pairs.len());
+    let passed: Vec<_> =
+        pairs.iter().filter(|[_, a, b]| refusal(a, b).is_none() || refusal(b, a).is_none()).collect();
+    assert!(passed.is_empty(), "{} false hits: {passed:#?}", passed.len());
+}
+
+#[test]
+fn some_that_ask_for_the_same_do() {
+    let pairs = pairs(ALIKE);
+    let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for [kind, a, b] in &pairs {
+        let (hits, all) = kinds.entry(kind).or_default();
+        *hits += usize::from(refusal(a, b).is_none());
+        *all += 1;
+    }
+    let hits: usize = kinds.values().map(|(hits, _)| hits).sum();
+    // Fewer would make the tier useless; what they are is in the message.
+    assert!(hits * 100 >= pairs.len() * 25, "{hits} of {}: {kinds:?}", pairs.len());
+}
+
+/// Pairs that stand beside the repository where it is worked on, and are no part of it.
+#[test]
+#[allow(clippy::print_stderr, reason = "a test that had nothing to test says so")]
+fn the_same_holds_for_pairs_that_nobody_made_for_it() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/cache-pairs/pairs.json");
+    let Ok(text) = std::fs::read_to_string(path) else {
+        eprintln!("NOT TESTED: there are no pairs at {path}");
+        return;
+    };
+    let pairs: BTreeMap<String, Vec<[String; 3]>> = serde_json::from_str(&text).unwrap();
+    let passing = |name: &str| -> Vec<&[String; 3]> {
+        pairs[name].iter().filter(|[_, a, b]| refusal(a, b).is_none()).collect()
+    };
+    let (false_hits, hits) = (passing("different"), passing("paraphrases"));
+    assert!(false_hits.is_empty(), "{false_hits:#?}");
+    eprintln!("{} of {} paraphrases pass the guards", hits.len(), pairs["paraphrases"].len());
+    assert!(!hits.is_empty());
+}

@@ -1,0 +1,148 @@
+//! When a summary is used again for another question.
+
+use std::{cell::Cell, rc::Rc};
+
+use gatehouse_sdk::{Effect, kv, models::Embeddings};
+
+use super::*;
+
+/// A host whose model says that there are seven late orders, and whose vectors are the same for all texts but `odd` ones.
+fn asked() -> (Fake, Rc<Cell<usize>>) {
+    let count = Rc::new(Cell::new(0));
+    let asked = Rc::clone(&count);
+    let host = host()
+        .serving(Some("test/model"), None, "test/embedding")
+        .complete(move |_, _| {
+            asked.set(asked.get() + 1);
+            said(&["There are 7 late orders."], &[])
+        })
+        .embed(|texts, _| {
+            let vector =
+                |text: &String| Some(if text.contains("odd") { vec![0.0, 1.0] } else { vec![1.0, 0.0] });
+            Ok(Embeddings { model: "test/embedding".into(), vectors: texts.iter().map(vector).collect() })
+        });
+    (host, count)
+}
+
+fn result(more: &str) -> Value {
+    let rows: Vec<Value> =
+        (0..300).map(|n| json!({"id": n, "state": "late", "note": "seven of them"})).collect();
+    json!({"rows": rows, "late": 7, "more": more})
+}
+
+/// The metadata of a call with these arguments.
+fn metadata(arguments: &Value, result: &Value) -> Value {
+    of_tool(testing::origin("look"), arguments, result, &json!({}))
+}
+
+fn of_tool(origin: Origin, arguments: &Value, result: &Value, params: &Value) -> Value {
+    let reply = filtered_with(origin, arguments, Reply::markdown(result.to_string()), params);
+    head(&reply.unwrap())["metadata"].clone()
+}
+
+#[test]
+fn a_question_in_other_words_has_the_same_summary_and_says_so() {
+    let (host, asked) = asked();
+    host.run(|| {
+        metadata(&json!({"query": "late orders", "limit": 5}), &result("a"));
+        let again = metadata(&json!({"limit": 5, "query": "show me the late orders"}), &result("b"));
+        assert_eq!(
+            (&again["cache"], &again["similarity"], asked.get()),
+            (&json!("semantic"), &json!(1.0), 1)
+        );
+        assert_eq!(kv::get("n:hit.semantic").unwrap().as_deref(), Some(b"1".as_slice()));
+    });
+}
+
+#[test]
+fn whatever_else_differs_is_another_question() {
+    let ask = json!({"query": "late orders", "limit": 5});
+    let other_tool = || testing::origin("seek");
+    let version = || Origin { version: "2".into(), ..testing::origin("look") };
+    let writing = || {
+        let mut origin = testing::origin("look");
+        origin.tool.effect = Effect::Mutating;
+        origin
+    };
+    let same = || testing::origin("look");
+    let mut shaped = result("b");
+    shaped["other"] = json!(1);
+    let mut untrue = result("b");
+    untrue["late"] = json!("8");
+    untrue["rows"] =
+        json!((100..400).map(|n| json!({"id": n * 10, "state": "late", "note": "x"})).collect::<Vec<_>>());
+    let question = |text: &str| json!({"query": text, "limit": 5});
+    for (why, origin, arguments, result) in [
+        ("word", same(), question("late invoices"), result("b")),
+        ("negation", same(), question("orders not late"), result("b")),
+        ("number", same(), question("late orders 3"), result("b")),
+        ("order", same(), question("orders late"), result("b")),
+        ("", same(), json!({"query": "late orders", "limit": 6}), result("b")),
+        ("", same(), json!({"q": "late orders", "limit": 5}), result("b")),
+        ("", same(), json!({"text": "late orders", "limit": 5}), result("b")),
+        ("", other_tool(), ask.clone(), result("b")),
+        ("", version(), ask.clone(), result("b")),
+        ("", writing(), ask.clone(), result("b")),
+        ("", same(), ask.clone(), shaped),
+        ("facts", same(), ask.clone(), untrue),
+        ("result", same(), ask.clone(), result("odd")),
+    ] {
+        let (host, asked) = asked();
+        host.run(|| {
+            metadata(&ask, &self::result("a"));
+            let told = of_tool(origin, &arguments, &result, &json!({}));
+            assert_eq!((told.get("cache"), asked.get()), (None, 2), "{why} {arguments}");
+            if !why.is_empty() {
+                let counted = kv::get(&format!("n:refused.{why}")).unwrap();
+                assert_eq!(counted.as_deref(), Some(b"1".as_slice()), "{why}");
+            }
+        });
+    }
+}
+
+#[test]
+fn the_preset_can_switch_it_off() {
+    let (host, asked) = asked();
+    host.run(|| {
+        let params = json!({"cache_similarity": 1.0});
+        for query in ["late orders", "show the late orders"] {
+            of_tool(testing::origin("look"), &json!({"query": query}), &result("a"), &params);
+        }
+        assert_eq!(asked.get(), 2);
+    });
+}
+
+#[test]
+fn hits_are_checked_and_a_false_one_switches_the_tool_off() {
+    let count = Rc::new(Cell::new(0));
+    let asked = Rc::clone(&count);
+    // The model says one thing for the first result, and something else for every later one.
+    let (host, _) = self::asked();
+    let host = host.complete(move |_, _| {
+        let before = asked.replace(asked.get() + 1);
+        said(
+            &[if before == 0 { "There are 7 late orders." } else { "There are 300 late orders and id 299." }],
+            &[],
+        )
+    });
+    host.run(|| {
+        let mut first = result("0");
+        first["all"] = json!(300);
+        metadata(&json!({"query": "late orders"}), &first);
+        let mut hits = 0;
+        for n in 1..100 {
+            let mut next = result(&n.to_string());
+            next["all"] = json!(300);
+            let told = metadata(&json!({"query": "the late orders"}), &next);
+            if told.get("cache").is_none() {
+                break;
+            }
+            hits += 1;
+        }
+        assert!(hits < 60, "none of {hits} hits was checked");
+        assert_eq!((count.get(), kv::get("n:checked.false").unwrap().as_deref()), (2, Some(b"1".as_slice())));
+        metadata(&json!({"query": "please show the late orders"}), &first);
+        assert_eq!(count.get(), 3);
+        assert!(kv::get("n:refused.switched_off").unwrap().is_some());
+    });
+}
