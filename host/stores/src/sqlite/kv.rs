@@ -71,19 +71,31 @@ impl Kv for SqliteKv {
             ))
             .hint("Split it over several keys."));
         }
-        let now = self.now();
-        let expires_at = ttl_ms.map(|ttl| now.saturating_add(i64::try_from(ttl).unwrap_or(i64::MAX)));
-        let (gate, key) = (gate.to_owned(), key.to_owned());
+        let (now, gate, key) = (self.now(), gate.to_owned(), key.to_owned());
         let write = move |db: &rusqlite::Transaction<'_>| {
             sweep(db, now)?;
-            let size = key.len() as u64 + value.len() as u64;
-            within_quota(db, &gate, &key, size, quota)?;
-            db.prepare_cached(
-                "INSERT OR REPLACE INTO entry (gate, key, size, expires_at, value)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![gate, key, size as i64, expires_at, value])?;
-            Ok(())
+            put(db, (&gate, &key), &value, expiry(now, ttl_ms), quota)
+        };
+        self.db.write(write).await
+    }
+
+    async fn add(
+        &self,
+        gate: &str,
+        key: &str,
+        delta: i64,
+        ttl_ms: Option<u64>,
+        quota: u64,
+    ) -> Result<i64, Fault> {
+        check_key(key)?;
+        let (now, gate, key) = (self.now(), gate.to_owned(), key.to_owned());
+        let write = move |db: &rusqlite::Transaction<'_>| {
+            sweep(db, now)?;
+            let mut statement = db.prepare_cached("SELECT value FROM entry WHERE gate = ?1 AND key = ?2")?;
+            let value: Option<Vec<u8>> = statement.query_row([&gate, &key], |row| row.get(0)).optional()?;
+            let sum = sum(&key, value.as_deref(), delta)?;
+            put(db, (&gate, &key), sum.to_string().as_bytes(), expiry(now, ttl_ms), quota)?;
+            Ok(sum)
         };
         self.db.write(write).await
     }
@@ -120,6 +132,48 @@ impl Kv for SqliteKv {
         };
         self.db.read(work).await
     }
+}
+
+/// When a value that is set now is gone; none where it stays.
+fn expiry(now: i64, ttl_ms: Option<u64>) -> Option<i64> {
+    ttl_ms.map(|ttl| now.saturating_add(i64::try_from(ttl).unwrap_or(i64::MAX)))
+}
+
+/// Sets a value, where the quota allows it.
+fn put(
+    db: &Connection,
+    (gate, key): (&str, &str),
+    value: &[u8],
+    expires_at: Option<i64>,
+    quota: u64,
+) -> Result<(), StoreError> {
+    let size = key.len() as u64 + value.len() as u64;
+    within_quota(db, gate, key, size, quota)?;
+    db.prepare_cached(
+        "INSERT OR REPLACE INTO entry (gate, key, size, expires_at, value) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?
+    .execute(params![gate, key, size as i64, expires_at, value])?;
+    Ok(())
+}
+
+/// The number that is stored, and `delta`.
+fn sum(key: &str, value: Option<&[u8]>, delta: i64) -> Result<i64, Fault> {
+    let key = || names::quoted(key, 80);
+    let stored: i64 = match value {
+        None => 0,
+        Some(value) => std::str::from_utf8(value)
+            .ok()
+            .filter(|digits| !digits.starts_with('+'))
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(|| {
+                Fault::invalid(format!("The value for '{}' is not a number in decimal digits.", key()))
+                    .hint("Set it to one, or delete the key.")
+            })?,
+    };
+    stored.checked_add(delta).ok_or_else(|| {
+        Fault::invalid(format!("The value for '{}' and {delta} make a number of more than 64 bits.", key()))
+            .hint("Set it to a smaller one.")
+    })
 }
 
 /// Removes what is past its time, of all gates.

@@ -102,6 +102,49 @@ async fn the_quota_counts_keys_and_values_and_what_is_gone_does_not_count() {
 }
 
 #[tokio::test]
+async fn numbers_are_added_up_in_one_step() {
+    let Store { kv, path, clock, _dir } = store();
+    let add = |delta: i64, ttl: Option<u64>| kv.add("a", "n", delta, ttl, QUOTA);
+    assert_eq!(add(5, None).await, Ok(5));
+    assert_eq!(add(-7, Some(1_000)).await, Ok(-2));
+    assert_eq!(kv.get("a", "n").await, Ok(Some(b"-2".to_vec())));
+    clock.advance(999);
+    assert_eq!(add(0, Some(1_000)).await, Ok(-2));
+    clock.advance(1_000);
+    assert_eq!(add(1, None).await, Ok(1));
+    // Two stores on one file, as two hosts have them: nothing is lost between reading and writing.
+    let other = SqliteKv::new(path, clock);
+    for _ in 0..20 {
+        let (one, two, three) = tokio::join!(
+            kv.add("a", "shared", 1, None, QUOTA),
+            other.add("a", "shared", 1, None, QUOTA),
+            kv.add("b", "shared", 1, None, QUOTA),
+        );
+        assert!(one.is_ok() && two.is_ok() && three.is_ok());
+    }
+    assert_eq!(kv.get("a", "shared").await, Ok(Some(b"40".to_vec())));
+    assert_eq!(other.get("b", "shared").await, Ok(Some(b"20".to_vec())));
+}
+
+#[tokio::test]
+async fn what_cannot_be_added_changes_nothing() {
+    let Store { kv, _dir, .. } = store();
+    for value in [&b"many"[..], b"", b"1.5", b"+1", b"9223372036854775808", &[0xff]] {
+        set(&kv, "a", "n", value, None).await;
+        let fault = kv.add("a", "n", 1, None, QUOTA).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::InvalidArguments);
+        assert_eq!(fault.message, "The value for 'n' is not a number in decimal digits.");
+        assert_eq!(kv.get("a", "n").await, Ok(Some(value.to_vec())));
+    }
+    set(&kv, "a", "n", i64::MAX.to_string().as_bytes(), None).await;
+    assert!(kv.add("a", "n", 1, None, QUOTA).await.unwrap_err().message.contains("more than 64 bits"));
+    assert_eq!(kv.add("a", "n", i64::MIN, None, QUOTA).await, Ok(-1));
+    assert_eq!(kv.add("a", "long name", 1, None, 10).await.unwrap_err().kind, FaultKind::Exhausted);
+    assert_eq!(kv.get("a", "long name").await, Ok(None));
+    assert_eq!(kv.add("a", "", 1, None, QUOTA).await.unwrap_err().kind, FaultKind::InvalidArguments);
+}
+
+#[tokio::test]
 async fn the_number_of_keys_is_bounded() {
     let Store { kv, path, _dir, .. } = store();
     set(&kv, "a", "one", b"", None).await;
