@@ -6,6 +6,7 @@
 //! engine has to do; `sqlite`, `postgres` and `weaviate_neo4j` are engines. `embedding` gives what is searched by
 //! meaning its vectors; `wiki` is about pages and their files.
 
+mod artifacts;
 mod documents;
 mod embedding;
 mod engine;
@@ -21,6 +22,7 @@ mod weaviate_neo4j;
 pub mod wiki;
 mod worker;
 
+pub use artifacts::{ArtifactHealth, ArtifactLimits, ArtifactStore, Sweeper, engine::ArtifactEngineHealth};
 pub use documents::{DocumentLibrary, LibraryHealth, engine::DocumentHealth};
 pub use engine::{EmbeddingHealth, Health};
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};

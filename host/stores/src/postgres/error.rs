@@ -77,6 +77,11 @@ impl StoreError {
         matches!(self, Self::Server(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE))
     }
 
+    /// Whether there is no room on the server's disk.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Server(error) if error.code() == Some(&SqlState::DISK_FULL))
+    }
+
     /// What people read. `subject` says whose server it is, `knowledge engine 'postgres'` for example.
     pub(super) fn into_fault(self, subject: &str, address: &str) -> Fault {
         let (cause, hint, retryable) = match &self {

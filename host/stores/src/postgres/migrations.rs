@@ -4,6 +4,7 @@
 //! Everything lies in the schema `gatehouse`. Each step is one transaction under a lock, so that two hosts that
 //! start together take turns. Tables that are newer than this binary are refused and not touched.
 
+mod artifacts;
 mod documents;
 
 use std::time::Duration;
@@ -121,6 +122,15 @@ pub(super) const DOCUMENTS: Part = Part {
     patience: Some(Duration::from_secs(60)),
     turn: 2,
     steps: &[documents::REPOSITORIES],
+};
+
+/// Artifacts, which share items and the reading of words as documents do.
+pub(super) const ARTIFACTS: Part = Part {
+    name: "artifacts",
+    needs: Some(&KNOWLEDGE),
+    patience: None,
+    turn: 3,
+    steps: &[artifacts::ARTIFACTS],
 };
 
 /// Vectors, where the server has pgvector; `{vector}` is the schema that pgvector is in.

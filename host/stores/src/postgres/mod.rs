@@ -5,6 +5,7 @@
 //! after a while, and in between every call says at once why; no restart is needed.
 
 mod address;
+pub(crate) mod artifacts;
 pub(crate) mod documents;
 mod error;
 pub(crate) mod knowledge;

@@ -19,6 +19,9 @@ const LAST_BUSY: Duration = Duration::from_millis(500);
 /// Pages that are copied at once.
 const PAGES: i32 = 4096;
 
+/// Pages that go back to the disk in one transaction.
+const FREED: u32 = 2048;
+
 /// The databases of a data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataFile {
@@ -28,11 +31,13 @@ pub enum DataFile {
     Kv,
     /// Repositories of documents.
     Documents,
+    /// Texts that were too large to show, kept for a while.
+    Artifacts,
 }
 
 impl DataFile {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Knowledge, Self::Kv, Self::Documents];
+    pub const ALL: [Self; 4] = [Self::Knowledge, Self::Kv, Self::Documents, Self::Artifacts];
 
     /// The file's name in a data folder.
     pub const fn file(self) -> &'static str {
@@ -40,6 +45,7 @@ impl DataFile {
             Self::Knowledge => "knowledge.db",
             Self::Kv => "kv.db",
             Self::Documents => "documents.db",
+            Self::Artifacts => "artifacts.db",
         }
     }
 
@@ -48,6 +54,7 @@ impl DataFile {
             Self::Knowledge => "knowledge engine 'sqlite'",
             Self::Kv => "the store of the gates (kv)",
             Self::Documents => "document store 'sqlite'",
+            Self::Artifacts => "artifact store 'sqlite'",
         }
     }
 
@@ -56,6 +63,7 @@ impl DataFile {
             Self::Knowledge => migrations::KNOWLEDGE,
             Self::Kv => migrations::KV,
             Self::Documents => migrations::DOCUMENTS,
+            Self::Artifacts => migrations::ARTIFACTS,
         }
     }
 }
@@ -124,4 +132,16 @@ pub(super) fn leave_one_file(connection: &Connection) {
         Ok(_) => tracing::debug!("another process reads the database; it leaves the one file later"),
         Err(error) => tracing::warn!("the database was closed, but not into one file: {error}"),
     }
+}
+
+/// Gives some of the place of what was deleted back to the disk; says whether there is more.
+pub(super) fn shrink(db: &Connection) -> Result<bool, StoreError> {
+    let free = |db: &Connection| db.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0));
+    let before = free(db)?;
+    let mut statement = db.prepare(&format!("PRAGMA incremental_vacuum({FREED})"))?;
+    let mut rows = statement.query([])?;
+    // Each page that goes is a row.
+    while rows.next()?.is_some() {}
+    let after = free(db)?;
+    Ok(after > 0 && after < before)
 }

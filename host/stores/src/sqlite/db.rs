@@ -3,26 +3,30 @@
 //! Nothing blocks the async runtime: reads run on its blocking threads, writes on the writer's own. An
 //! opening that fails is tried again by the next call. Knows no table.
 
+mod writer;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, mpsc},
-    thread::JoinHandle,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use gatehouse_core::{lock, outcome::Fault};
+use gatehouse_core::{
+    lock,
+    outcome::{Fault, FaultKind},
+};
 use gatehouse_files::make_private;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::{
     sync::{Semaphore, oneshot},
     time::timeout,
 };
 
+use self::writer::{Job, Options, Writer, in_transaction};
 use super::{
-    copy::leave_one_file,
+    copy::{leave_one_file, shrink},
     error::StoreError,
-    functions,
     lock::DatabaseLock,
     migrations::{self, Steps},
 };
@@ -43,9 +47,6 @@ const LAST_READS: Duration = Duration::from_secs(1);
 /// left undone stays in the file beside it, and nothing is lost.
 const LAST_WRITES: Duration = Duration::from_secs(10);
 
-/// Work for the writer.
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
-
 /// A database file, open or not yet.
 pub(super) struct Database {
     shared: Arc<Shared>,
@@ -57,8 +58,7 @@ struct Shared {
     subject: &'static str,
     path: PathBuf,
     steps: Steps,
-    /// How long a connection waits for another process that writes.
-    busy: Duration,
+    options: Options,
     open: Mutex<Slot>,
 }
 
@@ -78,21 +78,25 @@ struct Open {
     _lock: DatabaseLock,
 }
 
-/// The thread that owns the connection that writes; it ends when this is dropped.
-struct Writer {
-    jobs: Option<mpsc::Sender<Job>>,
-    thread: Option<JoinHandle<()>>,
-}
-
 impl Database {
     /// A database that will be opened, and brought up to date by these steps, when it is needed.
     pub(super) fn new(subject: &'static str, path: PathBuf, steps: Steps) -> Self {
         Self::with_patience(subject, path, steps, BUSY)
     }
 
+    /// The same for what is kept for a while only: what was deleted leaves no trace, and [`Database::give_back`] makes the
+    /// file smaller.
+    pub(super) fn temporary(subject: &'static str, path: PathBuf, steps: Steps) -> Self {
+        Self::with(subject, path, steps, Options { busy: BUSY, temporary: true })
+    }
+
     /// The same that waits so long for another process that writes.
     pub(super) fn with_patience(subject: &'static str, path: PathBuf, steps: Steps, busy: Duration) -> Self {
-        let shared = Arc::new(Shared { subject, path, steps, busy, open: Mutex::new(Slot::Unopened) });
+        Self::with(subject, path, steps, Options { busy, temporary: false })
+    }
+
+    fn with(subject: &'static str, path: PathBuf, steps: Steps, options: Options) -> Self {
+        let shared = Arc::new(Shared { subject, path, steps, options, open: Mutex::new(Slot::Unopened) });
         Self { shared, permits: Arc::new(Semaphore::new(READERS)) }
     }
 
@@ -121,9 +125,48 @@ impl Database {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Fault> {
+        self.job(|connection| in_transaction(connection, work)).await
+    }
+
+    /// The same for work that somebody can make room for: a full disk is `exhausted`.
+    pub(super) async fn write_or_full<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let done = self.try_job(|connection| in_transaction(connection, work)).await?;
+        done.map_err(|error| {
+            let full = error.is_full();
+            let fault = self.shared.fault(error);
+            if full { Fault { kind: FaultKind::Exhausted, ..fault } } else { fault }
+        })
+    }
+
+    /// Gives the place of what was deleted back to the disk, a stretch at a time, so that others can write in between.
+    pub(super) async fn give_back(&self) -> Result<(), Fault> {
+        while self.write(|db| shrink(db)).await? {}
+        self.job(|connection| {
+            leave_one_file(connection);
+            Ok(connection.busy_timeout(BUSY)?)
+        })
+        .await
+    }
+
+    /// Runs work on the thread that writes.
+    async fn job<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.try_job(work).await?.map_err(|error| self.shared.fault(error))
+    }
+
+    /// The same with the failure of the work as it is.
+    async fn try_job<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Result<T, StoreError>, Fault> {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            let result = catch_unwind(AssertUnwindSafe(|| in_transaction(connection, work)));
+            let result = catch_unwind(AssertUnwindSafe(|| work(connection)));
             // Where it panicked the answer is dropped, and whoever waits is told; where nobody waits any
             // more, the work is done all the same.
             if let Ok(result) = result {
@@ -137,7 +180,7 @@ impl Database {
         };
         let sent = tokio::task::spawn_blocking(send).await.map_err(|_| self.ended())??;
         sent.map_err(|()| self.ended())?;
-        answered.await.map_err(|_| self.ended())?.map_err(|error| self.shared.fault(error))
+        answered.await.map_err(|_| self.ended())
     }
 
     /// Runs work that opens what it needs by itself; its failures become faults all the same.
@@ -165,16 +208,6 @@ impl Database {
     }
 }
 
-fn in_transaction<T>(
-    connection: &mut Connection,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let value = work(&transaction)?;
-    transaction.commit()?;
-    Ok(value)
-}
-
 impl Shared {
     fn fault(&self, error: StoreError) -> Fault {
         error.into_fault(self.subject, &self.path)
@@ -191,7 +224,7 @@ impl Shared {
         if let Slot::Unopened = *slot {
             make(&self.path).map_err(StoreError::Folder)?;
             let lock = DatabaseLock::shared(&self.path)?;
-            let writer = Writer::start(&self.path, self.steps, self.busy)?;
+            let writer = Writer::start(&self.path, self.steps, self.options)?;
             *slot = Slot::Open(Arc::new(Open { idle: Mutex::default(), writer, _lock: lock }));
         }
         match &*slot {
@@ -220,50 +253,6 @@ impl Open {
         }
         result
     }
-}
-
-impl Writer {
-    fn start(path: &Path, steps: Steps, busy: Duration) -> Result<Self, StoreError> {
-        let mut connection = open_writer(path, steps, busy)?;
-        let (jobs, queue) = mpsc::channel::<Job>();
-        let thread = std::thread::Builder::new()
-            .name("sqlite-writer".into())
-            .spawn(move || {
-                queue.into_iter().for_each(|job| job(&mut connection));
-                leave_one_file(&connection);
-            })
-            .map_err(StoreError::Writer)?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
-    }
-
-    fn send(&self, job: Job) -> Result<(), ()> {
-        self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or(())
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.jobs = None;
-        // What was accepted is written before the database counts as closed.
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the thread that writes to a database panicked");
-        }
-    }
-}
-
-fn open_writer(path: &Path, steps: Steps, busy: Duration) -> Result<Connection, StoreError> {
-    let mut connection = Connection::open(path)?;
-    connection.busy_timeout(busy)?;
-    migrations::check(&connection, steps)?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    // Readers do not wait for the writer, and a killed process leaves nothing half done. `synchronous`
-    // stays at FULL: what was acknowledged survives a power cut too.
-    let _mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    functions::register(&connection)?;
-    migrations::migrate(&mut connection, steps)?;
-    Ok(connection)
 }
 
 /// A connection that cannot write. The file exists: the writer was opened before.

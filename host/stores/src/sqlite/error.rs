@@ -49,6 +49,11 @@ pub(super) enum StoreError {
 }
 
 impl StoreError {
+    /// Whether there is no room on the disk.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull))
+    }
+
     /// What people read. `subject` says whose database it is, `knowledge engine 'sqlite'` for example.
     pub(super) fn into_fault(self, subject: &str, path: &Path) -> Fault {
         let (hint, retryable) = match &self {

@@ -3,11 +3,13 @@
 //! Each step is one transaction, so a crash leaves the database at a version that exists. A database
 //! that is newer than this binary is refused and not touched.
 
+mod artifacts;
 mod documents;
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::StoreError;
+pub(super) use artifacts::ARTIFACTS;
 pub(super) use documents::DOCUMENTS;
 
 /// The steps of one kind of database; its version is how many of them it has seen (`PRAGMA user_version`).

@@ -1,5 +1,6 @@
 //! Everything that is kept in SQLite, in files below the data folder. No server, nothing to set up.
 
+pub(crate) mod artifacts;
 pub(crate) mod copy;
 #[cfg(any(feature = "weaviate-neo4j", feature = "testing"))]
 pub(crate) mod cut;

@@ -2,6 +2,7 @@
 //! OR. No operator, quote or wildcard of the caller ever reaches an index.
 
 use gatehouse_core::search::script::ScriptRun;
+use rusqlite::types::Value;
 
 /// Pieces of words that one question asks for at most.
 const MAX_PIECES: usize = 128;
@@ -24,6 +25,11 @@ pub(super) fn any_piece(stretches: &[ScriptRun]) -> Option<String> {
 /// A query that only answers where the stretch occurs.
 pub(super) fn occurs(stretch: &ScriptRun) -> Option<String> {
     joined(pieces(stretch), if stretch.any { " OR " } else { " AND " })
+}
+
+/// A list as one value of a statement: it has any length, and the statement stays the same.
+pub(super) fn list<T: Into<serde_json::Value>>(items: impl Iterator<Item = T>) -> Value {
+    Value::from(serde_json::Value::from_iter(items).to_string())
 }
 
 fn pieces(stretch: &ScriptRun) -> impl Iterator<Item = String> {

@@ -1,6 +1,6 @@
 //! The promises of a database file, without any engine on it.
 
-use super::*;
+use super::{writer::open_writer, *};
 
 fn database(path: PathBuf) -> Database {
     Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE)
@@ -85,10 +85,11 @@ async fn files_that_are_no_database_or_newer_are_refused_unchanged() {
 fn many_openings_at_once_succeed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("k.db");
+    let options = Options { busy: BUSY, temporary: true };
     let threads: Vec<_> = (0..8)
         .map(|_| {
             let path = path.clone();
-            std::thread::spawn(move || open_writer(&path, migrations::KNOWLEDGE, BUSY).map(|_| ()))
+            std::thread::spawn(move || open_writer(&path, migrations::KNOWLEDGE, options).map(|_| ()))
         })
         .collect();
     for thread in threads {

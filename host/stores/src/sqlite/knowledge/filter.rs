@@ -3,7 +3,7 @@
 use gatehouse_core::ports::knowledge::PageType;
 use rusqlite::{Connection, types::Value};
 
-use crate::sqlite::{error::StoreError, words::Narrowed};
+use crate::sqlite::{error::StoreError, query::list, words::Narrowed};
 
 /// The pages that pass the filters; none where there is no filter.
 pub(super) struct PageFilter(Option<PassingPages>);
@@ -78,9 +78,4 @@ fn passing(
     pages.sort_unstable();
     pages.dedup();
     Ok(Some(pages))
-}
-
-/// A list as one value of a statement.
-fn list<T: Into<serde_json::Value>>(items: impl Iterator<Item = T>) -> Value {
-    Value::from(serde_json::Value::from_iter(items).to_string())
 }

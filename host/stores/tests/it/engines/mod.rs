@@ -10,8 +10,8 @@ mod weaviate_neo4j;
 
 use std::{path::PathBuf, sync::Arc};
 
-use gatehouse_core::ports::Embedder;
-use gatehouse_stores::{DocumentLibrary, WikiKnowledge, WikiRoots};
+use gatehouse_core::ports::{Clock, Embedder};
+use gatehouse_stores::{ArtifactLimits, ArtifactStore, DocumentLibrary, WikiKnowledge, WikiRoots};
 
 /// With what a graph is opened. A field that is new here is one that every engine has to answer for.
 #[derive(Clone)]
@@ -49,4 +49,15 @@ pub(crate) trait Fixture: Send + Sync + Sized + 'static {
 pub(crate) trait DocumentFixture: Fixture {
     /// The library in that place, as a new process would open it.
     fn open_documents(&self, embedder: Option<Arc<dyn Embedder>>) -> DocumentLibrary;
+}
+
+/// A place of an engine that keeps artifacts too.
+pub(crate) trait ArtifactFixture: Fixture {
+    /// The store in that place, as a new process would open it.
+    fn open_artifacts(
+        &self,
+        limits: ArtifactLimits,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> ArtifactStore;
 }

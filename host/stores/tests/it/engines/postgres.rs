@@ -1,5 +1,6 @@
 //! PostgreSQL: a database of its own for each test, on a shared server where there is one.
 
+mod artifacts;
 mod copying;
 mod documents;
 mod encryption;

@@ -1,5 +1,6 @@
 //! SQLite: a file in a temporary folder.
 
+mod artifacts;
 mod crash;
 mod documents;
 

@@ -1,0 +1,261 @@
+//! Texts in blocks: each is packed by itself and has its own digest, so that a page of a long text costs what the page
+//! costs, and is checked all the same.
+
+use gatehouse_core::outcome::Fault;
+use memchr::memchr_iter;
+use sha2::{Digest as _, Sha256};
+
+use super::engine::{BlockStart, PackedText, StoredText};
+
+/// Bytes of a block; one less than a character more where that is cut.
+const BLOCK: usize = 1 << 20;
+
+/// The level of zstd: what its authors chose. Higher ones take several times as long for a few per cent.
+const LEVEL: i32 = 3;
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TextBlock {
+    pub(crate) start: BlockStart,
+    /// Bytes when it is unpacked.
+    pub(crate) size: i64,
+    /// SHA-256 of it.
+    pub(crate) digest: Vec<u8>,
+    pub(crate) packed: Vec<u8>,
+}
+
+impl PackedText {
+    /// Packs a text. Takes some milliseconds for each megabyte: for a thread that may block.
+    ///
+    /// # Errors
+    /// `internal` where the packer fails.
+    pub(super) fn of(text: &str) -> Result<Self, Fault> {
+        let mut whole = Sha256::new();
+        let mut packer = zstd::bulk::Compressor::new(LEVEL).map_err(|error| failed(&error))?;
+        let mut start = BlockStart { characters: 0, feeds: 0 };
+        let mut blocks = Vec::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (block, after) = rest.split_at(rest.ceil_char_boundary(BLOCK));
+            rest = after;
+            whole.update(block);
+            let packed = packer.compress(block.as_bytes()).map_err(|error| failed(&error))?;
+            let digest = Sha256::digest(block).to_vec();
+            blocks.push(TextBlock { start, size: block.len() as i64, digest, packed });
+            start.characters += block.chars().count() as i64;
+            start.feeds += memchr_iter(b'\n', block.as_bytes()).count() as i64;
+        }
+        let open = !text.is_empty() && !text.ends_with('\n');
+        Ok(Self {
+            digest: whole.finalize().to_vec(),
+            size: text.len() as i64,
+            lines: start.feeds + i64::from(open),
+            characters: start.characters,
+            blocks,
+        })
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn packed_size(&self) -> i64 {
+        self.blocks.iter().map(|block| block.packed.len() as i64).sum()
+    }
+}
+
+fn failed(error: &std::io::Error) -> Fault {
+    Fault::internal(format!("a text could not be packed: {error}"))
+}
+
+impl TextBlock {
+    /// Its text, checked.
+    pub(super) fn text(&self) -> Result<String, Fault> {
+        let mut bytes = vec![0; self.length()?];
+        self.unpack(&mut bytes)?;
+        if Sha256::digest(&bytes)[..] != self.digest[..] {
+            return Err(damaged());
+        }
+        String::from_utf8(bytes).map_err(|_| damaged())
+    }
+
+    /// Bytes when it is unpacked; a damaged number must not become an allocation of that size.
+    fn length(&self) -> Result<usize, Fault> {
+        usize::try_from(self.size).ok().filter(|size| *size <= BLOCK + 3).ok_or_else(damaged)
+    }
+
+    fn unpack(&self, into: &mut [u8]) -> Result<(), Fault> {
+        match zstd::bulk::decompress_to_buffer(&self.packed, into) {
+            Ok(written) if written == into.len() => Ok(()),
+            Ok(_) | Err(_) => Err(damaged()),
+        }
+    }
+}
+
+impl StoredText {
+    /// The whole text, checked; all blocks must be there.
+    pub(super) fn whole(&self) -> Result<String, Fault> {
+        let lengths = self.blocks.iter().map(TextBlock::length).collect::<Result<Vec<_>, _>>()?;
+        let size = lengths.iter().sum::<usize>();
+        if i64::try_from(size) != Ok(self.size) {
+            return Err(damaged());
+        }
+        // Each block is unpacked into its place: no second copy.
+        let mut bytes = vec![0; size];
+        let mut rest = &mut bytes[..];
+        for (block, length) in self.blocks.iter().zip(lengths) {
+            let (place, after) = rest.split_at_mut(length);
+            block.unpack(place)?;
+            rest = after;
+        }
+        if Sha256::digest(&bytes)[..] != self.digest[..] {
+            return Err(damaged());
+        }
+        String::from_utf8(bytes).map_err(|_| damaged())
+    }
+
+    /// Characters from one to before another, of the blocks that hold them.
+    pub(super) fn characters(&self, from: i64, to: i64) -> Result<String, Fault> {
+        let mut piece = String::new();
+        for block in &self.blocks {
+            let text = block.text()?;
+            let at = |place: i64| character(&text, place - block.start.characters);
+            piece.push_str(&text[at(from)..at(to)]);
+        }
+        Ok(piece)
+    }
+
+    /// Lines from one to before another, of the blocks that hold them; without the end of the last one.
+    pub(super) fn lines(&self, from: i64, to: i64) -> Result<String, Fault> {
+        let mut piece = String::new();
+        for block in &self.blocks {
+            let text = block.text()?;
+            let begin = match from - block.start.feeds {
+                ..=0 => 0,
+                feeds => feed(&text, feeds).map_or(text.len(), |at| at + 1),
+            };
+            let Some(end) = feed(&text, to - block.start.feeds) else {
+                piece.push_str(&text[begin..]);
+                continue;
+            };
+            piece.push_str(&text[begin..end]);
+            if piece.ends_with('\r') {
+                piece.pop();
+            }
+            break;
+        }
+        Ok(piece)
+    }
+}
+
+/// Where the character with this number begins, or the text ends; 0 for one before it.
+fn character(text: &str, number: i64) -> usize {
+    match usize::try_from(number) {
+        Err(_) => 0,
+        Ok(number) if number >= text.len() => text.len(),
+        Ok(number) => text.char_indices().nth(number).map_or(text.len(), |(at, _)| at),
+    }
+}
+
+/// Where the line feed with this number is, which counts from 1.
+fn feed(text: &str, number: i64) -> Option<usize> {
+    let before = usize::try_from(number).ok()?.checked_sub(1)?;
+    memchr_iter(b'\n', text.as_bytes()).nth(before)
+}
+
+fn damaged() -> Fault {
+    let fault =
+        Fault::unavailable("what is stored of this artifact is not what was kept: the disk damaged it");
+    Fault { retryable: false, ..fault.hint("Delete it, and call the tool again that it is the result of.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{super::engine::Span, *};
+
+    /// As an engine gives it back.
+    fn stored(text: &str, span: Span) -> StoredText {
+        let PackedText { digest, size, lines, characters, blocks } = PackedText::of(text).expect("packed");
+        let starts: Vec<BlockStart> = blocks.iter().map(|block| block.start).collect();
+        let blocks = blocks[span.blocks(&starts)].to_vec();
+        StoredText { digest, size, lines, characters, blocks }
+    }
+
+    /// More than two blocks, with characters and line ends of every kind where they meet.
+    fn long(turn: usize) -> String {
+        let unit = "zeile ä🙂\r\n\nx\r";
+        let mut text = "a".repeat(turn);
+        while text.len() < 2 * BLOCK + 5_000 {
+            text.push_str(unit);
+        }
+        text
+    }
+
+    #[test]
+    fn every_piece_is_what_the_text_has_there() {
+        for turn in 0..5 {
+            let text = long(turn);
+            let lines: Vec<&str> = text.lines().collect();
+            let whole = stored(&text, Span::Whole);
+            assert_eq!((whole.lines, whole.characters), (lines.len() as i64, text.chars().count() as i64));
+            assert!(whole.whole().expect("whole") == text);
+            let cut = PackedText::of(&text).expect("packed").blocks[1].start;
+            for from in [0, 1, cut.feeds - 2, cut.feeds - 1, cut.feeds, cut.feeds + 1, whole.lines - 1] {
+                for count in [1, 2, 5] {
+                    let to = (from + count).min(whole.lines);
+                    let piece = stored(&text, Span::Lines(from, to)).lines(from, to).expect("lines");
+                    let bare = |line: &str| line.trim_end_matches('\r').to_owned();
+                    let found: Vec<String> = piece.split('\n').map(bare).collect();
+                    let expected: Vec<String> =
+                        lines[from as usize..to as usize].iter().map(|line| bare(line)).collect();
+                    assert_eq!(found, expected, "lines {from} to {to}, turn {turn}");
+                }
+            }
+            for from in [0, 7, cut.characters - 2, cut.characters, whole.characters - 3] {
+                let to = from + 4;
+                let expected: String = text.chars().skip(from as usize).take(4).collect();
+                assert_eq!(stored(&text, Span::Characters(from, to)).characters(from, to), Ok(expected));
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_as_people_do() {
+        for (text, lines) in
+            [("", 0), ("\n", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2), ("\r\n\r\n", 2)]
+        {
+            assert_eq!(PackedText::of(text).expect("packed").lines, lines, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn damage_is_found_in_whole_texts_and_in_pieces() {
+        let text = long(0);
+        let mut stored = stored(&text, Span::Whole);
+        let other = PackedText::of(&text.replace('x', "y")).expect("packed").blocks;
+        stored.blocks[1].packed = other[1].packed.clone();
+        assert!(stored.whole().is_err() && stored.characters(BLOCK as i64, BLOCK as i64 + 1).is_err());
+        stored.blocks[1].packed.truncate(50);
+        assert!(stored.whole().is_err() && stored.lines(0, stored.lines).is_err());
+        stored.blocks[1].size = i64::MAX;
+        assert!(stored.whole().is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn pages_of_any_text_put_together_are_the_text(text in "(\\PC|\r|\n){0,60}", page in 1_i64..7) {
+            let whole = stored(&text, Span::Whole);
+            let mut together = String::new();
+            let mut from = 0;
+            while from < whole.characters {
+                together.push_str(&whole.characters(from, from + page).unwrap());
+                from += page;
+            }
+            prop_assert_eq!(&together, &text);
+            let lines: Vec<String> =
+                (0..whole.lines).map(|line| whole.lines(line, line + 1).unwrap()).collect();
+            prop_assert_eq!(lines, text.lines().collect::<Vec<_>>());
+        }
+    }
+}

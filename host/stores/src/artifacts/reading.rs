@@ -1,0 +1,83 @@
+//! Parts of texts: the blocks that hold one are asked for, unpacked and cut.
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::artifacts::{Part, Piece, Window},
+};
+
+use super::{
+    ArtifactStore, cpu,
+    engine::{Asker, Span, StoredText},
+    pointer, unknown,
+};
+
+impl ArtifactStore {
+    /// A part of a text.
+    pub(super) async fn part(&self, asker: &Asker, id: &str, part: &Part) -> Result<Piece, Fault> {
+        let pointer = match part {
+            Part::Characters(window) => return self.window(asker, id, *window, Unit::Characters).await,
+            Part::Lines(window) => return self.window(asker, id, *window, Unit::Lines).await,
+            Part::Whole => None,
+            Part::Pointer(pointer) => Some(pointer.clone()),
+        };
+        let stored = self.stored(asker, id, Span::Whole).await?;
+        let work = move || {
+            let mut text = stored.whole()?;
+            if let Some(pointer) = pointer {
+                let value = pointer::find(&text, &pointer)?;
+                text.truncate(value.end);
+                text.drain(..value.start);
+            }
+            let total = text.chars().count() as u64;
+            Ok(Piece { text, total, next: None })
+        };
+        cpu(work).await
+    }
+
+    async fn stored(&self, asker: &Asker, id: &str, span: Span) -> Result<StoredText, Fault> {
+        self.engine.read(asker, id, span).await?.ok_or_else(|| unknown(id))
+    }
+
+    /// A part that is counted in units of the text.
+    async fn window(&self, asker: &Asker, id: &str, window: Window, unit: Unit) -> Result<Piece, Fault> {
+        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let (from, to) = (number(window.offset), number(window.offset.saturating_add(window.count)));
+        let stored = self.stored(asker, id, unit.span(from, to)).await?;
+        let total = unit.total(&stored);
+        let (from, to) = (from.min(total), to.min(total));
+        let text =
+            cpu(move || if from == to { Ok(String::new()) } else { unit.cut(&stored, from, to) }).await?;
+        let positive = |value: i64| u64::try_from(value).unwrap_or(0);
+        Ok(Piece { text, total: positive(total), next: (to < total).then(|| positive(to)) })
+    }
+}
+
+/// What a window counts in.
+#[derive(Debug, Clone, Copy)]
+enum Unit {
+    Characters,
+    Lines,
+}
+
+impl Unit {
+    fn span(self, from: i64, to: i64) -> Span {
+        match self {
+            Self::Characters => Span::Characters(from, to),
+            Self::Lines => Span::Lines(from, to),
+        }
+    }
+
+    fn total(self, text: &StoredText) -> i64 {
+        match self {
+            Self::Characters => text.characters,
+            Self::Lines => text.lines,
+        }
+    }
+
+    fn cut(self, text: &StoredText, from: i64, to: i64) -> Result<String, Fault> {
+        match self {
+            Self::Characters => text.characters(from, to),
+            Self::Lines => text.lines(from, to),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! What is known of an artifact beside its text: how it begins, what becomes of it when its text is kept again or something
+//! about it changes, and what it is found by.
+
+use std::fmt::Write as _;
+
+use gatehouse_core::{
+    outcome::Fault,
+    ports::artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ID_PREFIX},
+    search::embedded_text,
+};
+use sha2::{Digest as _, Sha256};
+
+/// Hexadecimal digits of the shortest ids, and of the longest, which are whole digests.
+const SHORTEST: usize = 12;
+const LONGEST: usize = 64;
+
+/// Bytes of a summary.
+const MAX_SUMMARY: usize = 64 * 1024;
+
+/// Bytes of every other text that belongs to an artifact.
+const MAX_LABEL: usize = 512;
+
+/// Tags of one artifact.
+const MAX_TAGS: usize = 64;
+
+/// The row of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ArtifactRow {
+    pub(crate) id: String,
+    pub(crate) mime_type: String,
+    pub(crate) tool: Option<String>,
+    pub(crate) source: Option<String>,
+    pub(crate) preset: String,
+    pub(crate) summary: Option<String>,
+    /// Sorted, each once.
+    pub(crate) tags: Vec<String>,
+    /// When it was first kept, in milliseconds since 1970.
+    pub(crate) created: i64,
+    /// When it is gone; none where it is pinned.
+    pub(crate) expires: Option<i64>,
+    /// For how long it is kept where it is not pinned, in milliseconds.
+    pub(crate) ttl: i64,
+}
+
+impl ArtifactRow {
+    /// The row of a text that is kept now for the first time, and for `ttl` milliseconds.
+    ///
+    /// # Errors
+    /// `invalid-arguments` where a text that belongs to it is too long, or a tag is none.
+    pub(super) fn new(draft: ArtifactDraft, digest: &[u8], now: i64, ttl: i64) -> Result<Self, Fault> {
+        let ArtifactDraft { mime_type, tool, source, preset, summary, tags, .. } = draft;
+        let mut row = Self {
+            id: Self::ids(digest).next().unwrap_or_default(),
+            mime_type: label("media type", mime_type)?,
+            tool: tool.map(|tool| label("name of its tool", tool)).transpose()?,
+            source: source.map(|source| label("name of its source", source)).transpose()?,
+            preset: label("name of its preset", preset)?,
+            summary: None,
+            tags: Vec::new(),
+            created: now,
+            expires: Some(now.saturating_add(ttl)),
+            ttl,
+        };
+        row.summarise(summary)?;
+        row.tag(tags)?;
+        Ok(row)
+    }
+
+    /// The ids that an artifact with this digest may have, the one that is preferred first.
+    pub(crate) fn ids(digest: &[u8]) -> impl Iterator<Item = String> + use<> {
+        let digits = hexadecimal(digest);
+        (SHORTEST..=LONGEST)
+            .step_by(4)
+            .map(move |length| format!("{ID_PREFIX}{}", &digits[..length.min(digits.len())]))
+    }
+
+    /// What becomes of it where its text is kept again, as `new`: its time begins anew.
+    ///
+    /// # Errors
+    /// `invalid-arguments` where it would have too many tags.
+    pub(crate) fn renew(&mut self, new: &Self) -> Result<(), Fault> {
+        let newer = |of: &mut Option<String>, new: &Option<String>| {
+            if new.is_some() {
+                of.clone_from(new);
+            }
+        };
+        newer(&mut self.tool, &new.tool);
+        newer(&mut self.source, &new.source);
+        newer(&mut self.summary, &new.summary);
+        self.ttl = new.ttl;
+        self.expires = self.expires.and(new.expires);
+        self.tag(new.tags.clone())
+    }
+
+    /// Makes changes.
+    ///
+    /// # Errors
+    /// `invalid-arguments` where the summary is too long, or a tag is none or too many.
+    pub(super) fn change(&mut self, changes: ArtifactChanges, now: i64) -> Result<(), Fault> {
+        self.summarise(changes.summary)?;
+        match changes.pinned {
+            Some(true) => self.expires = None,
+            Some(false) => self.expires = Some(now.saturating_add(self.ttl)),
+            None => {}
+        }
+        self.tag(changes.add_tags)
+    }
+
+    fn summarise(&mut self, summary: Option<String>) -> Result<(), Fault> {
+        let Some(summary) = summary else { return Ok(()) };
+        self.summary = Some(bounded("summary", summary, MAX_SUMMARY)?);
+        Ok(())
+    }
+
+    fn tag(&mut self, tags: Vec<String>) -> Result<(), Fault> {
+        for tag in tags {
+            let tag = label("tag", tag.trim().to_owned())?;
+            if tag.is_empty() || tag.chars().any(char::is_control) {
+                return Err(Fault::invalid("A tag is empty, or holds control characters."));
+            }
+            self.tags.push(tag);
+        }
+        self.tags.sort_unstable();
+        self.tags.dedup();
+        if self.tags.len() > MAX_TAGS {
+            return Err(Fault::invalid(format!(
+                "The artifact would have {} tags; {MAX_TAGS} is the most.",
+                self.tags.len()
+            )));
+        }
+        Ok(())
+    }
+
+    /// What a list of artifacts is narrowed by, in lower case.
+    pub(crate) fn words(&self) -> String {
+        let mut words = String::new();
+        for part in [&self.tool, &self.source, &self.summary].into_iter().flatten().chain(&self.tags) {
+            words.push_str(&part.to_lowercase());
+            words.push('\n');
+        }
+        words
+    }
+
+    /// What names it, for the index of words: it counts more than the summary.
+    pub(crate) fn heading(&self) -> String {
+        let names = [&self.tool, &self.source].into_iter().flatten();
+        names.chain(&self.tags).map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What is embedded of it; none where it has no summary.
+    pub(crate) fn text_to_embed(&self) -> Option<String> {
+        let summary = self.summary.as_deref()?;
+        Some(embedded_text(self.tool.as_deref().unwrap_or_default(), summary, &self.tags, ""))
+    }
+
+    /// Which text that is, as a name of 32 characters.
+    pub(crate) fn version_to_embed(&self) -> Option<String> {
+        Some(hexadecimal(&Sha256::digest(self.text_to_embed()?)[..16]))
+    }
+
+    /// As callers see it. `size` and `lines` are those of its text.
+    pub(crate) fn artifact(self, size: i64, lines: i64) -> Artifact {
+        let number = |value: i64| u64::try_from(value).unwrap_or(0);
+        Artifact {
+            id: self.id,
+            size: number(size),
+            lines: number(lines),
+            mime_type: self.mime_type,
+            tool: self.tool,
+            source: self.source,
+            preset: self.preset,
+            summary: self.summary,
+            tags: self.tags,
+            created: number(self.created),
+            expires: self.expires.map(number),
+        }
+    }
+}
+
+fn label(what: &str, text: String) -> Result<String, Fault> {
+    bounded(what, text, MAX_LABEL)
+}
+
+fn bounded(what: &str, text: String, bytes: usize) -> Result<String, Fault> {
+    if text.len() > bytes {
+        let message = format!("The {what} of an artifact has {} bytes; {bytes} is the most.", text.len());
+        return Err(Fault::invalid(message));
+    }
+    // PostgreSQL has no NUL in texts, and engines are to keep the same.
+    Ok(if text.contains('\0') { text.replace('\0', "\u{1A}") } else { text })
+}
+
+/// Bytes as digits.
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        // Writing to a text cannot fail.
+        let _ = write!(digits, "{byte:02x}");
+        digits
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(draft: ArtifactDraft) -> Result<ArtifactRow, Fault> {
+        ArtifactRow::new(draft, &Sha256::digest("x"), 1_000, 500)
+    }
+
+    #[test]
+    fn ids_are_the_beginning_of_the_digest_and_longer_where_they_have_to_be() {
+        let ids: Vec<String> = ArtifactRow::ids(&Sha256::digest("x")).collect();
+        assert_eq!(ids[0], "art-2d711642b726");
+        assert_eq!(ids[1], "art-2d711642b726b044");
+        assert_eq!((ids.len(), ids[13].len()), (14, 68));
+    }
+
+    #[test]
+    fn what_is_kept_again_keeps_what_is_not_given_anew() {
+        let draft = ArtifactDraft {
+            tool: Some("fetch".into()),
+            summary: Some("old".into()),
+            tags: vec!["b".into(), "a".into(), "b".into()],
+            ..ArtifactDraft::default()
+        };
+        let mut kept = row(draft).expect("fits");
+        assert_eq!(kept.tags, ["a", "b"]);
+        let again = ArtifactDraft {
+            source: Some("web".into()),
+            tags: vec![" c ".into()],
+            ..ArtifactDraft::default()
+        };
+        let mut again = row(again).expect("fits");
+        (again.ttl, again.expires) = (9_000, Some(12_000));
+        kept.renew(&again).expect("fits");
+        assert_eq!((kept.tool.as_deref(), kept.source.as_deref()), (Some("fetch"), Some("web")));
+        assert_eq!((kept.summary.as_deref(), kept.tags.join("")), (Some("old"), "abc".into()));
+        assert_eq!((kept.created, kept.expires), (1_000, Some(12_000)));
+        kept.change(ArtifactChanges { pinned: Some(true), ..ArtifactChanges::default() }, 3_000)
+            .expect("fits");
+        kept.renew(&again).expect("fits");
+        assert_eq!(kept.expires, None, "pinned stays pinned");
+        kept.change(ArtifactChanges { pinned: Some(false), ..ArtifactChanges::default() }, 3_000)
+            .expect("fits");
+        assert_eq!(kept.expires, Some(12_000));
+    }
+
+    #[test]
+    fn what_is_too_long_or_no_tag_is_refused() {
+        let draft = |tags: Vec<String>| ArtifactDraft { tags, ..ArtifactDraft::default() };
+        for tags in [
+            vec![" ".into()],
+            vec!["a\nb".into()],
+            vec!["x".repeat(600)],
+            (0..65).map(|n| n.to_string()).collect(),
+        ] {
+            assert!(row(draft(tags)).is_err());
+        }
+        let long = ArtifactDraft { summary: Some("x".repeat(MAX_SUMMARY + 1)), ..ArtifactDraft::default() };
+        assert_eq!(
+            row(long).expect_err("too long").message,
+            "The summary of an artifact has 65537 bytes; 65536 is the most."
+        );
+    }
+}

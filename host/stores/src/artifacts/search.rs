@@ -1,0 +1,80 @@
+//! Finding artifacts by what their summaries say, whatever engine holds them: the question becomes a vector where there is a
+//! model, the engine brings candidates, and here they are put in order and judged.
+
+use std::{collections::HashMap, sync::Arc};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    ports::artifacts::{Artifact, ArtifactHit},
+    search::{FitScorer, POOL, Query, answering, fuse},
+};
+
+use super::{
+    ArtifactStore,
+    engine::{ARTIFACTS, ArtifactEngine, ArtifactQuestion, Asker},
+};
+use crate::{
+    embedding::{Item, TextSource},
+    engine::QueryVector,
+};
+
+/// Bytes of a question that count: what follows adds nothing that a search could use.
+const QUESTION: usize = 16 * 1024;
+
+impl ArtifactStore {
+    /// Those whose summaries answer best. Where meaning has no part in it, words alone answer, and the log says why.
+    pub(super) async fn find(
+        &self,
+        asker: Asker,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<ArtifactHit>, Fault> {
+        let text = &text[..text.floor_char_boundary(QUESTION)];
+        let mut vector = None;
+        if let Some(embedding) = &self.embedding {
+            let model = embedding.vectors().name;
+            vector = embedding.ask(text).await.0.map(|values| QueryVector { model, values });
+        }
+        let (query, pool) = (Query::of(text), limit.max(POOL));
+        let question = Arc::new(ArtifactQuestion { asker, query, vector, limit, pool });
+        let found = self.engine.candidates(&question).await?;
+        if let Some(why) = found.words_alone {
+            tracing::warn!("artifacts were found by words alone: {why}");
+        }
+        if found.without_vector > 0
+            && let Some(embedding) = &self.embedding
+        {
+            // Another process may have stored them.
+            embedding.announce();
+        }
+        let (scored, artifacts): (Vec<_>, Vec<_>) = found.candidates.into_iter().unzip();
+        let mut artifacts: HashMap<String, Artifact> =
+            artifacts.into_iter().map(|artifact| (artifact.id.clone(), artifact)).collect();
+        let judge = FitScorer::of(text);
+        let hits = fuse(answering(scored)).into_iter().take(limit).filter_map(|ranked| {
+            let artifact = artifacts.remove(&ranked.key)?;
+            let tags = artifact.tags.join("\n");
+            let texts = [&artifact.tool, &artifact.source, &artifact.summary];
+            let mut texts: Vec<&str> = texts.into_iter().flatten().map(String::as_str).collect();
+            texts.push(&tags);
+            let fit = judge.fit(ranked.name, ranked.cosine, &texts);
+            Some(ArtifactHit { score: ranked.score, fit, artifact })
+        });
+        Ok(hits.collect())
+    }
+}
+
+/// The texts of summaries, for those that wait for their vectors.
+pub(super) struct SummaryTexts(pub(super) Arc<dyn ArtifactEngine>);
+
+#[async_trait]
+impl TextSource for SummaryTexts {
+    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault> {
+        let of_artifacts = items.iter().filter(|item| item.corpus == ARTIFACTS);
+        let keys: Vec<String> = of_artifacts.map(|item| item.key.clone()).collect();
+        let mut texts = self.0.texts_to_embed(&keys).await?.into_iter();
+        let mut text = |item: &Item| if item.corpus == ARTIFACTS { texts.next().flatten() } else { None };
+        Ok(items.iter().map(&mut text).collect())
+    }
+}

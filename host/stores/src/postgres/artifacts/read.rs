@@ -1,0 +1,181 @@
+//! Reads artifacts and their texts.
+
+use std::collections::HashMap;
+
+use gatehouse_core::ports::artifacts::{Artifact, ArtifactFilter};
+use tokio_postgres::Row;
+
+use super::super::{
+    error::{StoreError, column, count},
+    session::{Session, Values},
+};
+use crate::artifacts::{
+    blocks::TextBlock,
+    engine::{Asker, BlockStart, Span, StoredText},
+    row::ArtifactRow,
+};
+
+/// The artifacts `a` and their texts `t`, with the columns of [`Found`].
+pub(super) const FOUND: &str = "SELECT a.number, a.owner, a.text, t.size, t.lines, a.id, a.mime_type, a.tool,
+        a.source, a.preset, a.summary, a.tags, a.created, a.expires, a.ttl
+     FROM gatehouse.artifact a JOIN gatehouse.artifact_text t ON t.number = a.text";
+
+/// Those of the owner `$1` that are not past their time at `$2`.
+pub(super) const LIVE: &str = "a.owner = $1 AND (a.expires IS NULL OR a.expires > $2)";
+
+/// A stored artifact.
+pub(super) struct Found {
+    pub(super) number: i64,
+    pub(super) owner: String,
+    /// The number of its text.
+    pub(super) text: i64,
+    size: i64,
+    lines: i64,
+    pub(super) row: ArtifactRow,
+}
+
+impl Found {
+    pub(super) fn of(row: &Row) -> Result<Self, StoreError> {
+        let tags: String = column(row, 11)?;
+        Ok(Self {
+            number: column(row, 0)?,
+            owner: column(row, 1)?,
+            text: column(row, 2)?,
+            size: column(row, 3)?,
+            lines: column(row, 4)?,
+            row: ArtifactRow {
+                id: column(row, 5)?,
+                mime_type: column(row, 6)?,
+                tool: column(row, 7)?,
+                source: column(row, 8)?,
+                preset: column(row, 9)?,
+                summary: column(row, 10)?,
+                tags: tags.split('\n').filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
+                created: column(row, 12)?,
+                expires: column(row, 13)?,
+                ttl: column(row, 14)?,
+            },
+        })
+    }
+
+    /// As callers see it.
+    pub(super) fn artifact(self) -> Artifact {
+        self.row.artifact(self.size, self.lines)
+    }
+
+    /// Whether it is past its time.
+    pub(super) fn is_over(&self, now: i64) -> bool {
+        self.row.expires.is_some_and(|expires| expires <= now)
+    }
+}
+
+/// The artifact that a condition names, past its time or not.
+pub(super) async fn one(
+    db: &Session,
+    condition: &str,
+    values: Values<'_>,
+) -> Result<Option<Found>, StoreError> {
+    db.maybe(&format!("{FOUND} WHERE {condition}"), values).await?.as_ref().map(Found::of).transpose()
+}
+
+/// An artifact that is not past its time.
+pub(super) async fn live(db: &Session, asker: &Asker, id: &str) -> Result<Option<Found>, StoreError> {
+    let id = storable(id);
+    one(db, &format!("{LIVE} AND a.id = $3"), &[&asker.owner, &asker.now, &id]).await
+}
+
+/// PostgreSQL knows no NUL; no id holds one.
+fn storable(text: &str) -> String {
+    text.replace('\0', "\u{1A}")
+}
+
+pub(super) async fn info(
+    db: &Session,
+    asker: &Asker,
+    ids: &[String],
+) -> Result<Vec<Option<Artifact>>, StoreError> {
+    let asked: Vec<String> = ids.iter().map(|id| storable(id)).collect();
+    let sql = format!("{FOUND} WHERE {LIVE} AND a.id = ANY($3)");
+    let rows = db.rows(&sql, &[&asker.owner, &asker.now, &asked]).await?;
+    let mut found = HashMap::new();
+    for row in &rows {
+        let artifact = Found::of(row)?.artifact();
+        found.insert(artifact.id.clone(), artifact);
+    }
+    Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
+}
+
+/// Those of an owner that match, newest first.
+pub(super) async fn recent(
+    db: &Session,
+    asker: &Asker,
+    filter: &ArtifactFilter,
+    limit: usize,
+) -> Result<Vec<Artifact>, StoreError> {
+    let sql = format!(
+        "{FOUND} WHERE {LIVE}
+            AND NOT EXISTS (SELECT 1 FROM unnest($3::text[]) tag WHERE strpos(a.tags, tag) = 0)
+            AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) word WHERE strpos(a.words, word) = 0)
+         ORDER BY a.created DESC, a.number DESC LIMIT $5"
+    );
+    let tags: Vec<String> = filter.tags.iter().map(|tag| format!("\n{}\n", storable(tag))).collect();
+    let words: Vec<String> = filter.words.split_whitespace().map(storable).collect();
+    let rows = db.rows(&sql, &[&asker.owner, &asker.now, &tags, &words, &(limit as i64)]).await?;
+    rows.iter().map(|row| Ok(Found::of(row)?.artifact())).collect()
+}
+
+/// The blocks of a text that hold a span.
+pub(super) async fn text(
+    db: &Session,
+    asker: &Asker,
+    id: &str,
+    span: Span,
+) -> Result<Option<StoredText>, StoreError> {
+    let Some(found) = live(db, asker, id).await? else { return Ok(None) };
+    let starts = "SELECT characters_before, feeds_before FROM gatehouse.artifact_block WHERE text = $1 ORDER BY position";
+    let starts = db.rows(starts, &[&found.text]).await?;
+    let start = |row: &Row| Ok(BlockStart { characters: column(row, 0)?, feeds: column(row, 1)? });
+    let starts: Vec<BlockStart> = starts.iter().map(start).collect::<Result<_, StoreError>>()?;
+    let wanted = span.blocks(&starts);
+    let (from, to) = (wanted.start as i64, wanted.end as i64);
+    let blocks = "SELECT size, digest, packed FROM gatehouse.artifact_block
+         WHERE text = $1 AND position >= $2 AND position < $3 ORDER BY position";
+    let rows = db.rows(blocks, &[&found.text, &from, &to]).await?;
+    let block = |(row, start): (&Row, &BlockStart)| {
+        let (size, digest, packed) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
+        Ok(TextBlock { start: *start, size, digest, packed })
+    };
+    let blocks = rows.iter().zip(&starts[wanted]).map(block).collect::<Result<_, StoreError>>()?;
+    let text = "SELECT digest, characters FROM gatehouse.artifact_text WHERE number = $1";
+    let row = db.one(text, &[&found.text]).await?;
+    let (digest, characters) = (column(&row, 0)?, column(&row, 1)?);
+    Ok(Some(StoredText { digest, size: found.size, lines: found.lines, characters, blocks }))
+}
+
+/// What is embedded of the artifacts with these items.
+pub(super) async fn texts_to_embed(db: &Session, keys: &[String]) -> Result<Vec<Option<String>>, StoreError> {
+    let numbers: Vec<i64> = keys.iter().map(|key| number(key)).collect();
+    let rows = db.rows(&format!("{FOUND} WHERE a.number = ANY($1)"), &[&numbers]).await?;
+    let mut texts = HashMap::new();
+    for row in &rows {
+        let found = Found::of(row)?;
+        texts.insert(found.number, found.row.text_to_embed());
+    }
+    Ok(numbers.iter().map(|number| texts.get(number).cloned().flatten()).collect())
+}
+
+/// The artifact that an item is of.
+pub(super) fn number(key: &str) -> i64 {
+    key.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or(-1)
+}
+
+pub(super) async fn count_all(db: &Session) -> Result<u32, StoreError> {
+    count(&db.one("SELECT count(*) FROM gatehouse.artifact", &[]).await?, 0)
+}
+
+/// Bytes that all artifacts take: their texts as they are packed, and about what the rest of them needs.
+pub(super) async fn bytes(db: &Session) -> Result<u64, StoreError> {
+    let sql = "SELECT ((SELECT coalesce(sum(packed), 0) FROM gatehouse.artifact_text)
+            + (SELECT coalesce(sum(weight), 0) FROM gatehouse.artifact))::bigint";
+    Ok(u64::try_from(column::<i64>(&db.one(sql, &[]).await?, 0)?).unwrap_or(0))
+}

@@ -1,0 +1,173 @@
+//! Finds artifacts of one owner that may answer: by their words and by the vectors of their summaries; then what is known
+//! of each of them. How rare a word is counts among the artifacts of that owner alone.
+
+use std::collections::HashMap;
+
+use gatehouse_core::search::{NameMatch, Scored};
+
+use super::{
+    super::{
+        error::{StoreError, column, count},
+        session::Session,
+        vectors::Near,
+        words::{ASKED, forms, share, weight},
+    },
+    owner_prefix,
+    read::{self, Found, LIVE},
+};
+use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion};
+
+/// What of a question occurs among the artifacts of an owner, and how much finding it says.
+struct WeighedTerms {
+    forms: Vec<String>,
+    weights: Vec<f64>,
+    /// How many words an artifact has, on average.
+    length: f64,
+}
+
+/// What may answer a question; `near` is there where it has a vector.
+pub(super) async fn candidates(
+    db: &Session,
+    question: &ArtifactQuestion,
+    near: Option<&Near<'_>>,
+) -> Result<ArtifactCandidates, StoreError> {
+    let words = weighed(db, question).await?;
+    let scores = by_words(db, question, &words).await?;
+    let distances = match near {
+        Some(near) => by_vector(db, question, near).await?,
+        None => HashMap::new(),
+    };
+    let pool = question.pool;
+    let mut numbers = best(&scores, pool, |score| -score);
+    numbers.extend(best(&distances, pool, |distance| *distance));
+    numbers.sort_unstable();
+    numbers.dedup();
+    let rows = db.rows(&format!("{} WHERE a.number = ANY($1)", read::FOUND), &[&numbers]).await?;
+    let mut candidates = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let found = Found::of(row)?;
+        let bm25 = scores.get(&found.number).copied().unwrap_or(0.0);
+        let cosine = distances.get(&found.number).map(|distance| (1.0 - distance) as f32);
+        let artifact = found.artifact();
+        candidates.push((Scored { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine }, artifact));
+    }
+    let without_vector = match near {
+        Some(near) => without_vector(db, question, near).await?,
+        None => 0,
+    };
+    Ok(ArtifactCandidates { candidates, without_vector, words_alone: None })
+}
+
+/// The numbers with the lowest places, ties by number.
+fn best(all: &HashMap<i64, f64>, limit: usize, place: impl Fn(&f64) -> f64) -> Vec<i64> {
+    let mut placed: Vec<(f64, i64)> = all.iter().map(|(number, value)| (place(value), *number)).collect();
+    placed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    placed.into_iter().take(limit).map(|(_, number)| number).collect()
+}
+
+/// The term of the owner, as a query: no word of a question can be it.
+fn scope(owner: &str) -> String {
+    format!("'{}'", owner_prefix(owner))
+}
+
+/// In how many artifacts each word occurs decides how much it says; what occurs in none is left out.
+async fn weighed(db: &Session, question: &ArtifactQuestion) -> Result<WeighedTerms, StoreError> {
+    let (owner, now) = (&question.asker.owner, &question.asker.now);
+    let all = format!("SELECT count(*), coalesce(sum(length), 0) FROM gatehouse.artifact a WHERE {LIVE}");
+    let row = db.one(&all, &[owner, now]).await?;
+    let (all, length) = (column::<i64>(&row, 0)? as f64, column::<i64>(&row, 1)? as f64);
+    let mut weighed =
+        WeighedTerms { forms: Vec::new(), weights: Vec::new(), length: (length / all.max(1.0)).max(1.0) };
+    let forms = forms(&question.query);
+    let asked: Vec<&str> = forms.iter().map(|form| form.form.as_str()).collect();
+    if asked.is_empty() {
+        return Ok(weighed);
+    }
+    let sql = format!(
+        "SELECT (SELECT count(*) FROM gatehouse.artifact a
+                WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', form)) AND {LIVE})
+         FROM unnest($3::text[]) WITH ORDINALITY AS asked (form, place) ORDER BY place"
+    );
+    let rows = db.rows(&sql, &[owner, now, &asked, &scope(owner)]).await?;
+    for (row, form) in rows.iter().zip(forms) {
+        let holding = column::<i64>(row, 0)? as f64;
+        if holding > 0.0 && form.counts {
+            weighed.weights.push(weight(holding, all));
+            weighed.forms.push(form.form);
+        }
+    }
+    Ok(weighed)
+}
+
+/// The scores of the best by words.
+async fn by_words(
+    db: &Session,
+    question: &ArtifactQuestion,
+    words: &WeighedTerms,
+) -> Result<HashMap<i64, f64>, StoreError> {
+    if words.forms.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let share = share("a.query", "t.length / $3::float8");
+    let live = LIVE.replace("$1", "$6").replace("$2", "$7");
+    let sql = format!(
+        "WITH asked AS MATERIALIZED
+            (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {ASKED})
+         SELECT t.number, (SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)
+         FROM (
+            SELECT a.number, a.length, a.terms FROM gatehouse.artifact a
+            WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', $5)) AND {live} OFFSET 0
+         ) t"
+    );
+    let (owner, any) = (&question.asker.owner, words.forms.join(" | "));
+    let values = (&words.forms, &words.weights, &words.length, &scope(owner), &any);
+    let rows = db
+        .rows(&sql, &[values.0, values.1, values.2, values.3, values.4, owner, &question.asker.now])
+        .await?;
+    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
+}
+
+/// How far the summaries are from the question.
+async fn by_vector(
+    db: &Session,
+    question: &ArtifactQuestion,
+    near: &Near<'_>,
+) -> Result<HashMap<i64, f64>, StoreError> {
+    let live = LIVE.replace("$1", "$6").replace("$2", "$7");
+    let sql = format!(
+        "SELECT a.number, near.distance FROM ({} AND v.key >= $5 AND v.key < $8 OFFSET 0) near
+         JOIN gatehouse.artifact a ON a.number = substr(near.key, $9)::bigint
+         WHERE {live} ORDER BY near.distance, a.number LIMIT $10",
+        near.distances()
+    );
+    let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
+    let (owner, now) = (&question.asker.owner, &question.asker.now);
+    let (from, to) = item_range(owner);
+    let length = i32::try_from(from.len() + 1).unwrap_or(i32::MAX);
+    let pool = i64::try_from(question.pool).unwrap_or(i64::MAX);
+    let rows = db
+        .rows(&sql, &[&vector, &corpus, &model, &dimension, &from, owner, now, &to, &length, &pool])
+        .await?;
+    rows.iter().map(|row| Ok((column(row, 0)?, column(row, 1)?))).collect()
+}
+
+/// How many summaries of the owner have no vector of the model.
+async fn without_vector(
+    db: &Session,
+    question: &ArtifactQuestion,
+    near: &Near<'_>,
+) -> Result<usize, StoreError> {
+    let ((_, corpus, model), dimension) = (near.values(), near.dimension());
+    let (from, to) = item_range(&question.asker.owner);
+    let sql = "SELECT count(*) FROM gatehouse.item i WHERE i.corpus = $1 AND i.key >= $2 AND i.key < $3
+            AND NOT EXISTS (SELECT 1 FROM gatehouse.item_vector v
+                WHERE v.corpus = i.corpus AND v.key = i.key AND v.model = $4 AND v.dimension IN (0, $5))";
+    Ok(count(&db.one(sql, &[&corpus, &from, &to, &model, &dimension]).await?, 0)? as usize)
+}
+
+/// The first key that an item of an owner may have, and the first after all of them.
+fn item_range(owner: &str) -> (String, String) {
+    let from = owner_prefix(owner);
+    let to = format!("{}0", from.trim_end_matches('/'));
+    (from, to)
+}

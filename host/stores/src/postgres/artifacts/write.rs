@@ -1,0 +1,192 @@
+//! Writes artifacts. Everything here runs inside a transaction that no other writes beside.
+
+use gatehouse_core::ports::artifacts::Artifact;
+
+use super::{
+    super::{
+        error::{StoreError, column},
+        session::Session,
+        terms::{TermBudget, with_variants},
+        vectors,
+    },
+    item_key, owner_prefix,
+    read::{self, Found},
+};
+use crate::artifacts::{
+    engine::{ARTIFACTS, Asker, Cap, Edit, NewArtifact, PackedText},
+    row::ArtifactRow,
+};
+
+/// Bytes that the row of an artifact takes beside its summary: columns, indexes, and a vector of some hundred numbers.
+const ROW: i64 = 4_096;
+
+/// How often the letters of a summary are stored: as they are, in lower case, as terms, and in the index of these.
+const SUMMARIES: i64 = 4;
+
+/// Keeps a text. Where it does not fit, what is past its time goes first.
+pub(super) async fn put(db: &Session, new: NewArtifact, cap: &Cap) -> Result<Artifact, StoreError> {
+    let NewArtifact { asker, text, row } = new;
+    let number = put_text(db, &text).await?;
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&asker.owner, &number];
+    let mut stored = read::one(db, "a.owner = $1 AND a.text = $2", &values).await?;
+    if let Some(over) = stored.take_if(|stored| stored.is_over(asker.now)) {
+        // Its text is needed.
+        remove(db, &[over]).await?;
+    }
+    let artifact = match stored {
+        Some(mut stored) => {
+            stored.row.renew(&row)?;
+            store(db, stored.number, &stored.owner, &stored.row).await?;
+            stored.number
+        }
+        None => insert(db, &asker, number, &text.digest, row).await?,
+    };
+    let found = read::one(db, "a.number = $1", &[&artifact]).await?;
+    let found = found.ok_or_else(|| StoreError::Damaged("an artifact went".into()))?;
+    if cap.check(read::bytes(db).await?).is_err() {
+        sweep(db, asker.now, i64::MAX).await?;
+        cap.check(read::bytes(db).await?)?;
+    }
+    Ok(found.artifact())
+}
+
+/// Changes what is known of an artifact.
+pub(super) async fn change(
+    db: &Session,
+    asker: &Asker,
+    id: &str,
+    edit: Edit,
+) -> Result<Option<Artifact>, StoreError> {
+    let Some(mut found) = read::live(db, asker, id).await? else { return Ok(None) };
+    edit(&mut found.row)?;
+    store(db, found.number, &found.owner, &found.row).await?;
+    Ok(Some(found.artifact()))
+}
+
+/// Deletes an artifact.
+pub(super) async fn delete(db: &Session, asker: &Asker, id: &str) -> Result<bool, StoreError> {
+    let Some(found) = read::live(db, asker, id).await? else { return Ok(false) };
+    let text = found.text;
+    remove(db, &[found]).await?;
+    forget_texts(db, &[text]).await?;
+    Ok(true)
+}
+
+/// Deletes some of what is past its time, of every owner; gives how many.
+pub(super) async fn sweep(db: &Session, now: i64, limit: i64) -> Result<u64, StoreError> {
+    let sql = format!("{} WHERE a.expires <= $1 LIMIT $2", read::FOUND);
+    let rows = db.rows(&sql, &[&now, &limit]).await?;
+    let over: Vec<Found> = rows.iter().map(Found::of).collect::<Result<_, _>>()?;
+    let texts: Vec<i64> = over.iter().map(|found| found.text).collect();
+    remove(db, &over).await?;
+    forget_texts(db, &texts).await?;
+    Ok(over.len() as u64)
+}
+
+/// The number of a text; a new one is stored.
+async fn put_text(db: &Session, text: &PackedText) -> Result<i64, StoreError> {
+    let known = "SELECT number FROM gatehouse.artifact_text WHERE digest = $1";
+    if let Some(row) = db.maybe(known, &[&text.digest]).await? {
+        return column(&row, 0);
+    }
+    let insert = "INSERT INTO gatehouse.artifact_text (digest, size, lines, characters, packed)
+         VALUES ($1, $2, $3, $4, $5) RETURNING number";
+    let values = (&text.digest, &text.size, &text.lines, &text.characters, &text.packed_size());
+    let row = db.one(insert, &[values.0, values.1, values.2, values.3, values.4]).await?;
+    let number: i64 = column(&row, 0)?;
+    let insert = "INSERT INTO gatehouse.artifact_block
+            (text, position, characters_before, feeds_before, size, digest, packed)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    for (position, block) in (0_i64..).zip(&text.blocks) {
+        let (characters, feeds) = (block.start.characters, block.start.feeds);
+        db.run(insert, &[&number, &position, &characters, &feeds, &block.size, &block.digest, &block.packed])
+            .await?;
+    }
+    Ok(number)
+}
+
+/// Stores an artifact that its owner does not have yet; gives its number. Its id is the shortest that no other has.
+async fn insert(
+    db: &Session,
+    asker: &Asker,
+    text: i64,
+    digest: &[u8],
+    mut row: ArtifactRow,
+) -> Result<i64, StoreError> {
+    for id in ArtifactRow::ids(digest) {
+        let other = read::one(db, "a.owner = $1 AND a.id = $2", &[&asker.owner, &id]).await?;
+        row.id = id;
+        match other {
+            None => break,
+            Some(other) if other.is_over(asker.now) => {
+                let text = other.text;
+                remove(db, &[other]).await?;
+                forget_texts(db, &[text]).await?;
+                break;
+            }
+            Some(_) => {}
+        }
+    }
+    let insert = "INSERT INTO gatehouse.artifact (owner, id, text, created, ttl, mime_type, preset)
+         VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING number";
+    let inserted = db
+        .one(insert, &[&asker.owner, &row.id, &text, &row.created, &row.ttl, &row.mime_type, &row.preset])
+        .await?;
+    let number = column(&inserted, 0)?;
+    store(db, number, &asker.owner, &row).await?;
+    Ok(number)
+}
+
+/// Stores the row of an artifact as it is now, with what it is found by.
+async fn store(db: &Session, number: i64, owner: &str, row: &ArtifactRow) -> Result<(), StoreError> {
+    let tags: String = row.tags.iter().map(|tag| format!("\n{tag}\n")).collect();
+    let mut budget = TermBudget::new();
+    let heading = budget.take(&with_variants(&row.heading()));
+    let summary = budget.take(&with_variants(row.summary.as_deref().unwrap_or_default()));
+    let weight = ROW + SUMMARIES * row.summary.as_ref().map_or(0, String::len) as i64;
+    db.run(
+        "UPDATE gatehouse.artifact SET expires = $2, ttl = $3, tool = $4, source = $5, tags = $6, summary = $7,
+            words = $8, weight = $9, length = $10,
+            terms = array_to_tsvector(ARRAY[$11::text]) || setweight(to_tsvector('gatehouse.words', $12), 'B')
+                || to_tsvector('gatehouse.words', $13)
+         WHERE number = $1",
+        &[
+            &number,
+            &row.expires,
+            &row.ttl,
+            &row.tool,
+            &row.source,
+            &tags,
+            &row.summary,
+            &row.words(),
+            &weight,
+            &budget.length(),
+            &owner_prefix(owner),
+            &heading,
+            &summary,
+        ],
+    )
+    .await?;
+    let key = item_key(owner, number);
+    match row.version_to_embed() {
+        Some(version) => vectors::put_items(db, ARTIFACTS, &[(key, version)]).await,
+        None => vectors::remove_items(db, ARTIFACTS, &[key]).await,
+    }
+}
+
+/// Removes artifacts; their texts stay.
+async fn remove(db: &Session, found: &[Found]) -> Result<(), StoreError> {
+    let keys: Vec<String> = found.iter().map(|found| item_key(&found.owner, found.number)).collect();
+    vectors::remove_items(db, ARTIFACTS, &keys).await?;
+    let numbers: Vec<i64> = found.iter().map(|found| found.number).collect();
+    db.run("DELETE FROM gatehouse.artifact WHERE number = ANY($1)", &[&numbers]).await?;
+    Ok(())
+}
+
+/// Removes those of these texts that nobody has any more.
+async fn forget_texts(db: &Session, texts: &[i64]) -> Result<(), StoreError> {
+    let sql = "DELETE FROM gatehouse.artifact_text t WHERE t.number = ANY($1)
+            AND NOT EXISTS (SELECT 1 FROM gatehouse.artifact a WHERE a.text = t.number)";
+    db.run(sql, &[&texts]).await?;
+    Ok(())
+}

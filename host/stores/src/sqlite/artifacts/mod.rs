@@ -1,0 +1,148 @@
+//! The store of artifacts on SQLite: a file of its own, for what is temporary must neither hold up nor swell what is
+//! precious, and its cap is that of the file.
+
+mod read;
+mod search;
+mod words;
+mod write;
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    ports::artifacts::{Artifact, ArtifactFilter},
+};
+
+use super::{
+    copy::DataFile,
+    db::{Database, open_reader},
+    error::StoreError,
+    migrations,
+    vector_cache::VectorCache,
+    vectors,
+};
+use crate::{
+    artifacts::engine::{
+        ARTIFACTS, ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, Asker, Cap,
+        Edit, NewArtifact, Span, StoredText,
+    },
+    embedding::{VectorModel, VectorStore},
+};
+
+/// The engine.
+pub(crate) struct SqliteArtifacts {
+    db: Arc<Database>,
+    cache: Arc<VectorCache>,
+}
+
+impl SqliteArtifacts {
+    /// An engine on this file, which is opened on first use.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let db = Database::temporary(DataFile::Artifacts.subject(), path, migrations::ARTIFACTS);
+        Self { db: Arc::new(db), cache: Arc::new(VectorCache::new(ARTIFACTS)) }
+    }
+
+    /// Asking and sweeping make no database.
+    async fn exists(&self) -> bool {
+        tokio::fs::try_exists(self.db.path()).await.unwrap_or(true)
+    }
+}
+
+#[async_trait]
+impl ArtifactEngine for SqliteArtifacts {
+    async fn put(&self, new: NewArtifact, cap: &Cap) -> Result<Artifact, Fault> {
+        let cap = cap.clone();
+        self.db.write_or_full(move |db| write::put(db, new, &cap)).await
+    }
+
+    async fn info(&self, asker: &Asker, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+        let (asker, ids) = (asker.clone(), ids.to_vec());
+        let work = move |db: &_| {
+            let Some(owner) = read::owner(db, &asker.owner)? else { return Ok(vec![None; ids.len()]) };
+            let one = |id: &String| Ok(read::by_id(db, owner, id, asker.now)?.map(read::Found::artifact));
+            ids.iter().map(one).collect()
+        };
+        self.db.read(work).await
+    }
+
+    async fn read(&self, asker: &Asker, id: &str, span: Span) -> Result<Option<StoredText>, Fault> {
+        let (asker, id) = (asker.clone(), id.to_owned());
+        self.db.read(move |db| read::text(db, &asker, &id, span)).await
+    }
+
+    async fn recent(
+        &self,
+        asker: &Asker,
+        filter: &ArtifactFilter,
+        limit: usize,
+    ) -> Result<Vec<Artifact>, Fault> {
+        let (asker, filter) = (asker.clone(), filter.clone());
+        self.db.read(move |db| read::recent(db, &asker, &filter, limit)).await
+    }
+
+    async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault> {
+        let (question, cache) = (Arc::clone(question), Arc::clone(&self.cache));
+        self.db.read(move |db| search::candidates(db, &cache, &question)).await
+    }
+
+    async fn change(&self, asker: &Asker, id: &str, edit: Edit) -> Result<Option<Artifact>, Fault> {
+        let (asker, id) = (asker.clone(), id.to_owned());
+        self.db.write(move |db| write::change(db, &asker, &id, edit)).await
+    }
+
+    async fn delete(&self, asker: &Asker, id: &str) -> Result<bool, Fault> {
+        let (asker, id) = (asker.clone(), id.to_owned());
+        self.db.write(move |db| write::delete(db, &asker, &id)).await
+    }
+
+    async fn sweep(&self, now: i64) -> Result<u64, Fault> {
+        if !self.exists().await {
+            return Ok(0);
+        }
+        self.db.write(move |db| write::sweep(db, now, write::SWEPT)).await
+    }
+
+    async fn give_back(&self) -> Result<(), Fault> {
+        self.db.write(words::optimise).await?;
+        self.db.give_back().await
+    }
+
+    async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        let keys = keys.to_vec();
+        self.db.read(move |db| keys.iter().map(|key| read::text_to_embed(db, key)).collect()).await
+    }
+
+    fn vectors(&self) -> Arc<dyn VectorStore> {
+        Arc::clone(&self.db) as _
+    }
+
+    async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
+        let path = self.db.path().to_owned();
+        let address = path.display().to_string();
+        let mut health = ArtifactEngineHealth { engine: "sqlite", address, ..Default::default() };
+        if !self.exists().await {
+            return Ok(health);
+        }
+        let model = model.cloned();
+        let work = move || {
+            let db = open_reader(&path, migrations::ARTIFACTS)?;
+            let (schema, latest) = (migrations::version(&db)?, migrations::latest(migrations::ARTIFACTS));
+            health.schema = Some((schema, latest));
+            // The first who uses an older one brings it up to date.
+            if schema == latest {
+                health.artifacts = db.query_row("SELECT count(*) FROM artifact", [], |row| row.get(0))?;
+                health.bytes = read::bytes(&db)?;
+                if let Some(model) = model {
+                    health.waiting = vectors::count_waiting(&db, ARTIFACTS, &model)?;
+                }
+            }
+            Ok::<_, StoreError>(health)
+        };
+        self.db.aside(work).await
+    }
+
+    async fn close(&self) {
+        self.db.close().await;
+    }
+}

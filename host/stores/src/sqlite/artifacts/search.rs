@@ -1,0 +1,72 @@
+//! Finds artifacts of one owner that may answer: by the words of what names them and of their summaries, and by vector. The
+//! best of each way are looked at closely, and scored in both.
+
+use std::collections::BTreeSet;
+
+use gatehouse_core::search::{NameMatch, Scored, dense, near_enough};
+use rusqlite::{Connection, params};
+
+use super::{read, words::index};
+use crate::{
+    artifacts::engine::{ArtifactCandidates, ArtifactQuestion},
+    sqlite::{
+        error::StoreError,
+        query::list,
+        vector_cache::VectorCache,
+        vectors,
+        words::{self, Narrowed},
+    },
+};
+
+/// What may answer a question.
+pub(super) fn candidates(
+    db: &Connection,
+    cache: &VectorCache,
+    question: &ArtifactQuestion,
+) -> Result<ArtifactCandidates, StoreError> {
+    let mut found = ArtifactCandidates::default();
+    let Some(owner) = read::owner(db, &question.asker.owner)? else { return Ok(found) };
+    let live = read::live(db, owner, question.asker.now)?;
+    // The plus has the words looked up once, and not for each artifact.
+    let condition = " AND +rowid IN (SELECT value FROM json_each(?))".to_owned();
+    let narrowed = Narrowed { condition, value: Some(list(live.iter().copied())) };
+    let words =
+        words::search(db, &index(owner), &question.query, &narrowed, live.len() as i64, question.limit)?;
+    let best = words::best(&words.scores, question.pool, |number| Ok(Some(number.to_string())))?;
+    let mut numbers: BTreeSet<i64> = best.into_iter().collect();
+    let mut held = None;
+    if let Some(vector) = &question.vector {
+        held = cache.held(db, &vector.model, vector.values.len())?.map(|held| (held, &vector.values));
+        found.without_vector = without_vector(db, owner, &vector.model)?;
+    }
+    if let Some((held, values)) = &held {
+        // What is too far by its bytes, give or take their error, is not looked at closely.
+        let close = |cosine: f32| near_enough(cosine + 0.01, !words.scores.is_empty());
+        let near = held.nearest(values, Some(&live), question.pool).into_iter();
+        numbers.extend(near.filter(|(_, cosine)| close(*cosine)).map(|(number, _)| number));
+    }
+    for number in numbers {
+        let Some(stored) = read::by_number(db, number)? else { continue };
+        let bm25 = words.scores.get(&number).copied().unwrap_or(0.0);
+        let cosine = match &held {
+            Some((held, values)) => {
+                vectors::of(db, held.model(), number)?.and_then(|vector| dense::cosine(&vector, values))
+            }
+            None => None,
+        };
+        let artifact = stored.artifact();
+        let scored = Scored { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };
+        found.candidates.push((scored, artifact));
+    }
+    Ok(found)
+}
+
+/// How many summaries of an owner have no vector of a model.
+fn without_vector(db: &Connection, owner: i64, model: &str) -> Result<usize, StoreError> {
+    let mut count = db.prepare_cached(
+        "SELECT count(*) FROM artifact a JOIN item i ON i.number = a.number WHERE a.owner = ?1
+            AND NOT EXISTS (SELECT 1 FROM vector v WHERE v.item = i.number AND v.model = ?2)",
+    )?;
+    let model = vectors::model(db, model)?;
+    Ok(count.query_row(params![owner, model], |row| row.get::<_, i64>(0))? as usize)
+}

@@ -1,0 +1,101 @@
+//! The one connection of a database that writes, and the thread that owns it.
+
+use std::{path::Path, sync::mpsc, thread::JoinHandle, time::Duration};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::sqlite::{
+    copy::leave_one_file,
+    error::StoreError,
+    functions,
+    migrations::{self, Steps},
+};
+
+/// Bytes that the `-wal` file keeps when what was in it is in the database.
+const WAL_LEFT: i64 = 16 * 1024 * 1024;
+
+/// Work for the writer.
+pub(super) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// How the connection that writes is set up.
+#[derive(Clone, Copy)]
+pub(super) struct Options {
+    /// How long it waits for another process that writes.
+    pub(super) busy: Duration,
+    /// Whether what was deleted is overwritten, and its place can be given back to the disk.
+    pub(super) temporary: bool,
+}
+
+/// The thread that owns the connection that writes; it ends when this is dropped.
+pub(super) struct Writer {
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Runs work in a transaction, which is kept when the work succeeds, and only then.
+pub(super) fn in_transaction<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = work(&transaction)?;
+    transaction.commit()?;
+    Ok(value)
+}
+
+impl Writer {
+    /// Opens the database and starts the thread.
+    pub(super) fn start(path: &Path, steps: Steps, options: Options) -> Result<Self, StoreError> {
+        let mut connection = open_writer(path, steps, options)?;
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let thread = std::thread::Builder::new()
+            .name("sqlite-writer".into())
+            .spawn(move || {
+                queue.into_iter().for_each(|job| job(&mut connection));
+                leave_one_file(&connection);
+            })
+            .map_err(StoreError::Writer)?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread) })
+    }
+
+    /// Takes work on, which is done after all that was taken on before.
+    pub(super) fn send(&self, job: Job) -> Result<(), ()> {
+        self.jobs.as_ref().and_then(|jobs| jobs.send(job).ok()).ok_or(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // What was accepted is written before the database counts as closed.
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that writes to a database panicked");
+        }
+    }
+}
+
+/// Opens the database to write, and brings it up to date.
+pub(super) fn open_writer(path: &Path, steps: Steps, options: Options) -> Result<Connection, StoreError> {
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(options.busy)?;
+    migrations::check(&connection, steps)?;
+    if options.temporary {
+        // Only a file without a page yet takes the first; what it deletes later is overwritten where that costs no more
+        // writing.
+        connection.pragma_update(None, "auto_vacuum", "incremental")?;
+        let _set: i64 =
+            connection.pragma_update_and_check(None, "secure_delete", "fast", |row| row.get(0))?;
+    }
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Readers do not wait for the writer, and a killed process leaves nothing half done. `synchronous`
+    // stays at FULL: what was acknowledged survives a power cut too.
+    let _mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    // A long transaction makes a long `-wal`, which would stay so long.
+    let _limit: i64 =
+        connection.pragma_update_and_check(None, "journal_size_limit", WAL_LEFT, |row| row.get(0))?;
+    functions::register(&connection)?;
+    migrations::migrate(&mut connection, steps)?;
+    Ok(connection)
+}

@@ -1,0 +1,91 @@
+//! The schema of artifacts.
+
+use super::Steps;
+
+/// Artifacts.
+pub(in crate::sqlite) const ARTIFACTS: Steps = &[
+    // 1: texts in blocks, what each owner knows of them, and their vectors. The indexes of words are made with each owner
+    // (`artifacts/words.rs`). Times are milliseconds since 1970.
+    "
+    -- An owner's number is never used again: its indexes are named by it.
+    CREATE TABLE owner (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        name   TEXT NOT NULL UNIQUE
+    ) STRICT;
+
+    -- A text is here once, whoever keeps it.
+    CREATE TABLE text (
+        number     INTEGER PRIMARY KEY AUTOINCREMENT,
+        digest     BLOB NOT NULL UNIQUE,
+        size       INTEGER NOT NULL,
+        lines      INTEGER NOT NULL,
+        characters INTEGER NOT NULL
+    ) STRICT;
+
+    -- The long column comes last, so that looking at the others does not read it.
+    CREATE TABLE text_block (
+        text              INTEGER NOT NULL REFERENCES text ON DELETE CASCADE,
+        position          INTEGER NOT NULL,
+        characters_before INTEGER NOT NULL,
+        feeds_before      INTEGER NOT NULL,
+        size              INTEGER NOT NULL,
+        digest            BLOB NOT NULL,
+        packed            BLOB NOT NULL,
+        PRIMARY KEY (text, position)
+    ) STRICT;
+
+    -- tags: each between line feeds. words: in lower case, what a list is narrowed by. expires: null where it is pinned.
+    CREATE TABLE artifact (
+        number    INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner     INTEGER NOT NULL REFERENCES owner,
+        id        TEXT NOT NULL,
+        text      INTEGER NOT NULL REFERENCES text,
+        created   INTEGER NOT NULL,
+        expires   INTEGER,
+        ttl       INTEGER NOT NULL,
+        mime_type TEXT NOT NULL,
+        tool      TEXT,
+        source    TEXT,
+        preset    TEXT NOT NULL,
+        tags      TEXT NOT NULL,
+        summary   TEXT,
+        words     TEXT NOT NULL,
+        UNIQUE (owner, id),
+        UNIQUE (owner, text)
+    ) STRICT;
+    CREATE INDEX artifact_created ON artifact (owner, created, number);
+    CREATE INDEX artifact_expires ON artifact (expires) WHERE expires IS NOT NULL;
+    CREATE INDEX artifact_text ON artifact (text);
+
+    -- As in the other databases. The number of an item is that of its artifact.
+    CREATE TABLE item (
+        number  INTEGER PRIMARY KEY,
+        corpus  TEXT NOT NULL,
+        key     TEXT NOT NULL,
+        version TEXT NOT NULL,
+        UNIQUE (corpus, key)
+    ) STRICT;
+    CREATE TABLE model (
+        number INTEGER PRIMARY KEY,
+        name   TEXT NOT NULL UNIQUE,
+        used   INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE vector (
+        item    INTEGER NOT NULL REFERENCES item ON DELETE CASCADE,
+        model   INTEGER NOT NULL REFERENCES model ON DELETE CASCADE,
+        changed INTEGER NOT NULL,
+        value   BLOB,
+        PRIMARY KEY (item, model)
+    ) STRICT;
+    CREATE INDEX vector_changed ON vector (model, changed);
+    CREATE TABLE vector_state (
+        one        INTEGER PRIMARY KEY CHECK (one = 1),
+        generation INTEGER NOT NULL,
+        removed    INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO vector_state VALUES (1, 0, 0);
+    CREATE TRIGGER vector_removed AFTER DELETE ON vector BEGIN
+        UPDATE vector_state SET generation = generation + 1, removed = generation + 1;
+    END;
+    ",
+];

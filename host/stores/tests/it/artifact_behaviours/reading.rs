@@ -1,0 +1,99 @@
+//! Parts of texts.
+
+use gatehouse_core::{
+    outcome::FaultKind,
+    ports::{
+        Artifacts as _,
+        artifacts::{Part, Piece, Window},
+    },
+};
+
+use super::{LOCAL, Shelf, draft, shelf};
+use crate::engines::ArtifactFixture;
+
+fn window(offset: u64, count: u64) -> Window {
+    Window { offset, count }
+}
+
+async fn read(shelf: &Shelf, id: &str, part: Part) -> Piece {
+    shelf.store.read(&LOCAL, id, &part).await.unwrap()
+}
+
+pub(crate) async fn pages_put_together_are_the_text<F: ArtifactFixture>(engine: F) {
+    let shelf = shelf(&engine);
+    let text: String = (0..150_000).map(|n| format!("{n} ä🙂 line\n")).collect();
+    let id = shelf.put(draft(&text, "")).await.id;
+    let characters = text.chars().count() as u64;
+    let (mut together, mut next) = (String::new(), Some(0));
+    while let Some(offset) = next {
+        let piece = read(&shelf, &id, Part::Characters(window(offset, 700_001))).await;
+        assert_eq!(piece.total, characters);
+        together.push_str(&piece.text);
+        next = piece.next;
+    }
+    assert!(together == text);
+    let (mut lines, mut next) = (Vec::new(), Some(0));
+    while let Some(offset) = next {
+        let piece = read(&shelf, &id, Part::Lines(window(offset, 40_000))).await;
+        assert_eq!(piece.total, 150_000);
+        lines.push(piece.text);
+        next = piece.next;
+    }
+    assert!(lines.join("\n") == text.trim_end());
+    let piece = read(&shelf, &id, Part::Lines(window(149_999, 9))).await;
+    assert_eq!(piece, Piece { text: "149999 ä🙂 line".into(), total: 150_000, next: None });
+    let far = read(&shelf, &id, Part::Characters(window(u64::MAX, u64::MAX))).await;
+    assert_eq!(far, Piece { text: String::new(), total: characters, next: None });
+    assert_eq!(read(&shelf, &id, Part::Lines(window(3, 0))).await.next, Some(3));
+    let whole = read(&shelf, &id, Part::Whole).await;
+    assert!(whole.text == text && whole.total == characters && whole.next.is_none());
+    let crlf = shelf.put(draft("a\r\n\r\nb\r", "")).await.id;
+    assert_eq!(read(&shelf, &crlf, Part::Lines(window(0, 2))).await.text, "a\r\n");
+    assert_eq!(read(&shelf, &crlf, Part::Lines(window(2, 1))).await.text, "b\r");
+    let empty = shelf.put(draft("", "")).await.id;
+    for part in [Part::Whole, Part::Lines(window(0, 5)), Part::Characters(window(0, 5))] {
+        assert_eq!(read(&shelf, &empty, part).await, Piece::default());
+    }
+}
+
+pub(crate) async fn values_are_read_by_pointer<F: ArtifactFixture>(engine: F) {
+    let shelf = shelf(&engine);
+    let text = r#"{"items": [{"id": 1.50, "name": "ä"}, 12345678901234567890], "items2": {"b": 1, "a": 2}}"#;
+    let id = shelf.put(draft(text, "")).await.id;
+    let value = async |pointer: &str| shelf.store.read(&LOCAL, &id, &Part::Pointer(pointer.into())).await;
+    for (pointer, text) in [
+        ("", text),
+        ("/items/0/id", "1.50"),
+        ("/items/0", r#"{"id": 1.50, "name": "ä"}"#),
+        ("/items/1", "12345678901234567890"),
+        ("/items2", r#"{"b": 1, "a": 2}"#),
+    ] {
+        let total = text.chars().count() as u64;
+        assert_eq!(value(pointer).await, Ok(Piece { text: text.into(), total, next: None }));
+    }
+    let fault = value("/items/0/size").await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NotFound);
+    assert_eq!(
+        fault.message,
+        "There is no '/items/0/size' in it: '/items/0' is an object with the keys 'id', 'name'."
+    );
+    assert_eq!(value("items").await.unwrap_err().kind, FaultKind::InvalidArguments);
+}
+
+pub(crate) async fn what_cannot_be_read_is_told<F: ArtifactFixture>(engine: F) {
+    let shelf = shelf(&engine);
+    let id = shelf.put(draft("no JSON", "")).await.id;
+    let fault = shelf.store.read(&LOCAL, &id, &Part::Pointer("/a".into())).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidArguments);
+    assert!(fault.message.starts_with("It is not JSON, so no pointer leads into it: "), "{fault}");
+    for id in ["art-000000000000", "", "x'\0"] {
+        for part in [Part::Whole, Part::Lines(window(0, 1)), Part::Pointer(String::new())] {
+            let fault = shelf.store.read(&LOCAL, id, &part).await.unwrap_err();
+            assert_eq!(fault.kind, FaultKind::NotFound);
+            assert!(fault.message.starts_with("There is no artifact '"), "{fault}");
+        }
+        assert_eq!(shelf.store.delete(&LOCAL, id).await, Ok(false));
+        let nothing = gatehouse_core::ports::artifacts::ArtifactChanges::default();
+        assert_eq!(shelf.store.change(&LOCAL, id, nothing).await.unwrap_err().kind, FaultKind::NotFound);
+    }
+}

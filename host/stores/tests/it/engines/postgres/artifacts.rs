@@ -1,0 +1,165 @@
+//! Artifacts on PostgreSQL: a store that hosts share.
+
+use std::{sync::Arc, time::Duration};
+
+use gatehouse_core::{
+    outcome::FaultKind,
+    ports::{Artifacts as _, Clock, Embedder, artifacts::Part},
+};
+use gatehouse_stores::{ArtifactLimits, ArtifactStore, PostgresConfig, WikiKnowledge, WikiRoots};
+
+use super::{Postgres, Setup, graph_on, server::Database};
+use crate::{
+    artifact_behaviours::{
+        HOUR, LOCAL, artifact_behaviours, draft, limits, meaning::until_complete, shelf, shelf_by_meaning,
+    },
+    embedder::TestEmbedder,
+    engines::{ArtifactFixture, Fixture},
+    support::clock,
+};
+
+/// The place of artifacts.
+struct PostgresArtifacts(Postgres);
+
+impl Fixture for PostgresArtifacts {
+    const NAME: &'static str = "postgres";
+
+    async fn fresh() -> Option<Self> {
+        Some(Self(Postgres::fresh().await?))
+    }
+
+    fn open(&self, setup: Setup) -> WikiKnowledge {
+        self.0.open(setup)
+    }
+
+    fn address(&self) -> String {
+        self.0.address()
+    }
+}
+
+impl PostgresArtifacts {
+    fn database(&self) -> &Database {
+        &self.0.database
+    }
+}
+
+impl ArtifactFixture for PostgresArtifacts {
+    fn open_artifacts(
+        &self,
+        limits: ArtifactLimits,
+        clock: Arc<dyn Clock>,
+        embedder: Option<Arc<dyn Embedder>>,
+    ) -> ArtifactStore {
+        let server = PostgresConfig::parse(&self.database().url()).unwrap();
+        ArtifactStore::postgres(server, limits, clock, embedder)
+    }
+}
+
+artifact_behaviours!(PostgresArtifacts);
+
+#[tokio::test]
+async fn asking_after_its_health_and_sweeping_make_no_table() {
+    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let shelf = shelf(&place);
+    assert_eq!(shelf.store.sweep().await, Ok(0));
+    let health = shelf.store.health().await.unwrap().store;
+    assert_eq!((health.engine, health.schema, health.address), ("postgres", None, place.address()));
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'gatehouse'";
+    assert_eq!(place.database().number(schemas).await, 0);
+    shelf.put(draft("x", "")).await;
+    assert_eq!(shelf.store.health().await.unwrap().store.schema, Some((1, 1)));
+}
+
+#[tokio::test]
+async fn what_is_swept_is_in_no_table() {
+    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let embedder = TestEmbedder::new("test/one", 64);
+    let shelf = shelf_by_meaning(&place, &embedder);
+    shelf.put(draft("short", "yeast")).await;
+    until_complete(&shelf).await;
+    shelf.clock.advance(3 * HOUR);
+    assert_eq!(shelf.store.sweep().await, Ok(1));
+    for table in ["artifact", "artifact_text", "artifact_block", "item", "item_vector"] {
+        let rows = format!("SELECT count(*) FROM gatehouse.{table}");
+        assert_eq!(place.database().number(&rows).await, 0, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn pages_and_artifacts_live_side_by_side() {
+    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let embedder = TestEmbedder::new("test/one", 64);
+    let shelf = shelf_by_meaning(&place, &embedder);
+    let id = shelf.put(draft("x", "yeast")).await.id;
+    until_complete(&shelf).await;
+    let model: Arc<dyn Embedder> = embedder.clone();
+    let graph =
+        graph_on(&place.database().url(), Setup { embedder: Some(model), ..Setup::of(WikiRoots::Any) });
+    assert!(graph.settle(Duration::from_secs(60)).await);
+    assert_eq!(graph.health().await.unwrap().pages, 0);
+    assert_eq!((embedder.documents(), shelf.find("leaven").await), (1, vec![id]));
+}
+
+#[tokio::test]
+async fn texts_whose_ids_would_be_the_same_get_longer_ones() {
+    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let shelf = shelf(&place);
+    let first = shelf.put(draft("first", "")).await.id;
+    let digits = shelf.put(draft("second", "")).await.id;
+    shelf.store.delete(&LOCAL, &digits).await.unwrap();
+    // Pairs of texts with twelve equal digits take days to make.
+    place
+        .database()
+        .run(&format!("UPDATE gatehouse.artifact SET id = '{digits}' WHERE id = '{first}'"))
+        .await;
+    let second = shelf.put(draft("second", "")).await.id;
+    assert!(second.starts_with(&digits) && second.len() == digits.len() + 4, "{second}");
+    assert_eq!((shelf.text(&digits).await, shelf.text(&second).await), ("first".into(), "second".into()));
+    shelf.clock.advance(3 * HOUR);
+    assert_eq!(shelf.put(draft("second", "")).await.id, digits);
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_not_touched() {
+    let Some(place) = PostgresArtifacts::fresh().await else { return };
+    let old = shelf(&place);
+    old.put(draft("x", "")).await;
+    place.database().run("UPDATE gatehouse.schema_version SET version = 99 WHERE part = 'artifacts'").await;
+    for shelf in [&old, &shelf(&place)] {
+        let faults = [
+            shelf.store.put(&LOCAL, draft("y", "")).await.unwrap_err(),
+            shelf.store.sweep().await.unwrap_err(),
+            shelf.store.health().await.unwrap_err(),
+        ];
+        for fault in faults {
+            assert!(fault.message.contains("version 99, newer than"), "{fault}");
+        }
+    }
+    assert_eq!(place.database().number("SELECT count(*) FROM gatehouse.artifact").await, 1);
+}
+
+#[tokio::test]
+async fn a_server_that_is_gone_is_unavailable_and_back_again_when_it_is() {
+    let Some(mut database) = Database::breakable().await else { return };
+    let open = |url: &str| {
+        let mut server = PostgresConfig::parse(url).unwrap();
+        server.times.first_pause = Duration::ZERO;
+        server.times.longest_pause = Duration::ZERO;
+        ArtifactStore::postgres(server, limits(1 << 30), clock(), None)
+    };
+    let (here, there) = (open(&database.url()), open(&database.url()));
+    let kept = here.put(&LOCAL, draft("kept", "bread")).await.unwrap();
+    database.server.as_mut().unwrap().crash();
+    for store in [&here, &there] {
+        let fault = store.put(&LOCAL, draft("lost", "")).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Unavailable);
+        assert!(fault.message.starts_with("artifact store 'postgres' at 127.0.0.1"), "{fault}");
+        assert!(store.read(&LOCAL, &kept.id, &Part::Whole).await.is_err());
+        assert!(store.sweep().await.is_err());
+    }
+    database.server.as_mut().unwrap().run();
+    for store in [&here, &there] {
+        assert_eq!(store.read(&LOCAL, &kept.id, &Part::Whole).await.unwrap().text, "kept");
+        assert_eq!(store.search(&LOCAL, "bread", 5).await.unwrap().len(), 1);
+    }
+}
