@@ -19,9 +19,11 @@ use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
 use gatehouse_stores::SqliteKv;
 use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
 use gatehouse_wire::{outbound::Outbound, serve::PresetView};
+use serde_json::{Map, Value};
 
 use crate::config::{Config, ConfigError};
 
+mod artifacts;
 mod documents;
 mod gates;
 mod graph;
@@ -33,7 +35,7 @@ mod pipeline;
 pub(crate) use documents::documents;
 pub(crate) use gates::Gates;
 pub(crate) use graph::knowledge;
-pub(crate) use late::{Graph, Library};
+pub(crate) use late::{Graph, Library, Workspace};
 pub(crate) use pipeline::pipeline;
 
 /// The wall clock of this machine.
@@ -54,6 +56,8 @@ pub(crate) struct Composition {
     pub(crate) knowledge: Arc<Graph>,
     /// The documents as gates see them.
     pub(crate) documents: Arc<Library>,
+    /// The artifacts as gates see them.
+    pub(crate) artifacts: Arc<Workspace>,
     /// The models as gates see them.
     pub(crate) models: sandbox::Models,
     /// What no model does.
@@ -71,13 +75,15 @@ pub(crate) struct Composition {
 pub(crate) struct Stores {
     knowledge: Arc<Graph>,
     documents: Arc<Library>,
+    artifacts: Arc<Workspace>,
     kv: Arc<SqliteKv>,
 }
 
 impl Stores {
     /// Closes all for good; each database is one whole file then.
     pub(crate) async fn close(&self) {
-        tokio::join!(self.knowledge.close(), self.documents.close(), self.kv.close());
+        let (knowledge, documents) = (self.knowledge.close(), self.documents.close());
+        tokio::join!(knowledge, documents, self.artifacts.close(), self.kv.close());
     }
 }
 
@@ -113,9 +119,11 @@ impl Composition {
         let knowledge = Arc::new(graph::of_host(&config, &embedder));
         let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
         let documents = Arc::new(documents::of_host(&config, &embedder));
+        let artifacts = Arc::new(artifacts::of_host(&config, &embedder));
         let stores = Stores {
             knowledge: Arc::clone(&knowledge),
             documents: Arc::clone(&documents),
+            artifacts: Arc::clone(&artifacts),
             kv: Arc::clone(&kv),
         };
         let models = sandbox::Models { llm, embedder, tokens: Arc::new(Tokens) };
@@ -124,6 +132,7 @@ impl Composition {
             knowledge: Arc::clone(&knowledge) as _,
             documents: Arc::clone(&documents) as _,
             kv,
+            artifacts: Arc::clone(&artifacts) as _,
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::new()),
             models: models.clone(),
@@ -133,6 +142,7 @@ impl Composition {
         Ok(Self {
             knowledge,
             documents,
+            artifacts,
             models,
             missing,
             stores,
@@ -154,6 +164,7 @@ impl Composition {
         Self {
             knowledge: Arc::clone(&self.knowledge),
             documents: Arc::clone(&self.documents),
+            artifacts: Arc::clone(&self.artifacts),
             models: self.models.clone(),
             missing: self.missing.clone(),
             stores: self.stores.clone(),
@@ -182,7 +193,7 @@ impl Composition {
         let offers = self.offers(exposure).await?;
         let listings: Vec<_> =
             offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
-        let catalog = Catalog::build(exposure, offers).map_err(|error| error.to_string())?;
+        let catalog = self.build(exposure, offers)?;
         for (source, why) in &catalog.problems {
             tracing::warn!(preset = exposure.preset, "{source} does not list its tools: {why}");
         }
@@ -200,7 +211,13 @@ impl Composition {
     /// Everything callable under one preset. The error names preset, gate and file.
     pub(crate) async fn catalog(&self, exposure: &Exposure) -> Result<Catalog, String> {
         let offers = self.offers(exposure).await?;
-        Catalog::build(exposure, offers).map_err(|error| error.to_string())
+        self.build(exposure, offers)
+    }
+
+    fn build(&self, exposure: &Exposure, offers: Vec<SourceListing>) -> Result<Catalog, String> {
+        let mut exposure = exposure.clone();
+        exposure.filters_on = self.config.intelligence.enabled;
+        Catalog::build(&exposure, offers).map_err(|error| error.to_string())
     }
 
     /// Every preset with its catalog, or with why it cannot be served.
@@ -226,9 +243,21 @@ impl Composition {
                 SourceId::Gate(name) => self.gates.get(name).await.map_err(refused)?,
                 SourceId::Server(_) => return Err(refused(format!("there is no {id}"))),
             };
-            sources.push((source, params.clone()));
+            let mut params = params.clone();
+            self.add_environment(&*source, &mut params).await;
+            sources.push((source, params));
         }
         gather(sources, &self.last_listings).await.map_err(refused)
+    }
+
+    /// Adds what the environment says to the parameters of a gate that filters replies. A gate that does not list its tools
+    /// says why where it is asked in earnest.
+    async fn add_environment(&self, source: &dyn Source, params: &mut Map<String, Value>) {
+        if let Ok(listing) = source.list(params).await
+            && listing.filter
+        {
+            self.config.intelligence.add(&listing.params_schema, params);
+        }
     }
 
     /// The gate of this name, loaded once. The error names the file, or what exists instead.

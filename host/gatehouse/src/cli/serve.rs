@@ -80,7 +80,9 @@ async fn open(
     for lack in composition.lacks().await {
         tracing::warn!("{lack}");
     }
-    let presets = Arc::new(ServedPresets::new(compose::pipeline(), views.default, views.presets));
+    let pipeline = compose::pipeline(Arc::clone(&composition.artifacts) as _);
+    tokio::spawn(composition.stores.clone().sweep());
+    let presets = Arc::new(ServedPresets::new(pipeline, views.default, views.presets));
     let report = Report::default();
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
     tokio::spawn(presence::announce(facts, Arc::clone(&presets), report.follow()));

@@ -1,13 +1,17 @@
 //! Ports as hosts offer them: set up by the first call that needs one, and again by the next one where that failed. What
 //! is wrong with one is its callers' matter alone; gates that need none of it serve meanwhile.
 
-use std::{path::PathBuf, sync::OnceLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Fault,
+    Fault, Principal,
     ports::{
-        Documents, Knowledge,
+        Artifacts, Documents, Knowledge,
+        artifacts::{Artifact, ArtifactChanges, ArtifactDraft, ArtifactFilter, ArtifactHit, Part, Piece},
         documents::{Document, DocumentSearch, Lines, Repository, SearchMode},
         knowledge::{
             Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, PatchReport, Progress,
@@ -15,7 +19,9 @@ use gatehouse_core::{
         },
     },
 };
-use gatehouse_stores::{DocumentLibrary, Health, LibraryHealth, WikiKnowledge};
+use gatehouse_stores::{
+    ArtifactHealth, ArtifactStore, DocumentLibrary, Health, LibraryHealth, WikiKnowledge,
+};
 
 use crate::config::ConfigError;
 
@@ -34,6 +40,9 @@ pub(crate) type Graph = Late<WikiKnowledge>;
 
 /// The documents.
 pub(crate) type Library = Late<DocumentLibrary>;
+
+/// The artifacts.
+pub(crate) type Workspace = Late<Arc<ArtifactStore>>;
 
 impl<T> Late<T> {
     pub(super) fn new(
@@ -74,6 +83,20 @@ impl Graph {
 impl Library {
     /// How it is, without changing anything.
     pub(crate) async fn health(&self) -> Result<LibraryHealth, Fault> {
+        self.there()?.health().await
+    }
+
+    /// Ends the use of it for good.
+    pub(crate) async fn close(&self) {
+        if let Some(made) = self.made.get() {
+            made.close().await;
+        }
+    }
+}
+
+impl Workspace {
+    /// How it is, without changing anything.
+    pub(crate) async fn health(&self) -> Result<ArtifactHealth, Fault> {
         self.there()?.health().await
     }
 
@@ -145,5 +168,41 @@ impl Documents for Library {
 
     async fn read(&self, repository: &str, path: &str, lines: Option<Lines>) -> Result<Document, Fault> {
         self.there()?.read(repository, path, lines).await
+    }
+}
+
+#[async_trait]
+impl Artifacts for Workspace {
+    async fn put(&self, owner: &Principal, draft: ArtifactDraft) -> Result<Artifact, Fault> {
+        self.there()?.put(owner, draft).await
+    }
+
+    async fn info(&self, owner: &Principal, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+        self.there()?.info(owner, ids).await
+    }
+
+    async fn read(&self, owner: &Principal, id: &str, part: &Part) -> Result<Piece, Fault> {
+        self.there()?.read(owner, id, part).await
+    }
+
+    async fn recent(
+        &self,
+        owner: &Principal,
+        filter: &ArtifactFilter,
+        limit: usize,
+    ) -> Result<Vec<Artifact>, Fault> {
+        self.there()?.recent(owner, filter, limit).await
+    }
+
+    async fn search(&self, owner: &Principal, query: &str, limit: usize) -> Result<Vec<ArtifactHit>, Fault> {
+        self.there()?.search(owner, query, limit).await
+    }
+
+    async fn change(&self, owner: &Principal, id: &str, changes: ArtifactChanges) -> Result<Artifact, Fault> {
+        self.there()?.change(owner, id, changes).await
+    }
+
+    async fn delete(&self, owner: &Principal, id: &str) -> Result<bool, Fault> {
+        self.there()?.delete(owner, id).await
     }
 }

@@ -1,15 +1,15 @@
-//! `cache_size` under `[host]`, checked.
+//! Sizes of what is kept on disk (`cache_size` under `[host]`, `max_bytes` under `[artifacts]`), checked.
 
 use gatehouse_sandbox::{parse_bytes, shown_bytes};
 use toml::Spanned;
 
 use super::{ConfigError, error::Text};
 
-/// What is kept where nobody says otherwise: forty interpreters, or thousands of small gates.
+/// What is kept where nobody says otherwise: forty interpreters, thousands of small gates, or ten thousand results.
 const DEFAULT: u64 = 1 << 30;
 
-/// Bytes of compiled gates to keep.
-pub(super) fn size(text: &Text, given: Option<&Spanned<String>>) -> Result<u64, ConfigError> {
+/// Bytes to keep on disk; `key` is where they were given.
+pub(super) fn size(text: &Text, key: &str, given: Option<&Spanned<String>>) -> Result<u64, ConfigError> {
     let Some(given) = given else { return Ok(DEFAULT) };
     let bad = |why: String| text.error_at(given.span(), why);
     let bytes = parse_bytes(given.get_ref()).map_err(|error| bad(error.to_string()))? as u64;
@@ -17,5 +17,5 @@ pub(super) fn size(text: &Text, given: Option<&Spanned<String>>) -> Result<u64, 
     if (least..=most).contains(&bytes) {
         return Ok(bytes);
     }
-    Err(bad(format!("cache_size must be from {} to {}", shown_bytes(least), shown_bytes(most))))
+    Err(bad(format!("{key} must be from {} to {}", shown_bytes(least), shown_bytes(most))))
 }

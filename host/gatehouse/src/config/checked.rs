@@ -8,19 +8,19 @@ use std::{
 };
 
 use gatehouse_core::{
-    Exposure, Preset, SourceId,
+    Exposure, Preset,
     capability::{Capability, Grants},
     names,
 };
 use gatehouse_models::ModelsConfig;
 use gatehouse_sandbox::GateSettings;
 use gatehouse_wire::{registry::Reference, serve::HttpSettings};
-use serde_json::Map;
 use toml::Spanned;
 
 use super::{
-    ConfigError, DocumentsConfig, Env, KnowledgeConfig, cache, check_gate_name, component::ComponentSource,
-    error::Text, folders, http, http_server, limits, locate, locate::Choice, models, raw,
+    ArtifactsConfig, ConfigError, DocumentsConfig, Env, Intelligence, KnowledgeConfig, cache,
+    component::ComponentSource, error::Text, folders, http, http_server, limits, locate, locate::Choice,
+    models, presets, raw,
 };
 use crate::built_in;
 
@@ -58,6 +58,10 @@ pub(crate) struct Config {
     pub(crate) knowledge: KnowledgeConfig,
     /// The repositories of documents.
     pub(crate) documents: DocumentsConfig,
+    /// Results that were too large to show.
+    pub(crate) artifacts: ArtifactsConfig,
+    /// What the environment says about short forms of them.
+    pub(crate) intelligence: Intelligence,
     /// Gates that the file speaks of.
     pub(crate) gates: BTreeMap<String, GateConfig>,
     /// Presets by name.
@@ -112,8 +116,12 @@ impl Config {
         let state = state.map(Path::to_path_buf).or_else(|| env.state().map(|path| absolute(&path)));
         let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
         raw.check_gate_names().map_err(|(place, why)| text.error_at(place, why))?;
-        let presets: BTreeMap<String, Preset> =
-            raw.presets.into_iter().map(|(name, preset)| (name.into_inner(), declared(preset))).collect();
+        let presets: BTreeMap<String, Preset> = raw
+            .presets
+            .into_iter()
+            .map(|(name, preset)| (name.into_inner(), presets::declared(preset)))
+            .collect();
+        let intelligence = Intelligence::checked(env)?;
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
         let unnamed = text.file.is_none() || raw.host.gates.is_none();
@@ -124,12 +132,14 @@ impl Config {
             default_gate_folder: unnamed.then(|| base.join("gates")),
             gate_folders: built_in::folders(&base, &cache, raw.host.gates),
             cache,
-            cache_size: cache::size(text, raw.host.cache_size.as_ref())?,
+            cache_size: cache::size(text, "cache_size", raw.host.cache_size.as_ref())?,
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
             http: http_server::checked(text, &raw.http)?,
             models: models::checked(text, raw.models, env)?,
             knowledge: KnowledgeConfig::checked(raw.knowledge, &base, &state, env),
             documents: DocumentsConfig::checked(&raw.documents, &state, env),
+            artifacts: ArtifactsConfig::checked(text, &raw.artifacts, &state, &intelligence, env)?,
+            intelligence,
             gates: raw
                 .gates
                 .into_iter()
@@ -152,49 +162,6 @@ impl Config {
             Exposure::compile(&config.presets, name).map_err(|error| text.error(error.to_string()))?;
         }
         Ok(config)
-    }
-
-    /// Which preset is to be served: the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the
-    /// default. An unknown one is an error, never another one.
-    pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<Exposure, ConfigError> {
-        let compile = |place: &str, name: &str| {
-            Exposure::compile(&self.presets, name)
-                .map_err(|error| ConfigError { place: place.into(), message: error.to_string() })
-        };
-        if let Some(name) = named {
-            return compile("--preset", name);
-        }
-        if let Some(name) = env.preset() {
-            return compile("MCP_PRESET", name);
-        }
-        if let Some(gates) = env.enabled_gates() {
-            let bad = |message| ConfigError { place: "MCP_ENABLED_GATES".into(), message };
-            if gates.is_empty() {
-                return Err(bad("names no gate; unset it, or list gates such as kg,idea".into()));
-            }
-            let mut once: Vec<(SourceId, Map<_, _>)> = Vec::new();
-            for gate in gates {
-                check_gate_name(&gate).map_err(bad)?;
-                let source = SourceId::Gate(gate.into());
-                if !once.iter().any(|(known, _)| *known == source) {
-                    once.push((source, Map::new()));
-                }
-            }
-            return Ok(Exposure::of_sources("enabled-gates", once));
-        }
-        compile("default_preset", &self.default_preset)
-    }
-}
-
-fn declared(preset: raw::Preset) -> Preset {
-    let gates = preset.gates.into_iter();
-    Preset {
-        description: preset.description,
-        extends: preset.extends,
-        sources: gates.map(|(name, params)| (SourceId::Gate(name.into_inner().into()), params)).collect(),
-        deny: preset.deny,
-        aliases: preset.aliases,
-        structured: preset.structured,
     }
 }
 
@@ -279,22 +246,5 @@ mod tests {
         );
         assert!(error("x = [").starts_with("/etc/gh/presets.toml:1:"));
         assert!(error("[presets.a]\ngates = 5").contains(":2:9:"));
-    }
-
-    #[test]
-    fn the_choice_of_preset_follows_the_documented_order() {
-        let config = parse(include_str!("../../../../presets.toml")).expect("valid");
-        let chosen = |named: Option<&str>, env: &Env| {
-            config.select(named, env).map(|e| e.preset).map_err(|e| e.to_string())
-        };
-        let both = Env::of([("MCP_PRESET", "context"), ("MCP_ENABLED_GATES", "kg, idea")]);
-        assert_eq!(chosen(Some("merger"), &both).as_deref(), Ok("merger"));
-        assert_eq!(chosen(None, &both).as_deref(), Ok("context"));
-        assert_eq!(chosen(None, &Env::of([("MCP_ENABLED_GATES", "kg")])).as_deref(), Ok("enabled-gates"));
-        assert_eq!(chosen(None, &Env::default()).as_deref(), Ok("full"));
-        assert_eq!(
-            chosen(None, &Env::of([("MCP_PRESET", "contxt")])),
-            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: context, documents, full, ideation, implementation, merger.".into())
-        );
     }
 }

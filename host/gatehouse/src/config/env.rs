@@ -12,9 +12,12 @@ use gatehouse_models::config::ProviderName;
 use super::ConfigError;
 
 /// All of them, each with what it is for, as `gatehouse doctor` shows them.
-pub(crate) const VARIABLES: [(&str, &str); 24] = [
+pub(crate) const VARIABLES: [(&str, &str); 27] = [
     ("MCP_PRESET", "the preset to serve, unless --preset says"),
     ("MCP_ENABLED_GATES", "gates to serve with their defaults (comma list), unless a preset is named"),
+    ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false leaves every reply as it is; true is the default"),
+    ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "size from which on replies are shortened, unless a preset says"),
+    ("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "how long large results are kept, 3 by default"),
     ("KG_INDEX_PATH", "an index file of `gatehouse kg index --save-to`; selects engine and wiki"),
     ("DATABASE_URL", "postgres://user:password@host/database, for the engine 'postgres'"),
     ("DOCUMENTS_DATABASE_URL", "the same for documents, where they are in another database"),
@@ -78,6 +81,18 @@ impl Env {
     pub(crate) fn enabled_gates(&self) -> Option<Vec<String>> {
         let list = self.get("MCP_ENABLED_GATES")?;
         Some(list.split(',').map(|gate| gate.trim().to_owned()).filter(|gate| !gate.is_empty()).collect())
+    }
+
+    pub(crate) fn intelligence_enabled(&self) -> Option<&str> {
+        self.get("MCP_GATEWAY_INTELLIGENCE_ENABLED")
+    }
+
+    pub(crate) fn summary_threshold(&self) -> Option<&str> {
+        self.get("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES")
+    }
+
+    pub(crate) fn intelligence_ttl_hours(&self) -> Option<&str> {
+        self.get("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS")
     }
 
     pub(crate) fn kg_index_path(&self) -> Option<PathBuf> {

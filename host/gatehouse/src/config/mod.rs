@@ -1,5 +1,6 @@
 //! Configuration: what was typed ([`raw`]) becomes what cannot be wrong ([`checked`]).
 
+mod artifacts;
 mod cache;
 pub(crate) mod checked;
 pub(crate) mod component;
@@ -11,19 +12,24 @@ pub(crate) mod error;
 mod folders;
 mod http;
 mod http_server;
+mod intelligence;
 mod knowledge;
 mod limits;
 pub(crate) mod locate;
 mod models;
+mod presets;
 pub(crate) mod raw;
+mod raw_artifacts;
 mod raw_documents;
 pub(crate) mod schema;
 pub(crate) mod trust;
 
+pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
 pub(crate) use checked::{Config, GateConfig};
 pub(crate) use documents::{DocumentsConfig, DocumentsEngineConfig};
 pub(crate) use env::Env;
 pub(crate) use error::{ConfigError, Text};
+pub(crate) use intelligence::Intelligence;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
 

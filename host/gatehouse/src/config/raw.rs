@@ -10,7 +10,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-pub(crate) use super::raw_documents::{Documents, DocumentsEngine, Tables};
+pub(crate) use super::{
+    raw_artifacts::{Artifacts, ArtifactsEngine},
+    raw_documents::{Documents, DocumentsEngine, Tables},
+};
 
 /// The configuration of a Gatehouse host: gates, what they may do, and presets that say who sees what.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -26,6 +29,8 @@ pub(crate) struct Raw {
     pub(crate) knowledge: Knowledge,
     /// The repositories of documents.
     pub(crate) documents: Documents,
+    /// Results that were too large to show.
+    pub(crate) artifacts: Artifacts,
     /// Grants and limits, by gate.
     #[schemars(with = "BTreeMap<String, Gate>")]
     pub(crate) gates: BTreeMap<Spanned<String>, Gate>,
@@ -287,4 +292,7 @@ pub(crate) struct Preset {
     pub(crate) aliases: BTreeMap<String, String>,
     /// Whether clients get output schemas, and replies as data beside their text; false by default.
     pub(crate) structured: Option<bool>,
+    /// Gates that shorten replies, each with globs over the tools whose replies it gets: a tool's name, "gate.tool", or
+    /// "server:server.tool". Default, for each gate of the preset that does so: ["server:*", "run_code", "call_tool"].
+    pub(crate) filters: BTreeMap<String, Vec<String>>,
 }

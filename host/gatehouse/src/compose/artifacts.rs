@@ -1,0 +1,44 @@
+//! The artifacts on their engine. One arm for each, here and nowhere else.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use gatehouse_core::ports::Embedder;
+use gatehouse_stores::ArtifactStore;
+
+use super::{Stores, SystemClock, late::Workspace};
+use crate::config::{ArtifactsEngineConfig, Config, ConfigError};
+
+/// After the start of a host: until then it has better things to do than to look what is past its time.
+const FIRST_SWEEP: Duration = Duration::from_secs(60);
+
+/// Between two looks at what is past its time.
+const PAUSE: Duration = Duration::from_secs(300);
+
+/// The artifacts of a host, which are opened when a call first needs them.
+pub(super) fn of_host(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> Workspace {
+    let (config, embedder) = (Arc::clone(config), Arc::clone(embedder));
+    Workspace::new("The artifacts are", move || artifacts(&config, &embedder).map(Arc::new))
+}
+
+fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result<ArtifactStore, ConfigError> {
+    let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
+    let limits = config.artifacts.limits();
+    Ok(match config.artifacts.chosen()? {
+        ArtifactsEngineConfig::Sqlite { database } => {
+            ArtifactStore::sqlite(database, limits, clock, embedder)
+        }
+        #[cfg(feature = "postgres")]
+        ArtifactsEngineConfig::Postgres(server) => ArtifactStore::postgres(*server, limits, clock, embedder),
+    })
+}
+
+impl Stores {
+    /// Takes what is past its time from the disk every few minutes, for as long as it is polled.
+    pub(crate) async fn sweep(self) {
+        tokio::time::sleep(FIRST_SWEEP).await;
+        // What is wrong with the configuration is told to those who need artifacts.
+        let Ok(store) = self.artifacts.there() else { return };
+        let _sweeper = store.keep_swept(PAUSE);
+        pending::<()>().await;
+    }
+}

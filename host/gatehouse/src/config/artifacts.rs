@@ -1,0 +1,144 @@
+//! `[artifacts]`, checked. What an engine needs beyond presets.toml is checked when it is first needed.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use gatehouse_stores::ArtifactLimits;
+
+use super::{ConfigError, Env, Intelligence, cache, error::Text, raw};
+
+/// How long artifacts are kept where nobody says otherwise.
+const TTL_HOURS: u64 = 3;
+
+/// Results that were too large to show.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ArtifactsConfig {
+    /// Who keeps them.
+    pub(crate) engine: raw::ArtifactsEngine,
+    /// For how long.
+    ttl: Duration,
+    /// Bytes on disk, all together.
+    cap: u64,
+    /// The database file of SQLite.
+    database: PathBuf,
+    /// Address and account of the server.
+    #[cfg(feature = "postgres")]
+    env: Env,
+}
+
+/// What an engine of artifacts needs, whole.
+pub(crate) enum ArtifactsEngineConfig {
+    Sqlite {
+        database: PathBuf,
+    },
+    #[cfg(feature = "postgres")]
+    Postgres(Box<gatehouse_stores::PostgresConfig>),
+}
+
+impl ArtifactsConfig {
+    pub(super) fn checked(
+        text: &Text,
+        raw: &raw::Artifacts,
+        state: &Path,
+        intelligence: &Intelligence,
+        env: &Env,
+    ) -> Result<Self, ConfigError> {
+        let hours = match &raw.ttl_hours {
+            Some(hours) => super::intelligence::hours(*hours.get_ref())
+                .map_err(|why| text.error_at(hours.span(), format!("ttl_hours {why}")))?,
+            None => TTL_HOURS,
+        };
+        let hours = intelligence.ttl_hours.unwrap_or(hours);
+        Ok(Self {
+            engine: raw.engine,
+            ttl: Duration::from_secs(hours * 3_600),
+            cap: cache::size(text, "max_bytes", raw.max_bytes.as_ref())?,
+            database: state.join("artifacts.db"),
+            #[cfg(feature = "postgres")]
+            env: env.clone(),
+        })
+    }
+
+    /// How long they are kept, and how much they may take.
+    pub(crate) fn limits(&self) -> ArtifactLimits {
+        let cap_setting = "max_bytes under [artifacts] in presets.toml".into();
+        ArtifactLimits { ttl: self.ttl, cap: self.cap, cap_setting }
+    }
+
+    /// What the engine needs.
+    ///
+    /// # Errors
+    /// Names the key or the variable that is missing or wrong.
+    pub(crate) fn chosen(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
+        match self.engine {
+            raw::ArtifactsEngine::Sqlite => {
+                Ok(ArtifactsEngineConfig::Sqlite { database: self.database.clone() })
+            }
+            raw::ArtifactsEngine::Postgres => self.postgres(),
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    fn postgres(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
+        let url = self.env.database_url().ok_or_else(|| {
+            bad(
+                "DATABASE_URL",
+                "is not set, and the engine 'postgres' of the artifacts needs it: postgres://user:password@host:5432/database",
+            )
+        })?;
+        let server = gatehouse_stores::PostgresConfig::parse(url);
+        let server = server.map_err(|fault| bad("DATABASE_URL", fault.in_one_line()))?;
+        Ok(ArtifactsEngineConfig::Postgres(Box::new(server)))
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn postgres(&self) -> Result<ArtifactsEngineConfig, ConfigError> {
+        Err(bad(
+            "artifacts.engine",
+            "this build does not have the engine 'postgres'; build with --features postgres",
+        ))
+    }
+}
+
+fn bad(place: &str, message: impl Into<String>) -> ConfigError {
+    ConfigError { place: place.into(), message: message.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn parse(content: &str, variables: Env) -> Result<Config, String> {
+        let text = Text { file: None, content: content.into() };
+        Config::parse(&text, &variables).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_kept_and_for_how_long_is_bounded() {
+        let ttl = |content: &str, variables| parse(content, variables).expect("valid").artifacts.ttl;
+        let hours = |hours: u64| Duration::from_secs(hours * 3_600);
+        assert_eq!(ttl("", Env::default()), hours(3));
+        assert_eq!(ttl("[artifacts]\nttl_hours = 24", Env::default()), hours(24));
+        let env = Env::of([("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "5")]);
+        assert_eq!(ttl("[artifacts]\nttl_hours = 24", env), hours(5));
+        let refused = |content: &str| parse(content, Env::default()).map(drop).expect_err("refused");
+        assert!(refused("[artifacts]\nttl_hours = 0").ends_with(":2:13: ttl_hours must be 1 to 8760"));
+        assert!(refused("[artifacts]\nmax_bytes = \"1 KiB\"").contains("max_bytes must be from 1 MiB to"));
+        let small = parse("[artifacts]\nmax_bytes = \"2 MiB\"", Env::default()).expect("valid");
+        assert_eq!(small.artifacts.limits().cap, 2 << 20);
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_server_needs_an_address() {
+        let postgres = |variables| {
+            let config = parse("[artifacts]\nengine = \"postgres\"", variables).expect("valid");
+            config.artifacts.chosen().err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert!(postgres(Env::default()).starts_with("DATABASE_URL: is not set"));
+        assert_eq!(postgres(Env::of([("DATABASE_URL", "postgres://u:s3cret@h/one")])), "");
+    }
+}

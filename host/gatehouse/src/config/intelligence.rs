@@ -1,0 +1,117 @@
+//! What the environment says about short forms of large results: whether there are any, from which size on, and for how long
+//! what they stand for is kept.
+
+use serde_json::{Map, Value, json};
+
+use super::{ConfigError, Env};
+
+/// The most hours that anything is kept that is not pinned: a year.
+const MAX_HOURS: u64 = 8_760;
+
+/// The most bytes that a result may be made to have before it is shortened.
+const MAX_THRESHOLD: u64 = 1 << 30;
+
+/// What holds for every preset.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Intelligence {
+    /// Whether replies are filtered at all.
+    pub(crate) enabled: bool,
+    /// Bytes from which on gates shorten results, where presets do not say.
+    threshold_bytes: Option<u64>,
+    /// Hours, where presets do not say; for artifacts whatever presets.toml says.
+    pub(crate) ttl_hours: Option<u64>,
+}
+
+impl Default for Intelligence {
+    fn default() -> Self {
+        Self { enabled: true, threshold_bytes: None, ttl_hours: None }
+    }
+}
+
+impl Intelligence {
+    /// Reads the three variables.
+    pub(super) fn checked(env: &Env) -> Result<Self, ConfigError> {
+        let enabled = match env.intelligence_enabled() {
+            None | Some("true" | "1" | "on" | "yes") => true,
+            Some("false" | "0" | "off" | "no") => false,
+            Some(_) => return Err(bad("MCP_GATEWAY_INTELLIGENCE_ENABLED", "is neither true nor false")),
+        };
+        let threshold = number("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", env.summary_threshold(), |bytes| {
+            if bytes <= MAX_THRESHOLD { Ok(bytes) } else { Err(format!("must be 0 to {MAX_THRESHOLD}")) }
+        })?;
+        let ttl_hours = number("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", env.intelligence_ttl_hours(), hours)?;
+        Ok(Self { enabled, threshold_bytes: threshold, ttl_hours })
+    }
+
+    /// Adds to the parameters of a gate that filters replies what the environment says, where the gate has such a parameter
+    /// and the preset does not set it. Whether anything was added.
+    pub(crate) fn add(&self, schema: &Map<String, Value>, params: &mut Map<String, Value>) -> bool {
+        let known = |name: &str| schema.get("properties").and_then(|all| all.get(name)).is_some();
+        let mut added = false;
+        for (name, value) in [("threshold_bytes", self.threshold_bytes), ("ttl_hours", self.ttl_hours)] {
+            if let Some(value) = value.filter(|_| known(name) && !params.contains_key(name)) {
+                params.insert(name.into(), json!(value));
+                added = true;
+            }
+        }
+        added
+    }
+}
+
+/// Passes a number of hours that something may be kept.
+pub(super) fn hours(hours: u64) -> Result<u64, String> {
+    if (1..=MAX_HOURS).contains(&hours) { Ok(hours) } else { Err(format!("must be 1 to {MAX_HOURS}")) }
+}
+
+fn number(
+    variable: &str,
+    given: Option<&str>,
+    check: impl Fn(u64) -> Result<u64, String>,
+) -> Result<Option<u64>, ConfigError> {
+    let Some(given) = given else { return Ok(None) };
+    let number = given.trim().parse().map_err(|_| bad(variable, "is not a whole number"))?;
+    check(number).map(Some).map_err(|why| bad(variable, &why))
+}
+
+fn bad(variable: &str, why: &str) -> ConfigError {
+    ConfigError { place: variable.into(), message: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<const N: usize>(variables: [(&'static str, &str); N]) -> Result<Intelligence, String> {
+        Intelligence::checked(&Env::of(variables)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn variables_are_read_or_refused_by_name() {
+        assert_eq!(read([]), Ok(Intelligence::default()));
+        assert!(!read([("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false")]).expect("valid").enabled);
+        for (variable, value, why) in [
+            ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "maybe", "is neither true nor false"),
+            ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "2k", "is not a whole number"),
+            ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "9999999999", "must be 0 to 1073741824"),
+            ("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "0", "must be 1 to 8760"),
+        ] {
+            assert_eq!(read([(variable, value)]), Err(format!("{variable}: {why}")));
+        }
+    }
+
+    #[test]
+    fn they_are_defaults_for_what_a_gate_has() {
+        let set = read([
+            ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "4096"),
+            ("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", " 5 "),
+        ]);
+        let set = set.expect("valid");
+        let object = |value: Value| value.as_object().cloned().expect("an object");
+        let schema = object(json!({"properties": {"threshold_bytes": {}, "other": {}}}));
+        let mut params = object(json!({"other": 1}));
+        assert!(set.add(&schema, &mut params));
+        assert_eq!(Value::Object(params), json!({"other": 1, "threshold_bytes": 4096}));
+        let mut own = object(json!({"threshold_bytes": 1}));
+        assert!(!set.add(&schema, &mut own), "the preset wins");
+    }
+}

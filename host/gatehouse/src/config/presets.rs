@@ -1,0 +1,81 @@
+//! Presets as presets.toml declares them, and which of them is to be served.
+
+use gatehouse_core::{Exposure, Preset, SourceId};
+use serde_json::Map;
+
+use super::{Config, ConfigError, Env, check_gate_name, raw};
+
+impl Config {
+    /// Which preset is to be served: the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the
+    /// default. An unknown one is an error, never another one.
+    pub(crate) fn select(&self, named: Option<&str>, env: &Env) -> Result<Exposure, ConfigError> {
+        let compile = |place: &str, name: &str| {
+            Exposure::compile(&self.presets, name)
+                .map_err(|error| ConfigError { place: place.into(), message: error.to_string() })
+        };
+        if let Some(name) = named {
+            return compile("--preset", name);
+        }
+        if let Some(name) = env.preset() {
+            return compile("MCP_PRESET", name);
+        }
+        if let Some(gates) = env.enabled_gates() {
+            let bad = |message| ConfigError { place: "MCP_ENABLED_GATES".into(), message };
+            if gates.is_empty() {
+                return Err(bad("names no gate; unset it, or list gates such as kg,idea".into()));
+            }
+            let mut once: Vec<(SourceId, Map<_, _>)> = Vec::new();
+            for gate in gates {
+                check_gate_name(&gate).map_err(bad)?;
+                let source = SourceId::Gate(gate.into());
+                if !once.iter().any(|(known, _)| *known == source) {
+                    once.push((source, Map::new()));
+                }
+            }
+            return Ok(Exposure::of_sources("enabled-gates", once));
+        }
+        compile("default_preset", &self.default_preset)
+    }
+}
+
+/// A preset as it was typed.
+pub(super) fn declared(preset: raw::Preset) -> Preset {
+    let gates = preset.gates.into_iter();
+    Preset {
+        description: preset.description,
+        extends: preset.extends,
+        sources: gates.map(|(name, params)| (SourceId::Gate(name.into_inner().into()), params)).collect(),
+        deny: preset.deny,
+        aliases: preset.aliases,
+        structured: preset.structured,
+        filters: preset.filters,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Text;
+
+    fn parse(content: &str) -> Result<Config, String> {
+        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        Config::parse(&text, &Env::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_choice_of_preset_follows_the_documented_order() {
+        let config = parse(include_str!("../../../../presets.toml")).expect("valid");
+        let chosen = |named: Option<&str>, env: &Env| {
+            config.select(named, env).map(|e| e.preset).map_err(|e| e.to_string())
+        };
+        let both = Env::of([("MCP_PRESET", "context"), ("MCP_ENABLED_GATES", "kg, idea")]);
+        assert_eq!(chosen(Some("merger"), &both).as_deref(), Ok("merger"));
+        assert_eq!(chosen(None, &both).as_deref(), Ok("context"));
+        assert_eq!(chosen(None, &Env::of([("MCP_ENABLED_GATES", "kg")])).as_deref(), Ok("enabled-gates"));
+        assert_eq!(chosen(None, &Env::default()).as_deref(), Ok("full"));
+        assert_eq!(
+            chosen(None, &Env::of([("MCP_PRESET", "contxt")])),
+            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: context, documents, full, ideation, implementation, merger.".into())
+        );
+    }
+}
