@@ -1,178 +1,295 @@
-//! Tables and their columns, each told in a line.
+//! Tables and their columns, each column told in a line: how many values, of which kinds, the ends of their range with
+//! the rows that have them, and the different values with their counts, as many as there is room for.
 
 use super::{
     document::{Id, Kind, Parsed},
+    fit::Section,
+    json::Look,
     profile::Place,
-    stats::{Scale, Stats},
-    value::{number, show},
+    rows,
+    stats::{Scale, Spread, Stats},
+    value::{bare, number, show},
 };
 
-/// Values of a column that are shown as frequent.
-const TOP: usize = 5;
+/// Tables whose columns are told; of the others a line says how large they are.
+const TABLES: usize = 8;
 
 /// Characters of a value that is shown.
 const SHOWN: usize = 40;
 
-/// Names of columns in the line of a table.
-const NAMES: usize = 24;
+/// Characters of a column's line: the widest of these with which all lines take no more than their share. One that has
+/// few different values, which is what rows are counted by, may take some times as many.
+const WIDTHS: [usize; 6] = [600, 300, 200, 140, 90, 60];
+const COUNTED: usize = 4;
 
-/// A line for each table: how many rows, and the names of its columns.
-pub(super) fn tables(places: &[Place]) -> Vec<String> {
-    let rows = places.iter().enumerate().skip(1).filter(|(_, place)| place.is_row);
-    rows.filter_map(|(index, place)| {
-        let columns: Vec<&str> =
-            places.iter().filter(|p| p.table == index && !p.is_row).map(|p| column(p, place)).collect();
-        // Lists of scalars are told among the columns.
-        if columns.is_empty() {
-            return None;
+/// Characters of such lines that make a token, on average.
+const PER_TOKEN: usize = 3;
+
+/// More different values than this are not listed, however wide the line.
+const LISTED: usize = 64;
+
+/// A section for each of the largest tables, with the lines of its columns, and one for the other tables. They are made
+/// to take some `tokens` of the budget together.
+pub(super) fn tables(look: &Look<'_, '_>, tokens: usize) -> Vec<Section> {
+    let homes = homes(look);
+    let tables = order(look, &homes);
+    let large = |table: &&usize| rows::bytes(look, **table) * 100 >= look.document.size(Parsed::ROOT) * SMALL;
+    let (told, others) = tables.split_at(tables.iter().take_while(large).count().min(TABLES));
+    let lines = |width: usize| -> Vec<Vec<String>> {
+        told.iter().map(|table| lines(look, &homes, *table, width)).collect()
+    };
+    let fits = |lines: &Vec<Vec<String>>| {
+        lines.iter().flatten().map(|line| line.len() + 4).sum::<usize>() <= tokens * PER_TOKEN
+    };
+    let mut chosen = Vec::new();
+    for width in WIDTHS {
+        chosen = lines(width);
+        if fits(&chosen) {
+            break;
         }
-        // The names deep inside are the first that can be spared.
-        let deepest = if columns.len() > NAMES { 1 } else { usize::MAX };
-        let names: Vec<&str> =
-            columns.iter().copied().filter(|c| c.matches('.').count() <= deepest).take(NAMES).collect();
-        let more = if names.len() < columns.len() { ", …" } else { "" };
-        Some(format!("{}: {} rows: {}{more}", place.name, place.rows, names.join(", ")))
-    })
-    .collect()
+    }
+    let share = |at: usize| if at == 0 { 40 } else { 12 };
+    let titled = told.iter().zip(chosen).enumerate();
+    let mut sections: Vec<Section> =
+        titled.map(|(at, (table, lines))| Section::titled(title(look, *table), share(at), lines)).collect();
+    let others: Vec<String> = others.iter().map(|table| size(look, *table)).collect();
+    sections.push(Section::titled("Other tables:", 8, others));
+    sections
+}
+
+/// Hundredths of the document that the rows of a table must take for its columns to be told.
+const SMALL: usize = 3;
+
+/// The tables that have columns, those whose rows take most of the document first.
+fn order(look: &Look<'_, '_>, homes: &[usize]) -> Vec<usize> {
+    let mut tables: Vec<usize> =
+        (1..look.places.len()).filter(|at| look.places[*at].is_row && homes[*at] == *at).collect();
+    tables.sort_by_cached_key(|table| std::cmp::Reverse(rows::bytes(look, *table)));
+    tables
+}
+
+/// For each place the table under whose title it is told: its own, but a list of scalars in the rows of a table is
+/// told among the columns of that.
+fn homes(look: &Look<'_, '_>) -> Vec<usize> {
+    let mut has_columns = vec![false; look.places.len()];
+    look.places.iter().filter(|place| !place.is_row).for_each(|place| has_columns[place.table] = true);
+    let home = |(at, place): (usize, &Place)| {
+        let above = look.places[place.parent].table;
+        let listed = at > 0 && place.is_row && !has_columns[at] && look.places[above].rows > 1;
+        if listed { above } else { place.table }
+    };
+    look.places.iter().enumerate().map(home).collect()
+}
+
+fn size(look: &Look<'_, '_>, table: usize) -> String {
+    let place = &look.places[table];
+    let lists = look.places[place.parent].values.len();
+    let inside = if lists > 1 { format!(" in {lists} lists") } else { String::new() };
+    format!("{}: {} rows{inside}", place.name, place.rows)
+}
+
+fn title(look: &Look<'_, '_>, table: usize) -> String {
+    let named = look
+        .names
+        .column(table)
+        .map(|column| format!(", named by {}", within(&look.places[column], &look.places[table])));
+    format!("{}{}. Columns:", size(look, table), named.unwrap_or_default())
 }
 
 /// The name of a column within its rows.
-fn column<'p>(place: &'p Place, table: &Place) -> &'p str {
+fn within<'p>(place: &'p Place, table: &Place) -> &'p str {
     let name = place.name.strip_prefix(table.name.as_str()).unwrap_or(&place.name);
     name.strip_prefix('.').unwrap_or(name)
 }
 
-/// A line for each single value at the top of the document.
-pub(super) fn singles(document: &Parsed<'_>, places: &[Place]) -> Vec<String> {
-    let single = |place: &&Place| place.table == 0 && place.rows == 1;
-    places
-        .iter()
-        .filter(single)
-        .filter_map(|place| {
-            let id = *place.values.first()?;
-            let scalar = !matches!(document.kind(id), Kind::Array | Kind::Object) || document.len(id) == 0;
-            scalar.then(|| format!("{}: {}", place.name, show(document, id, 2 * SHOWN)))
+/// The lines of a table's columns: what names the rows, then what they are counted and measured by, then the others.
+fn lines(look: &Look<'_, '_>, homes: &[usize], table: usize, width: usize) -> Vec<String> {
+    let depth = |at: &usize| within(&look.places[*at], &look.places[table]).matches(['.', '[']).count();
+    let mut columns: Vec<usize> = (table..look.places.len()).filter(|at| homes[*at] == table).collect();
+    let class = |at: &usize| match Column::of(look, *at, table) {
+        _ if look.names.column(table) == Some(*at) => 0,
+        column if column.counted() || column.measured() => 1,
+        _ => 2,
+    };
+    columns.sort_by_key(|at| (class(at), depth(at)));
+    columns.into_iter().filter_map(|at| Column::of(look, at, table).line(width)).collect()
+}
+
+/// The range of a place, without the rows below its ends.
+pub(super) fn range(look: &Look<'_, '_>, at: usize) -> Option<String> {
+    Column::of(look, at, look.places[at].table).range(0)
+}
+
+/// One column on its way into a line.
+struct Column<'l, 'a> {
+    look: &'l Look<'l, 'a>,
+    at: usize,
+    place: &'l Place,
+    stats: &'l Stats,
+    table: usize,
+}
+
+impl<'l, 'a> Column<'l, 'a> {
+    fn of(look: &'l Look<'l, 'a>, at: usize, table: usize) -> Self {
+        Self { look, at, place: &look.places[at], stats: &look.stats[at], table }
+    }
+
+    /// Whether its values are few, so that rows can be counted by them.
+    fn counted(&self) -> bool {
+        let different = self.stats.scalars.len();
+        let all: usize = self.stats.scalars.iter().map(|(times, _)| times).sum();
+        (2..=LISTED).contains(&different) && different * 3 <= all
+    }
+
+    /// Whether its values are numbers, dates or lists.
+    fn measured(&self) -> bool {
+        self.stats.spread.as_ref().is_some_and(|spread| spread.scale != Scale::Length)
+    }
+
+    fn line(&self, width: usize) -> Option<String> {
+        let Self { place, stats, .. } = self;
+        let kinds = stats.kinds();
+        let &(main, _) = kinds.iter().find(|(k, _)| *k != Kind::Null).or(kinds.first())?;
+        let present = place.is_row || place.values.len() == place.rows;
+        if main == Kind::Object && kinds.len() == 1 && (self.at == self.table || present) {
+            return None;
+        }
+        let mut said: Vec<String> = Vec::new();
+        if place.is_row && self.at != self.table {
+            said.push(format!("{} elements", place.rows));
+        } else if !present {
+            said.push(format!("in {} of {}", place.values.len(), place.rows));
+        }
+        match &kinds[..] {
+            // Values that are shown say it themselves.
+            [(Kind::String | Kind::Number | Kind::Bool, _)] => {}
+            [(kind, _)] => said.push(kind.name().into()),
+            several => said.extend(several.iter().map(|(k, n)| format!("{} ×{n}", k.name()))),
+        }
+        said.extend(self.range(width));
+        let width = if self.counted() || main == Kind::Object { width * COUNTED } else { width };
+        let room = width.saturating_sub(said.iter().map(|part| part.len() + 2).sum());
+        said.extend(self.values(room));
+        if main == Kind::Object {
+            said.extend(self.keys(room));
+        }
+        let name =
+            if self.at == self.table { "the row" } else { within(place, &self.look.places[self.table]) };
+        Some(format!("{name}: {}", said.join(", ")))
+    }
+
+    /// A value of the range, with the row that has it.
+    fn end(&self, spread: &Spread, (value, id): (f64, Id)) -> String {
+        let shown = match spread.scale {
+            Scale::Elements | Scale::Length => number(value),
+            _ => show(self.look.document, id, SHOWN),
+        };
+        let name = self.look.names.name(self.place.table, id);
+        name.map_or(shown.clone(), |name| format!("{shown} ({name})"))
+    }
+
+    fn range(&self, width: usize) -> Option<String> {
+        let spread = self.stats.spread.as_ref()?;
+        let (min, max) = (spread.min(), spread.max());
+        let constant = min.0 == max.0;
+        // Where all values are listed, their range stands there.
+        let listed = self.counted() && self.stats.scalars.len() <= LISTED / 8;
+        if listed && spread.scale == Scale::NumberInText {
+            return None;
+        }
+        let unit = match spread.scale {
+            Scale::Elements => " elements",
+            Scale::Length => " bytes",
+            _ => "",
+        };
+        if spread.scale == Scale::Length && (self.stats.scalars.len() <= LISTED || width < 100) {
+            return None;
+        }
+        if constant {
+            return (spread.scale == Scale::Elements).then(|| format!("always {}{unit}", number(min.0)));
+        }
+        let median = match spread.scale {
+            Scale::Elements | Scale::Length => number(spread.median().0),
+            _ => show(self.look.document, spread.median().1, SHOWN),
+        };
+        let ends = format!("{} to {}{unit}, median {median}", self.end(spread, min), self.end(spread, max));
+        let sum = self.stats.sum(self.look.document).map(|sum| format!(", sum {sum}"));
+        let next = self.next_largest(spread, width);
+        Some(ends + &sum.unwrap_or_default() + &next)
+    }
+
+    /// The largest values below the largest one, where they are few.
+    fn next_largest(&self, spread: &Spread, width: usize) -> String {
+        let listed = self.stats.scalars.len() <= LISTED / 4;
+        if width < 240 || listed || matches!(spread.scale, Scale::Length | Scale::Date) {
+            return String::new();
+        }
+        let next: Vec<String> =
+            spread.values.iter().rev().skip(1).take(2).map(|v| self.end(spread, *v)).collect();
+        format!(", before it {}", next.join(", "))
+    }
+
+    /// The different values and how often each occurs, as many as fit into `room` characters.
+    fn values(&self, room: usize) -> Option<String> {
+        let scalars = &self.stats.scalars;
+        let (most, first) = *scalars.first()?;
+        let document = self.look.document;
+        let numbers =
+            self.stats.spread.as_ref().is_some_and(|s| !matches!(s.scale, Scale::Length | Scale::Elements));
+        match scalars.len() {
+            1 if document.kind(first) == Kind::Null => return None,
+            1 => return Some(format!("always {}", show(document, first, SHOWN))),
+            _ => {}
+        }
+        let counted = most > 1;
+        if numbers && !self.counted() {
+            return Some(format!("{} different", scalars.len()));
+        }
+        let mut shown: Vec<String> = Vec::new();
+        let mut length = 0;
+        for (times, id) in scalars.iter().take(LISTED) {
+            let value = bare(document, *id, SHOWN);
+            let value = if counted { format!("{value} ×{times}") } else { value };
+            length += value.len() + 2;
+            // What occurs once tells nothing of a text that hardly ever occurs twice.
+            let alone = counted && *times == 1 && !self.counted();
+            if !shown.is_empty() && (length > room || alone) {
+                break;
+            }
+            shown.push(value);
+        }
+        let different = scalars.len();
+        let once = scalars.iter().skip(shown.len()).filter(|(times, _)| *times == 1).count();
+        let rest = different - shown.len();
+        Some(match (rest, counted) {
+            (0, _) => format!("{different} different: {}", shown.join(", ")),
+            (_, false) => format!(
+                "all {different} different, e.g. {}",
+                shown.iter().take(3).cloned().collect::<Vec<_>>().join(", ")
+            ),
+            _ if once == rest => {
+                format!("{different} different: {}, {rest} others once each", shown.join(", "))
+            }
+            _ => format!("{different} different: {}, {rest} others", shown.join(", ")),
         })
-        .collect()
-}
-
-/// A line for each column of a table: kinds, range, frequent values. Those of the tables that are given
-/// come first.
-pub(super) fn columns(
-    document: &Parsed<'_>,
-    places: &[Place],
-    stats: &[Stats],
-    first: &[usize],
-) -> Vec<String> {
-    let all = |p: &usize| places[*p].rows > 1;
-    let mut order: Vec<usize> = (1..places.len()).filter(all).collect();
-    order.sort_by_key(|p| first.iter().position(|t| *t == places[*p].table).unwrap_or(first.len()));
-    order.into_iter().filter_map(|p| describe(document, &places[p], &stats[p])).collect()
-}
-
-fn describe(document: &Parsed<'_>, place: &Place, stats: &Stats) -> Option<String> {
-    let kinds = stats.kinds();
-    let &(main, _) = kinds.iter().find(|(k, _)| *k != Kind::Null).or(kinds.first())?;
-    if main == Kind::Object && kinds.len() == 1 && place.values.len() == place.rows {
-        return None;
     }
-    let mut said: Vec<String> = Vec::new();
-    if !place.is_row && place.values.len() < place.rows {
-        said.push(format!("in {} of {}", place.values.len(), place.rows));
+
+    /// The keys of objects that not all have the same ones.
+    fn keys(&self, room: usize) -> Option<String> {
+        let below = |p: &&Place| p.parent == self.at && !p.is_row;
+        let mut length = 0;
+        let keys: Vec<String> = self
+            .look
+            .places
+            .iter()
+            .skip(self.at + 1)
+            .filter(below)
+            .map(|p| format!("{} ×{}", p.key(), p.values.len()))
+            .take_while(|key| {
+                length += key.len() + 2;
+                length <= room
+            })
+            .collect();
+        (keys.len() > 1).then(|| format!("keys {}", keys.join(", ")))
     }
-    let several = kinds.len() > 1;
-    said.extend(
-        kinds.iter().map(|(k, n)| if several { format!("{} ×{n}", k.name()) } else { k.name().into() }),
-    );
-    said.extend(range(document, stats));
-    said.extend(values(document, stats));
-    Some(format!("{}: {}", place.name, said.join(", ")))
-}
-
-fn range(document: &Parsed<'_>, stats: &Stats) -> Option<String> {
-    let spread = stats.spread.as_ref()?;
-    let (min, median, max) = (spread.min(), spread.median(), spread.max());
-    let shown = |(value, id): (f64, Id)| match spread.scale {
-        Scale::Elements | Scale::Length => number(value),
-        _ => show(document, id, SHOWN),
-    };
-    if min.0 == max.0 && spread.scale != Scale::Elements {
-        return None;
-    }
-    let unit = match spread.scale {
-        Scale::Elements => " elements",
-        Scale::Length => " bytes",
-        _ => "",
-    };
-    Some(format!("{} to {}{unit} (median {})", shown(min), shown(max), shown(median)))
-}
-
-fn values(document: &Parsed<'_>, stats: &Stats) -> Option<String> {
-    let (times, first) = *stats.scalars.first()?;
-    if document.kind(first) == Kind::Null && stats.scalars.len() == 1 {
-        return None;
-    }
-    let different = stats.scalars.len();
-    let top = |most: usize| -> Vec<String> {
-        let shown = |(n, id): &(usize, Id)| format!("{} ×{n}", show(document, *id, SHOWN));
-        stats.scalars.iter().take(most).map(shown).collect()
-    };
-    let numbers = stats.spread.as_ref().is_some_and(|s| !matches!(s.scale, Scale::Length | Scale::Elements));
-    Some(match different {
-        1 => format!("always {}", show(document, first, SHOWN)),
-        2..=TOP => top(TOP).join(", "),
-        _ if times > 1 => format!("{different} different, most often {}", top(3).join(", ")),
-        _ if numbers => format!("{different} different"),
-        _ => format!("all different, e.g. {}", show(document, first, SHOWN)),
-    })
-}
-
-/// Sentences on the document as a whole, for where little stands out.
-pub(super) fn overview(
-    document: &Parsed<'_>,
-    places: &[Place],
-    stats: &[Stats],
-    largest: &[usize],
-) -> Vec<String> {
-    let mut facts = vec![root(document, places, largest)];
-    let of_main = |p: &&usize| largest.contains(&places[**p].table) && places[**p].rows > 1;
-    let order: Vec<usize> = (0..places.len()).collect();
-    let share = |p: &usize| {
-        let (times, id) = *stats[*p].scalars.first()?;
-        let rows = places[*p].rows;
-        let telling = times * 2 >= rows && times > 1 && stats[*p].scalars.len() > 1;
-        telling.then(|| {
-            format!("{} is {} in {times} of {rows} rows", places[*p].name, show(document, id, SHOWN))
-        })
-    };
-    let ranges = |p: &usize| {
-        let spread = stats[*p].spread.as_ref().filter(|s| s.scale != Scale::Length && s.mad > 0.0)?;
-        let _ = spread;
-        Some(format!("{} goes from {}", places[*p].name, range(document, &stats[*p])?))
-    };
-    facts.extend(order.iter().filter(of_main).filter_map(share).take(2));
-    facts.extend(order.iter().filter(of_main).filter_map(ranges).take(2));
-    let heavy = |p: &usize| {
-        let id = *places[*p].values.first()?;
-        let size = document.size(id);
-        let all = document.size(Parsed::ROOT);
-        (places[*p].rows == 1 && *p > 0 && size * 4 > all)
-            .then(|| format!("{} takes {size} of the {all} bytes", places[*p].name))
-    };
-    facts.extend(order.iter().filter_map(heavy).take(1));
-    facts.extend(singles(document, places).into_iter().map(|s| s.replacen(": ", " is ", 1)).take(3));
-    facts
-}
-
-fn root(document: &Parsed<'_>, places: &[Place], largest: &[usize]) -> String {
-    let id = Parsed::ROOT;
-    let what = match document.kind(id) {
-        Kind::Object => format!("an object of {} keys", document.len(id)),
-        Kind::Array => format!("a list of {} elements", document.len(id)),
-        kind => kind.with_article().to_owned(),
-    };
-    let table = largest
-        .first()
-        .map(|t| format!("; the largest table is {} with {} rows", places[*t].name, places[*t].rows));
-    format!("$ is {what} in {} bytes{}", document.size(id), table.unwrap_or_default())
 }

@@ -85,6 +85,11 @@ impl<'a> Parsed<'a> {
         Ok(Self { text, nodes: scan::nodes(text)?, note: None })
     }
 
+    /// A text whose nodes were found by somebody else, and what a reader has to know of that.
+    pub(super) fn of(text: &'a str, nodes: Vec<Node>, note: String) -> Self {
+        Self { text, nodes, note: Some(note) }
+    }
+
     /// Reads what there is of a JSON document whose end is missing.
     pub(super) fn before_the_end(text: &'a str) -> Option<Self> {
         let (nodes, not) = scan::nodes_before(text)?;
@@ -154,6 +159,16 @@ impl<'a> Parsed<'a> {
             false => Cow::Borrowed(raw),
             true => serde_json::from_str(self.source(id)).map_or(Cow::Borrowed(raw), Cow::Owned),
         }
+    }
+
+    /// The node after this one and all that is in it.
+    pub(super) fn after(&self, id: Id) -> Id {
+        self.nodes[id as usize].next
+    }
+
+    /// The key that a value stands under.
+    pub(super) fn key(&self, id: Id) -> Option<Id> {
+        self.keyed(id).then(|| id - 1)
     }
 
     /// The elements of an array, or the values of an object.

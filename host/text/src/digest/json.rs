@@ -4,6 +4,8 @@ use super::{
     columns,
     document::Parsed,
     fit::Section,
+    naming::Names,
+    overview,
     profile::{self, Place},
     rows,
     stats::Stats,
@@ -18,58 +20,57 @@ const LONGEST: usize = 360;
 
 /// See [`super::kind::TextKind::sections`].
 pub(super) fn sections(document: &Parsed<'_>, query: &str, budget: usize) -> Vec<Section> {
-    let look = Look::at(document);
-    let mut told: Vec<String> = look.odd.iter().map(|odd| sentence(&odd.text)).collect();
+    let places = profile::places(document);
+    let stats: Vec<Stats> = places.iter().map(|place| Stats::of(document, &place.values)).collect();
+    let look = Look {
+        document,
+        names: Names::of(document, &places, &stats),
+        largest: rows::largest(document, &places),
+        places: &places,
+        stats: &stats,
+    };
+    let odd = unusual::unusual(&look);
+    let mut told: Vec<String> = odd.iter().map(|odd| sentence(&odd.text)).collect();
     let rest = told.split_off(told.len().min(FINDINGS.end() - 1));
-    let facts = columns::overview(document, &look.places, &look.stats, &look.largest);
-    let facts = document.note.iter().chain(&facts);
+    let facts = overview::overview(&look);
     // What stands out comes first, and at least one sentence tells what it stands out from.
     let missing = (told.len() + 1).max(*FINDINGS.start()) - told.len();
-    told.extend(facts.take(missing).map(|fact| sentence(fact)));
-    look.sections(document, query, budget, told, rest)
+    told.extend(document.note.iter().chain(&facts).take(missing).map(|fact| sentence(fact)));
+    look.sections(query, budget, told, rest, &odd)
 }
 
 /// What is known of a document before anything is told.
-struct Look {
-    places: Vec<Place>,
-    stats: Vec<Stats>,
+pub(super) struct Look<'l, 'a> {
+    pub(super) document: &'l Parsed<'a>,
+    pub(super) places: &'l [Place],
+    pub(super) stats: &'l [Stats],
+    pub(super) names: Names<'l, 'a>,
     /// The places of the largest tables.
-    largest: Vec<usize>,
-    odd: Vec<Odd>,
+    pub(super) largest: Vec<usize>,
 }
 
-impl Look {
-    fn at(document: &Parsed<'_>) -> Self {
-        let places = profile::places(document);
-        let stats: Vec<Stats> = places.iter().map(|place| Stats::of(document, &place.values)).collect();
-        let largest = rows::largest(document, &places);
-        let odd = unusual::unusual(document, &places, &stats);
-        Self { places, stats, largest, odd }
-    }
-
+impl Look<'_, '_> {
     /// All that there is to tell, in the order of the digest.
     fn sections(
         &self,
-        document: &Parsed<'_>,
         query: &str,
-        goal: usize,
+        budget: usize,
         findings: Vec<String>,
         rest: Vec<String>,
+        odd: &[Odd],
     ) -> Vec<Section> {
-        let Self { places, stats, largest, .. } = self;
-        let matches =
-            if query.is_empty() { Vec::new() } else { rows::matching(document, query, goal * 35 / 100) };
-        let columns = columns::columns(document, places, stats, largest);
-        let samples = rows::samples(document, places, goal * 18 / 100);
-        vec![
-            Section::list(findings),
-            Section::titled("Rows that match the query:", 40, matches),
-            Section::titled("Tables:", 20, columns::tables(places)),
-            Section::titled("Single values:", 10, columns::singles(document, places)),
-            Section::titled("Columns:", 25, columns),
-            Section::titled("Also unusual:", 15, rest),
-            Section::titled("Sample rows:", 20, samples),
-        ]
+        let asked = !query.is_empty();
+        let matches = if asked { rows::matching(self, query, budget * 40 / 100) } else { Vec::new() };
+        let columns = if asked { 35 } else { 50 };
+        let mut sections = vec![
+            Section { share: 30, ..Section::list(findings) },
+            Section::titled("Rows that match the query:", 45, matches),
+            Section::titled("Single values:", 10, overview::singles(self.document, self.places)),
+        ];
+        sections.extend(columns::tables(self, budget * columns / 100));
+        sections.push(Section::titled("Also unusual:", 12, rest));
+        sections.extend(rows::fill(self, odd, budget));
+        sections
     }
 }
 

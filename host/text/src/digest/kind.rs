@@ -4,7 +4,7 @@
 //! nodes. Every other kind has a file of its own with a [`TextKind`], and a line in [`KINDS`]. What a text is taken for
 //! is decided from its beginning alone, so it costs the same however long the text is.
 
-use super::{document::Parsed, fit::Section, json, prose};
+use super::{document::Parsed, fit::Section, json, prose, table};
 
 /// Bytes of a text that are looked at.
 const LOOKED_AT: usize = 64 << 10;
@@ -33,6 +33,10 @@ pub(super) struct Sample<'a> {
     /// Its first lines, without their ends, each cut to a bounded length; no line that was cut off by the end of
     /// what is looked at, unless it is the only one.
     pub(super) lines: Vec<&'a str>,
+    /// What is looked at, whole lines where there are several.
+    pub(super) text: &'a str,
+    /// Whether the text goes on after it.
+    pub(super) cut: bool,
 }
 
 impl<'a> Sample<'a> {
@@ -43,7 +47,11 @@ impl<'a> Sample<'a> {
             _ => head,
         };
         let cut = |line: &'a str| &line[..line.floor_char_boundary(LINE)];
-        Self { lines: whole.lines().take(LINES).map(cut).collect() }
+        Self {
+            lines: whole.lines().take(LINES).map(cut).collect(),
+            text: whole,
+            cut: whole.len() < text.len(),
+        }
     }
 }
 
@@ -59,6 +67,9 @@ impl<'a> Recognised<'a> {
         let sample = Sample::of(text);
         if let Some(rows) = json_of(text, &sample) {
             return rows;
+        }
+        if let Some(rows) = table::read(text, &sample) {
+            return Self::Rows("table", rows);
         }
         let last = &KINDS[KINDS.len() - 1];
         Self::Text(KINDS.iter().find(|kind| (kind.is)(&sample)).unwrap_or(last))

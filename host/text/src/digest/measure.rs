@@ -24,6 +24,30 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
     if a.starts_with('-') { order.reverse() } else { order }
 }
 
+/// Digits behind the point, and before it, of numbers that are added up.
+const FRACTION: usize = 6;
+const WHOLE: usize = 18;
+
+/// The exact sum of JSON numbers; none where one of them has more digits, or an exponent.
+pub(super) fn sum<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> {
+    let mut sum: i128 = 0;
+    let mut longest = 0;
+    for number in numbers {
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.len() > WHOLE || fraction.len() > FRACTION {
+            return None;
+        }
+        longest = longest.max(fraction.len());
+        let digits: i128 = format!("{whole}{fraction:0<FRACTION$}").parse().ok()?;
+        sum = sum.checked_add(digits)?;
+    }
+    let sign = if sum < 0 { "-" } else { "" };
+    let digits = format!("{:0>width$}", sum.unsigned_abs(), width = FRACTION + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - FRACTION);
+    let point = if longest > 0 { "." } else { "" };
+    Some(format!("{sign}{whole}{point}{}", &fraction[..longest]))
+}
+
 /// Seconds since 1970 of `YYYY-MM-DD`, with or without a time of day; zones and fractions are left aside.
 pub(super) fn date(text: &str) -> Option<f64> {
     let digits = |from: usize, to: usize| -> Option<i64> {
@@ -62,6 +86,15 @@ mod tests {
         for text in ["", "NaN", "inf", "0x10", "1.2.3", "1e999", "-", "12 ", "1,5"] {
             assert_eq!(number(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn sums_are_exact() {
+        let of = |numbers: &[&str]| sum(numbers.iter().copied());
+        assert_eq!(of(&["0.1", "0.2", "-1"]).as_deref(), Some("-0.7"));
+        assert_eq!(of(&["123456789012345678", "1"]).as_deref(), Some("123456789012345679"));
+        assert_eq!(of(&["-0.5", "0.50"]).as_deref(), Some("0.00"));
+        assert_eq!((of(&["1e3"]), of(&["1.1234567"])), (None, None));
     }
 
     #[test]

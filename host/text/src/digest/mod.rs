@@ -3,21 +3,27 @@
 //! What it is is decided first ([`kind`]); each kind says what there is to tell, in sections of lines; [`fit`] keeps
 //! them within the budget. Rows (JSON, JSON Lines, tables) are read as nodes ([`document`]), their places are found
 //! ([`profile`]) and measured ([`stats`]); what is unusual ([`unusual`]) makes the findings, tables and columns
-//! ([`columns`]) the body, and rows that match the query or stand for the others ([`rows`]) the end. The same document
+//! ([`columns`], [`overview`]) the body, and rows that match the query or stand for the others ([`rows`]) the end. The same document
 //! gives the same digest, byte for byte. A digest is an index and no replacement: whoever shows it keeps the document
 //! within reach.
 
 mod columns;
 mod document;
+mod errors;
 mod fit;
 mod json;
 mod kind;
 mod measure;
+mod naming;
+mod overview;
 mod profile;
 mod prose;
+#[cfg(test)]
+mod questions;
 mod rows;
 mod scan;
 mod stats;
+mod table;
 #[cfg(test)]
 mod tests;
 mod unusual;

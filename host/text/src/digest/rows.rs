@@ -1,25 +1,38 @@
 //! Rows that are shown whole: those that match the caller's query, and samples of the largest tables.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cmp::Reverse, collections::HashSet};
 
-use gatehouse_core::ports::{TokenCounter, text::Encoding};
+use gatehouse_core::{
+    ports::{TokenCounter, text::Encoding},
+    search::each_term,
+};
 
 use super::{
     document::{Id, Kind, Parsed},
+    fit::Section,
+    json::Look,
     profile::Place,
-    value::show,
+    unusual::Odd,
+    value::{bare, show},
 };
 use crate::{Tokens, bm25};
 
 /// Bytes of the largest row; what is larger is looked into.
 const ROW: usize = 4000;
 
-/// Rows that match the query and are shown.
-const MATCHES: usize = 4;
+/// Rows that match the query and are shown, and the share of the best one's score that each must have.
+const MATCHES: usize = 6;
+const NEAR: f64 = 0.3;
 
-/// Tables that samples are shown of, and samples of each.
+/// Tables that rows are shown of, and columns of such a row.
 const TABLES: usize = 2;
-const SAMPLES: usize = 2;
+const COLUMNS: usize = 14;
+
+/// Rows of a table that are shown for what is odd in them.
+const ODD: usize = 6;
+
+/// Characters of a cell.
+const CELL: usize = 48;
 
 /// Characters to which the strings of a row are cut, until it fits: those that leave it readable, and
 /// those that leave its shape.
@@ -29,23 +42,59 @@ const SHORT: &[usize] = &[40, 16];
 /// How far a row is narrowed to the part that matches.
 const DEEPEST: usize = 8;
 
-/// One line for each of the rows that match the query best, at most `tokens` in all.
-pub(super) fn matching(document: &Parsed<'_>, query: &str, tokens: usize) -> Vec<String> {
-    let best = best(document, candidates(document), query, MATCHES);
-    let share = tokens / best.len().max(1);
-    best.into_iter()
-        .filter_map(|id| {
-            let id = narrow(document, id, query, share);
-            line(document, id, share)
-        })
-        .collect()
+/// One line for each of the rows that match the query best, at most `tokens` in all; whole where they fit.
+pub(super) fn matching(look: &Look<'_, '_>, query: &str, tokens: usize) -> Vec<String> {
+    let document = look.document;
+    let mut best: Vec<Id> = named(look, query);
+    for id in best_of(document, candidates(document), query, MATCHES) {
+        let inside = |row: &Id| *row <= id && id < document.after(*row);
+        if !best.iter().any(inside) {
+            best.push(id);
+        }
+    }
+    best.truncate(MATCHES);
+    let mut left = tokens;
+    let mut lines = Vec::new();
+    for (at, id) in best.iter().enumerate() {
+        // The first takes as much as it needs, but leaves something for a second one.
+        let share = if at + 1 < best.len() { left * 6 / 10 } else { left };
+        let id = narrow(document, *id, query, share);
+        let Some(line) = line(document, id, share) else { continue };
+        left = left.saturating_sub(Tokens.count(&line, Encoding::O200k) + 1);
+        lines.push(line);
+    }
+    lines
+}
+
+/// The rows whose names the query has, whole: the longest names first.
+fn named(look: &Look<'_, '_>, query: &str) -> Vec<Id> {
+    let mut asked = HashSet::new();
+    each_term(query, |term| {
+        asked.insert(term.to_owned());
+    });
+    let columns = (0..look.places.len()).filter_map(|table| Some((table, look.names.column(table)?)));
+    let mut found: Vec<(usize, Id)> = Vec::new();
+    for (table, column) in columns {
+        for value in &look.places[column].values {
+            let (mut all, mut terms) = (true, 0);
+            each_term(look.document.raw(*value), |term| {
+                all &= asked.contains(term);
+                terms += term.len();
+            });
+            let row = if all && terms > 2 { look.names.row(table, *value) } else { None };
+            found.extend(row.map(|row| (terms, row)));
+        }
+    }
+    found.sort_by_key(|(terms, _)| Reverse(*terms));
+    found.into_iter().take(MATCHES).map(|(_, row)| row).collect()
 }
 
 /// Those that match, the best first.
-fn best(document: &Parsed<'_>, rows: Vec<Id>, query: &str, most: usize) -> Vec<Id> {
+fn best_of(document: &Parsed<'_>, rows: Vec<Id>, query: &str, most: usize) -> Vec<Id> {
     let texts: Vec<Cow<'_, str>> = rows.iter().map(|id| plain(document, *id)).collect();
     let scores = bm25::scores(&texts, query);
-    let mut best: Vec<usize> = (0..rows.len()).filter(|i| scores[*i] > 0.0).collect();
+    let top = scores.iter().copied().fold(0.0, f64::max);
+    let mut best: Vec<usize> = (0..rows.len()).filter(|i| scores[*i] > top * NEAR).collect();
     best.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
     best.into_iter().take(most).map(|i| rows[i]).collect()
 }
@@ -56,7 +105,7 @@ fn narrow(document: &Parsed<'_>, mut id: Id, query: &str, tokens: usize) -> Id {
         if cut(document, id, tokens, READABLE).is_some() {
             break;
         }
-        match best(document, document.children(id).collect(), query, 1).first() {
+        match best_of(document, document.children(id).collect(), query, 1).first() {
             Some(child) => id = *child,
             None => break,
         }
@@ -64,16 +113,67 @@ fn narrow(document: &Parsed<'_>, mut id: Id, query: &str, tokens: usize) -> Id {
     id
 }
 
-/// One line for each of two rows of the largest tables, at most `tokens` in all.
-pub(super) fn samples(document: &Parsed<'_>, places: &[Place], tokens: usize) -> Vec<String> {
-    let tables = largest(document, places);
-    let share = tokens / (tables.len() * SAMPLES).max(1);
-    let rows = tables.iter().flat_map(|table| {
-        let values = &places[*table].values;
-        // The first, and one from the middle, which is less likely to be a special case than the last.
-        [values.first(), values.get(values.len() / 2).filter(|_| values.len() > 1)].into_iter().flatten()
-    });
-    rows.filter_map(|id| line(document, *id, share)).collect()
+/// Rows of the largest tables in cells, for what is left of `tokens`: those with something odd first, then rows from all over
+/// the table, or all of them.
+pub(super) fn fill(look: &Look<'_, '_>, odd: &[Odd], tokens: usize) -> Vec<Section> {
+    look.largest.iter().filter_map(|table| cells(look, *table, odd, tokens)).collect()
+}
+
+fn cells(look: &Look<'_, '_>, table: usize, odd: &[Odd], tokens: usize) -> Option<Section> {
+    let place = &look.places[table];
+    let rows = &place.values;
+    let scalar = |at: &usize| {
+        let (column, stats) = (&look.places[*at], &look.stats[*at]);
+        let tells = stats.scalars.len() > 1 || column.values.len() < rows.len();
+        (*at == table || (column.table == table && !column.is_row)) && tells && !stats.scalars.is_empty()
+    };
+    let mut columns: Vec<usize> = (table..look.places.len()).filter(scalar).take(COLUMNS).collect();
+    // What a row is called comes first.
+    columns.sort_by_key(|at| look.names.column(table) != Some(*at));
+    columns.first()?;
+    let cost = Tokens.count(&row(look, table, *rows.get(rows.len() / 2)?, &columns), Encoding::O200k) + 1;
+    let fitting = (tokens / cost.max(1)).max(2);
+    let mut chosen: Vec<Id> = Vec::new();
+    if fitting < rows.len() {
+        let odd = odd.iter().filter_map(|odd| odd.at).filter_map(|id| look.names.row(table, id));
+        odd.for_each(|id| {
+            if !chosen.contains(&id) && chosen.len() < ODD {
+                chosen.push(id)
+            }
+        });
+    }
+    let some = fitting.div_ceil(2).min(rows.len());
+    let spread: Vec<Id> = match fitting < rows.len() {
+        true => (0..some).map(|n| rows[n * rows.len() / some]).filter(|id| !chosen.contains(id)).collect(),
+        false => rows.clone(),
+    };
+    chosen.extend(spread);
+    let names: Vec<&str> = columns
+        .iter()
+        .map(|at| match *at == table {
+            true => "the row",
+            false => look.places[*at].name[place.name.len()..].trim_start_matches('.'),
+        })
+        .collect();
+    let title = format!("Rows of {} as {}:", place.name, names.join(" | "));
+    let lines = chosen.into_iter().map(|id| row(look, table, id, &columns)).collect();
+    Some(Section::titled(title, 15, lines))
+}
+
+/// A row in cells, after the steps that lead to it from where the table begins.
+fn row(look: &Look<'_, '_>, table: usize, id: Id, columns: &[usize]) -> String {
+    let document = look.document;
+    let path = document.path(id);
+    let common = look.places[table].name.split(['[', '*']).next().unwrap_or_default().trim_end_matches('.');
+    let path = path.strip_prefix(common).unwrap_or(&path);
+    let cell = |at: &usize| {
+        let values = &look.places[*at].values;
+        let value = values.get(values.partition_point(|value| *value < id)).copied();
+        let value = value.filter(|value| *value < document.after(id));
+        value.map_or(String::new(), |value| bare(document, value, CELL))
+    };
+    let cells: Vec<String> = columns.iter().map(cell).collect();
+    format!("{path} {}", cells.join(" | ").trim_end_matches([' ', '|']))
 }
 
 /// The places of the largest rows that are not inside one another, the largest first.
@@ -83,7 +183,7 @@ pub(super) fn largest(document: &Parsed<'_>, places: &[Place]) -> Vec<usize> {
         .enumerate()
         .skip(1)
         .filter(|(_, place)| place.is_row && place.values.len() > 1)
-        .map(|(index, place)| (place.values.iter().map(|id| document.size(*id)).sum(), index))
+        .map(|(index, place)| (size(document, place), index))
         .collect();
     tables.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
     let inside = |mut at: usize, outer: usize| {
@@ -99,6 +199,15 @@ pub(super) fn largest(document: &Parsed<'_>, places: &[Place]) -> Vec<usize> {
         }
     }
     chosen
+}
+
+/// Bytes that the rows of a table take.
+pub(super) fn bytes(look: &Look<'_, '_>, table: usize) -> usize {
+    size(look.document, &look.places[table])
+}
+
+fn size(document: &Parsed<'_>, place: &Place) -> usize {
+    place.values.iter().map(|id| document.size(*id)).sum()
 }
 
 /// A row with its path, its strings cut to the most characters of `cuts` with which it fits.
@@ -149,37 +258,5 @@ fn plain<'a>(document: &Parsed<'a>, id: Id) -> Cow<'a, str> {
         Cow::Owned(source.replace("\\n", " ").replace("\\t", " ").replace("\\r", " "))
     } else {
         Cow::Borrowed(source)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{super::profile::places, *};
-
-    fn text() -> String {
-        let row = |i: usize| format!("{{\"id\": {i}, \"note\": \"row\\nnumber {i}\"}}");
-        let rows: Vec<String> = (0..300).map(row).collect();
-        format!("{{\"rows\": [{}], \"capital\": \"Paris\"}}", rows.join(","))
-    }
-
-    #[test]
-    fn the_rows_that_match_come_best_first() {
-        let text = text();
-        let document = Parsed::read(&text).unwrap();
-        let found = matching(&document, "number 217", 400);
-        assert_eq!(found[0], "$.rows[217]: {id: 217, note: \"row\\nnumber 217\"}");
-        assert_eq!(found.len(), 4);
-        assert_eq!(matching(&document, "the capital", 400), ["$.capital: \"Paris\""]);
-        assert!(matching(&document, "absent", 400).is_empty());
-    }
-
-    #[test]
-    fn samples_are_of_the_outermost_tables_and_fit() {
-        let text = text();
-        let document = Parsed::read(&text).unwrap();
-        let found = samples(&document, &places(&document), 100);
-        assert_eq!(found.len(), 2);
-        assert!(found[0].starts_with("$.rows[0]: ") && found[1].starts_with("$.rows[150]: "));
-        assert!(samples(&document, &places(&document), 4).is_empty());
     }
 }

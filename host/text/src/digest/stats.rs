@@ -95,6 +95,12 @@ impl Stats {
         kinds
     }
 
+    /// The sum of the numbers, exactly; none where one of them has too many digits, or an exponent.
+    pub(super) fn sum(&self, document: &Parsed<'_>) -> Option<String> {
+        let spread = self.spread.as_ref().filter(|spread| spread.scale == Scale::Number)?;
+        measure::sum(spread.values.iter().map(|(_, id)| document.source(*id)))
+    }
+
     /// The scalars that occur more than once in fifty values, where these are nine in ten: then a place holds
     /// categories, and the others are the rare ones.
     pub(super) fn categories(&self) -> Option<(&[Scalar], &[Scalar])> {

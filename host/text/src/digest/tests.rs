@@ -135,7 +135,8 @@ fn findings_come_first_and_say_what_the_document_is() {
     assert!((3..=5).contains(&findings.len()));
     let expected: String = findings.iter().map(|f| format!("- {f}\n")).collect();
     assert!(told.starts_with(&expected));
-    assert!(told.contains("$.page.orders[].price: number, "), "{told}");
+    assert!(told.contains("\n$.page.orders[]: 233 rows, named by id. Columns:\nid: "), "{told}");
+    assert!(told.contains("\nprice: 6 (\"o-135\") to 7200 (\"o-2\"), median 480, sum 212596, "), "{told}");
     assert!(told.contains("$.total: "), "{told}");
 }
 

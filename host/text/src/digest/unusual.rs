@@ -8,14 +8,14 @@ use std::collections::HashMap;
 
 use super::{
     document::{Id, Kind, Parsed},
+    naming::Names,
     profile::Place,
     stats::{Scale, Spread, Stats},
     value::{number, show},
-    words::error_at,
 };
 
 /// Fewer rows say nothing about what is usual.
-const MIN_ROWS: usize = 8;
+pub(super) const MIN_ROWS: usize = 8;
 
 /// Median deviations beyond which a number is far.
 const FAR: f64 = 8.0;
@@ -41,13 +41,15 @@ pub(super) struct Odd {
     table: usize,
     /// One sentence without its full stop.
     pub(super) text: String,
+    /// The first value that it names.
+    pub(super) at: Option<Id>,
 }
 
 /// What stands out in a document, the most telling first.
-pub(super) fn unusual(document: &Parsed<'_>, places: &[Place], stats: &[Stats]) -> Vec<Odd> {
+pub(super) fn unusual(all: &super::json::Look<'_, '_>) -> Vec<Odd> {
     let mut odd = Vec::new();
-    for (place, stats) in places.iter().zip(stats) {
-        let look = Look { document, place, stats, rows: place.rows };
+    for (place, stats) in all.places.iter().zip(all.stats) {
+        let look = Look { document: all.document, names: &all.names, place, stats, rows: place.rows };
         odd.extend(look.errors().or_else(|| look.error_key()));
         odd.extend(look.doubled());
         if place.rows >= MIN_ROWS {
@@ -77,11 +79,13 @@ fn rank(mut odd: Vec<Odd>) -> Vec<Odd> {
     odd
 }
 
-struct Look<'l, 'a> {
-    document: &'l Parsed<'a>,
-    place: &'l Place,
-    stats: &'l Stats,
-    rows: usize,
+/// One place, looked at for what stands out.
+pub(super) struct Look<'l, 'a> {
+    pub(super) document: &'l Parsed<'a>,
+    names: &'l Names<'l, 'a>,
+    pub(super) place: &'l Place,
+    pub(super) stats: &'l Stats,
+    pub(super) rows: usize,
 }
 
 impl Look<'_, '_> {
@@ -92,7 +96,7 @@ impl Look<'_, '_> {
 
     /// How telling `times` in all rows are: half the bits of it, less when there are several different ones,
     /// and less for each level of rows within rows, where oddities are common.
-    fn bits(&self, times: usize, different: usize) -> f64 {
+    pub(super) fn bits(&self, times: usize, different: usize) -> f64 {
         let bits = (self.rows.min(MANY) as f64 / times.max(1) as f64).log2().max(0.0);
         let levels = self.place.name.matches("[]").count() + self.place.name.matches(".*").count();
         0.5 * bits - 0.5 * (different.max(1) as f64).log2() - levels.saturating_sub(1) as f64
@@ -102,19 +106,25 @@ impl Look<'_, '_> {
         show(self.document, id, SHOWN)
     }
 
+    /// Where a value stands, and what its row is called.
+    fn place_of(&self, id: Id) -> String {
+        let name = self.names.name(self.place.table, id).map_or(String::new(), |name| format!(" ({name})"));
+        format!("{}{name}", self.document.path(id))
+    }
+
     /// Values with their paths.
-    fn list(&self, ids: impl ExactSizeIterator<Item = Id>) -> String {
+    pub(super) fn list(&self, ids: impl ExactSizeIterator<Item = Id>) -> String {
         let more = ids.len().saturating_sub(NAMED);
         let mut named: Vec<String> =
-            ids.take(NAMED).map(|id| format!("{} at {}", self.shown(id), self.document.path(id))).collect();
+            ids.take(NAMED).map(|id| format!("{} at {}", self.shown(id), self.place_of(id))).collect();
         if more > 0 {
             named.push(format!("{more} more"));
         }
         named.join(", ")
     }
 
-    fn odd(&self, score: f64, text: String) -> Option<Odd> {
-        Some(Odd { score, text, table: self.place.table })
+    pub(super) fn odd(&self, score: f64, text: String, at: Option<Id>) -> Option<Odd> {
+        Some(Odd { score, text, table: self.place.table, at })
     }
 
     /// A key that hardly any row has, or hardly any lacks.
@@ -126,8 +136,11 @@ impl Look<'_, '_> {
         if have <= self.rare() {
             let bits = self.bits(have, 1) + 4.0;
             let found = self.list(place.values.iter().copied());
-            return self
-                .odd(bits, format!("{} is in only {have} of {} rows: {found}", place.name, self.rows));
+            return self.odd(
+                bits,
+                format!("{} is in only {have} of {} rows: {found}", place.name, self.rows),
+                place.values.first().copied(),
+            );
         }
         let lack = self.rows.saturating_sub(have);
         if !(1..=self.rare()).contains(&lack) {
@@ -136,6 +149,7 @@ impl Look<'_, '_> {
         self.odd(
             self.bits(lack, 1) + 2.0,
             format!("{} is missing in {lack} of {} rows", place.name, self.rows),
+            None,
         )
     }
 
@@ -151,7 +165,12 @@ impl Look<'_, '_> {
             self.place.values.iter().copied().filter(|id| self.document.kind(*id) == rare).collect();
         let score = self.bits(times, 1) + if rare == Kind::Null { 2.0 } else { 3.0 };
         let name = common.with_article();
-        self.odd(score, format!("{} is elsewhere {name}: {}", self.place.name, self.list(found.into_iter())))
+        let at = found.first().copied();
+        self.odd(
+            score,
+            format!("{} is elsewhere {name}: {}", self.place.name, self.list(found.into_iter())),
+            at,
+        )
     }
 
     /// A value that hardly any row has where the others share a few.
@@ -172,6 +191,7 @@ impl Look<'_, '_> {
                 self.list(rare.iter().map(|(_, id)| *id)),
                 usual.join(", ")
             ),
+            rare.first().map(|(_, id)| *id),
         )
     }
 
@@ -205,7 +225,7 @@ impl Look<'_, '_> {
         }
         let score = self.bits(far.len(), far.len()) + (distance / FAR).log2().min(6.0);
         let score = if spread.scale == Scale::Length { score - 4.0 } else { score };
-        self.odd(score, self.tell_far(spread, &far))
+        self.odd(score, self.tell_far(spread, &far), Some(far[0].1))
     }
 
     fn tell_far(&self, spread: &Spread, far: &[(f64, Id)]) -> String {
@@ -216,7 +236,7 @@ impl Look<'_, '_> {
         };
         let sized = |unit: &str, of: &dyn Fn(Id) -> usize| {
             let found =
-                far.iter().take(NAMED).map(|(_, id)| format!("{} at {}", of(*id), self.document.path(*id)));
+                far.iter().take(NAMED).map(|(_, id)| format!("{} at {}", of(*id), self.place_of(*id)));
             format!(
                 "{name} is unusually long, in {unit}: {}; the median is {median}",
                 found.collect::<Vec<_>>().join(", ")
@@ -233,52 +253,11 @@ impl Look<'_, '_> {
         }
     }
 
-    /// Words that speak of errors, in few rows or in a place of its own.
-    fn errors(&self) -> Option<Odd> {
-        let mut found: Vec<(usize, Id)> = Vec::new();
-        for &(times, id) in &self.stats.scalars {
-            if self.document.kind(id) == Kind::String && error_at(self.document.raw(id)).is_some() {
-                found.push((times, id));
-            }
-        }
-        // A text that begins with such a word is an error; one that has it far inside mentions one.
-        found.sort_by_key(|(_, id)| error_at(self.document.raw(*id)));
-        let times: usize = found.iter().map(|(n, _)| n).sum();
-        if times == 0 || times * 10 > self.rows.max(10) {
-            return None;
-        }
-        let list = self.list(found.iter().map(|(_, id)| *id));
-        let text = match self.rows {
-            1 => format!("{} speaks of an error: {list}", self.place.name),
-            rows => format!("{} speaks of errors in {times} of {rows} rows: {list}", self.place.name),
-        };
-        // Prose mentions errors; a short text that does is one.
-        let short = found.iter().any(|(_, id)| self.document.size(*id) <= 200);
-        let alone = if self.rows < MIN_ROWS { 6.0 } else { 0.0 };
-        self.odd(self.bits(times, times) + alone + if short { 5.0 } else { 0.0 }, text)
-    }
-
-    /// Something under a key that speaks of errors, in few rows or in a place of its own.
-    fn error_key(&self) -> Option<Odd> {
-        let (place, document) = (self.place, self.document);
-        if place.is_row || error_at(place.key()).is_none() {
-            return None;
-        }
-        let empty = |id: Id| matches!(document.source(id), "null" | "false" | "0" | "\"\"" | "[]" | "{}");
-        let found: Vec<Id> = place.values.iter().copied().filter(|id| !empty(*id)).collect();
-        if found.is_empty() || found.len() * 10 > self.rows.max(10) {
-            return None;
-        }
-        let text = format!("{} is there in {} of {}", place.name, found.len(), self.rows);
-        let list = self.list(found.iter().copied());
-        self.odd(self.bits(found.len(), 1) + 6.0, format!("{text}: {list}"))
-    }
-
     fn doubled(&self) -> Option<Odd> {
         let times = self.place.doubled;
         if times == 0 {
             return None;
         }
-        self.odd(6.0, format!("{} has a key more than once, {times} times in all", self.place.name))
+        self.odd(6.0, format!("{} has a key more than once, {times} times in all", self.place.name), None)
     }
 }

@@ -42,6 +42,20 @@ pub(super) fn show(document: &Parsed<'_>, id: Id, most: usize) -> String {
     out
 }
 
+/// A value as a cell among others: a plain word goes without its quotes.
+pub(super) fn bare(document: &Parsed<'_>, id: Id, most: usize) -> String {
+    let raw = document.raw(id);
+    let plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '+' | ':' | ' ' | '#');
+    let word = document.kind(id) == Kind::String
+        && raw.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '.' | '_'))
+        && raw.len() <= most
+        && !raw.ends_with(' ')
+        && !matches!(raw, "true" | "false" | "null")
+        && raw.chars().all(plain);
+    if word { raw.to_owned() } else { show(document, id, most) }
+}
+
 /// A key as it is shown before a value.
 pub(super) fn key(document: &Parsed<'_>, key: Id) -> String {
     let step = step(&document.string(key));

@@ -28,8 +28,106 @@ const ERRORS: [&str; 24] = [
     "not found",
 ];
 
+/// The longest inflection: `s` to `ures`.
+const INFLECTED: usize = 4;
+
 /// Text that is looked at; a log of megabytes shows its errors early or in its rows.
 const LOOKED_AT: usize = 16 << 10;
+
+/// Last words of keys under which programs say what happened to them.
+const MESSAGES: [&str; 24] = [
+    "message",
+    "msg",
+    "error",
+    "errors",
+    "reason",
+    "detail",
+    "details",
+    "cause",
+    "exception",
+    "stderr",
+    "output",
+    "log",
+    "note",
+    "notes",
+    "status",
+    "state",
+    "result",
+    "conclusion",
+    "outcome",
+    "event",
+    "body",
+    "response",
+    "level",
+    "severity",
+];
+
+/// Last words of keys whose values are about errors without being any: names, places, and what people write of things.
+const NAMES: [&str; 31] = [
+    "name",
+    "id",
+    "key",
+    "path",
+    "file",
+    "filename",
+    "url",
+    "uri",
+    "href",
+    "package",
+    "description",
+    "summary",
+    "title",
+    "subject",
+    "keywords",
+    "tags",
+    "readme",
+    "doc",
+    "docs",
+    "help",
+    "section",
+    "depends",
+    "dependencies",
+    "features",
+    "default",
+    "type",
+    "version",
+    "license",
+    "dist",
+    "requires",
+    "classifiers",
+];
+
+/// Where a text that is no message may say that it is one, in bytes.
+const EARLY: usize = 48;
+
+/// Whether a text says that something went wrong, judged by the key it stands under as well: `libgpg-error-dev` is the
+/// name of a package, and a description of a library for errors is none.
+pub(super) fn says_error(key: &str, text: &str) -> Option<usize> {
+    let last = last_word(key);
+    let at = error_at(text)?;
+    if MESSAGES.contains(&last.as_str()) {
+        return Some(at);
+    }
+    let several = text.split_ascii_whitespace().nth(1).is_some();
+    (!NAMES.contains(&last.as_str()) && several && at <= EARLY).then_some(at)
+}
+
+/// The last word of a key, in lower case: `error` of `lastError`, `exit_error` and `$.runs[].error`.
+fn last_word(key: &str) -> String {
+    let key = key.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let start = key
+        .char_indices()
+        .rev()
+        .scan(false, |ended, (at, c)| {
+            if *ended || !c.is_alphanumeric() {
+                return None;
+            }
+            *ended = c.is_uppercase();
+            Some(at)
+        })
+        .last();
+    start.map_or(String::new(), |at| key[at..].to_lowercase())
+}
 
 /// Where in a text the first word stands that speaks of an error.
 pub(super) fn error_at(text: &str) -> Option<usize> {
@@ -45,7 +143,12 @@ pub(super) fn error_at(text: &str) -> Option<usize> {
         let small = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_lowercase);
         let capital = byte.is_ascii_uppercase() && (small(at.checked_sub(1)) || small(Some(at + 1)));
         let may = letter && (!inside || capital) && MAY_BEGIN[(byte | 0x20) as usize];
-        if may && ERRORS.iter().any(|word| begins(at, word)) {
+        // A longer word is another one: `exceptiongroup`.
+        let ends = |word: &str| {
+            let tail = bytes[at + word.len()..].iter().take_while(|b| b.is_ascii_lowercase()).count();
+            tail <= INFLECTED
+        };
+        if may && ERRORS.iter().any(|word| begins(at, word) && ends(word)) {
             return Some(at);
         }
         // The letter of an escape (`\n`) is not part of a word.
@@ -68,6 +171,24 @@ const MAY_BEGIN: [bool; 256] = {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_no_messages() {
+        for (key, text) in [
+            ("package", "libgpg-error-dev"),
+            ("description", "library for errors"),
+            ("$.a[].keywords[]", "error"),
+            ("x", "error"),
+            ("path", "/usr/share/doc/fail here"),
+        ] {
+            assert_eq!(says_error(key, text), None, "{key} {text}");
+        }
+        for (key, text) in
+            [("lastError", "timeout"), ("x", "failed to open"), ("run_status", "FAILED"), ("[]", "fatal: no")]
+        {
+            assert!(says_error(key, text).is_some(), "{key} {text}");
+        }
+    }
 
     #[test]
     fn words_of_errors_are_found_in_their_forms() {

@@ -1,0 +1,55 @@
+//! Plain questions about real results, and whether a digest of a thousand tokens answers them.
+//!
+//! `fixtures/digest` has results that commands of a Debian machine gave (`dpkg-query`, npm, cargo, pip, `git log`, `ps`, the time zone
+//! table) and two that were made up, each with questions that were written before the digest was tuned. A question of the
+//! kind `lookup` is the query of the digest; the others are asked of a digest without a query. A question is answered when one
+//! line of the digest has all of the words that an answer needs.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{fs, path::PathBuf};
+
+use serde::Deserialize;
+
+use super::digest;
+
+#[derive(Deserialize)]
+struct Question {
+    result: String,
+    kind: String,
+    ask: String,
+    line: Vec<String>,
+}
+
+fn fixture(name: &str) -> String {
+    fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/digest").join(name)).unwrap()
+}
+
+/// Whether a line has a word that is not part of a longer one.
+fn has(line: &str, word: &str) -> bool {
+    let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let whole = |(at, _): (usize, &str)| {
+        let first = word.starts_with(char::is_alphanumeric);
+        let last = word.ends_with(char::is_alphanumeric);
+        !(first && part(line[..at].chars().next_back())
+            || last && part(line[at + word.len()..].chars().next()))
+    };
+    line.match_indices(word).any(whole)
+}
+
+#[test]
+fn plain_questions_are_answered_from_a_thousand_tokens() {
+    let questions: Vec<Question> = serde_json::from_str(&fixture("questions.json")).unwrap();
+    let mut open = Vec::new();
+    for question in &questions {
+        let query = if question.kind == "lookup" { question.ask.as_str() } else { "" };
+        let told = digest(&fixture(&question.result), query, 1000).unwrap();
+        assert!(told.tokens_out <= 1000);
+        let answers = |line: &str| question.line.iter().all(|word| has(line, word));
+        if !told.text.lines().any(answers) {
+            open.push(format!("{} ({}): {}", question.result, question.kind, question.ask));
+        }
+    }
+    assert_eq!(questions.len(), 40);
+    assert!(open.len() <= 4, "{} not answered:\n{}", open.len(), open.join("\n"));
+}

@@ -1,0 +1,185 @@
+//! The forms of tables, and where their cells are.
+
+use std::ops::Range;
+
+/// Where a cell stands, in bytes of the text, without the blanks and marks around it.
+pub(super) type Cell = Range<usize>;
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Cells between pipes, with a line of dashes under the header.
+    Markdown,
+    /// Cells with this byte between them, in quotes where they hold it.
+    Separated(u8),
+    /// Cells with two blanks or more between them.
+    Gaps,
+    /// Cells with blanks between them; the last one may hold some.
+    Words,
+}
+
+impl Form {
+    /// The surest first.
+    pub(super) const ALL: [Self; 6] = [
+        Self::Markdown,
+        Self::Separated(b'\t'),
+        Self::Separated(b';'),
+        Self::Separated(b','),
+        Self::Gaps,
+        Self::Words,
+    ];
+
+    /// The fewest cells of a row: text has commas and gaps as well.
+    pub(super) fn narrowest(self) -> usize {
+        match self {
+            Self::Markdown | Self::Separated(_) => 2,
+            Self::Gaps | Self::Words => 3,
+        }
+    }
+
+    pub(super) fn needs_header(self) -> bool {
+        !matches!(self, Self::Separated(_))
+    }
+
+    /// The cells that a record counts as, in a table of `width` cells.
+    pub(super) fn width(self, cells: usize, width: Option<usize>) -> usize {
+        match (self, width) {
+            (Self::Words, Some(width)) => cells.min(width),
+            _ => cells,
+        }
+    }
+
+    /// The cells of a record where the last one takes the rest of it, up to `end`.
+    pub(super) fn merged(self, cells: &[Cell], width: usize, end: usize) -> Vec<Cell> {
+        let mut cells = cells.to_vec();
+        if self == Self::Words && cells.len() >= width {
+            cells.truncate(width);
+            cells.iter_mut().last().into_iter().for_each(|last| last.end = end);
+        }
+        cells
+    }
+
+    /// Gives each record, without its line end, and its cells. Blank lines are none.
+    pub(super) fn records(self, text: &str, mut give: impl FnMut(Cell, &[Cell])) {
+        if let Self::Separated(separator) = self {
+            return separated(text, separator, give);
+        }
+        let mut cells: Vec<Cell> = Vec::new();
+        let (mut start, mut number) = (0, 0);
+        for line in text.split_inclusive('\n') {
+            let record = start..start + line.trim_ascii_end().len();
+            start += line.len();
+            cells.clear();
+            match self {
+                Self::Markdown => pipes(text, record.clone(), &mut cells),
+                _ => blanks(text, record.clone(), if self == Self::Gaps { 2 } else { 1 }, &mut cells),
+            }
+            if cells.is_empty() && record.is_empty() {
+                continue;
+            }
+            number += 1;
+            let dashes = number == 2
+                && cells.iter().all(|cell| text[cell.clone()].bytes().all(|b| matches!(b, b'-' | b':')));
+            // A header of words that begin small is prose.
+            if number == 1
+                && self != Self::Markdown
+                && !cells.iter().all(|cell| is_title(&text[cell.clone()]))
+            {
+                return;
+            }
+            if self != Self::Markdown || !dashes {
+                give(record, &cells);
+            }
+        }
+    }
+}
+
+/// Whether a word may head a column of a command's output.
+fn is_title(word: &str) -> bool {
+    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
+    word.bytes().filter(u8::is_ascii_uppercase).count() == letters && letters > 0
+}
+
+/// The cells of `| a | b |`; none where the line is no such row.
+fn pipes(text: &str, record: Cell, cells: &mut Vec<Cell>) {
+    let line = &text[record.clone()];
+    let inner = line.trim_ascii();
+    let Some(inner) = inner.strip_prefix('|').and_then(|inner| inner.strip_suffix('|')) else { return };
+    let mut at = record.start + line.len() - line.trim_ascii_start().len() + 1;
+    let mut escaped = false;
+    let mut start = at;
+    for byte in inner.bytes() {
+        if byte == b'|' && !escaped {
+            cells.push(trimmed(text, start..at));
+            start = at + 1;
+        }
+        escaped = byte == b'\\' && !escaped;
+        at += 1;
+    }
+    cells.push(trimmed(text, start..at));
+}
+
+/// The cells with at least so many blanks between them.
+fn blanks(text: &str, record: Cell, gap: usize, cells: &mut Vec<Cell>) {
+    let bytes = text[record.clone()].as_bytes();
+    let mut start = None;
+    let mut run = 0;
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(byte, b' ' | b'\t') {
+            run += if *byte == b'\t' { gap } else { 1 };
+            continue;
+        }
+        if let (Some(from), true) = (start, run >= gap) {
+            cells.push(record.start + from..record.start + at - run.min(at));
+            start = None;
+        }
+        start = start.or(Some(at));
+        run = 0;
+    }
+    cells.extend(start.map(|from| record.start + from..record.end));
+    cells.iter_mut().for_each(|cell| *cell = trimmed(text, cell.clone()));
+}
+
+fn trimmed(text: &str, cell: Cell) -> Cell {
+    let part = &text[cell.clone()];
+    let start = cell.start + part.len() - part.trim_ascii_start().len();
+    start..start + part.trim_ascii().len()
+}
+
+/// Records with a byte between their cells, by RFC 4180.
+fn separated(text: &str, separator: u8, mut give: impl FnMut(Cell, &[Cell])) {
+    let bytes = text.as_bytes();
+    let mut cells: Vec<Cell> = Vec::new();
+    let (mut record, mut at) = (0, 0);
+    while record < bytes.len() {
+        let begin = at;
+        if bytes.get(at) == Some(&b'"') {
+            at += 1;
+            while let Some(quote) = bytes[at..].iter().position(|b| *b == b'"') {
+                at += quote + 1;
+                if bytes.get(at) != Some(&b'"') {
+                    break;
+                }
+                at += 1;
+            }
+        }
+        let rest = &bytes[at..];
+        at += rest.iter().position(|b| *b == separator || *b == b'\n').unwrap_or(rest.len());
+        let end = if bytes.get(at) == Some(&separator) {
+            at
+        } else {
+            at - usize::from(at > begin && bytes[at - 1] == b'\r')
+        };
+        cells.push(trimmed(text, begin..end));
+        if bytes.get(at) == Some(&separator) {
+            at += 1;
+            continue;
+        }
+        if end > record {
+            give(record..end, &cells);
+        }
+        cells.clear();
+        at += 1;
+        record = at;
+    }
+}
