@@ -1,119 +1,23 @@
-//! Tables and their columns, each column told in a line: how many values, of which kinds, the ends of their range with
-//! the rows that have them, and the different values with their counts, as many as there is room for.
+//! A column, told in a line: how many values, of which kinds, the ends of their range with the rows that have them, and the
+//! different values with their counts, as many as there is room for.
 
 use super::{
-    document::{Id, Kind, Parsed},
-    fit::Section,
+    document::{Id, Kind},
     json::Look,
     profile::Place,
-    rows,
     stats::{Scale, Spread, Stats},
+    tables::within,
     value::{bare, number, show},
 };
-
-/// Tables whose columns are told; of the others a line says how large they are.
-const TABLES: usize = 8;
 
 /// Characters of a value that is shown.
 const SHOWN: usize = 40;
 
-/// Characters of a column's line: the widest of these with which all lines take no more than their share. One that has
-/// few different values, which is what rows are counted by, may take some times as many.
-const WIDTHS: [usize; 6] = [600, 300, 200, 140, 90, 60];
-const COUNTED: usize = 4;
-
-/// Characters of such lines that make a token, on average.
-const PER_TOKEN: usize = 3;
-
 /// More different values than this are not listed, however wide the line.
 const LISTED: usize = 64;
 
-/// A section for each of the largest tables, with the lines of its columns, and one for the other tables. They are made
-/// to take some `tokens` of the budget together.
-pub(super) fn tables(look: &Look<'_, '_>, tokens: usize) -> Vec<Section> {
-    let homes = homes(look);
-    let tables = order(look, &homes);
-    let large = |table: &&usize| rows::bytes(look, **table) * 100 >= look.document.size(Parsed::ROOT) * SMALL;
-    let (told, others) = tables.split_at(tables.iter().take_while(large).count().min(TABLES));
-    let lines = |width: usize| -> Vec<Vec<String>> {
-        told.iter().map(|table| lines(look, &homes, *table, width)).collect()
-    };
-    let fits = |lines: &Vec<Vec<String>>| {
-        lines.iter().flatten().map(|line| line.len() + 4).sum::<usize>() <= tokens * PER_TOKEN
-    };
-    let mut chosen = Vec::new();
-    for width in WIDTHS {
-        chosen = lines(width);
-        if fits(&chosen) {
-            break;
-        }
-    }
-    let share = |at: usize| if at == 0 { 40 } else { 12 };
-    let titled = told.iter().zip(chosen).enumerate();
-    let mut sections: Vec<Section> =
-        titled.map(|(at, (table, lines))| Section::titled(title(look, *table), share(at), lines)).collect();
-    let others: Vec<String> = others.iter().map(|table| size(look, *table)).collect();
-    sections.push(Section::titled("Other tables:", 8, others));
-    sections
-}
-
-/// Hundredths of the document that the rows of a table must take for its columns to be told.
-const SMALL: usize = 3;
-
-/// The tables that have columns, those whose rows take most of the document first.
-fn order(look: &Look<'_, '_>, homes: &[usize]) -> Vec<usize> {
-    let mut tables: Vec<usize> =
-        (1..look.places.len()).filter(|at| look.places[*at].is_row && homes[*at] == *at).collect();
-    tables.sort_by_cached_key(|table| std::cmp::Reverse(rows::bytes(look, *table)));
-    tables
-}
-
-/// For each place the table under whose title it is told: its own, but a list of scalars in the rows of a table is
-/// told among the columns of that.
-fn homes(look: &Look<'_, '_>) -> Vec<usize> {
-    let mut has_columns = vec![false; look.places.len()];
-    look.places.iter().filter(|place| !place.is_row).for_each(|place| has_columns[place.table] = true);
-    let home = |(at, place): (usize, &Place)| {
-        let above = look.places[place.parent].table;
-        let listed = at > 0 && place.is_row && !has_columns[at] && look.places[above].rows > 1;
-        if listed { above } else { place.table }
-    };
-    look.places.iter().enumerate().map(home).collect()
-}
-
-fn size(look: &Look<'_, '_>, table: usize) -> String {
-    let place = &look.places[table];
-    let lists = look.places[place.parent].values.len();
-    let inside = if lists > 1 { format!(" in {lists} lists") } else { String::new() };
-    format!("{}: {} rows{inside}", place.name, place.rows)
-}
-
-fn title(look: &Look<'_, '_>, table: usize) -> String {
-    let named = look
-        .names
-        .column(table)
-        .map(|column| format!(", named by {}", within(&look.places[column], &look.places[table])));
-    format!("{}{}. Columns:", size(look, table), named.unwrap_or_default())
-}
-
-/// The name of a column within its rows.
-fn within<'p>(place: &'p Place, table: &Place) -> &'p str {
-    let name = place.name.strip_prefix(table.name.as_str()).unwrap_or(&place.name);
-    name.strip_prefix('.').unwrap_or(name)
-}
-
-/// The lines of a table's columns: what names the rows, then what they are counted and measured by, then the others.
-fn lines(look: &Look<'_, '_>, homes: &[usize], table: usize, width: usize) -> Vec<String> {
-    let depth = |at: &usize| within(&look.places[*at], &look.places[table]).matches(['.', '[']).count();
-    let mut columns: Vec<usize> = (table..look.places.len()).filter(|at| homes[*at] == table).collect();
-    let class = |at: &usize| match Column::of(look, *at, table) {
-        _ if look.names.column(table) == Some(*at) => 0,
-        column if column.counted() || column.measured() => 1,
-        _ => 2,
-    };
-    columns.sort_by_key(|at| (class(at), depth(at)));
-    columns.into_iter().filter_map(|at| Column::of(look, at, table).line(width)).collect()
-}
+/// A column of few different values, which is what rows are counted by, may take some times as many characters.
+const COUNTED: usize = 4;
 
 /// The range of a place, without the rows below its ends.
 pub(super) fn range(look: &Look<'_, '_>, at: usize) -> Option<String> {
@@ -121,7 +25,7 @@ pub(super) fn range(look: &Look<'_, '_>, at: usize) -> Option<String> {
 }
 
 /// One column on its way into a line.
-struct Column<'l, 'a> {
+pub(super) struct Column<'l, 'a> {
     look: &'l Look<'l, 'a>,
     at: usize,
     place: &'l Place,
@@ -130,28 +34,35 @@ struct Column<'l, 'a> {
 }
 
 impl<'l, 'a> Column<'l, 'a> {
-    fn of(look: &'l Look<'l, 'a>, at: usize, table: usize) -> Self {
+    pub(super) fn of(look: &'l Look<'l, 'a>, at: usize, table: usize) -> Self {
         Self { look, at, place: &look.places[at], stats: &look.stats[at], table }
     }
 
     /// Whether its values are few, so that rows can be counted by them.
-    fn counted(&self) -> bool {
+    pub(super) fn counted(&self) -> bool {
         let different = self.stats.scalars.len();
         let all: usize = self.stats.scalars.iter().map(|(times, _)| times).sum();
         (2..=LISTED).contains(&different) && different * 3 <= all
     }
 
     /// Whether its values are numbers, dates or lists.
-    fn measured(&self) -> bool {
+    pub(super) fn measured(&self) -> bool {
         self.stats.spread.as_ref().is_some_and(|spread| spread.scale != Scale::Length)
     }
 
-    fn line(&self, width: usize) -> Option<String> {
+    /// Whether its values are objects that not all have the same keys.
+    pub(super) fn varies(&self) -> bool {
+        let (all, objects) = (self.place.values.len(), self.stats.kind(Kind::Object));
+        let below = |p: &Place| p.parent == self.at && !p.is_row && p.values.len() < objects;
+        objects == all && self.at != self.table && self.look.places.iter().skip(self.at + 1).any(below)
+    }
+
+    pub(super) fn line(&self, width: usize) -> Option<String> {
         let Self { place, stats, .. } = self;
         let kinds = stats.kinds();
         let &(main, _) = kinds.iter().find(|(k, _)| *k != Kind::Null).or(kinds.first())?;
         let present = place.is_row || place.values.len() == place.rows;
-        if main == Kind::Object && kinds.len() == 1 && (self.at == self.table || present) {
+        if main == Kind::Object && kinds.len() == 1 && (self.at == self.table || present) && !self.varies() {
             return None;
         }
         let mut said: Vec<String> = Vec::new();
@@ -252,7 +163,7 @@ impl<'l, 'a> Column<'l, 'a> {
             let value = if counted { format!("{value} ×{times}") } else { value };
             length += value.len() + 2;
             // What occurs once tells nothing of a text that hardly ever occurs twice.
-            let alone = counted && *times == 1 && !self.counted();
+            let alone = counted && *times == 1 && (numbers || !self.counted());
             if !shown.is_empty() && (length > room || alone) {
                 break;
             }

@@ -1,7 +1,6 @@
 //! What there is to tell of rows: of JSON, and of whatever else was read as nodes.
 
 use super::{
-    columns,
     document::Parsed,
     fit::Section,
     naming::Names,
@@ -9,6 +8,7 @@ use super::{
     profile::{self, Place},
     rows,
     stats::Stats,
+    tables,
     unusual::{self, Odd},
 };
 
@@ -67,7 +67,7 @@ impl Look<'_, '_> {
             Section::titled("Rows that match the query:", 45, matches),
             Section::titled("Single values:", 10, overview::singles(self.document, self.places)),
         ];
-        sections.extend(columns::tables(self, budget * columns / 100));
+        sections.extend(tables::tables(self, budget * columns / 100));
         sections.push(Section::titled("Also unusual:", 12, rest));
         sections.extend(rows::fill(self, odd, budget));
         sections

@@ -3,7 +3,7 @@
 //! What it is is decided first ([`kind`]); each kind says what there is to tell, in sections of lines; [`fit`] keeps
 //! them within the budget. Rows (JSON, JSON Lines, tables) are read as nodes ([`document`]), their places are found
 //! ([`profile`]) and measured ([`stats`]); what is unusual ([`unusual`]) makes the findings, tables and columns
-//! ([`columns`], [`overview`]) the body, and rows that match the query or stand for the others ([`rows`]) the end. The same document
+//! ([`tables`], [`columns`], [`overview`]) the body, and rows that match the query or stand for the others ([`rows`]) the end. The same document
 //! gives the same digest, byte for byte. A digest is an index and no replacement: whoever shows it keeps the document
 //! within reach.
 
@@ -24,6 +24,7 @@ mod rows;
 mod scan;
 mod stats;
 mod table;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod unusual;

@@ -51,5 +51,5 @@ fn plain_questions_are_answered_from_a_thousand_tokens() {
         }
     }
     assert_eq!(questions.len(), 40);
-    assert!(open.len() <= 4, "{} not answered:\n{}", open.len(), open.join("\n"));
+    assert!(open.len() <= 2, "{} not answered:\n{}", open.len(), open.join("\n"));
 }

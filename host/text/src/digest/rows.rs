@@ -22,13 +22,13 @@ const ROW: usize = 4000;
 
 /// Rows that match the query and are shown, and the share of the best one's score that each must have.
 const MATCHES: usize = 6;
-const NEAR: f64 = 0.3;
+const NEAR: f64 = 0.4;
 
 /// Tables that rows are shown of, and columns of such a row.
 const TABLES: usize = 2;
 const COLUMNS: usize = 14;
 
-/// Rows of a table that are shown for what is odd in them.
+/// Rows of a table that are shown for what is odd or largest in them.
 const ODD: usize = 6;
 
 /// Characters of a cell.
@@ -135,8 +135,10 @@ fn cells(look: &Look<'_, '_>, table: usize, odd: &[Odd], tokens: usize) -> Optio
     let fitting = (tokens / cost.max(1)).max(2);
     let mut chosen: Vec<Id> = Vec::new();
     if fitting < rows.len() {
-        let odd = odd.iter().filter_map(|odd| odd.at).filter_map(|id| look.names.row(table, id));
-        odd.for_each(|id| {
+        let odd = odd.iter().filter_map(|odd| odd.at);
+        let largest = columns.iter().filter_map(|at| look.stats[*at].largest_number());
+        let special = odd.chain(largest).filter_map(|id| look.names.row(table, id));
+        special.for_each(|id| {
             if !chosen.contains(&id) && chosen.len() < ODD {
                 chosen.push(id)
             }

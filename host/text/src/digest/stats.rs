@@ -95,6 +95,12 @@ impl Stats {
         kinds
     }
 
+    /// The largest number, where there are different ones.
+    pub(super) fn largest_number(&self) -> Option<Id> {
+        let spread = self.spread.as_ref().filter(|spread| spread.scale == Scale::Number)?;
+        (spread.min().0 < spread.max().0).then(|| spread.max().1)
+    }
+
     /// The sum of the numbers, exactly; none where one of them has too many digits, or an exponent.
     pub(super) fn sum(&self, document: &Parsed<'_>) -> Option<String> {
         let spread = self.spread.as_ref().filter(|spread| spread.scale == Scale::Number)?;
