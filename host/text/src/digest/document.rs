@@ -14,7 +14,7 @@ use super::{
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Null,
     Bool,
     Number,
@@ -24,11 +24,11 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 6] =
+    pub(crate) const ALL: [Self; 6] =
         [Self::Null, Self::Bool, Self::Number, Self::String, Self::Array, Self::Object];
 
     /// As a sentence needs it.
-    pub(super) fn with_article(self) -> &'static str {
+    pub(crate) fn with_article(self) -> &'static str {
         match self {
             Self::Array => "an array",
             Self::Object => "an object",
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool => "boolean",
@@ -52,46 +52,46 @@ impl Kind {
 }
 
 /// The number of a node, in the order of the text.
-pub(super) type Id = u32;
+pub(crate) type Id = u32;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
-    pub(super) kind: Kind,
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
     /// Bytes of the text.
-    pub(super) start: u32,
-    pub(super) end: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
     /// The node after this one and all that is in it.
-    pub(super) next: Id,
+    pub(crate) next: Id,
     /// Elements, or keys.
-    pub(super) len: u32,
+    pub(crate) len: u32,
     /// The container it is in, and its place there; the root is in itself.
-    pub(super) parent: Id,
-    pub(super) index: u32,
+    pub(crate) parent: Id,
+    pub(crate) index: u32,
 }
 
 /// A document that was read.
 #[derive(Debug)]
-pub(super) struct Parsed<'a> {
+pub(crate) struct Parsed<'a> {
     text: &'a str,
     /// A container's children follow it, each followed by its own; a key stands before its value.
     nodes: Vec<Node>,
     /// What a reader has to know of how it was read, as a sentence.
-    pub(super) note: Option<String>,
+    pub(crate) note: Option<String>,
 }
 
 impl<'a> Parsed<'a> {
     /// Reads a JSON document of less than 4 GiB.
-    pub(super) fn read(text: &'a str) -> Result<Self, NotJson> {
+    pub(crate) fn read(text: &'a str) -> Result<Self, NotJson> {
         Ok(Self { text, nodes: scan::nodes(text)?, note: None })
     }
 
     /// A text whose nodes were found by somebody else, and what a reader has to know of that.
-    pub(super) fn of(text: &'a str, nodes: Vec<Node>, note: String) -> Self {
+    pub(crate) fn of(text: &'a str, nodes: Vec<Node>, note: String) -> Self {
         Self { text, nodes, note: Some(note) }
     }
 
     /// Reads what there is of a JSON document whose end is missing.
-    pub(super) fn before_the_end(text: &'a str) -> Option<Self> {
+    pub(crate) fn before_the_end(text: &'a str) -> Option<Self> {
         let (nodes, not) = scan::nodes_before(text)?;
         let NotJson { at, wanted } = not;
         let note = format!("The document breaks off: after {at} bytes should come {wanted}");
@@ -99,7 +99,7 @@ impl<'a> Parsed<'a> {
     }
 
     /// Reads a JSON value a line, as the elements of a list.
-    pub(super) fn lines(text: &'a str) -> Option<Self> {
+    pub(crate) fn lines(text: &'a str) -> Option<Self> {
         let (nodes, broken) = scan::lines(text)?;
         let note = match broken {
             0 => String::new(),
@@ -109,31 +109,31 @@ impl<'a> Parsed<'a> {
         Some(Self { text, nodes, note: Some(note) })
     }
 
-    pub(super) const ROOT: Id = 0;
+    pub(crate) const ROOT: Id = 0;
 
-    pub(super) fn kind(&self, id: Id) -> Kind {
+    pub(crate) fn kind(&self, id: Id) -> Kind {
         self.nodes[id as usize].kind
     }
 
     /// Elements of an array, keys of an object, 0 of a scalar.
-    pub(super) fn len(&self, id: Id) -> usize {
+    pub(crate) fn len(&self, id: Id) -> usize {
         self.nodes[id as usize].len as usize
     }
 
     /// Bytes of the node's text.
-    pub(super) fn size(&self, id: Id) -> usize {
+    pub(crate) fn size(&self, id: Id) -> usize {
         let node = self.nodes[id as usize];
         (node.end - node.start) as usize
     }
 
     /// The very text of the node.
-    pub(super) fn source(&self, id: Id) -> &'a str {
+    pub(crate) fn source(&self, id: Id) -> &'a str {
         let node = self.nodes[id as usize];
         &self.text[node.start as usize..node.end as usize]
     }
 
     /// The same from the key on, for a member of an object.
-    pub(super) fn keyed_source(&self, id: Id) -> &'a str {
+    pub(crate) fn keyed_source(&self, id: Id) -> &'a str {
         let start = match self.keyed(id) {
             true => self.nodes[id as usize - 1].start,
             false => self.nodes[id as usize].start,
@@ -147,13 +147,13 @@ impl<'a> Parsed<'a> {
     }
 
     /// What a string says, without its quotes; escapes stand as they are. For comparing.
-    pub(super) fn raw(&self, id: Id) -> &'a str {
+    pub(crate) fn raw(&self, id: Id) -> &'a str {
         let source = self.source(id);
         source.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(source)
     }
 
     /// What a string says; a broken surrogate leaves the escapes as they are.
-    pub(super) fn string(&self, id: Id) -> Cow<'a, str> {
+    pub(crate) fn string(&self, id: Id) -> Cow<'a, str> {
         let raw = self.raw(id);
         match raw.contains('\\') {
             false => Cow::Borrowed(raw),
@@ -162,22 +162,22 @@ impl<'a> Parsed<'a> {
     }
 
     /// The node after this one and all that is in it.
-    pub(super) fn after(&self, id: Id) -> Id {
+    pub(crate) fn after(&self, id: Id) -> Id {
         self.nodes[id as usize].next
     }
 
     /// The key that a value stands under.
-    pub(super) fn key(&self, id: Id) -> Option<Id> {
+    pub(crate) fn key(&self, id: Id) -> Option<Id> {
         self.keyed(id).then(|| id - 1)
     }
 
     /// The elements of an array, or the values of an object.
-    pub(super) fn children(&self, id: Id) -> impl Iterator<Item = Id> {
+    pub(crate) fn children(&self, id: Id) -> impl Iterator<Item = Id> {
         self.members(id).map(|(_, value)| value)
     }
 
     /// The members of an object with their keys; elements of an array come with none.
-    pub(super) fn members(&self, id: Id) -> impl Iterator<Item = (Option<Id>, Id)> {
+    pub(crate) fn members(&self, id: Id) -> impl Iterator<Item = (Option<Id>, Id)> {
         let node = self.nodes[id as usize];
         let keyed = node.kind == Kind::Object;
         let mut at = id + 1;
@@ -192,7 +192,7 @@ impl<'a> Parsed<'a> {
     }
 
     /// Where a node stands, for a reader: `$.items[3].name`.
-    pub(super) fn path(&self, id: Id) -> String {
+    pub(crate) fn path(&self, id: Id) -> String {
         let mut steps: Vec<String> = Vec::new();
         let mut at = id;
         while at != Self::ROOT && steps.len() < MAX_STEPS {
@@ -213,7 +213,7 @@ impl<'a> Parsed<'a> {
 const MAX_STEPS: usize = 24;
 
 /// A key as a step of a path.
-pub(super) fn step(key: &str) -> String {
+pub(crate) fn step(key: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == '$';
     if !key.is_empty() && key.len() <= 60 && key.chars().all(plain) {
         format!(".{key}")

@@ -14,7 +14,7 @@ const LINES: usize = 400;
 const LINE: usize = 2000;
 
 /// A kind of text that is read line by line.
-pub(super) struct TextKind {
+pub(crate) struct TextKind {
     /// The word that a reader sees: `log`.
     pub(super) name: &'static str,
     /// Whether a text is of this kind.
@@ -40,7 +40,7 @@ pub(super) struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         let head = &text[..text.floor_char_boundary(LOOKED_AT)];
         let whole = match head.rfind('\n') {
             Some(end) if head.len() < text.len() => &head[..end],
@@ -56,14 +56,14 @@ impl<'a> Sample<'a> {
 }
 
 /// What a text was taken for.
-pub(super) enum Recognised<'a> {
+pub(crate) enum Recognised<'a> {
     /// It has rows; what it is called comes with it.
     Rows(&'static str, Parsed<'a>),
     Text(&'static TextKind),
 }
 
 impl<'a> Recognised<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         let sample = Sample::of(text);
         if let Some(rows) = json_of(text, &sample) {
             return rows;

@@ -8,11 +8,11 @@
 //! within reach.
 
 mod columns;
-mod document;
+pub(crate) mod document;
 mod errors;
 mod fit;
 mod json;
-mod kind;
+pub(crate) mod kind;
 mod measure;
 mod naming;
 mod overview;
@@ -28,7 +28,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod unusual;
-mod value;
+pub(crate) mod value;
 mod words;
 
 use gatehouse_core::{

@@ -4,7 +4,7 @@ use super::document::{Id, Kind, Node};
 
 /// Where a text stops being JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NotJson {
+pub(crate) struct NotJson {
     /// Bytes before it.
     pub(super) at: usize,
     /// What would have to stand there.

@@ -11,6 +11,13 @@ const MEMBERS: usize = 24;
 /// A number of more digits is cut.
 const DIGITS: usize = 40;
 
+/// What a reader does not see, and what reorders or breaks lines: controls, line and paragraph separators, marks of
+/// direction, and the mark of a byte order.
+pub(crate) fn hidden(c: char) -> bool {
+    let marks = matches!(c, '\u{200E}' | '\u{200F}' | '\u{061C}' | '\u{FEFF}');
+    marks || c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Text in quotes, with at most `most` characters of it. Control characters and what reorders text are
 /// escaped: a document must not write lines of its own into its digest.
 pub(super) fn quoted(text: &str, most: usize) -> String {
@@ -24,7 +31,7 @@ pub(super) fn quoted(text: &str, most: usize) -> String {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
-            c if c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}') => {
+            c if hidden(c) => {
                 out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
             }
             c => out.push(c),

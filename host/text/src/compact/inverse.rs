@@ -1,0 +1,255 @@
+//! Reads the compact form, as the line above it says.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::digest::document::{Id, Kind, Parsed};
+
+/// A JSON value with its numbers as text and keys in order; equal keys stay side by side.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Value {
+    Null,
+    Bool(bool),
+    Number(String),
+    String(String),
+    List(Vec<Value>),
+    Object(Vec<(String, Value)>),
+}
+
+fn object(mut members: Vec<(String, Value)>) -> Value {
+    members.sort_by(|a, b| a.0.cmp(&b.0));
+    Value::Object(members)
+}
+
+fn of(document: &Parsed<'_>, id: Id) -> Value {
+    match document.kind(id) {
+        Kind::Null => Value::Null,
+        Kind::Bool => Value::Bool(document.source(id) == "true"),
+        Kind::Number => Value::Number(document.source(id).into()),
+        Kind::String => Value::String(document.string(id).into_owned()),
+        Kind::Array => Value::List(document.children(id).map(|child| of(document, child)).collect()),
+        Kind::Object => {
+            let member = |(key, value): (Option<Id>, Id)| {
+                (document.string(key.unwrap()).into_owned(), of(document, value))
+            };
+            object(document.members(id).map(member).collect())
+        }
+    }
+}
+
+pub(super) fn json(text: &str) -> Value {
+    of(&Parsed::read(text).unwrap_or_else(|e| panic!("{e:?} in {text}")), Parsed::ROOT)
+}
+
+/// Takes what is JSON from the beginning of a text.
+fn take_json<'a>(text: &mut &'a str) -> &'a str {
+    let (mut depth, mut inside, mut escaped) = (0, false, false);
+    for (at, c) in text.char_indices() {
+        if inside {
+            (inside, escaped) = (escaped || c != '"', !escaped && c == '\\');
+        } else {
+            match c {
+                '"' => inside = true,
+                '[' | '{' => depth += 1,
+                ']' | '}' => depth -= 1,
+                _ => {}
+            }
+        }
+        if depth == 0 && !inside {
+            let (json, rest) = text.split_at(at + c.len_utf8());
+            *text = rest;
+            return json;
+        }
+    }
+    panic!("no JSON: {text}")
+}
+
+/// Takes a cell, up to one of the marks that may follow it.
+fn take_cell(text: &mut &str, ends: &[char]) -> Option<Value> {
+    if text.starts_with(['"', '[', '{']) {
+        return Some(json(take_json(text)));
+    }
+    let (cell, rest) = text.split_at(text.find(ends).unwrap_or(text.len()));
+    *text = rest;
+    let number = |cell: &str| matches!(Parsed::read(cell), Ok(d) if d.kind(Parsed::ROOT) == Kind::Number);
+    match cell {
+        "" => None,
+        "true" | "false" | "null" => Some(json(cell)),
+        cell if number(cell) => Some(Value::Number(cell.trim().into())),
+        cell => Some(Value::String(cell.into())),
+    }
+}
+
+fn take(text: &mut &str, mark: &str) -> bool {
+    let rest = text.strip_prefix(mark);
+    *text = rest.unwrap_or(text);
+    rest.is_some()
+}
+
+fn take_key(text: &mut &str) -> String {
+    match take_cell(text, &['.', '=', '^', '[', ',', ']', '|']).unwrap() {
+        Value::String(key) => key,
+        other => panic!("{other:?} is no key"),
+    }
+}
+
+struct Head {
+    path: Vec<String>,
+    same: Option<Value>,
+    prefix: Option<String>,
+    keys: Vec<String>,
+}
+
+fn heads(mut line: &str) -> Vec<Head> {
+    let mut heads = Vec::new();
+    loop {
+        let mut head = Head { path: vec![take_key(&mut line)], same: None, prefix: None, keys: Vec::new() };
+        while take(&mut line, ".") {
+            head.path.push(take_key(&mut line));
+        }
+        if take(&mut line, "^=") {
+            let Some(Value::String(prefix)) = take_cell(&mut line, &['|']) else { panic!("{line}") };
+            head.prefix = Some(prefix);
+        } else if take(&mut line, "=") {
+            head.same = take_cell(&mut line, &['|']);
+        } else if take(&mut line, "[") {
+            head.keys.push(take_key(&mut line));
+            while take(&mut line, ",") {
+                head.keys.push(take_key(&mut line));
+            }
+            assert!(take(&mut line, "]"));
+        }
+        heads.push(head);
+        if !take(&mut line, "|") {
+            assert_eq!(line, "");
+            return heads;
+        }
+    }
+}
+
+/// Puts a value where a path leads.
+fn put(members: &mut Vec<(String, Value)>, path: &[String], value: Value) {
+    let [key, rest @ ..] = path else { panic!("no path") };
+    if rest.is_empty() {
+        return members.push((key.clone(), value));
+    }
+    if !members.iter().any(|(name, _)| name == key) {
+        members.push((key.clone(), Value::Object(Vec::new())));
+    }
+    let (_, inner) = members.iter_mut().find(|(name, _)| name == key).unwrap();
+    let Value::Object(inner) = inner else { panic!("{key} is no object") };
+    put(inner, rest, value);
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            object(members.into_iter().map(|(key, value)| (key, sorted(value))).collect())
+        }
+        Value::List(items) => Value::List(items.into_iter().map(sorted).collect()),
+        other => other,
+    }
+}
+
+fn expand(head: &Head, value: Value) -> Value {
+    match (value, &head.prefix) {
+        (Value::String(rest), Some(prefix)) => Value::String(format!("{prefix}{rest}")),
+        (Value::List(lists), _) if !head.keys.is_empty() => {
+            let object_of = |list: Value| match list {
+                Value::List(values) => object(head.keys.iter().cloned().zip(values).collect()),
+                other => panic!("{other:?}"),
+            };
+            Value::List(lists.into_iter().map(object_of).collect())
+        }
+        (value, _) => value,
+    }
+}
+
+/// What stands under `#n`.
+fn table(keyed: bool, lines: &[&str]) -> Value {
+    let heads = heads(lines[0]);
+    let mut rows: Vec<(String, Value)> = Vec::new();
+    for line in &lines[1..] {
+        let mut line = *line;
+        let mut members = Vec::new();
+        let mut first = true;
+        let mut cell = |line: &mut &str| {
+            // Missing cells at the end have no separators.
+            assert!(first || line.is_empty() || take(line, "|"), "{line}");
+            first = false;
+            take_cell(line, &['|'])
+        };
+        let own = if keyed { cell(&mut line) } else { None };
+        for head in &heads {
+            let value = match &head.same {
+                Some(value) => Some(value.clone()),
+                None => cell(&mut line).map(|value| expand(head, value)),
+            };
+            if let Some(value) = value {
+                put(&mut members, &head.path, value);
+            }
+        }
+        assert_eq!(line, "");
+        let key = match own {
+            Some(Value::String(key)) => key,
+            _ => String::new(),
+        };
+        rows.push((key, Value::Object(members)));
+    }
+    sorted(if keyed {
+        Value::Object(rows)
+    } else {
+        Value::List(rows.into_iter().map(|(_, row)| row).collect())
+    })
+}
+
+/// JSON in which `#n` stands for a table.
+fn skeleton(text: &mut &str, tables: &[Value]) -> Value {
+    let elements = |text: &mut &str, close: &str, one: &mut dyn FnMut(&mut &str)| {
+        while !take(text, close) {
+            one(text);
+            take(text, ",");
+        }
+    };
+    if take(text, "#") {
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number: usize = text[..digits].parse().unwrap();
+        *text = &text[digits..];
+        return tables[number - 1].clone();
+    }
+    if take(text, "[") {
+        let mut items = Vec::new();
+        elements(text, "]", &mut |text| items.push(skeleton(text, tables)));
+        return Value::List(items);
+    }
+    if take(text, "{") {
+        let mut members = Vec::new();
+        elements(text, "}", &mut |text| {
+            let Value::String(key) = json(take_json(text)) else { panic!("{text}") };
+            assert!(take(text, ":"));
+            members.push((key, skeleton(text, tables)));
+        });
+        return object(members);
+    }
+    take_cell(text, &[',', ']', '}']).unwrap()
+}
+
+/// The value that a compact form stands for.
+pub(super) fn decode(form: &str) -> Value {
+    if !form.contains("in short, nothing left out") {
+        return json(form);
+    }
+    let mut lines = form.split('\n').skip(1);
+    let mut body = lines.next().unwrap();
+    let mut blocks: Vec<(bool, Vec<&str>)> = Vec::new();
+    for line in lines {
+        let head = line.strip_prefix('#').map(|line| line.trim_start_matches(|c: char| c.is_ascii_digit()));
+        match head.and_then(|head| {
+            Some((head.starts_with("{}"), head.trim_start_matches("{}").strip_prefix(": ")?))
+        }) {
+            Some((keyed, head)) => blocks.push((keyed, vec![head])),
+            None => blocks.last_mut().unwrap().1.push(line),
+        }
+    }
+    let tables: Vec<Value> = blocks.iter().map(|(keyed, lines)| table(*keyed, lines)).collect();
+    skeleton(&mut body, &tables)
+}

@@ -1,0 +1,124 @@
+//! A list or a map of objects as a table.
+
+use super::{
+    cell::{SEPARATOR, cell, key, minified, string},
+    shape::{Column, Form, columns},
+};
+use crate::digest::document::{Id, Kind, Parsed};
+
+/// Rows of the smallest table.
+const ROWS: usize = 2;
+
+/// A table as text, and which of the notations occur in it.
+pub(super) struct Table {
+    /// From the colon of its name on: the line of keys, then a line for each row.
+    pub(super) text: String,
+    pub(super) keyed: bool,
+    pub(super) nested: bool,
+    pub(super) same: bool,
+    pub(super) prefixed: bool,
+    pub(super) lists: bool,
+    pub(super) missing: bool,
+}
+
+impl Table {
+    /// None where the elements are no objects that have much in common, or where it would be no shorter.
+    pub(super) fn of(document: &Parsed<'_>, id: Id) -> Option<Self> {
+        let keyed = document.kind(id) == Kind::Object;
+        let (keys, rows): (Vec<Option<Id>>, Vec<Id>) = document.members(id).unzip();
+        if rows.len() < ROWS || !rows.iter().all(|row| document.kind(*row) == Kind::Object) {
+            return None;
+        }
+        if keyed && !different(document, &keys) {
+            return None;
+        }
+        let columns = columns(document, &rows)?;
+        let any = |has: fn(&Column) -> bool| columns.iter().any(has);
+        let mut table = Self {
+            text: format!("{}: ", if keyed { "{}" } else { "" }),
+            keyed,
+            nested: any(|column| column.path.len() > 1),
+            same: any(|column| matches!(column.form, Form::Same)),
+            prefixed: any(|column| matches!(column.form, Form::Prefix(_))),
+            lists: any(|column| matches!(column.form, Form::Lists(_))),
+            missing: any(|column| column.cells.contains(&None)),
+        };
+        let heads: Vec<String> = columns.iter().map(|column| head(document, column)).collect();
+        table.text.push_str(&heads.join("|"));
+        for (row, own) in keys.iter().enumerate() {
+            table.text.push('\n');
+            let cells = columns.iter().filter(|column| !matches!(column.form, Form::Same));
+            let own = own.map(|own| cell(document, own));
+            let cells = own.into_iter().chain(cells.map(|column| value(document, column, row)));
+            for (n, cell) in cells.enumerate() {
+                table.text.extend((n > 0).then_some(SEPARATOR));
+                table.text.push_str(&cell);
+            }
+            // What is missing at the end needs no separators; no cell ends with one.
+            table.text.truncate(table.text.trim_end_matches(SEPARATOR).len());
+        }
+        let mut plain = String::new();
+        minified(document.source(id), &mut plain);
+        (table.text.len() < plain.len()).then_some(table)
+    }
+}
+
+fn different(document: &Parsed<'_>, keys: &[Option<Id>]) -> bool {
+    let mut keys: Vec<_> = keys.iter().flatten().map(|key| document.string(*key)).collect();
+    keys.sort();
+    keys.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+/// What the line of keys says of a column.
+fn head(document: &Parsed<'_>, column: &Column) -> String {
+    let mut out = String::new();
+    for (n, step) in column.path.iter().enumerate() {
+        out.push_str(if n > 0 { "." } else { "" });
+        key(document, *step, &mut out);
+    }
+    let first = column.cells.iter().flatten().next();
+    match (&column.form, first) {
+        (Form::Plain, _) | (_, None) => {}
+        (Form::Same, Some(first)) => {
+            out.push('=');
+            out.push_str(&cell(document, *first));
+        }
+        (Form::Prefix(length), Some(first)) => {
+            out.push_str("^=");
+            string(&document.raw(*first)[..*length], &mut out);
+        }
+        (Form::Lists(keys), _) => {
+            for (n, name) in keys.iter().enumerate() {
+                out.push(if n > 0 { ',' } else { '[' });
+                key(document, *name, &mut out);
+            }
+            out.push(']');
+        }
+    }
+    out
+}
+
+/// A cell of a column.
+fn value(document: &Parsed<'_>, column: &Column, row: usize) -> String {
+    let Some(id) = column.cells[row] else { return String::new() };
+    match &column.form {
+        Form::Plain | Form::Same => cell(document, id),
+        Form::Prefix(length) => {
+            let mut out = String::new();
+            string(&document.raw(id)[*length..], &mut out);
+            out
+        }
+        Form::Lists(_) => {
+            let mut out = String::from("[");
+            for (n, object) in document.children(id).enumerate() {
+                out.push_str(if n > 0 { ",[" } else { "[" });
+                for (n, value) in document.children(object).enumerate() {
+                    out.push_str(if n > 0 { "," } else { "" });
+                    minified(document.source(value), &mut out);
+                }
+                out.push(']');
+            }
+            out + "]"
+        }
+    }
+}
