@@ -1,0 +1,53 @@
+"""Makes a corpus of results of tools, with questions, from what is on this machine: `python3 corpus FOLDER [--logs FOLDER]`.
+
+Writes a file for each result, and `gold.jsonl` with the questions. The answers are computed from what the result was made
+from, by code that knows nothing of how results are shortened. Every second result of a kind is held out: nothing may be
+tuned on it. What this machine has not is listed and left out; two machines have two corpora, so figures name theirs.
+`--small FOLDER` keeps only results that are made from this project and that are small: the fixtures.
+"""
+
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from base import LEAST, MOST, sha
+import changes, data, lines, pages, records, traces
+
+SMALL = 50_000
+
+
+def main(arguments):
+    small = "--small" in arguments
+    logs = pathlib.Path(arguments[arguments.index("--logs") + 1]) if "--logs" in arguments else None
+    folder = pathlib.Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    gold, left_out = [], []
+    for module in (data, records, lines, changes, pages, traces):
+        for make in module.ALL:
+            try:
+                results = list(make(logs) if make.__name__ == "logs" else make())
+            except (OSError, RuntimeError, ValueError, KeyError) as error:
+                left_out.append(f"{make.__name__}: {error}")
+                continue
+            results = [r for r in results if LEAST <= len(r.text.encode()) <= MOST and r.questions]
+            if small:
+                own = [r for r in results if r.own and len(r.text.encode()) <= SMALL]
+                results = own[:2]
+            for index, result in enumerate(results):
+                name = f"{result.kind}-{result.name}".replace("/", "_").replace(" ", "_")
+                (folder / name).write_text(result.text)
+                gold.append({"file": name, "kind": result.kind, "held_out": index % 2 == 1,
+                             "sha256": sha(result.text), "questions": result.questions[:5]})
+    with open(folder / "gold.jsonl", "w") as out:
+        for line in gold:
+            out.write(json.dumps(line, ensure_ascii=False) + "\n")
+    kinds = sorted({line["kind"] for line in gold})
+    questions = sum(len(line["questions"]) for line in gold)
+    print(f"{len(gold)} results of {len(kinds)} kinds, {questions} questions", file=sys.stderr)
+    for line in left_out:
+        print(f"left out: {line}", file=sys.stderr)
+
+
+main(sys.argv[1:])
