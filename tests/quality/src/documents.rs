@@ -108,7 +108,7 @@ fn fits(name: &str, text: &str, set: &Set, elsewhere: &[String]) -> Result<Value
     }))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
