@@ -8,11 +8,15 @@
 //! within reach.
 
 mod columns;
+mod diff;
 pub(crate) mod document;
 mod errors;
 mod fit;
+mod forms;
 mod json;
 pub(crate) mod kind;
+mod lines;
+mod log;
 mod measure;
 mod naming;
 mod overview;
@@ -22,11 +26,13 @@ mod prose;
 mod questions;
 mod rows;
 mod scan;
+mod stamp;
 mod stats;
 mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod unusual;
 pub(crate) mod value;
 mod words;

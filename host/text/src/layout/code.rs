@@ -94,16 +94,37 @@ pub(super) fn line(line: &str) -> Line {
     {
         return Line::Comment;
     }
+    match definition(line) {
+        Some(found) => Line::Definition(found.indent),
+        None => Line::Other,
+    }
+}
+
+/// Something that a line defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Definition<'a> {
+    /// `fn`, `class` …
+    pub(crate) keyword: &'a str,
+    pub(crate) name: &'a str,
+    /// Bytes before it.
+    pub(crate) indent: usize,
+}
+
+/// What a line defines by a keyword.
+pub(crate) fn definition(line: &str) -> Option<Definition<'_>> {
+    if line.len() > LONGEST {
+        return None;
+    }
+    let content = line.trim_start();
     let mut words = content.split([' ', '\t', '(', '<']).filter(|word| !word.is_empty());
-    let defining = words.by_ref().take(6).find(|word| {
+    let keyword = words.by_ref().take(6).find(|word| {
         let modifier = word.trim_end_matches(')');
         !BEFORE.contains(&modifier) && !matches!(modifier, "crate" | "super" | "in" | "\"C\"")
-    });
-    let named = words
-        .next()
-        .is_some_and(|word| word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '\'')));
-    match defining {
-        Some(word) if DEFINES.contains(&word) && named => Line::Definition(line.len() - content.len()),
-        _ => Line::Other,
-    }
+    })?;
+    let named =
+        words.next().filter(|word| word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '\'')));
+    let name = named.filter(|_| DEFINES.contains(&keyword))?;
+    let name = name.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '_');
+    let end = name.find(|c: char| matches!(c, '{' | ':' | ';' | '=' | ',')).unwrap_or(name.len());
+    Some(Definition { keyword, name: &name[..end], indent: line.len() - content.len() })
 }

@@ -1,0 +1,218 @@
+//! Times and levels at the beginning of a line of a log.
+
+use super::lines::Counts;
+
+/// Words at the beginning of a line among which a time stands.
+const LOOKED_AT: usize = 5;
+
+/// Days that are counted.
+const DAYS: usize = 4_096;
+
+const LEVELS: [(&str, &str); 19] = [
+    ("trace", "trace"),
+    ("silly", "silly"),
+    ("verbose", "verbose"),
+    ("debug", "debug"),
+    ("info", "info"),
+    ("information", "info"),
+    ("notice", "notice"),
+    ("log", "log"),
+    ("http", "http"),
+    ("warn", "warn"),
+    ("warning", "warn"),
+    ("wrn", "warn"),
+    ("error", "error"),
+    ("err", "error"),
+    ("severe", "severe"),
+    ("critical", "critical"),
+    ("crit", "critical"),
+    ("fatal", "fatal"),
+    ("panic", "panic"),
+];
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// A time in a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamp<'a> {
+    /// As it is written.
+    pub(super) written: &'a str,
+    /// The part of it that is a day, if there is one.
+    day: Option<&'a str>,
+    /// What follows it.
+    pub(super) rest: &'a str,
+}
+
+/// The time near the beginning of a line: `2026-03-04 10:00:00`, `2026-03-04T10:00:00Z`, `Mar  4 10:00:00`, `10:00:00`.
+pub(super) fn of(line: &str) -> Option<Stamp<'_>> {
+    let mut at = 0;
+    for _ in 0..LOOKED_AT {
+        let word = line[at..].trim_start();
+        at = line.len() - word.len();
+        let end = at + word.find(char::is_whitespace).unwrap_or(word.len());
+        let word = &line[at..end];
+        if word.is_empty() {
+            return None;
+        }
+        if let Some(part) = part(word) {
+            return Some(whole(line, at, end, part));
+        }
+        at = end;
+    }
+    None
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Day,
+    Time,
+    Both,
+    Month,
+}
+
+fn part(word: &str) -> Option<Part> {
+    let word = word.trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':');
+    if MONTHS.contains(&word) {
+        return Some(Part::Month);
+    }
+    let bytes = word.as_bytes();
+    let digits =
+        |from: usize, to: usize| bytes.get(from..to).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
+    let colon = |at: usize| bytes.get(at) == Some(&b':');
+    let day = digits(0, 4)
+        && digits(5, 7)
+        && digits(8, 10)
+        && matches!(bytes[4], b'-' | b'/')
+        && bytes[7] == bytes[4];
+    let time = |at: usize| digits(at, at + 2) && colon(at + 2) && digits(at + 3, at + 5);
+    match (day, bytes.len()) {
+        (true, 10) => Some(Part::Day),
+        (true, _) if matches!(bytes[10], b'T' | b'_') && time(11) => Some(Part::Both),
+        (false, 5..=18) if time(0) && (bytes.len() == 5 || colon(5)) && bytes.len() != 6 => Some(Part::Time),
+        _ => None,
+    }
+}
+
+/// The stamp that begins with the word from `at` to `end`.
+fn whole(line: &str, at: usize, end: usize, part: Part) -> Stamp<'_> {
+    let next = |from: usize| {
+        let word = line[from..].trim_start();
+        let start = line.len() - word.len();
+        (start, start + word.find(char::is_whitespace).unwrap_or(word.len()))
+    };
+    let mut until = end;
+    let mut day = matches!(part, Part::Day | Part::Both).then(|| (at, end));
+    if part == Part::Month {
+        until = next(end).1;
+        day = Some((at, until));
+    }
+    if matches!(part, Part::Day | Part::Month) {
+        let (start, stop) = next(until);
+        if self::part(&line[start..stop]) == Some(Part::Time) {
+            until = stop;
+        }
+    }
+    let trimmed = |from: usize, to: usize| {
+        line[from..to].trim_matches(|c: char| "[](),;".contains(c)).trim_end_matches(':')
+    };
+    let day = day.map(|(from, to)| trimmed(from, to)).map(|day| match part {
+        Part::Both => &day[..10],
+        _ => day,
+    });
+    Stamp { written: trimmed(at, until), day, rest: line[until..].trim_start() }
+}
+
+/// The level of a line, in one word for each level: among its first words, alone, in brackets or before a colon.
+pub(super) fn level(line: &str) -> Option<&'static str> {
+    let rest = of(line).map_or(line, |stamp| stamp.rest);
+    rest.split_whitespace().take(3).find_map(|word| {
+        let name = word.split(['[', ']', ':', '(', '=', '|']).find(|part| !part.is_empty())?;
+        // A word of a sentence is no level: it stands first, in capitals, in brackets, before a colon or behind a number.
+        let set_apart = word.len() > name.len() || name.bytes().all(|b| b.is_ascii_uppercase());
+        let leads = rest.split_whitespace().take(2).any(|first| first == word) && {
+            let first = rest.split_whitespace().next().unwrap_or_default();
+            first == word || first.bytes().all(|b| b.is_ascii_digit())
+        };
+        let known = LEVELS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        (set_apart || leads).then_some(known.1)
+    })
+}
+
+/// Whether lines of a level tell of failures.
+pub(super) fn is_failure(level: &str) -> bool {
+    matches!(level, "warn" | "error" | "severe" | "critical" | "fatal" | "panic")
+}
+
+/// The times of a whole log.
+pub(super) struct Stamps {
+    first: Option<String>,
+    last: Option<String>,
+    days: Counts<String>,
+}
+
+impl Default for Stamps {
+    fn default() -> Self {
+        Self { first: None, last: None, days: Counts::of(DAYS) }
+    }
+}
+
+impl Stamps {
+    pub(super) fn line(&mut self, line: &str) {
+        let Some(stamp) = of(line) else { return };
+        let written = super::lines::shown(stamp.written, 40);
+        if let Some(day) = stamp.day {
+            self.days.add(super::lines::shown(day, 20), 1);
+        }
+        self.first.get_or_insert_with(|| written.clone());
+        self.last = Some(written);
+    }
+
+    /// `, from … to …`, or nothing.
+    pub(super) fn told(&self) -> String {
+        match (&self.first, &self.last) {
+            (Some(first), Some(last)) if first != last => format!(", from {first} to {last}"),
+            (Some(first), _) => format!(", all at {first}"),
+            _ => String::new(),
+        }
+    }
+
+    /// The days with most lines, where there are several.
+    pub(super) fn busiest(&self) -> Option<String> {
+        (self.days.len() > 1).then(|| format!("Lines by day: {}.", self.days.told(4, String::clone)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_found_near_the_beginning() {
+        let cases = [
+            ("2026-03-04 10:00:01 INFO x", "2026-03-04 10:00:01", Some("2026-03-04"), "INFO x"),
+            ("[2026-03-04T10:00:01.5Z] x", "2026-03-04T10:00:01.5Z", Some("2026-03-04"), "x"),
+            ("Mar  4 10:00:01 host sshd[1]: x", "Mar  4 10:00:01", Some("Mar  4"), "host sshd[1]: x"),
+            ("update 2026-03-04 10:00:01: run", "2026-03-04 10:00:01", Some("2026-03-04"), "run"),
+            ("10:00:01,123 x", "10:00:01,123", None, "x"),
+        ];
+        for (line, written, day, rest) in cases {
+            assert_eq!(of(line), Some(Stamp { written, day, rest }), "{line}");
+        }
+        for line in ["", "a b c d e 2026-03-04", "version 1.2.3", "3-4", "２０２６-03-04"] {
+            assert_eq!(of(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn levels_stand_apart() {
+        let cases =
+            [("12 warn x", "warn"), ("ERROR x", "error"), ("error[E0308]: x", "error"), ("[info] x", "info")];
+        for (line, found) in cases {
+            assert_eq!(level(line), Some(found), "{line}");
+        }
+        for line in ["an error came", "no warning", "", "errors: 0"] {
+            assert_eq!(level(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Exceptions with their stack traces, kept together: Python, Java, JavaScript, and what looks like them.
+
+use super::lines::{Counts, SHOWN, shown};
+
+/// Types of exceptions, and messages of one, that are told apart.
+const TYPES: usize = 256;
+const MESSAGES: usize = 4;
+
+/// Exceptions that are shown.
+const SHOWN_TYPES: usize = 12;
+
+/// Ends of the names of types.
+const ENDS: [&str; 8] = ["Error", "Exception", "Warning", "Interrupt", "Exit", "Panic", "Failure", "Fault"];
+
+/// Exceptions of one type.
+struct Thrown {
+    name: String,
+    times: usize,
+    /// The first message in its forms: with its line.
+    messages: Vec<(String, usize)>,
+    more: usize,
+    /// The innermost frame of the first one.
+    frame: Option<String>,
+}
+
+/// What was found so far.
+pub(super) struct Traces {
+    types: Vec<Thrown>,
+    counts: Counts<String>,
+    /// Whether the line before belongs to a trace.
+    inside: bool,
+    /// Whether it is a trace of Python, whose exception comes last, with its innermost frame.
+    python: bool,
+    frame: Option<String>,
+    /// The exception whose frames come now.
+    open: Option<usize>,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        Self {
+            types: Vec::new(),
+            counts: Counts::of(TYPES),
+            inside: false,
+            python: false,
+            frame: None,
+            open: None,
+        }
+    }
+}
+
+impl Traces {
+    /// Takes the next line, and says whether it is part of a trace.
+    pub(super) fn line(&mut self, number: usize, line: &str) -> bool {
+        let content = line.trim_start();
+        let indented = content.len() < line.len();
+        if content.starts_with("Traceback (most recent call last)") {
+            (self.inside, self.python, self.frame) = (true, true, None);
+            return true;
+        }
+        if indented && is_frame(content) {
+            self.inside = true;
+            let frame = shown(content, SHOWN);
+            if self.python {
+                self.frame = Some(frame);
+            } else if let Some(thrown) = self.open.take().and_then(|open| self.types.get_mut(open)) {
+                thrown.frame.get_or_insert(frame);
+            }
+            return true;
+        }
+        if self.python && self.inside && (indented || content.is_empty()) {
+            return true;
+        }
+        let ended = self.python && self.inside;
+        (self.inside, self.python) = (false, false);
+        let found = if ended { whole(content) } else { thrown(content, indented) };
+        let Some((name, message)) = found else {
+            self.open = None;
+            return ended;
+        };
+        self.add(number, name, message);
+        if ended {
+            let frame = self.frame.take();
+            if let Some(thrown) = self.open.take().and_then(|open| self.types.get_mut(open)) {
+                thrown.frame = thrown.frame.take().or(frame);
+            }
+        }
+        // A line that says more than the exception is told as a line too.
+        ended || content.starts_with(name) || content.starts_with("Caused by")
+    }
+
+    fn add(&mut self, number: usize, name: &str, message: &str) {
+        self.counts.add(name.to_owned(), 1);
+        let at = self.types.iter().position(|thrown| thrown.name == name).or_else(|| {
+            (self.types.len() < TYPES).then(|| {
+                self.types.push(Thrown {
+                    name: name.to_owned(),
+                    times: 0,
+                    messages: Vec::new(),
+                    more: 0,
+                    frame: None,
+                });
+                self.types.len() - 1
+            })
+        });
+        self.open = at;
+        let Some(thrown) = at.and_then(|at| self.types.get_mut(at)) else { return };
+        thrown.times += 1;
+        let message = shown(message, SHOWN);
+        if thrown.messages.iter().any(|(known, _)| without_digits(known) == without_digits(&message)) {
+            return;
+        }
+        if thrown.messages.len() < MESSAGES {
+            thrown.messages.push((message, number))
+        } else {
+            thrown.more += 1
+        }
+    }
+
+    /// How many exceptions were found.
+    pub(super) fn count(&self) -> usize {
+        self.types.iter().map(|thrown| thrown.times).sum::<usize>() + self.counts.other
+    }
+
+    /// `43 exceptions: KeyError 15, …`
+    pub(super) fn finding(&self) -> Option<String> {
+        let count = self.count();
+        (count > 0).then(|| format!("{count} exceptions: {}.", self.counts.told(8, |name| shown(name, 80))))
+    }
+
+    /// Each type with its messages, and where it was thrown first.
+    pub(super) fn told(&self) -> Vec<String> {
+        let mut types: Vec<&Thrown> = self.types.iter().collect();
+        types.sort_by(|a, b| b.times.cmp(&a.times).then_with(|| a.name.cmp(&b.name)));
+        let told = |thrown: &&Thrown| {
+            let messages: Vec<String> =
+                thrown.messages.iter().map(|(message, line)| format!("{message} (line {line})")).collect();
+            let more = if thrown.more > 0 {
+                format!(" | {} with other messages", thrown.more)
+            } else {
+                String::new()
+            };
+            let frame = thrown.frame.as_ref().map(|frame| format!(", first {frame}")).unwrap_or_default();
+            format!("{} × {}: {}{more}{frame}", thrown.times, shown(&thrown.name, 80), messages.join(" | "))
+        };
+        types.iter().take(SHOWN_TYPES).map(told).collect()
+    }
+}
+
+fn without_digits(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+fn is_frame(content: &str) -> bool {
+    let digits = content.bytes().take_while(u8::is_ascii_digit).count();
+    content.starts_with("at ")
+        || content.starts_with("File \"")
+        || (content.starts_with("... ") && content.ends_with(" more"))
+        || content.strip_prefix('#').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        || (digits > 0 && content[digits..].starts_with(": "))
+}
+
+/// The exception that a whole line is, behind a trace of Python: any name, and its message.
+fn whole(content: &str) -> Option<(&str, &str)> {
+    let (name, message) = content.split_once(':').unwrap_or((content, ""));
+    let named =
+        !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'));
+    named.then(|| (name, message.trim()))
+}
+
+/// The exception that a line speaks of: its type stands before a colon, or is the whole line.
+fn thrown(content: &str, indented: bool) -> Option<(&str, &str)> {
+    let content = content.strip_prefix("Caused by: ").unwrap_or(content);
+    if let Some((thread, place)) =
+        content.strip_prefix("thread '").and_then(|rest| rest.split_once(" panicked at "))
+    {
+        let thread = thread.split('\'').next().unwrap_or(thread);
+        return Some(("panic", if place.trim().is_empty() { thread } else { place.trim() }));
+    }
+    for word in content.split_whitespace().take(12) {
+        let name = word.trim_end_matches(':');
+        let last = name.rsplit(['.', ':']).next().unwrap_or(name);
+        let begins = last.starts_with(|c: char| c.is_ascii_uppercase());
+        let named = last.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && last.len() > 5;
+        let alone = name.len() < word.len() || (name.len() == content.trim_end().len() && !indented);
+        if begins && named && alone && ENDS.iter().any(|end| last.ends_with(end)) {
+            let message = content.split_once(word).map_or("", |(_, after)| after);
+            return Some((name, message.trim()));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Traces, usize) {
+        let mut traces = Traces::default();
+        let lines = text.lines().zip(1..).filter(|(line, number)| traces.line(*number, line)).count();
+        (traces, lines)
+    }
+
+    #[test]
+    fn traces_of_python_end_with_their_exception() {
+        let (traces, lines) = read(
+            "ERROR job 3\nTraceback (most recent call last):\n  File \"a.py\", line 3, in load\n    x()\n    ~^^\nQuota: full 3\n\
+             INFO ok\nTraceback (most recent call last):\n  File \"a.py\", line 9, in z\nQuota: full 4\n",
+        );
+        assert_eq!(traces.told(), ["2 × Quota: full 3 (line 6), first File \"a.py\", line 3, in load"]);
+        assert_eq!((traces.count(), lines), (2, 8));
+    }
+
+    #[test]
+    fn traces_of_java_and_javascript_begin_with_it() {
+        let (traces, _) = read(
+            "java.lang.IllegalStateException: job 1 has no name\n\tat Jobs.size(Jobs.java:7)\n\tat Jobs.main(Jobs.java:9)\n\
+             Caused by: java.lang.NullPointerException\n\tat Jobs.name(Jobs.java:5)\n\t... 1 more\n\
+             [worker] job 2 failed: SyntaxError: Unexpected token\n    at JSON.parse (<anonymous>)\n",
+        );
+        assert_eq!(traces.count(), 3);
+        assert!(traces.told().contains(
+            &"1 × SyntaxError: Unexpected token (line 7), first at JSON.parse (<anonymous>)".into()
+        ));
+        assert!(traces.finding().unwrap().contains("java.lang.NullPointerException 1"));
+    }
+
+    #[test]
+    fn prose_throws_nothing() {
+        assert_eq!(
+            read("An Error came up.\nErrors: none\n  IOException\nSee Exceptions below:\n").0.count(),
+            0
+        );
+    }
+}
