@@ -13,6 +13,7 @@ mod command_line;
 mod configuration;
 mod documentation;
 mod documents;
+mod filters;
 mod folders;
 mod graph;
 mod http;

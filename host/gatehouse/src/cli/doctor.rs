@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use gatehouse_models::config::ProviderName;
+use gatehouse_sandbox::shown_bytes;
 use serde_json::{Value, json};
 
 use super::{Failure, Place};
@@ -119,7 +120,20 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
         format!("{}: {files} documents of {repositories} repositories in {}", health.engine, health.address)
     });
     checks.push(Check::new("documents", result.map_err(|fault| fault.in_one_line())));
+    checks.extend(artifacts(composition).await);
     Ok(checks)
+}
+
+/// What was too large to show: where it is kept, and what keeps it from being found by meaning.
+async fn artifacts(composition: &Composition) -> Vec<Check> {
+    let health = composition.artifacts.health().await;
+    let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
+    let result = health.map(|health| {
+        let (health, bytes) = (&health.store, shown_bytes(health.store.bytes));
+        format!("{}: {} artifacts, {bytes}, in {}", health.engine, health.artifacts, health.address)
+    });
+    let result = Check::new("artifacts", result.map_err(|fault| fault.in_one_line()));
+    failing.map(|why| Check::warning("artifacts by meaning", why)).into_iter().chain([result]).collect()
 }
 
 /// Providers that get no key, though the environment has one.

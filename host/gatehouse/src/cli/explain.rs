@@ -46,10 +46,16 @@ async fn explain(
         } else {
             format!(" as an alias of '{}'", entry.spec.name)
         };
-        let params = &entry.params;
+        let (params, source) = (&entry.params, &entry.id.source);
+        let filters: Vec<String> =
+            entry.filters.iter().map(|filter| filter.source.id().to_string()).collect();
+        let filtered = match filters.as_slice() {
+            [] => String::new(),
+            some => format!("; its replies are filtered by {}", some.join(", then ")),
+        };
         return Ok((
             true,
-            format!("'{tool}' comes from {}{alias}, with parameters {params}", entry.id.source),
+            format!("'{tool}' comes from {source}{alias}, with parameters {params}{filtered}"),
         ));
     }
     let offers = composition.offers(exposure).await.map_err(Failure::Failed)?;
