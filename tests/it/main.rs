@@ -32,6 +32,7 @@ mod reload;
 mod research;
 mod resources;
 mod restarted;
+mod results;
 mod reuse;
 mod schemas;
 mod sessions;

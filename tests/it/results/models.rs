@@ -1,0 +1,84 @@
+//! Summaries that a language model writes, through the whole host: gate, host and provider, of which only the last is not real.
+
+use serde_json::{Value, json};
+
+use super::{PRESETS, log, shortened};
+use crate::support::{
+    Client, Place,
+    provider::{
+        Answer, End, Provider,
+        wire::{ALL, KEY, Wire},
+    },
+};
+
+/// A host whose summaries this provider writes.
+fn host(wire: Wire, provider: &Provider) -> (Place, Client) {
+    let presets = format!("{}{PRESETS}", wire.configuration(provider.address));
+    let place = Place::with(&presets, &["echo", "summarizer"]);
+    let mut client = Client::raw(&place, &["serve", "--preset", "work"], &[(wire.variable(), KEY)]);
+    client.initialize("2025-11-25");
+    (place, client)
+}
+
+/// What a model says of the log; two of the findings are made up.
+fn says() -> String {
+    json!({
+        "keyFindings": [
+            "One ERROR: disk quota exceeded on volume nimbus-7.",
+            "The GET requests were answered in 39 ms at most.",
+            "Volume nimbus-9 is failing too.",
+            "All lines are of 2026-11-22.",
+            "The outage cost 48,113 orders."
+        ],
+        "actionableInsights": ["Free space on nimbus-7.", "Call Ferdinand."]
+    })
+    .to_string()
+}
+
+#[test]
+fn every_provider_summarises_and_what_it_makes_up_is_left_out() {
+    for wire in ALL {
+        let provider = Provider::saying([wire.writes(&[&says()])]);
+        let (_place, mut client) = host(wire, &provider);
+        let (short, id) = shortened(&mut client, &log());
+        assert!(short.contains("-test\""), "{wire:?} is the method: {short}");
+        assert!(
+            short.contains("disk quota exceeded on volume nimbus-7") && short.contains("Free space"),
+            "{short}"
+        );
+        for made_up in ["nimbus-9", "48,113", "Ferdinand"] {
+            assert!(!short.contains(made_up), "{wire:?}: {made_up} in {short}");
+        }
+        let asked = provider.seen().len();
+        assert!(shortened(&mut client, &log()).0.contains("\"cache\":\"exact\""), "the same summary again");
+        assert_eq!(provider.seen().len(), asked, "{wire:?} was asked again");
+        let read = client.request("resources/read", json!({"uri": format!("gatehouse://artifact/{id}")}));
+        assert_eq!(read["result"]["contents"][0]["text"], log());
+        assert!(!client.log().contains(KEY) && !client.log().contains("nimbus-7"));
+    }
+}
+
+#[test]
+fn whatever_becomes_of_the_model_the_local_digest_serves() {
+    let status = |status, body: Value| Answer::Whole(status, "retry-after-ms: 1\r\n", body.to_string());
+    let wire = Wire::Gemini;
+    for (what, answer) in [
+        ("wrong key", wire.wrong_key()),
+        ("busy", status("429 Too Many Requests", json!({"error": {"message": "slow down"}}))),
+        ("broken", status("500 Oops", json!({"error": {"message": "oops"}}))),
+        ("a page", Answer::Whole("200 OK", "content-type: text/html\r\n", "<html></html>".into())),
+        ("cut", wire.breaks_off(&[&says()[..40]], End::Cut)),
+        ("prose", wire.writes(&["I would rather not."])),
+        (
+            "lies only",
+            wire.writes(&[r#"{"keyFindings":["Ferdinand has 48,113 of them."],"actionableInsights":[]}"#]),
+        ),
+    ] {
+        let provider = Provider::saying([answer]);
+        let (_place, mut client) = host(wire, &provider);
+        let (short, _) = shortened(&mut client, &log());
+        assert!(short.contains("\"method\":\"extractive\""), "{what}: {short}");
+        assert!(short.contains("disk quota exceeded") && !short.contains("Ferdinand"), "{what}: {short}");
+        assert!(!provider.seen().is_empty(), "{what}: it was asked");
+    }
+}

@@ -1,0 +1,123 @@
+//! What an agent can do with a result that was shortened.
+
+use serde_json::{Value, json};
+
+use super::{log, place, shortened};
+use crate::support::Client;
+
+#[test]
+fn a_log_is_told_in_short_with_what_went_wrong_and_every_byte_can_be_read() {
+    let place = place();
+    let mut client = Client::start(&place, "work");
+    let log = log();
+    let (short, id) = shortened(&mut client, &log);
+    assert!(short.len() * 10 < log.len(), "{} of {} bytes: {short}", short.len(), log.len());
+    assert!(short.contains("disk quota exceeded on volume nimbus-7"), "{short}");
+    assert!(
+        short.contains(&format!("whole result kept: get_workspace_file {{\\\"path\\\":\\\"{id}\\\"}}")),
+        "{short}"
+    );
+    assert_eq!(shortened(&mut client, &log), (short, id.clone()), "the same bytes ever after");
+
+    let (mut whole, mut offset) = (String::new(), Some(0));
+    while let Some(at) = offset {
+        let page =
+            client.call("get_workspace_file", json!({"path": id, "offset": at}))["structuredContent"].clone();
+        let text = page["content"].as_str().expect("a page");
+        assert!(text.chars().count() <= 8_000, "{page}");
+        whole += text;
+        offset = page["next"].as_u64();
+    }
+    assert_eq!(whole, log);
+    let lines = client.call("get_workspace_file", json!({"path": id, "lines": "1113"}));
+    assert!(
+        lines["structuredContent"]["content"].as_str().is_some_and(|line| line.contains("ERROR store")),
+        "{lines}"
+    );
+
+    let read = client.request("resources/read", json!({"uri": format!("gatehouse://artifact/{id}")}));
+    assert_eq!(read["result"]["contents"][0]["text"], log);
+    let listed = client.request("resources/list", json!({}));
+    assert!(listed.to_string().contains(&id), "{listed}");
+    let templates = client.request("resources/templates/list", json!({}));
+    assert!(templates.to_string().contains("gatehouse://artifact/{id}"), "{templates}");
+}
+
+#[test]
+fn rows_come_as_a_table_with_nothing_left_out_and_without_an_artifact() {
+    let place = place();
+    let mut client = Client::start(&place, "work");
+    let rows: Vec<Value> = (0..120)
+        .map(|n| json!({"identifier": n, "description": format!("item number {n}"), "available": n % 3 == 0}))
+        .collect();
+    let text = client.text("echo", json!({"text": serde_json::to_string_pretty(&rows).expect("JSON")}));
+    for n in 0..120 {
+        assert!(text.contains(&format!("item number {n}")), "row {n} is missing in {text}");
+    }
+    assert!(!text.contains("art-") && text.matches("description").count() == 1, "{text}");
+    assert_eq!(client.call("search_workspace", json!({}))["structuredContent"]["artifacts"], json!([]));
+}
+
+/// Something of JSON that no table holds.
+fn tree() -> Value {
+    let branch = |n: u32| {
+        let leaves: Vec<Value> =
+            (0..n % 7 + 3).map(|leaf| json!({"leaf": leaf, "weight": n * leaf})).collect();
+        (
+            format!("branch-{n}"),
+            json!({"note": "a sentence about it ".repeat(n as usize % 5 + 1), "leaves": leaves}),
+        )
+    };
+    json!({"name": "oak", "branches": (0..120).map(branch).collect::<serde_json::Map<_, _>>()})
+}
+
+#[test]
+fn parts_of_json_are_taken_by_pointer_and_jq_and_moved_without_a_model() {
+    let place = place();
+    let mut client = Client::start(&place, "work");
+    let tree = tree();
+    let (_, id) = shortened(&mut client, &tree.to_string());
+    let mut part = |arguments: Value| -> Value {
+        let part = client.call("get_workspace_file", arguments);
+        let content = part["structuredContent"]["content"].as_str().unwrap_or_else(|| panic!("{part}"));
+        serde_json::from_str(content).unwrap_or_else(|error| panic!("{error}: {content}"))
+    };
+    let pointed = part(json!({"path": id, "json_pointer": "/branches/branch-17/leaves"}));
+    assert_eq!(pointed, tree["branches"]["branch-17"]["leaves"]);
+    let heaviest = part(json!({"path": id, "jq": "[.branches[].leaves[].weight] | max"}));
+    let weights = |value: &Value| -> Vec<u64> {
+        let branches = value["branches"].as_object().expect("branches").values();
+        branches
+            .flat_map(|b| b["leaves"].as_array().expect("leaves").iter().filter_map(|l| l["weight"].as_u64()))
+            .collect()
+    };
+    assert_eq!(heaviest, json!(weights(&tree).into_iter().max()));
+    assert!(part(json!({"path": id, "json_pointer": "/branches"})).is_object(), "a page of whole members");
+
+    let moved = client.text("echo", json!({"text": {"$artifact": id, "pointer": "/name"}}));
+    assert_eq!(moved, "oak");
+    let wrong = client.fails("echo", json!({"text": {"$artifact": id, "pointer": "/branches/branch-17"}}));
+    assert!(wrong.contains("'text' must be a string"), "what is spliced is checked: {wrong}");
+    let nowhere =
+        client.fails("get_workspace_file", json!({"path": id, "json_pointer": "/branches/branch-999"}));
+    assert!(nowhere.contains("/branches"), "{nowhere}");
+    assert!(!client.log().contains("a sentence about it"), "nothing of it is logged");
+}
+
+#[test]
+fn kept_results_are_found_by_what_they_say() {
+    let place = place();
+    let mut client = Client::start(&place, "work");
+    let (_, logged) = shortened(&mut client, &log());
+    let (_, grown) = shortened(&mut client, &tree().to_string());
+    let listed = client.call("search_workspace", json!({}))["structuredContent"]["artifacts"].clone();
+    let ids: Vec<&str> =
+        listed.as_array().expect("a list").iter().filter_map(|a| a["artifactId"].as_str()).collect();
+    assert_eq!(ids, [&*grown, &*logged], "newest first: {listed}");
+    let found =
+        client.call("semantic_search", json!({"query": "disk quota exceeded"}))["structuredContent"].clone();
+    assert_eq!(found["results"][0]["artifactId"], logged, "{found}");
+    let told = client.call("get_artifact_context", json!({"ids": [logged, "art-000000000000"]}))["structuredContent"].clone();
+    assert!(told["contexts"].to_string().contains("disk quota exceeded"), "{told}");
+    assert_eq!(told["omitted"], json!(["art-000000000000"]), "{told}");
+}
