@@ -17,18 +17,15 @@ pub(crate) const NAME: &str = "get_workspace_file";
 #[serde(deny_unknown_fields)]
 pub(super) struct Args {
     /// An artifact id.
-    #[schemars(length(min = 1, max = 512))]
     path: String,
-    /// Where the page begins, as the page before says.
+    /// As the page before says.
     offset: Option<Offset>,
     /// RFC 6901.
-    #[schemars(length(max = 4096))]
     json_pointer: Option<String>,
-    /// A filter, applied to the value.
-    #[schemars(length(min = 1, max = 8192))]
+    /// Applied to the value.
+    #[schemars(length(max = 8192))]
     jq: Option<String>,
     /// `12` or `12-80`, from 1.
-    #[schemars(length(max = 64))]
     lines: Option<String>,
 }
 
@@ -47,7 +44,6 @@ struct Part {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .title("Read a kept result")
         .description(|_| {
             format!(
                 "Any part of a kept result, {} characters a page. With json_pointer or jq a page is whole elements.",
@@ -73,7 +69,9 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 fn head(id: &str, offset: u64, page: &Page) -> String {
     let Page { unit, next, total, note, .. } = page;
     let end = next.unwrap_or(*total);
-    let place = if offset == 0 && next.is_none() {
+    let place = if *unit == page::VALUE {
+        "the value.".into()
+    } else if offset == 0 && next.is_none() {
         format!("all {total} {unit}.")
     } else {
         format!("{unit} {offset}-{end} of {total}.")

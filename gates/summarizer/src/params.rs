@@ -1,6 +1,6 @@
 //! What a preset may set.
 
-use gatehouse_sdk::Count;
+use gatehouse_sdk::{Count, Offset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Params {
     /// Bytes from which a result is looked at; smaller ones pass as they are.
-    pub threshold_bytes: Count,
+    pub threshold_bytes: Offset,
     /// Bytes from which a result is told in short; below, it gets a form that leaves nothing out, or passes as it is.
     pub digest_above: Count,
     /// Tools whose results are never told in short, because what they bring is wanted to the letter. `*` stands for any
@@ -30,7 +30,7 @@ pub struct Params {
 impl Default for Params {
     fn default() -> Self {
         Self {
-            threshold_bytes: Count::new(2_048),
+            threshold_bytes: Offset::new(2_048),
             digest_above: Count::new(8_192),
             exclude: ["*read_file*", "*get_file*", "*grep*"].map(Into::into).to_vec(),
             ttl_hours: Count::new(3),

@@ -48,7 +48,6 @@ struct Contexts {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .title("Summaries of kept results")
         .description(|_| "Summaries of several kept results, in the order asked.")
         .default_from("maxTokens", |_| 4_000.into())
         .idempotent()

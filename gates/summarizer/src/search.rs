@@ -42,7 +42,6 @@ struct Results {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .title("Search kept results")
         .description(|_| "Find large results kept from earlier calls by what they say.")
         .default_from("limit", |_| 5.into())
         .idempotent()

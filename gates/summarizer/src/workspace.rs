@@ -22,10 +22,7 @@ const SHOWN: usize = 120;
 #[serde(deny_unknown_fields)]
 struct Args {
     /// All of them.
-    #[schemars(length(max = 20))]
     tags: Option<Vec<String>>,
-    /// Words, all of them.
-    #[schemars(length(max = 1024))]
     query: Option<String>,
 }
 
@@ -53,7 +50,6 @@ struct Listed {
 
 pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
-        .title("List kept results")
         .description(|_| "List kept results, newest first, by tags or words.")
         .idempotent()
         .output::<Listed>()

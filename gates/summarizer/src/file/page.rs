@@ -13,6 +13,9 @@ use serde_json::value::RawValue;
 /// Characters of a page at most.
 pub(super) const MOST: usize = 8_000;
 
+/// The unit of a value that is neither a list nor an object nor a string.
+pub(super) const VALUE: &str = "value";
+
 /// A page.
 pub(super) struct Page {
     pub(super) content: String,
@@ -99,7 +102,7 @@ pub(super) fn value(json: &str, offset: u64, place: &Place<'_>) -> Result<Page, 
                 ..characters(&text, offset)
             })
         }
-        _ => Ok(Page { content: json, unit: "value", next: None, total: 1, note: None }),
+        _ => Ok(Page { content: json, unit: VALUE, next: None, total: 1, note: None }),
     }
 }
 

@@ -7,19 +7,18 @@ fn the_tools_are_told_in_few_words() {
     let manifest = conformance::describe(&crate::gate(), "{}");
     let names: Vec<&str> = manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, crate::TOOLS);
-    // A client sees names, titles, descriptions and schemas of arguments. JSON of this kind has more than four bytes a token.
+    // A client sees names, descriptions and schemas of arguments. JSON of this kind has more than four bytes a token.
     let listed: usize = manifest
         .tools
         .iter()
         .map(|tool| {
             let input: Value = serde_json::from_str(&tool.input_schema).unwrap();
-            let title = tool.title.clone();
-            json!({"name": tool.name, "title": title, "description": tool.description, "inputSchema": input})
+            json!({"name": tool.name, "description": tool.description, "inputSchema": input})
                 .to_string()
                 .len()
         })
         .sum();
-    assert!(listed <= 2_000, "{listed} bytes");
+    assert!(listed <= 1_800, "{listed} bytes");
     let fault = crate::gate().describe("{\"threshold\":4000}").unwrap_err();
     assert_eq!(fault.hint.as_deref(), Some("Did you mean 'threshold_bytes'?"));
 }
