@@ -7,7 +7,7 @@
 mod code;
 mod line;
 
-pub(crate) use self::code::definition;
+pub(crate) use self::code::{definition, is_code};
 use self::line::{Fence, Mark};
 
 /// A stretch of a text, and what it is.

@@ -31,12 +31,12 @@ fn files_lines_and_names_are_told() {
 #[test]
 fn hostile_diffs_are_bounded() {
     let texts = [
-        (0..40_000)
+        (0..10_000)
             .map(|n| {
                 format!("diff --git a/{n} b/{n}\n--- a/{n}\n+++ b/{n}\n@@ -1 +1 @@ p{n}\n-a\n+fn f{n}() {{\n")
             })
             .collect(),
-        format!("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+{}", "é".repeat(4 << 20)),
+        format!("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+{}", "é".repeat(1 << 20)),
         "--- a\n+++ b\n@@ -99999999999999999999,1 +1 @@\n@@ -1,18446744073709551615 +1,9 @@\n".repeat(500),
         "diff --git a/\u{1b}[31m\u{202e}x b/\u{1b}[31m\u{202e}x\nindex 1..2\n@@ -1 +1 @@ \u{7}\n".repeat(300),
     ];

@@ -4,7 +4,7 @@
 //! nodes. Every other kind has a file of its own with a [`TextKind`], and a line in [`KINDS`]. What a text is taken for
 //! is decided from its beginning alone, so it costs the same however long the text is.
 
-use super::{diff, document::Parsed, fit::Section, json, log, prose, table};
+use super::{code, diff, document::Parsed, fit::Section, html, json, listing, log, markdown, prose, table};
 
 /// Bytes of a text that are looked at.
 const LOOKED_AT: usize = 64 << 10;
@@ -26,7 +26,8 @@ pub(crate) struct TextKind {
 }
 
 /// In this order; the last one is what nothing else is.
-const KINDS: [TextKind; 4] = [diff::KIND, log::KIND, log::LINES, prose::KIND];
+const KINDS: [TextKind; 8] =
+    [diff::KIND, html::KIND, log::KIND, code::KIND, listing::KIND, markdown::KIND, log::LINES, prose::KIND];
 
 /// The beginning of a text.
 pub(super) struct Sample<'a> {

@@ -48,8 +48,8 @@ fn lines_of_few_forms_are_told_by_their_forms() {
 fn hostile_logs_are_bounded() {
     let line = |n: usize| format!("2026-01-01 00:00:00 {n:x}a{n} b{n}\u{1b}[31m \u{202e}{n}\n");
     let texts = [
-        (0..200_000).map(line).collect::<String>(),
-        format!("2026-01-01 00:00:00 x\n2026-01-01 00:00:00 x\n2026-01-01 00:00:00 {}", "y ".repeat(4 << 20)),
+        (0..40_000).map(line).collect::<String>(),
+        format!("2026-01-01 00:00:00 x\n2026-01-01 00:00:00 x\n2026-01-01 00:00:00 {}", "y ".repeat(1 << 20)),
         "Traceback (most recent call last):\n".repeat(50_000),
         (0..50_000).map(|n| format!("E{n}Error: x{n}\n")).collect(),
         "2026-01-01 00:00:00 \u{0}\u{7}\n".repeat(1_000),

@@ -7,16 +7,20 @@
 //! gives the same digest, byte for byte. A digest is an index and no replacement: whoever shows it keeps the document
 //! within reach.
 
+mod code;
 mod columns;
 mod diff;
 pub(crate) mod document;
 mod errors;
 mod fit;
 mod forms;
+mod html;
 mod json;
 pub(crate) mod kind;
 mod lines;
+mod listing;
 mod log;
+mod markdown;
 mod measure;
 mod naming;
 mod overview;
@@ -28,6 +32,7 @@ mod rows;
 mod scan;
 mod stamp;
 mod stats;
+mod symbol;
 mod table;
 mod tables;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use gatehouse_core::ports::Text as _;
 
-use super::{fit::Section, kind::TextKind, value::quoted};
+use super::{fit::Section, kind::TextKind, lines::matching, markdown, value::quoted};
 use crate::Extractor;
 
 /// Whatever is text.
@@ -21,6 +21,16 @@ fn sections(text: &str, query: &str, budget: usize) -> Vec<Section> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     findings.extend(first.map(|line| format!("It begins with {}.", quoted(line, SHOWN))));
     let left = u32::try_from(budget.saturating_sub(2 * AROUND)).unwrap_or(u32::MAX);
-    let kept = Extractor.extract(text, query, left).map(|extract| vec![extract.text]).unwrap_or_default();
-    vec![Section::list(findings), Section::titled("Text:", 90, kept)]
+    let kept = Extractor
+        .extract(markdown::read(text, query), query, left)
+        .map(|extract| vec![extract.text])
+        .unwrap_or_default();
+    // What stands behind the part that sentences are taken of is found by its words.
+    let behind = markdown::read(text, query).len() < text.len();
+    let matches = if behind { matching(text, query) } else { Vec::new() };
+    vec![
+        Section::list(findings),
+        Section::titled("Lines that match the query:", 30, matches),
+        Section::titled("Text:", 90, kept),
+    ]
 }

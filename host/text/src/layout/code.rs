@@ -68,7 +68,7 @@ const LEAST: usize = 2;
 const LONGEST: usize = 400;
 
 /// Whether a text is source code: most lines end or begin as code does, and some define something.
-pub(super) fn is_code(text: &str) -> bool {
+pub(crate) fn is_code(text: &str) -> bool {
     let (mut lines, mut code, mut definitions) = (0, 0, 0);
     for line in text.lines().filter(|line| !line.trim().is_empty()).take(TRIED) {
         lines += 1;
@@ -125,6 +125,6 @@ pub(crate) fn definition(line: &str) -> Option<Definition<'_>> {
         words.next().filter(|word| word.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '\'')));
     let name = named.filter(|_| DEFINES.contains(&keyword))?;
     let name = name.trim_end_matches(|c: char| c.is_ascii_punctuation() && c != '_');
-    let end = name.find(|c: char| matches!(c, '{' | ':' | ';' | '=' | ',')).unwrap_or(name.len());
+    let end = name.find(['{', ':', ';', '=', ',']).unwrap_or(name.len());
     Some(Definition { keyword, name: &name[..end], indent: line.len() - content.len() })
 }

@@ -1,0 +1,190 @@
+//! Tells source code: what it defines, on which lines, and what the comments above say of it.
+
+use super::{
+    fit::Section,
+    kind::{Sample, TextKind},
+    lines::{Counts, matching, numbered, shown},
+    symbol::{self, Symbol},
+};
+
+pub(super) const KIND: TextKind = TextKind { name: "code", is, sections };
+
+/// What is defined that is told apart.
+const SYMBOLS: usize = 8_192;
+
+/// Names in one line of the digest, and lines.
+const TOGETHER: usize = 12;
+const SHOWN_LINES: usize = 160;
+
+/// Characters of what a comment says.
+const SAID: usize = 100;
+
+/// Lines with a kind of their own in what is looked at, and the share of code among them in hundredths.
+const LEAST: usize = 3;
+const CODE: usize = 45;
+
+fn is(sample: &Sample<'_>) -> bool {
+    let (mut all, mut code, mut symbols, mut prose) = (0, 0, 0, 0);
+    let mut comments = symbol::Comments::default();
+    for line in sample.lines.iter().filter(|line| !line.trim().is_empty()) {
+        let comment = comments.line(line);
+        if comment.is_some() {
+            continue;
+        }
+        all += 1;
+        symbols += usize::from(symbol::of(line).is_some());
+        let end = line.trim_end();
+        code += usize::from(end.ends_with([';', '{', '}', ')', '(', ':', ',', ']', '[']));
+        prose += usize::from(end.ends_with('.') && end.starts_with(|c: char| c.is_uppercase()));
+    }
+    symbols >= LEAST && symbols * 60 >= all && code * 100 >= all * CODE && prose * 10 <= all
+}
+
+/// Something that is defined, in its place.
+struct Defined {
+    symbol: Symbol,
+    line: usize,
+    /// The last line that belongs to it.
+    end: usize,
+    /// The first line of the comment above it, or inside it.
+    said: String,
+    /// Whether something else is around it that has a name.
+    parent: Option<usize>,
+}
+
+fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
+    let (all, lines, more, about) = defined(text);
+    let mut keywords = Counts::of(40);
+    all.iter().for_each(|defined| keywords.add(defined.symbol.keyword.clone(), 1));
+    let mut findings = vec![format!("{lines} lines of code define {}.", keywords.told(8, String::clone))];
+    findings.extend(about.map(|about| format!("It says of itself: {about}")));
+    let mut longest: Vec<&Defined> = all.iter().filter(|defined| defined.symbol.is_function()).collect();
+    longest.sort_by_key(|defined| (std::cmp::Reverse(defined.end - defined.line), defined.line));
+    let longest: Vec<String> =
+        longest.iter().take(3).map(|d| format!("{} (lines {}-{})", d.symbol.name, d.line, d.end)).collect();
+    if !longest.is_empty() {
+        findings.push(format!("The longest functions: {}.", longest.join(", ")));
+    }
+    let mut listed = Vec::new();
+    let tops: Vec<usize> = (0..all.len()).filter(|at| all[*at].parent.is_none()).collect();
+    for group in grouped(&all, &tops) {
+        listed.push(group);
+    }
+    let mut inside: Vec<(usize, Vec<usize>)> = Vec::new();
+    for (at, defined) in all.iter().enumerate() {
+        let Some(parent) = defined.parent else { continue };
+        match inside.last_mut().filter(|(last, _)| *last == parent) {
+            Some((_, members)) => members.push(at),
+            None => inside.push((parent, vec![at])),
+        }
+    }
+    for (parent, members) in &inside {
+        let name = format!("{} {}", all[*parent].symbol.keyword, all[*parent].symbol.name);
+        listed.extend(grouped(&all, members).into_iter().map(|group| format!("in {name}: {group}")));
+    }
+    listed.truncate(SHOWN_LINES);
+    if more > 0 {
+        listed.push(format!("{more} definitions more"));
+    }
+    let mut said: Vec<&Defined> = all.iter().filter(|defined| !defined.said.is_empty()).collect();
+    said.sort_by_key(|defined| (!defined.symbol.public, defined.parent.is_some(), defined.line));
+    let said = said
+        .iter()
+        .take(SHOWN_LINES)
+        .map(|d| format!("{} ({}): {}", d.symbol.name, d.line, d.said))
+        .collect();
+    vec![
+        Section::list(findings),
+        Section::titled("Lines that match the query:", 40, matching(text, query)),
+        Section::titled("Definitions (with lines):", 60, listed),
+        Section::titled("What comments say of them:", 30, said),
+    ]
+}
+
+/// Names with their lines, some to a line of the digest, each keyword once: `fn a 12, b 30; struct C 44`.
+fn grouped(all: &[Defined], members: &[usize]) -> Vec<String> {
+    let line = |members: &[usize]| {
+        let mut out = String::new();
+        let mut keyword = "";
+        for at in members {
+            let Defined { symbol, line, .. } = &all[*at];
+            if symbol.keyword == keyword {
+                out.push_str(", ");
+            } else {
+                out.push_str(if out.is_empty() { "" } else { "; " });
+                out.push_str(&symbol.keyword);
+                out.push(' ');
+                keyword = &symbol.keyword;
+            }
+            out.push_str(&format!("{} {line}", symbol.name));
+        }
+        out
+    };
+    members.chunks(TOGETHER).map(line).collect()
+}
+
+/// All that is defined, the number of lines, how much more is defined, and what the file says of itself.
+fn defined(text: &str) -> (Vec<Defined>, usize, usize, Option<String>) {
+    let mut all: Vec<Defined> = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    let mut comments = symbol::Comments::default();
+    let (mut lines, mut more, mut last) = (0, 0, 0);
+    // The comment that stands directly above, and the first of the file.
+    let (mut above, mut about) = (String::new(), None);
+    for (number, line) in numbered(text) {
+        lines = number;
+        if line.trim().is_empty() {
+            continue;
+        }
+        if let Some(said) = comments.line(line) {
+            let said = shown(said, SAID);
+            if about.is_none() && all.is_empty() && said.len() > 20 && !said.starts_with(['!', '-', '*']) {
+                about = Some(said.clone());
+            }
+            // A string below `def` says what it is for; whatever else stands inside says how.
+            let inside =
+                all.last_mut().filter(|d| comments.is_string() && d.said.is_empty() && number <= d.line + 12);
+            match inside {
+                Some(defined) => defined.said = said,
+                None if above.is_empty() => above = said,
+                None => {}
+            }
+            continue;
+        }
+        if line.trim_start().starts_with(['@', '#']) {
+            continue;
+        }
+        let said = std::mem::take(&mut above);
+        let indent = line.len() - line.trim_start().len();
+        let Some(symbol) = symbol::of(line) else {
+            if !line.trim_start().starts_with(['}', ')', ']']) {
+                close(&mut all, &mut open, indent + 1, last);
+            }
+            last = number;
+            continue;
+        };
+        close(&mut all, &mut open, indent, last);
+        last = number;
+        if all.len() >= SYMBOLS {
+            more += 1;
+            continue;
+        }
+        let parent = open.iter().rev().copied().find(|at| !all[*at].symbol.is_function());
+        open.push(all.len());
+        all.push(Defined { symbol, line: number, end: number, said, parent });
+    }
+    close(&mut all, &mut open, 0, last);
+    (all, lines, more, about)
+}
+
+/// Ends what is no deeper than a line that begins there.
+fn close(all: &mut [Defined], open: &mut Vec<usize>, indent: usize, last: usize) {
+    while let Some(at) = open.last().copied().filter(|at| all[*at].symbol.indent >= indent) {
+        all[at].end = last.max(all[at].line);
+        open.pop();
+    }
+}
+
+#[cfg(test)]
+#[path = "code_tests.rs"]
+mod tests;

@@ -1,0 +1,268 @@
+//! Tells a listing of files: how many, of which kinds, in which folders, and where sizes stand the largest.
+//!
+//! A line is a path (`find`, `git ls-files`), a size and a path (`du`), or a mode with size and name (`ls -l`).
+
+use super::{
+    fit::Section,
+    kind::{Sample, TextKind},
+    lines::{Counts, SHOWN, matching, numbered, shown},
+};
+
+pub(super) const KIND: TextKind = TextKind { name: "listing", is, sections };
+
+/// Folders and kinds that are told apart.
+const TOLD_APART: usize = 20_000;
+
+/// Folders, entries and links that are shown.
+const FOLDERS: usize = 60;
+const LARGEST: usize = 12;
+const NAMES: usize = 40;
+
+/// Characters of the names of one folder.
+const TOGETHER: usize = 400;
+
+fn is(sample: &Sample<'_>) -> bool {
+    let lines = || sample.lines.iter().filter(|line| !line.trim().is_empty());
+    let entries = lines().filter_map(|line| Entry::of(line));
+    let (mut listed, mut deep) = (0, 0);
+    for entry in entries {
+        listed += 1;
+        deep += usize::from(entry.kind.is_some() || entry.name.contains('/'));
+    }
+    let all = lines().count();
+    all >= 8 && listed * 10 >= all * 9 && deep * 10 >= all * 8
+}
+
+/// A file or folder of a listing.
+struct Entry<'a> {
+    /// The first letter of its mode, where that stands there.
+    kind: Option<char>,
+    size: Option<u64>,
+    /// As it is written: a path, or a name.
+    name: &'a str,
+    /// Where it points to.
+    target: Option<&'a str>,
+}
+
+impl<'a> Entry<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let line = line.trim_end();
+        if is_mode(line.split(' ').next()?) {
+            return Self::long(line);
+        }
+        let (first, rest) = line.split_once(['\t', ' ']).unwrap_or(("", line));
+        let size =
+            first.trim_end_matches(['K', 'M', 'G', 'T', 'B']).parse().ok().filter(|_| !rest.is_empty());
+        let name = if size.is_some() { rest.trim_start() } else { line };
+        let is_path = !name.is_empty()
+            && !name.contains(['\t', '"', '<', '>', '{', '=', ';', ','])
+            && !name.contains(": ");
+        (is_path && name.split(' ').count() <= 3 && !name.contains("://")).then_some(Self {
+            kind: None,
+            size,
+            name,
+            target: None,
+        })
+    }
+
+    /// A line of `ls -l`: the name follows the time, or the year.
+    fn long(line: &'a str) -> Option<Self> {
+        let mut words = line.split(' ').filter(|word| !word.is_empty());
+        let kind = words.next()?.chars().next();
+        let size = words.nth(3)?.parse().ok();
+        let is_time =
+            |word: &&str| word.contains(':') || (word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit()));
+        let time = words.by_ref().take(4).find(is_time)?;
+        let (_, name) = line.split_once(&format!(" {time} "))?;
+        let (name, target) =
+            name.split_once(" -> ").map_or((name, None), |(name, target)| (name, Some(target)));
+        Some(Self { kind, size, name, target })
+    }
+}
+
+fn is_mode(word: &str) -> bool {
+    matches!(word.len(), 10 | 11)
+        && word.starts_with(['-', 'd', 'l', 'b', 'c', 'p', 's'])
+        && word.bytes().skip(1).take(9).all(|b| b"rwxsStT-".contains(&b))
+}
+
+fn sections(text: &str, query: &str, _: usize) -> Vec<Section> {
+    let (mut extensions, mut folders, mut kinds) =
+        (Counts::of(TOLD_APART), Counts::of(TOLD_APART), Counts::of(8));
+    let mut largest: Vec<(u64, usize, &str)> = Vec::new();
+    let mut links = Vec::new();
+    let mut names: Vec<(&str, String)> = Vec::new();
+    let (mut count, mut total, mut deepest) = (0, 0_u64, 0);
+    for (number, line) in numbered(text) {
+        let Some(entry) = Entry::of(line) else { continue };
+        count += 1;
+        let (folder, name) = entry.name.trim_end_matches('/').rsplit_once('/').unwrap_or(("", entry.name));
+        deepest = deepest.max(entry.name.matches('/').count());
+        if let Some((_, extension)) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) {
+            extensions.add(extension, 1);
+        } else {
+            extensions.add("", 1);
+        }
+        folders.add(folder, 1);
+        if let Some(kind) = entry.kind {
+            kinds.add(kind, 1);
+        }
+        if let Some(target) = entry.target.filter(|_| links.len() < NAMES) {
+            links.push(format!("{} -> {}", shown(entry.name, SHOWN), shown(target, SHOWN)));
+        }
+        let of_file = entry.kind.is_none_or(|kind| kind == '-');
+        if let Some(size) = entry.size.filter(|_| of_file) {
+            total = total.saturating_add(size);
+            keep_largest(&mut largest, (size, number, entry.name));
+        }
+        let room = names.len() < TOLD_APART;
+        match names.last_mut() {
+            Some((last, together)) if *last == folder && together.len() < TOGETHER => {
+                together.push_str(", ");
+                together.push_str(&shown(name, 60));
+            }
+            Some((last, _)) if *last == folder => {}
+            _ if room => names.push((folder, shown(name, 60))),
+            _ => {}
+        }
+    }
+    let extension = |extension: &&str| {
+        if extension.is_empty() { "none".to_owned() } else { format!(".{}", shown(extension, 30)) }
+    };
+    let folder = |folder: &&str| if folder.is_empty() { ".".to_owned() } else { shown(folder, SHOWN) };
+    let mut findings = vec![format!("{count} entries in {} folders, at most {deepest} deep.", folders.len())];
+    if kinds.len() > 0 {
+        findings.push(format!("By kind: {}.", kinds.told(6, |kind| kind_name(*kind).to_owned())));
+    }
+    findings.push(format!("By extension: {}.", extensions.told(12, extension)));
+    if folders.len() > 1 {
+        findings.push(format!("Most entries directly in: {}.", folders.told(5, folder)));
+    }
+    if let Some((size, _, name)) = largest.first() {
+        findings.push(format!("The largest is {} with {size}; all together {total}.", shown(name, SHOWN)));
+    }
+    let largest: Vec<String> = largest
+        .iter()
+        .map(|(size, number, name)| format!("{size} {} (line {number})", shown(name, SHOWN)))
+        .collect();
+    let told: Vec<String> =
+        folders.frequent().iter().take(FOLDERS).map(|(name, n)| format!("{} {n}", folder(name))).collect();
+    // Folders that were looked into in turns are one here.
+    let mut shown_names: Vec<String> = names
+        .iter()
+        .map(|(name, together)| {
+            format!("{}/ {together}{}", folder(name), if together.len() >= TOGETHER { ", …" } else { "" })
+        })
+        .collect();
+    spread(&mut shown_names);
+    vec![
+        Section::list(findings),
+        Section::titled("Lines that match the query:", 40, matching(text, query)),
+        Section::titled("Largest:", 25, largest),
+        Section::titled(
+            "Entries directly in folders:",
+            30,
+            if folders.len() > 1 { told } else { Vec::new() },
+        ),
+        Section::titled("Links:", 20, links),
+        Section::titled("Names:", 30, shown_names),
+    ]
+}
+
+/// Keeps the largest, in order; of two that are as large, the earlier.
+fn keep_largest<'a>(largest: &mut Vec<(u64, usize, &'a str)>, entry: (u64, usize, &'a str)) {
+    let at = largest.partition_point(|known| known.0 >= entry.0);
+    if at < LARGEST {
+        largest.insert(at, entry);
+        largest.truncate(LARGEST);
+    }
+}
+
+/// Keeps so many of the lines, from all over the listing.
+fn spread(lines: &mut Vec<String>) {
+    let step = lines.len().div_ceil(NAMES).max(1);
+    let mut at = 0;
+    lines.retain(|_| {
+        at += 1;
+        (at - 1) % step == 0
+    });
+}
+
+fn kind_name(kind: char) -> &'static str {
+    match kind {
+        '-' => "files",
+        'd' => "folders",
+        'l' => "links",
+        'b' | 'c' => "devices",
+        'p' => "pipes",
+        _ => "sockets",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::ports::Text as _;
+
+    use crate::{Extractor, digest::digest};
+
+    fn has(text: &str, budget: u32, told: &[&str]) {
+        let digest = digest(text, "", budget).unwrap();
+        assert_eq!(digest.kind, "listing");
+        for told in told {
+            assert!(digest.text.contains(told), "'{told}' is not in\n{}", digest.text);
+        }
+    }
+
+    #[test]
+    fn paths_are_counted_by_folder_and_extension() {
+        let text: String = (0..200)
+            .map(|n| format!("src/part{}/file{n}.{}\n", n % 4, if n % 10 == 0 { "md" } else { "rs" }))
+            .collect();
+        has(
+            &(text + "src/Makefile\n"),
+            300,
+            &[
+                "201 entries in 5 folders, at most 2 deep",
+                ".rs 180, .md 20, none 1",
+                "src/part0 50, src/part1 50",
+            ],
+        );
+    }
+
+    #[test]
+    fn sizes_and_links_of_long_listings_are_told() {
+        let mut text = String::from("total 12\n");
+        text += &(0..100)
+            .map(|n| format!("-rwxr-xr-x 1 root root  {} 2026-01-02 10:00 tool {n}\n", 100 + n * 37 % 101))
+            .collect::<String>();
+        text += "lrwxrwxrwx 1 root root 7 2026-01-02 10:00 cc -> gcc-12\n-rw-r--r-- 1 root root 99999 Jan  2  2026 big.bin\n";
+        has(
+            &text,
+            300,
+            &[
+                "files 101, links 1",
+                "The largest is big.bin with 99999",
+                "99999 big.bin (line 103)",
+                "cc -> gcc-12",
+            ],
+        );
+    }
+
+    #[test]
+    fn hostile_listings_are_bounded() {
+        let texts = [
+            (0..20_000).map(|n| format!("d{n}/e{n}.x{n}\n")).collect(),
+            format!("a/b\n{}", format!("a/{}\n", "é/".repeat(2_000)).repeat(200)),
+            "18446744073709551615\ta/\u{1b}[31m\u{202e}b\n".repeat(2_000),
+        ];
+        for text in texts {
+            let digest = Extractor.digest(&text, "d77", 300).unwrap();
+            assert!(digest.tokens_out <= 300);
+            assert!(
+                !digest.text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{202e}'),
+                "{}",
+                digest.text
+            );
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Tells a text with headings: its parts with their lines, and the sentences that stand for it or answer the query.
+
+use gatehouse_core::ports::Text as _;
+
+use super::{
+    fit::Section,
+    kind::{Sample, TextKind},
+    lines::{SHOWN, shown},
+};
+use crate::{
+    Extractor,
+    layout::{Layout, is_code},
+};
+
+pub(super) const KIND: TextKind = TextKind { name: "Markdown", is, sections };
+
+/// Headings of what is looked at by which a text is known.
+const LEAST: usize = 2;
+
+/// Hundredths of the budget for headings, and tokens for findings and titles.
+const HEADINGS: usize = 40;
+const AROUND: usize = 60;
+
+/// Headings that are told at most.
+const TOLD: usize = 160;
+
+/// Bytes of a text of which sentences are taken, without a query and for one. A longer text is told by its headings and
+/// its beginning: ranking all of it would take longer than whoever waits for it is ready to.
+const READ: [usize; 2] = [128 << 10, 1 << 20];
+
+fn is(sample: &Sample<'_>) -> bool {
+    let text = sample.lines.join("\n");
+    !is_code(&text) && Layout::of(&text).headings.len() >= LEAST
+}
+
+fn sections(text: &str, query: &str, budget: usize) -> Vec<Section> {
+    told(text, query, budget, true)
+}
+
+/// What there is to tell of a text with headings; `numbered`: lines are those of the document.
+pub(super) fn told(text: &str, query: &str, budget: usize, numbered: bool) -> Vec<Section> {
+    let layout = Layout::of(text);
+    let mut levels = std::collections::BTreeMap::<usize, usize>::new();
+    layout.headings.iter().for_each(|heading| *levels.entry(heading.level).or_default() += 1);
+    let lines = text.lines().count();
+    let words = text.split_whitespace().count();
+    let count = layout.headings.len();
+    let by_level: Vec<String> = levels.iter().map(|(level, n)| format!("{n} of level {level}")).collect();
+    let mut findings = vec![format!(
+        "The text has {lines} lines, {words} words and {count} headings: {}.",
+        by_level.join(", ")
+    )];
+    let mut at = 0;
+    let mut line = 1;
+    let mut named = Vec::new();
+    for heading in &layout.headings {
+        line += text[at..heading.start].bytes().filter(|b| *b == b'\n').count();
+        at = heading.start;
+        let depth = layout.path(heading.parent).count();
+        named.push((depth, line, shown(name(&text[heading.start..heading.end]), SHOWN)));
+    }
+    if let Some((.., first)) = named.iter().min_by_key(|(depth, line, _)| (*depth, *line)) {
+        findings.push(format!("Its first heading is: {first}."));
+    }
+    // The upper ones say more of a text that has too many.
+    let deepest =
+        (0..8).rev().find(|deepest| named.iter().filter(|(depth, ..)| depth <= deepest).count() <= TOLD);
+    let mut headings: Vec<String> = named
+        .iter()
+        .filter(|(depth, ..)| deepest.is_none_or(|deepest| *depth <= deepest))
+        .map(|(depth, line, name)| {
+            let line = if numbered { format!(" ({line})") } else { String::new() };
+            format!("{}{name}{line}", "  ".repeat((*depth).min(4)))
+        })
+        .collect();
+    headings.truncate(TOLD);
+    let taken: usize =
+        headings.iter().map(|heading| heading.len() / 3 + 2).sum::<usize>().min(budget * HEADINGS / 100);
+    let left = u32::try_from(budget.saturating_sub(taken + AROUND)).unwrap_or(u32::MAX);
+    let kept = Extractor.extract(read(text, query), query, left.max(64)).map(|extract| vec![extract.text]);
+    let kept = kept.unwrap_or_default();
+    vec![
+        Section::list(findings),
+        Section::titled(if numbered { "Headings (with lines):" } else { "Headings:" }, HEADINGS, headings),
+        Section::titled("Text:", 95, kept),
+    ]
+}
+
+/// As much of a text as its sentences are taken of.
+pub(super) fn read<'a>(text: &'a str, query: &str) -> &'a str {
+    &text[..text.floor_char_boundary(READ[usize::from(!query.is_empty())])]
+}
+
+/// A heading without its marks: of two lines, the one with letters.
+fn name(heading: &str) -> &str {
+    let line = heading.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or(heading);
+    line.trim().trim_matches(['#', '=']).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::digest::digest;
+
+    #[test]
+    fn headings_with_lines_and_sentences_are_told() {
+        let mut text = String::from("# Pumps\n\nHow pumps are kept running.\n\n");
+        for n in 1..=30 {
+            text += &format!(
+                "## Part {n}\n\nThe part {n} of the pump wears out after {n}00 hours. {}\n\n",
+                "It is oiled every day by hand. ".repeat(6)
+            );
+        }
+        let digest = digest(&text, "when does part 17 wear out?", 700).unwrap();
+        assert_eq!(digest.kind, "Markdown");
+        for told in
+            ["31 headings: 1 of level 1, 30 of level 2", "Pumps (1)", "  Part 12 (49)", "after 1700 hours"]
+        {
+            assert!(digest.text.contains(told), "'{told}' is not in\n{}", digest.text);
+        }
+        assert!(digest.tokens_out > 450, "{}", digest.tokens_out);
+    }
+
+    #[test]
+    fn hostile_headings_are_bounded() {
+        let texts = [
+            (0..5_000).map(|n| format!("# H{n}\ntext\n")).collect::<String>(),
+            format!("# a\n# b\n{}", "w ".repeat(1 << 18)),
+            "# \u{1b}[31m\u{202e}x\n## y\n".repeat(500),
+        ];
+        for text in texts {
+            let digest = digest(&text, "", 300).unwrap();
+            assert_eq!(digest.kind, "Markdown");
+            assert!(digest.tokens_out <= 300);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What one line of source code defines, and which lines are comments, in the languages that are met most.
+
+use super::lines::shown;
+use crate::layout::definition;
+
+/// Characters of a name at most.
+const NAME: usize = 80;
+
+/// Words before a bracket that call or branch, and define nothing.
+const NO_NAMES: [&str; 16] = [
+    "if", "for", "while", "switch", "catch", "return", "else", "elif", "match", "with", "assert", "sizeof",
+    "throw", "new", "await", "defined",
+];
+
+/// Something with a name.
+pub(super) struct Symbol {
+    /// `fn`, `class`, `function` …
+    pub(super) keyword: String,
+    pub(super) name: String,
+    /// Bytes before it.
+    pub(super) indent: usize,
+    /// Whether it is seen from outside, as far as the line says.
+    pub(super) public: bool,
+}
+
+impl Symbol {
+    pub(super) fn is_function(&self) -> bool {
+        matches!(self.keyword.as_str(), "fn" | "def" | "function" | "func" | "fun" | "sub" | "method")
+    }
+}
+
+/// What a line defines: by a keyword, as a method (`name(…) {`) or as a function of C (`type name(…)`).
+pub(super) fn of(line: &str) -> Option<Symbol> {
+    let content = line.trim_start();
+    let indent = line.len() - content.len();
+    let public = indent == 0 && !content.starts_with("static ")
+        || content.starts_with("pub ")
+        || content.starts_with("export ");
+    let symbol = |keyword: &str, name: &str| {
+        let public = public && !name.starts_with('_');
+        Some(Symbol { keyword: keyword.to_owned(), name: shown(name, NAME), indent, public })
+    };
+    if let Some(found) = definition(line) {
+        let rest = content.split_once(found.keyword).map_or(content, |(_, rest)| rest);
+        let name = match found.keyword {
+            // `impl<T> Trait for Type` is named whole.
+            "impl" => rest.split(['{', '\n']).next().unwrap_or(rest).trim(),
+            // Generated code in C has these as macros and casts.
+            _ if content.ends_with(';')
+                && matches!(found.keyword, "struct" | "enum" | "union")
+                && !line.contains("pub") =>
+            {
+                return None;
+            }
+            _ => found.name,
+        };
+        return symbol(found.keyword, name).filter(|symbol| !symbol.name.is_empty());
+    }
+    let end = content.trim_end();
+    let (head, after) = end.split_once('(')?;
+    let head = head.trim_end();
+    let name = head.rsplit(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '$' | '#'))).next()?;
+    let before = head[..head.len() - name.len()].trim_end();
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '#'))
+        && !NO_NAMES.contains(&name);
+    if !is_name || head.contains(['=', '.', '"', '\'', ':']) || NO_NAMES.contains(&before) {
+        return None;
+    }
+    let modifiers = |word: &str| {
+        matches!(word, "async" | "static" | "get" | "set" | "*" | "public" | "private" | "protected")
+    };
+    if end.ends_with('{') && after.contains(')') && before.split_whitespace().all(modifiers) {
+        return symbol("method", name);
+    }
+    // A type before the name, at the margin: C. A call has none.
+    let typed = indent == 0
+        && before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '*' | '_'))
+        && !end.starts_with('#');
+    (typed && end.ends_with([';', '{', ')', ','])).then(|| symbol("function", name)).flatten()
+}
+
+/// Follows comments and strings that stand for them over lines.
+#[derive(Default)]
+pub(super) struct Comments {
+    /// What ends the one that is open.
+    until: Option<&'static str>,
+    string: bool,
+}
+
+impl Comments {
+    /// What a line of a comment says; none for any other line.
+    pub(super) fn line<'a>(&mut self, line: &'a str) -> Option<&'a str> {
+        let content = line.trim();
+        if let Some(end) = self.until {
+            if content.ends_with(end) {
+                self.until = None;
+            }
+            let said = content.trim_end_matches(end).trim_start_matches('*').trim();
+            return Some(said);
+        }
+        self.string = false;
+        for (begin, end) in [("\"\"\"", "\"\"\""), ("'''", "'''"), ("/*", "*/"), ("r\"\"\"", "\"\"\"")] {
+            let Some(rest) = content.strip_prefix(begin) else { continue };
+            self.string = begin != "/*";
+            if !rest.contains(end) {
+                self.until = Some(end);
+            }
+            return Some(rest.trim_end_matches(end).trim_matches(['*', '!', ' ']));
+        }
+        for mark in ["///", "//!", "//"] {
+            if let Some(rest) = content.strip_prefix(mark) {
+                return Some(rest.trim());
+            }
+        }
+        let hash = content.strip_prefix("# ").or((content == "#").then_some(""));
+        let directive = ["include", "define", "if", "endif", "else", "pragma"];
+        hash.filter(|rest| !directive.iter().any(|word| rest.starts_with(word))).map(str::trim)
+    }
+
+    /// Whether the last one was a string, as Python has below what it defines.
+    pub(super) fn is_string(&self) -> bool {
+        self.string
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(line: &str) -> Option<String> {
+        of(line).map(|symbol| format!("{} {}", symbol.keyword, symbol.name))
+    }
+
+    #[test]
+    fn definitions_of_several_languages_are_named() {
+        let cases = [
+            ("pub(crate) fn is_code(text: &str) -> bool {", "fn is_code"),
+            ("    pub const fn new() -> Self {", "fn new"),
+            ("impl<T: Clone> Iterator for Thing<T> {", "impl <T: Clone> Iterator for Thing<T>"),
+            ("class HelpFormatter(object):", "class HelpFormatter"),
+            ("    def __init__(self,", "def __init__"),
+            ("export default async function load (x) {", "function load"),
+            ("  static async exec (args) {", "method exec"),
+            ("ZEXTERN int ZEXPORT deflate(z_streamp strm, int flush);", "function deflate"),
+            ("type Alias = u8;", "type Alias"),
+        ];
+        for (line, name) in cases {
+            assert_eq!(named(line).as_deref(), Some(name), "{line}");
+        }
+        for line in [
+            "  if (x) {",
+            "foo(bar);",
+            "return f(x);",
+            "let x = f(y);",
+            "  } else if (x) {",
+            "#define F(x) y",
+            "A sentence (with a bracket).",
+        ] {
+            assert_eq!(named(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn comments_are_followed_over_lines() {
+        let text = "/** Says\n * more */\ncode\n\"\"\"Doc\nstring\"\"\"\n# hash\n#include <x>\n/// rust\n";
+        let mut comments = Comments::default();
+        let said: Vec<Option<&str>> = text.lines().map(|line| comments.line(line)).collect();
+        assert_eq!(
+            said,
+            [Some("Says"), Some("more"), None, Some("Doc"), Some("string"), Some("hash"), None, Some("rust")]
+        );
+    }
+}
