@@ -42,7 +42,7 @@ pub struct PromptArgument {
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum Speaker {
     /// The person.
     User,
     /// The model.
@@ -53,7 +53,7 @@ pub enum Role {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptMessage {
     /// Who speaks.
-    pub role: Role,
+    pub speaker: Speaker,
     /// What is said.
     pub content: Content,
 }

@@ -58,7 +58,13 @@ const ONLY: [(&str, &[&str]); 14] = [
     ("wasmparser", &["host/sandbox"]),
     (
         "wit-bindgen",
-        &["gates/sdk", "tests/fixtures/gates/echo", "tests/fixtures/gates/liar", "host/gatehouse"],
+        &[
+            "gates/sdk",
+            "tests/fixtures/gates/echo",
+            "tests/fixtures/gates/liar",
+            "tests/fixtures/gates/shelf",
+            "host/gatehouse",
+        ],
     ),
 ];
 

@@ -3,7 +3,7 @@
 use gatehouse_core::{
     Catalog, Fault, FaultKind,
     offered::PromptEntry,
-    prompt::{PromptMessage, Role},
+    prompt::{PromptMessage, Speaker},
 };
 use rmcp::{
     ErrorData,
@@ -37,9 +37,9 @@ pub(super) fn result(
     made: Result<Vec<PromptMessage>, Fault>,
 ) -> Result<GetPromptResult, ErrorData> {
     let message = |message: PromptMessage| {
-        let role = match message.role {
-            Role::User => model::Role::User,
-            Role::Assistant => model::Role::Assistant,
+        let role = match message.speaker {
+            Speaker::User => model::Role::User,
+            Speaker::Assistant => model::Role::Assistant,
         };
         Ok(model::PromptMessage::new(role, reply::block(message.content)?))
     };

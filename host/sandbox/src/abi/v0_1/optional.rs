@@ -35,7 +35,7 @@ pub(super) fn messages(
     let mut reader = Reader::new(budget);
     let message = |message: prompts::Message| {
         let content = tools::content(&mut reader, message.content)?;
-        Ok(PromptMessage { role: message.role.into(), content })
+        Ok(PromptMessage { speaker: message.role.into(), content })
     };
     messages.into_iter().map(message).collect()
 }
@@ -60,7 +60,7 @@ impl From<&ToolSpec> for types::Tool {
 
 enums! {
     effect::Intent => types::Intent { Query, Analyze, Generate, Modify, Execute }
-    prompts::Role => prompt::Role { User, Assistant }
+    prompts::Role => prompt::Speaker { User, Assistant }
 }
 
 records! {

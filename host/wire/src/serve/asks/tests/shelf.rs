@@ -11,7 +11,7 @@ use gatehouse_core::{
     catalog::Entry,
     lock,
     outcome::{EmbeddedResource, ResourceBody, ResourceLink},
-    prompt::{Prompt, PromptArgument, PromptMessage, Role},
+    prompt::{Prompt, PromptArgument, PromptMessage, Speaker},
     resource::{ResourcePage, Template},
     source::Listing,
 };
@@ -150,8 +150,8 @@ impl Source for Shelf {
         let bytes = ResourceBody::Blob(vec![1]);
         let resource = EmbeddedResource { uri: self.uri("1"), mime_type: None, body: bytes };
         Ok(vec![
-            PromptMessage { role: Role::User, content: text },
-            PromptMessage { role: Role::Assistant, content: Content::Embedded(resource) },
+            PromptMessage { speaker: Speaker::User, content: text },
+            PromptMessage { speaker: Speaker::Assistant, content: Content::Embedded(resource) },
         ])
     }
 }
