@@ -41,8 +41,8 @@ impl<'l, 'a> Column<'l, 'a> {
     /// Whether its values are few, so that rows can be counted by them.
     pub(super) fn counted(&self) -> bool {
         let different = self.stats.scalars.len();
-        let all: usize = self.stats.scalars.iter().map(|(times, _)| times).sum();
-        (2..=LISTED).contains(&different) && different * 3 <= all
+
+        (2..=LISTED).contains(&different) && different * 3 <= self.stats.total
     }
 
     /// Whether its values are numbers, dates or lists.
@@ -124,7 +124,7 @@ impl<'l, 'a> Column<'l, 'a> {
             _ => show(self.look.document, spread.median().1, SHOWN),
         };
         let ends = format!("{} to {}{unit}, median {median}", self.end(spread, min), self.end(spread, max));
-        let sum = self.stats.sum(self.look.document).map(|sum| format!(", sum {sum}"));
+        let sum = self.stats.sum.as_ref().map(|sum| format!(", sum {sum}"));
         let next = self.next_largest(spread, width);
         Some(ends + &sum.unwrap_or_default() + &next)
     }

@@ -27,6 +27,7 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
 /// Digits behind the point, and before it, of numbers that are added up.
 const FRACTION: usize = 6;
 const WHOLE: usize = 18;
+const POWERS: [i128; FRACTION + 1] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
 
 /// The exact sum of JSON numbers; none where one of them has more digits, or an exponent.
 pub(super) fn sum<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> {
@@ -34,12 +35,14 @@ pub(super) fn sum<'a>(numbers: impl Iterator<Item = &'a str>) -> Option<String> 
     let mut longest = 0;
     for number in numbers {
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.len() > WHOLE || fraction.len() > FRACTION {
+        if whole.len() > WHOLE || fraction.len() > FRACTION || number.contains(['e', 'E']) {
             return None;
         }
         longest = longest.max(fraction.len());
-        let digits: i128 = format!("{whole}{fraction:0<FRACTION$}").parse().ok()?;
-        sum = sum.checked_add(digits)?;
+        let digits = whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit);
+        let value = digits.fold(0_i128, |value, digit| value * 10 + i128::from(digit - b'0'));
+        let value = value * POWERS[FRACTION - fraction.len()];
+        sum = sum.checked_add(if whole.starts_with('-') { -value } else { value })?;
     }
     let sign = if sum < 0 { "-" } else { "" };
     let digits = format!("{:0>width$}", sum.unsigned_abs(), width = FRACTION + 1);

@@ -38,6 +38,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod trace;
+#[cfg(test)]
+mod truth;
 mod unusual;
 pub(crate) mod value;
 mod words;

@@ -21,7 +21,7 @@ struct Question {
     line: Vec<String>,
 }
 
-fn fixture(name: &str) -> String {
+pub(super) fn fixture(name: &str) -> String {
     fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/digest").join(name)).unwrap()
 }
 

@@ -14,8 +14,12 @@ pub(super) struct Stats {
     kinds: [usize; 6],
     /// The different scalars, the most frequent first, then in the order of the document.
     pub(super) scalars: Vec<Scalar>,
+    /// How many scalars there are in all.
+    pub(super) total: usize,
     /// The spread of what can be measured.
     pub(super) spread: Option<Spread>,
+    /// The sum of the numbers, exactly; none where one of them has too many digits, or an exponent.
+    pub(super) sum: Option<String>,
 }
 
 /// How often a scalar occurs, and where it stands first.
@@ -80,7 +84,11 @@ impl Stats {
         }
         // Stable, so equally frequent ones keep the order of the document.
         scalars.sort_by_key(|(times, _)| std::cmp::Reverse(*times));
-        Self { kinds, scalars, spread: spread(document, values, kinds) }
+        let total = scalars.iter().map(|(times, _)| times).sum();
+        let spread = spread(document, values, kinds);
+        let numbers = spread.as_ref().filter(|spread| spread.scale == Scale::Number);
+        let sum = numbers.and_then(|s| measure::sum(s.values.iter().map(|(_, id)| document.source(*id))));
+        Self { kinds, scalars, total, spread, sum }
     }
 
     pub(super) fn kind(&self, kind: Kind) -> usize {
@@ -99,12 +107,6 @@ impl Stats {
     pub(super) fn largest_number(&self) -> Option<Id> {
         let spread = self.spread.as_ref().filter(|spread| spread.scale == Scale::Number)?;
         (spread.min().0 < spread.max().0).then(|| spread.max().1)
-    }
-
-    /// The sum of the numbers, exactly; none where one of them has too many digits, or an exponent.
-    pub(super) fn sum(&self, document: &Parsed<'_>) -> Option<String> {
-        let spread = self.spread.as_ref().filter(|spread| spread.scale == Scale::Number)?;
-        measure::sum(spread.values.iter().map(|(_, id)| document.source(*id)))
     }
 
     /// The scalars that occur more than once in fifty values, where these are nine in ten: then a place holds

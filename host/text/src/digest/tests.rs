@@ -225,10 +225,26 @@ fn hostile_documents_are_bounded() {
         format!("{}1", " ".repeat(1 << 20)),
         format!("[{}]", "9".repeat(1 << 20)),
         format!("[{}]", many("{\"error\":\"\\ud800 failed\"}", 20_000)),
+        // Cut off, and broken at the last byte.
+        format!("[{}", many("{\"a\":{\"b\":[1", 1)),
+        format!("[{}!", many("{\"a\":1}", 100_000)),
+        format!("{}{{", "{\"a\":[".repeat(1 << 17)),
+        // A value a line, and tables.
+        "{\"a\": 1}\n[".repeat(60_000),
+        format!("{{\"a\":1}}\n{{\"b\":\"{}\"}}\n", "x".repeat(1 << 20)),
+        format!("a,b\n1,2\n3,4\n5,\"{}", "y,\n".repeat(1 << 18)),
+        format!("{}\n", "a,b\n".repeat(1 << 17)),
+        format!("{}\n1,2,3\n", "1,2\n".repeat(1 << 17)),
+        "A  B  C\n1  2  3\n".repeat(1 << 16),
+        format!("|a|b|\n|-|-|\n{}", "|\u{7}|\u{202e}|\n".repeat(1 << 15)),
+        ",".repeat(1 << 20),
+        "\"".repeat(1 << 20),
     ];
     for text in &documents {
         let digest = digest(text, "a failed 1", 300).unwrap();
-        assert!(digest.tokens_out <= 300 && !digest.text.is_empty(), "{}", &text[..40]);
+        let beginning: String = text.chars().take(40).collect();
+        assert!(digest.tokens_out <= 300 && !digest.text.is_empty(), "{beginning}");
+        assert!(!digest.text.contains(['\u{7}', '\u{202e}']), "{beginning}");
     }
 }
 
