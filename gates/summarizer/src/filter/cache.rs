@@ -12,7 +12,7 @@ pub(crate) struct Key(String);
 impl Key {
     /// Whatever the summary depends on.
     pub(super) fn of(request: &Request<'_>, llm: &str) -> Self {
-        let origin = &request.outgoing.origin;
+        let origin = request.origin;
         let parts = [&origin.source, &origin.version, &origin.name, llm, &request.query, request.text];
         Self(format!("x:{}", digest(&parts)))
     }

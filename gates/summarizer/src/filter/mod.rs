@@ -26,7 +26,7 @@ mod short;
 mod summary;
 
 use gatehouse_sdk::{
-    Call, Content, Fault, FaultKind, Outgoing, Reply,
+    Call, Content, Fault, FaultKind, Origin, Outgoing, Reply,
     artifacts::{self, Artifact, Draft},
     context::{self, Level},
     text,
@@ -52,7 +52,9 @@ const SURELY: usize = 256 << 10;
 /// What a summary is made of.
 pub(crate) struct Request<'a> {
     pub(crate) call: &'a Call<Params>,
-    pub(crate) outgoing: &'a Outgoing,
+    pub(crate) origin: &'a Origin,
+    /// The arguments of the call: a JSON object as text.
+    pub(crate) arguments: &'a str,
     /// What there is to read of the reply.
     pub(crate) text: &'a str,
     /// What the call asked for, in its own words.
@@ -63,25 +65,31 @@ pub(crate) struct Request<'a> {
 
 /// Another reply to stand for this one; none to leave it as it is.
 pub(crate) fn on_reply(call: &Call<Params>, outgoing: Outgoing) -> Result<Option<Reply>, Fault> {
-    let own = crate::TOOLS.contains(&outgoing.origin.tool.name.as_str());
-    if outgoing.reply.is_error || own {
+    let Outgoing { origin, arguments, reply } = outgoing;
+    let own = crate::TOOLS.contains(&origin.tool.name.as_str());
+    if reply.is_error || own {
         return Ok(None);
     }
-    let seen = Seen::of(outgoing.reply.clone());
+    let seen = Seen::of(reply);
     if seen.text.len() < call.params.threshold_bytes.at_most(u32::MAX) as usize {
         return Ok(None);
     }
-    match shorter(call, &outgoing, &seen) {
+    match shorter(call, &origin, &arguments, &seen) {
         Ok(short) => Ok(short),
         Err(fault) => {
             counters::add("failed");
             context::log(Level::Warn, &format!("a result stays as it is: {:?}", fault.kind), "");
-            Ok(first_page(call, &outgoing, &seen))
+            Ok(first_page(call, &origin, &seen))
         }
     }
 }
 
-fn shorter(call: &Call<Params>, outgoing: &Outgoing, seen: &Seen) -> Result<Option<Reply>, Fault> {
+fn shorter(
+    call: &Call<Params>,
+    origin: &Origin,
+    arguments: &str,
+    seen: &Seen,
+) -> Result<Option<Reply>, Fault> {
     // Of several texts one form would not say where one ends and the next begins.
     if seen.whole.is_none()
         && let Some(form) = text::compact(&seen.text)?
@@ -89,7 +97,7 @@ fn shorter(call: &Call<Params>, outgoing: &Outgoing, seen: &Seen) -> Result<Opti
     {
         return Ok(Some(reply(vec![Content::Text(form.text)], seen)));
     }
-    let names = [&outgoing.origin.name, &outgoing.origin.tool.name];
+    let names = [&origin.name, &origin.tool.name];
     let large = seen.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
     if !large || names.into_iter().any(|name| call.params.excludes(name)) {
         return Ok(None);
@@ -101,10 +109,10 @@ fn shorter(call: &Call<Params>, outgoing: &Outgoing, seen: &Seen) -> Result<Opti
             tokens => BUDGET.min(tokens / 4),
         },
     };
-    let query = query(&outgoing.arguments);
-    let request = Request { call, outgoing, text: &seen.text, query, budget };
+    let query = query(arguments);
+    let request = Request { call, origin, arguments, text: &seen.text, query, budget };
     let summary = summary::of(&request)?;
-    match keep(call, outgoing, seen, Some(&summary)) {
+    match keep(call, origin, seen, Some(&summary)) {
         Ok(artifact) => short::of(&request, &summary, Some(&artifact), seen),
         // A full store is not the client's fault; that nothing was kept is said.
         Err(fault) if fault.kind == FaultKind::Exhausted && too_long(call, seen) => {
@@ -116,11 +124,11 @@ fn shorter(call: &Call<Params>, outgoing: &Outgoing, seen: &Seen) -> Result<Opti
 }
 
 /// The first page of a reply that could not be shortened, where it is too long and the whole of it could be kept.
-fn first_page(call: &Call<Params>, outgoing: &Outgoing, seen: &Seen) -> Option<Reply> {
+fn first_page(call: &Call<Params>, origin: &Origin, seen: &Seen) -> Option<Reply> {
     if !too_long(call, seen) {
         return None;
     }
-    let artifact = keep(call, outgoing, seen, None).ok()?;
+    let artifact = keep(call, origin, seen, None).ok()?;
     Some(short::first_page(call, &artifact, seen))
 }
 
@@ -130,11 +138,10 @@ fn too_long(call: &Call<Params>, seen: &Seen) -> bool {
 
 fn keep(
     call: &Call<Params>,
-    outgoing: &Outgoing,
+    origin: &Origin,
     seen: &Seen,
     summary: Option<&Summary>,
 ) -> Result<Artifact, Fault> {
-    let origin = &outgoing.origin;
     artifacts::put(&Draft {
         text: seen.kept().to_owned(),
         mime_type: seen.mime_type().into(),

@@ -118,7 +118,7 @@ fn ask(prompt: &str, time_ms: u64) -> Result<Completion, Fault> {
 
 /// Everything that is not ours as JSON strings: each has a beginning and an end that it cannot move.
 fn prompt(request: &Request<'_>, digest: Option<&str>) -> String {
-    let origin = &request.outgoing.origin;
+    let origin = request.origin;
     let (what, text) = match digest {
         Some(digest) => ("A digest of the result, which is too long to read", digest),
         None => ("The result", request.text),

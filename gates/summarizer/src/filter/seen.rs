@@ -16,16 +16,19 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn of(reply: Reply) -> Self {
-        let (texts, rest): (Vec<Content>, Vec<Content>) = reply.content.into_iter().partition(is_text);
+        let (mut texts, rest): (Vec<Content>, Vec<Content>) = reply.content.into_iter().partition(is_text);
         let structured = reply.structured;
-        let text = match (&texts[..], &structured) {
-            ([], None) => return Self { text: String::new(), whole: None, rest },
-            ([], Some(data)) => return Self { text: data.clone(), whole: None, rest },
-            (texts, _) => texts.iter().map(read).collect::<Vec<_>>().join("\n"),
-        };
-        let alone = matches!(&texts[..], [Content::Text(_)]);
-        let same = structured.as_deref().is_none_or(|data| same_json(data, &text));
-        let whole = (!alone || !same).then(|| written(&texts, &rest, structured.as_deref()));
+        // A long text is not held twice: a gate has little memory.
+        if let [Content::Text(text)] = &mut texts[..]
+            && structured.as_deref().is_none_or(|data| same_json(data, text))
+        {
+            return Self { text: std::mem::take(text), whole: None, rest };
+        }
+        if texts.is_empty() {
+            return Self { text: structured.unwrap_or_default(), whole: None, rest };
+        }
+        let text = texts.iter().map(read).collect::<Vec<_>>().join("\n");
+        let whole = Some(written(&texts, &rest, structured.as_deref()));
         Self { text, whole, rest }
     }
 
@@ -55,7 +58,14 @@ fn read(content: &Content) -> &str {
     }
 }
 
+/// Bytes of the longest JSON that is read to be compared: a value takes several times its length in memory. Longer ones are
+/// the same where they are written the same.
+const COMPARED: usize = 1 << 20;
+
 fn same_json(data: &str, text: &str) -> bool {
+    if data.len().max(text.len()) > COMPARED {
+        return data == text;
+    }
     match (serde_json::from_str::<Value>(data), serde_json::from_str::<Value>(text)) {
         (Ok(data), Ok(text)) => data == text,
         _ => false,
@@ -65,14 +75,12 @@ fn same_json(data: &str, text: &str) -> bool {
 /// A reply as MCP writes it. What stays in the reply is named and not repeated.
 fn written(texts: &[Content], rest: &[Content], structured: Option<&str>) -> String {
     let blocks: Vec<Value> = texts.iter().chain(rest).map(block).collect();
-    let mut reply = json!({ "content": blocks });
-    if let Some(data) = structured {
-        // A number that JSON can write and no type here can hold must not change: such data stays text.
-        let value =
-            serde_json::from_str::<Value>(data).ok().filter(|value| value.to_string().len() == data.len());
-        reply["structuredContent"] = value.unwrap_or_else(|| data.into());
+    let blocks = Value::from(blocks);
+    match structured {
+        // As it stands: a number that no type here can hold must not change.
+        Some(data) => format!("{{\"content\":{blocks},\"structuredContent\":{data}}}"),
+        None => format!("{{\"content\":{blocks}}}"),
     }
-    reply.to_string()
 }
 
 fn block(content: &Content) -> Value {

@@ -112,12 +112,12 @@ pub(super) fn remember(request: &Request<'_>, llm: &str, summary: &Summary) {
 /// None where no summary may be used for another question: the tool changes something, the call asks nothing in free
 /// words, or the result is too long to compare.
 fn asked(request: &Request<'_>, llm: &str) -> Option<Asked> {
-    let origin = &request.outgoing.origin;
+    let origin = request.origin;
     let params = &request.call.params;
     if origin.tool.effect != Effect::ReadOnly || params.cache_similarity >= 1.0 {
         return None;
     }
-    let mut arguments: Map<String, Value> = serde_json::from_str(&request.outgoing.arguments).ok()?;
+    let mut arguments: Map<String, Value> = serde_json::from_str(request.arguments).ok()?;
     let name = params.free_text.iter().find(|name| arguments.get(*name).is_some_and(Value::is_string))?;
     let question = arguments.remove(name)?.as_str()?.to_owned();
     arguments.retain(|_, value| !value.is_null());
@@ -164,7 +164,7 @@ fn checked(request: &Request<'_>, hit: Summary) -> Summary {
         return hit;
     }
     counters::add("checked.false");
-    let origin = &request.outgoing.origin;
+    let origin = request.origin;
     let message = format!("summaries of '{}' are not used for other questions any more", origin.name);
     context::log(Level::Warn, &message, "");
     let _ = kv::set(&switched_off(request), b"1", None);
@@ -172,6 +172,6 @@ fn checked(request: &Request<'_>, hit: Summary) -> Summary {
 }
 
 fn switched_off(request: &Request<'_>) -> String {
-    let origin = &request.outgoing.origin;
+    let origin = request.origin;
     format!("off:{}", cache::digest(&[&origin.source, &origin.name]))
 }

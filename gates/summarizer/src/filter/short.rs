@@ -33,7 +33,7 @@ pub(super) fn of(
 }
 
 fn head(request: &Request<'_>, summary: &Summary, artifact: Option<&Artifact>, tokens: u32) -> String {
-    let origin = &request.outgoing.origin;
+    let origin = request.origin;
     let mut metadata = Map::new();
     metadata.insert("toolName".into(), origin.name.as_str().into());
     metadata.insert("serverId".into(), origin.source.as_str().into());
