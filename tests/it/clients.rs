@@ -32,6 +32,9 @@ fn calls() -> Value {
         "list_repositories_with_navigation": {},
         "mfai_document_retrieval": {"query": "circuit breaker", "repository": "wiki", "search_type": "text"},
         "read_repository_file": {"repository": "wiki", "path": "principles/Circuit_Breaking.md"},
+        "semantic_search": {"query": "retries"},
+        "get_artifact_context": {"ids": ["art-000000000000"]},
+        "search_workspace": {},
     })
 }
 
@@ -150,7 +153,7 @@ fn inspect_every_tool(place: &Place, target: &[String]) {
     let Some(listed) = run(&["--method", "tools/list", "--strict"]) else { return };
     let tools: Vec<&str> =
         listed["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(tools.len(), 13, "{listed}");
+    assert_eq!(tools.len(), 17, "{listed}");
     for (tool, arguments) in calls().as_object().expect("calls") {
         let mut rest = vec!["--method", "tools/call", "--tool-name", tool];
         let given: Vec<String> = arguments

@@ -38,6 +38,7 @@ mod schemas;
 mod sessions;
 mod storage;
 mod structured;
+mod summaries;
 mod tidy;
 mod tools;
 mod vices;

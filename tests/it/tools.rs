@@ -20,6 +20,8 @@ fn each_preset_shows_its_tools_and_no_other() {
     let research = &["research_idea", "research_implementation", "research_study"][..];
     let documents =
         &["list_repositories_with_navigation", "mfai_document_retrieval", "read_repository_file"][..];
+    let summarizer =
+        &["get_artifact_context", "get_workspace_file", "search_workspace", "semantic_search"][..];
     let (idea, code) = (&["wiki_idea_search"][..], &["wiki_code_search"][..]);
     for (preset, gates) in [
         ("merger", vec![kg]),
@@ -27,7 +29,7 @@ fn each_preset_shows_its_tools_and_no_other() {
         ("implementation", vec![code, research]),
         ("context", vec![idea, code]),
         ("documents", vec![documents]),
-        ("full", vec![kg, idea, code, research, documents]),
+        ("full", vec![kg, idea, code, research, documents, summarizer]),
     ] {
         let mut tools = gates.concat();
         tools.sort();

@@ -44,7 +44,7 @@ fn it_works_for_every_preset() {
         ("implementation", 4),
         ("context", 2),
         ("documents", 3),
-        ("full", 13),
+        ("full", 17),
     ] {
         let listed = run(&place, 0, &["allowed-tools", preset, "--no-base"]).json();
         assert_eq!(listed.as_array().map(Vec::len), Some(tools), "{preset}: {listed}");

@@ -25,7 +25,7 @@ fn gates_list_shows_each_gate_with_its_tools() {
         assert!(line.contains(tool) && line.contains(grant), "{line}");
     }
     let told = run(&place, 0, &["gates", "list", "--json"]).json();
-    assert_eq!(names(&told), ["code", "document-retrieval", "idea", "kg", "research"]);
+    assert_eq!(names(&told), ["code", "document-retrieval", "idea", "kg", "research", "summarizer"]);
     assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
 }
 
@@ -75,7 +75,7 @@ fn gates_inspect_names_the_grant_that_is_missing_and_where_to_add_it() {
 fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
     let said = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
     assert!(said.contains("unknown gate 'ideas'") && said.contains("Did you mean 'idea'?"), "{said}");
-    assert!(said.contains("There are: code, document-retrieval, idea, kg, research."), "{said}");
+    assert!(said.contains("There are: code, document-retrieval, idea, kg, research, summarizer."), "{said}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn presets_cost_counts_every_tool_of_every_preset() {
         presets.iter().find(|preset| preset["preset"] == name).expect("the preset").clone()
     };
     let full = cost("full");
-    assert_eq!(full["tools"].as_array().map(Vec::len), Some(13), "{full}");
+    assert_eq!(full["tools"].as_array().map(Vec::len), Some(17), "{full}");
     let each =
         full["tools"].as_array().expect("tools").iter().map(|tool| tool["tokens"].as_u64().expect("a count"));
     let each: Vec<u64> = each.collect();

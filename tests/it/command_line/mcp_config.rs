@@ -87,7 +87,7 @@ fn the_configuration_starts_a_host_from_anywhere() {
     let place = Place::shipped();
     let mut client = started(&place, &entry(&place, "claude", "mcpServers", "gatehouse", &[]));
     client.initialize("2025-11-25");
-    assert_eq!(client.tools().len(), 13, "{}", client.log());
+    assert_eq!(client.tools().len(), 17, "{}", client.log());
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
         entry["args"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     assert_eq!(arguments[..5], ["serve", "--preset", "full", "--config", "built-in"]);
     // A client that starts it in a repository whose file was trusted serves what was pasted all the same.
-    for gate in ["kg", "code", "research", "document-retrieval"] {
+    for gate in ["kg", "code", "research", "document-retrieval", "summarizer"] {
         place.add_gate(gate);
     }
     assert!(place.nameless(&["trust"]).status().expect("run gatehouse").success());
@@ -120,7 +120,7 @@ fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
     command.env_remove("GATEHOUSE_CONFIG");
     let mut client = Client::spawn(command);
     client.initialize("2025-11-25");
-    assert_eq!(client.tools().len(), 13, "{}", client.log());
+    assert_eq!(client.tools().len(), 17, "{}", client.log());
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub(crate) fn built(gate: &str) -> Vec<u8> {
 }
 
 /// The gates that ship.
-pub(crate) const SHIPPED: [&str; 5] = ["kg", "idea", "code", "research", "document-retrieval"];
+pub(crate) const SHIPPED: [&str; 6] = ["kg", "idea", "code", "research", "document-retrieval", "summarizer"];
 
 /// A fresh folder with gates, configuration and state; gone when the test ends.
 pub(crate) struct Place {
