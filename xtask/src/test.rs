@@ -218,6 +218,15 @@ fn servers(context: &mut Context) -> Result<StepEnd> {
             Err(error) => end = context.missing(complaint, error)?,
         }
     }
+    // Each test starts a server of its own.
+    match tools::CHROMA.programs() {
+        Ok(programs) => {
+            let (name, python) = ("GATEHOUSE_TEST_CHROMA", programs.join("python").into_os_string());
+            println!("{name}={}", python.display());
+            context.environment.push((name, python));
+        }
+        Err(error) => end = context.missing("ChromaDB is not here", error)?,
+    }
     Ok(end)
 }
 

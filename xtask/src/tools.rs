@@ -121,6 +121,10 @@ pub(crate) const REGISTRY: Bundle =
 pub(crate) const ARCADEDB: Bundle =
     Bundle { name: "arcadedb", manager: Manager::Pip, pins: &["arcadedb-embedded==26.10.2.post1"] };
 
+/// A server of vectors. Of the package only its server is used, which is compiled and needs nothing that it depends on.
+pub(crate) const CHROMA: Bundle =
+    Bundle { name: "chroma", manager: Manager::Pip, pins: &["--no-deps", "chromadb==1.5.9"] };
+
 /// Weaviate's official client, for REST and GraphQL.
 pub(crate) const WEAVIATE_CLIENT: Bundle =
     Bundle { name: "weaviate-client", manager: Manager::Npm, pins: &["weaviate-ts-client@2.2.0"] };

@@ -31,6 +31,8 @@ use self::{
     row::ArtifactRow,
     search::SummaryTexts,
 };
+#[cfg(feature = "chroma")]
+use crate::chroma::{ArtifactsInChroma, ChromaConfig};
 #[cfg(feature = "postgres")]
 use crate::postgres::{PostgresConfig, artifacts::PostgresArtifacts};
 use crate::{embedding::Embedding, engine::EmbeddingHealth, sqlite::artifacts::SqliteArtifacts};
@@ -52,6 +54,7 @@ pub struct ArtifactLimits {
 /// A store of artifacts.
 pub struct ArtifactStore {
     engine: Arc<dyn ArtifactEngine>,
+    embedder: Option<Arc<dyn Embedder>>,
     embedding: Option<Embedding>,
     clock: Arc<dyn Clock>,
     ttl: Duration,
@@ -100,12 +103,19 @@ impl ArtifactStore {
         clock: Arc<dyn Clock>,
         embedder: Option<Arc<dyn Embedder>>,
     ) -> Self {
-        let embedding = embedder.map(|embedder| {
-            let texts = Arc::new(SummaryTexts(Arc::clone(&engine)));
-            Embedding::new(embedder, engine.vectors(), texts)
-        });
+        let embedding = embedder.clone().map(|embedder| embedding(embedder, &engine));
         let cap = Cap { bytes: limits.cap, setting: limits.cap_setting };
-        Self { engine, embedding, clock, ttl: limits.ttl, cap }
+        Self { engine, embedder, embedding, clock, ttl: limits.ttl, cap }
+    }
+
+    /// The same with the vectors of summaries in ChromaDB, which is reached when the first one is stored or asked for. Where
+    /// it cannot be, words alone find artifacts; nothing else depends on it.
+    #[cfg(feature = "chroma")]
+    #[must_use]
+    pub fn with_chroma(self, config: ChromaConfig) -> Self {
+        let engine: Arc<dyn ArtifactEngine> = Arc::new(ArtifactsInChroma::new(self.engine, config));
+        let embedding = self.embedder.clone().map(|embedder| embedding(embedder, &engine));
+        Self { engine, embedding, ..self }
     }
 
     /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
@@ -230,6 +240,11 @@ impl Artifacts for ArtifactStore {
     async fn delete(&self, owner: &Principal, id: &str) -> Result<bool, Fault> {
         self.engine.delete(&self.asker(owner), id).await
     }
+}
+
+/// What makes the vectors of summaries; nothing starts yet.
+fn embedding(embedder: Arc<dyn Embedder>, engine: &Arc<dyn ArtifactEngine>) -> Embedding {
+    Embedding::new(embedder, engine.vectors(), Arc::new(SummaryTexts(Arc::clone(engine))))
 }
 
 /// Work that takes a while without waiting, off the runtime.

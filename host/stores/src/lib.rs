@@ -7,6 +7,8 @@
 //! meaning its vectors; `wiki` is about pages and their files.
 
 mod artifacts;
+#[cfg(feature = "chroma")]
+mod chroma;
 mod documents;
 mod embedding;
 mod engine;
@@ -23,6 +25,8 @@ pub mod wiki;
 mod worker;
 
 pub use artifacts::{ArtifactHealth, ArtifactLimits, ArtifactStore, Sweeper, engine::ArtifactEngineHealth};
+#[cfg(feature = "chroma")]
+pub use chroma::ChromaConfig;
 pub use documents::{DocumentLibrary, LibraryHealth, engine::DocumentHealth};
 pub use engine::{EmbeddingHealth, Health};
 pub use knowledge::{KnowledgeConfig, WikiKnowledge};

@@ -9,6 +9,7 @@ use gatehouse_core::{
     ports::artifacts::{Artifact, ArtifactFilter},
     search::{Query, Scored},
 };
+use sha2::{Digest as _, Sha256};
 
 use super::{blocks::TextBlock, row::ArtifactRow};
 use crate::{
@@ -120,12 +121,46 @@ pub(crate) struct StoredText {
 pub(crate) struct ArtifactQuestion {
     pub(crate) asker: Asker,
     pub(crate) query: Query,
-    /// None where meaning has no part in it.
+    /// None where meaning has no part in it, or others than the engine keep the vectors.
     pub(crate) vector: Option<QueryVector>,
+    /// What these found; empty where the engine keeps them itself.
+    pub(crate) near: Vec<NearItem>,
     /// How many are wanted.
     pub(crate) limit: usize,
     /// How many of the best in each way are looked at closely.
     pub(crate) pool: usize,
+}
+
+/// An item that others than the engine found to be near to a question. It counts only where it is of the asker, not past
+/// its time, and still of this version.
+#[derive(Debug, Clone)]
+pub(crate) struct NearItem {
+    pub(crate) key: String,
+    pub(crate) version: String,
+    pub(crate) cosine: f32,
+}
+
+impl NearItem {
+    /// How near it is, where the artifact still has the summary that was compared.
+    pub(crate) fn cosine_of(&self, row: &ArtifactRow) -> Option<f32> {
+        (row.version_to_embed().as_ref() == Some(&self.version)).then_some(self.cosine)
+    }
+}
+
+/// What the keys of an owner's items begin with. They end in the number of the artifact, which is never given twice.
+pub(crate) fn item_prefix(owner: &str) -> String {
+    let digits: String = Sha256::digest(owner).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("/{digits}/")
+}
+
+/// The key of an artifact's item.
+pub(crate) fn item_key(owner: &str, number: i64) -> String {
+    format!("{}{number}", item_prefix(owner))
+}
+
+/// The artifact that an item is of; a number that none has, where it is no key.
+pub(crate) fn item_number(key: &str) -> i64 {
+    key.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or(-1)
 }
 
 /// What may answer a question: the best by words and by meaning, each with its scores in both ways. The key of one is
@@ -206,6 +241,9 @@ pub(crate) trait ArtifactEngine: Send + Sync {
 
     /// What is embedded of artifacts, by the keys that the engine gave their items; none where it is gone.
     async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault>;
+
+    /// A name that no other store of artifacts has, made with it.
+    async fn identity(&self) -> Result<String, Fault>;
 
     /// Where it keeps the vectors of summaries.
     fn vectors(&self) -> Arc<dyn VectorStore>;

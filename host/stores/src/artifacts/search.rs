@@ -37,7 +37,7 @@ impl ArtifactStore {
             vector = embedding.ask(text).await.0.map(|values| QueryVector { model, values });
         }
         let (query, pool) = (Query::of(text), limit.max(POOL));
-        let question = Arc::new(ArtifactQuestion { asker, query, vector, limit, pool });
+        let question = Arc::new(ArtifactQuestion { asker, query, vector, near: Vec::new(), limit, pool });
         let found = self.engine.candidates(&question).await?;
         if let Some(why) = found.words_alone {
             tracing::warn!("artifacts were found by words alone: {why}");

@@ -54,6 +54,12 @@ impl StoreError {
         matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull))
     }
 
+    /// Whether another process was faster, and it may go well the next time.
+    pub(super) fn is_busy(&self) -> bool {
+        let busy = [Some(ErrorCode::DatabaseBusy), Some(ErrorCode::DatabaseLocked)];
+        matches!(self, Self::Sqlite(error) if busy.contains(&error.sqlite_error_code()))
+    }
+
     /// What people read. `subject` says whose database it is, `knowledge engine 'sqlite'` for example.
     pub(super) fn into_fault(self, subject: &str, path: &Path) -> Fault {
         let (hint, retryable) = match &self {

@@ -160,7 +160,7 @@ pub(crate) fn counts(report: &IndexReport) -> (u32, u32, u32, u32) {
 
 /// Says loudly that a service is not here and how to get it; fails where services are required.
 #[allow(clippy::print_stderr)] // a skipped test has to be seen
-#[cfg(any(feature = "postgres", feature = "weaviate-neo4j"))]
+#[cfg(any(feature = "chroma", feature = "postgres", feature = "weaviate-neo4j"))]
 pub(crate) fn missing_service(variable: &str) {
     assert!(
         std::env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none_or(|value| value != "1"),

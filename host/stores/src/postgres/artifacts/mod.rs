@@ -12,7 +12,6 @@ use gatehouse_core::{
     outcome::{Fault, FaultKind},
     ports::artifacts::{Artifact, ArtifactFilter},
 };
-use sha2::{Digest as _, Sha256};
 
 use super::{
     PostgresConfig,
@@ -111,18 +110,6 @@ impl PostgresArtifacts {
     }
 }
 
-/// What the keys of an owner's items begin with, and as a term, what names the owner: of one length, and nothing that a
-/// word of a question can be.
-fn owner_prefix(owner: &str) -> String {
-    let digits: String = Sha256::digest(owner).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("/{digits}/")
-}
-
-/// The key of an artifact's item.
-fn item_key(owner: &str, number: i64) -> String {
-    format!("{}{number}", owner_prefix(owner))
-}
-
 #[async_trait]
 impl ArtifactEngine for PostgresArtifacts {
     async fn put(&self, new: NewArtifact, cap: &Cap) -> Result<Artifact, Fault> {
@@ -196,6 +183,12 @@ impl ArtifactEngine for PostgresArtifacts {
     async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
         let db = self.server.read().await?;
         let found = read::texts_to_embed(&db, keys).await;
+        db.end(found).await
+    }
+
+    async fn identity(&self) -> Result<String, Fault> {
+        let db = self.server.read().await?;
+        let found = read::identity(&db).await;
         db.end(found).await
     }
 

@@ -11,7 +11,7 @@ use super::super::{
 };
 use crate::artifacts::{
     blocks::TextBlock,
-    engine::{Asker, BlockStart, Span, StoredText},
+    engine::{Asker, BlockStart, Span, StoredText, item_number},
     row::ArtifactRow,
 };
 
@@ -154,7 +154,7 @@ pub(super) async fn text(
 
 /// What is embedded of the artifacts with these items.
 pub(super) async fn texts_to_embed(db: &Session, keys: &[String]) -> Result<Vec<Option<String>>, StoreError> {
-    let numbers: Vec<i64> = keys.iter().map(|key| number(key)).collect();
+    let numbers: Vec<i64> = keys.iter().map(|key| item_number(key)).collect();
     let rows = db.rows(&format!("{FOUND} WHERE a.number = ANY($1)"), &[&numbers]).await?;
     let mut texts = HashMap::new();
     for row in &rows {
@@ -164,9 +164,8 @@ pub(super) async fn texts_to_embed(db: &Session, keys: &[String]) -> Result<Vec<
     Ok(numbers.iter().map(|number| texts.get(number).cloned().flatten()).collect())
 }
 
-/// The artifact that an item is of.
-pub(super) fn number(key: &str) -> i64 {
-    key.rsplit_once('/').and_then(|(_, number)| number.parse().ok()).unwrap_or(-1)
+pub(super) async fn identity(db: &Session) -> Result<String, StoreError> {
+    column(&db.one("SELECT name FROM gatehouse.artifact_store", &[]).await?, 0)
 }
 
 pub(super) async fn count_all(db: &Session) -> Result<u32, StoreError> {

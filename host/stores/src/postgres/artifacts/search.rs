@@ -12,10 +12,9 @@ use super::{
         vectors::Near,
         words::{ASKED, forms, share, weight},
     },
-    owner_prefix,
     read::{self, Found, LIVE},
 };
-use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion};
+use crate::artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearItem, item_number, item_prefix};
 
 /// What of a question occurs among the artifacts of an owner, and how much finding it says.
 struct WeighedTerms {
@@ -40,14 +39,20 @@ pub(super) async fn candidates(
     let pool = question.pool;
     let mut numbers = best(&scores, pool, |score| -score);
     numbers.extend(best(&distances, pool, |distance| *distance));
+    let foreign: HashMap<i64, &NearItem> =
+        question.near.iter().map(|near| (item_number(&near.key), near)).collect();
+    numbers.extend(foreign.keys());
     numbers.sort_unstable();
     numbers.dedup();
-    let rows = db.rows(&format!("{} WHERE a.number = ANY($1)", read::FOUND), &[&numbers]).await?;
+    let sql = format!("{} WHERE {LIVE} AND a.number = ANY($3)", read::FOUND);
+    let rows = db.rows(&sql, &[&question.asker.owner, &question.asker.now, &numbers]).await?;
     let mut candidates = Vec::with_capacity(rows.len());
     for row in &rows {
         let found = Found::of(row)?;
         let bm25 = scores.get(&found.number).copied().unwrap_or(0.0);
-        let cosine = distances.get(&found.number).map(|distance| (1.0 - distance) as f32);
+        let own = distances.get(&found.number).map(|distance| (1.0 - distance) as f32);
+        let foreign = || foreign.get(&found.number)?.cosine_of(&found.row);
+        let cosine = own.or_else(foreign);
         let artifact = found.artifact();
         candidates.push((Scored { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine }, artifact));
     }
@@ -67,7 +72,7 @@ fn best(all: &HashMap<i64, f64>, limit: usize, place: impl Fn(&f64) -> f64) -> V
 
 /// The term of the owner, as a query: no word of a question can be it.
 fn scope(owner: &str) -> String {
-    format!("'{}'", owner_prefix(owner))
+    format!("'{}'", item_prefix(owner))
 }
 
 /// In how many artifacts each word occurs decides how much it says; what occurs in none is left out.
@@ -115,7 +120,7 @@ async fn by_words(
             (SELECT to_tsquery('gatehouse.words', a.form) AS query, a.weight, a.place FROM {ASKED})
          SELECT t.number, (SELECT coalesce(sum({share} ORDER BY a.place), 0) FROM asked a)
          FROM (
-            SELECT a.number, a.length, a.terms FROM gatehouse.artifact a
+            SELECT a.number, a.length, a.terms || ''::tsvector AS terms FROM gatehouse.artifact a
             WHERE a.terms @@ ($4::text::tsquery && to_tsquery('gatehouse.words', $5)) AND {live} OFFSET 0
          ) t"
     );
@@ -133,11 +138,13 @@ async fn by_vector(
     question: &ArtifactQuestion,
     near: &Near<'_>,
 ) -> Result<HashMap<i64, f64>, StoreError> {
-    let live = LIVE.replace("$1", "$6").replace("$2", "$7");
+    // What is past its time is looked up as a set: joined row by row, it would cost the square of them.
     let sql = format!(
-        "SELECT a.number, near.distance FROM ({} AND v.key >= $5 AND v.key < $8 OFFSET 0) near
-         JOIN gatehouse.artifact a ON a.number = substr(near.key, $9)::bigint
-         WHERE {live} ORDER BY near.distance, a.number LIMIT $10",
+        "SELECT number, distance FROM (
+            SELECT substr(near.key, $9)::bigint AS number, near.distance
+            FROM ({} AND v.key >= $5 AND v.key < $8 OFFSET 0) near
+         ) near WHERE number NOT IN (SELECT number FROM gatehouse.artifact WHERE owner = $6 AND expires <= $7)
+         ORDER BY distance, number LIMIT $10",
         near.distances()
     );
     let ((vector, corpus, model), dimension) = (near.values(), near.dimension());
@@ -167,7 +174,7 @@ async fn without_vector(
 
 /// The first key that an item of an owner may have, and the first after all of them.
 fn item_range(owner: &str) -> (String, String) {
-    let from = owner_prefix(owner);
+    let from = item_prefix(owner);
     let to = format!("{}0", from.trim_end_matches('/'));
     (from, to)
 }

@@ -9,11 +9,10 @@ use super::{
         terms::{TermBudget, with_variants},
         vectors,
     },
-    item_key, owner_prefix,
     read::{self, Found},
 };
 use crate::artifacts::{
-    engine::{ARTIFACTS, Asker, Cap, Edit, NewArtifact, PackedText},
+    engine::{ARTIFACTS, Asker, Cap, Edit, NewArtifact, PackedText, item_key, item_prefix},
     row::ArtifactRow,
 };
 
@@ -161,7 +160,7 @@ async fn store(db: &Session, number: i64, owner: &str, row: &ArtifactRow) -> Res
             &row.words(),
             &weight,
             &budget.length(),
-            &owner_prefix(owner),
+            &item_prefix(owner),
             &heading,
             &summary,
         ],

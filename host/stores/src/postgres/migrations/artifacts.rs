@@ -3,6 +3,12 @@
 /// 1: texts in blocks, and what each owner knows of them. Times are milliseconds since 1970. The vectors of summaries are
 /// those of the items with the keys that stand in `item`.
 pub(super) const ARTIFACTS: &str = "
+    -- A name that no other store has.
+    CREATE TABLE gatehouse.artifact_store (
+        name text NOT NULL
+    );
+    INSERT INTO gatehouse.artifact_store VALUES (gen_random_uuid());
+
     -- A text is here once, whoever keeps it. packed: bytes that its blocks take.
     CREATE TABLE gatehouse.artifact_text (
         number     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -113,6 +113,10 @@ impl ArtifactEngine for SqliteArtifacts {
         self.db.read(move |db| keys.iter().map(|key| read::text_to_embed(db, key)).collect()).await
     }
 
+    async fn identity(&self) -> Result<String, Fault> {
+        self.db.read(|db| Ok(db.query_row("SELECT name FROM store", [], |row| row.get(0))?)).await
+    }
+
     fn vectors(&self) -> Arc<dyn VectorStore> {
         Arc::clone(&self.db) as _
     }

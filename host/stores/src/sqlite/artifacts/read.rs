@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::{
     artifacts::{
         blocks::TextBlock,
-        engine::{Asker, BlockStart, Span, StoredText},
+        engine::{Asker, BlockStart, Span, StoredText, item_number},
         row::ArtifactRow,
     },
     sqlite::{error::StoreError, query::list},
@@ -78,6 +78,12 @@ pub(super) fn by_id(db: &Connection, owner: i64, id: &str, now: i64) -> Result<O
         "SELECT {FOUND} FROM artifact a JOIN text t ON t.number = a.text WHERE a.owner = ?1 AND a.id = ?3 AND {LIVE}"
     );
     Ok(db.prepare_cached(&sql)?.query_row(params![owner, now, id], Found::of).optional()?)
+}
+
+/// The name of an owner.
+pub(super) fn owner_name(db: &Connection, owner: i64) -> Result<String, StoreError> {
+    let mut statement = db.prepare_cached("SELECT name FROM owner WHERE number = ?1")?;
+    Ok(statement.query_row([owner], |row| row.get(0))?)
 }
 
 /// The artifact of an owner with this text, past its time or not.
@@ -157,8 +163,7 @@ pub(super) fn text(
 
 /// What is embedded of the artifact with this number.
 pub(super) fn text_to_embed(db: &Connection, key: &str) -> Result<Option<String>, StoreError> {
-    let Ok(number) = key.parse() else { return Ok(None) };
-    Ok(by_number(db, number)?.and_then(|found| found.row.text_to_embed()))
+    Ok(by_number(db, item_number(key))?.and_then(|found| found.row.text_to_embed()))
 }
 
 /// Bytes of the file that are in use, as they will be when what is written now is in it.

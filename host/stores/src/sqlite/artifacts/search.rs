@@ -1,14 +1,14 @@
 //! Finds artifacts of one owner that may answer: by the words of what names them and of their summaries, and by vector. The
 //! best of each way are looked at closely, and scored in both.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use gatehouse_core::search::{NameMatch, Scored, dense, near_enough};
 use rusqlite::{Connection, params};
 
 use super::{read, words::index};
 use crate::{
-    artifacts::engine::{ArtifactCandidates, ArtifactQuestion},
+    artifacts::engine::{ArtifactCandidates, ArtifactQuestion, NearItem, item_number},
     sqlite::{
         error::StoreError,
         query::list,
@@ -45,6 +45,9 @@ pub(super) fn candidates(
         let near = held.nearest(values, Some(&live), question.pool).into_iter();
         numbers.extend(near.filter(|(_, cosine)| close(*cosine)).map(|(number, _)| number));
     }
+    let foreign: HashMap<i64, &NearItem> =
+        question.near.iter().map(|near| (item_number(&near.key), near)).collect();
+    numbers.extend(foreign.keys().filter(|number| live.binary_search(number).is_ok()));
     for number in numbers {
         let Some(stored) = read::by_number(db, number)? else { continue };
         let bm25 = words.scores.get(&number).copied().unwrap_or(0.0);
@@ -52,7 +55,7 @@ pub(super) fn candidates(
             Some((held, values)) => {
                 vectors::of(db, held.model(), number)?.and_then(|vector| dense::cosine(&vector, values))
             }
-            None => None,
+            None => foreign.get(&number).and_then(|near| near.cosine_of(&stored.row)),
         };
         let artifact = stored.artifact();
         let scored = Scored { key: artifact.id.clone(), name: NameMatch::No, bm25, cosine };

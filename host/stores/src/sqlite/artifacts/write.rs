@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     artifacts::{
-        engine::{ARTIFACTS, Asker, Cap, Edit, NewArtifact, PackedText},
+        engine::{ARTIFACTS, Asker, Cap, Edit, NewArtifact, PackedText, item_key},
         row::ArtifactRow,
     },
     sqlite::error::StoreError,
@@ -174,10 +174,11 @@ fn store(db: &Connection, number: i64, owner: i64, row: &ArtifactRow) -> Result<
     db.prepare_cached("DELETE FROM item WHERE number = ?1 AND version IS NOT ?2")?
         .execute(params![number, version])?;
     if let Some(version) = version {
+        let key = item_key(&read::owner_name(db, owner)?, number);
         db.prepare_cached(
             "INSERT OR IGNORE INTO item (number, corpus, key, version) VALUES (?1, ?2, ?3, ?4)",
         )?
-        .execute(params![number, ARTIFACTS, number.to_string(), version])?;
+        .execute(params![number, ARTIFACTS, key, version])?;
     }
     Ok(())
 }

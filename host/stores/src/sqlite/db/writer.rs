@@ -1,6 +1,11 @@
 //! The one connection of a database that writes, and the thread that owns it.
 
-use std::{path::Path, sync::mpsc, thread::JoinHandle, time::Duration};
+use std::{
+    path::Path,
+    sync::mpsc,
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
@@ -13,6 +18,9 @@ use crate::sqlite::{
 
 /// Bytes that the `-wal` file keeps when what was in it is in the database.
 const WAL_LEFT: i64 = 16 * 1024 * 1024;
+
+/// The pause before a file is opened again that others were opening.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// Work for the writer.
 pub(super) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -46,7 +54,16 @@ pub(super) fn in_transaction<T>(
 impl Writer {
     /// Opens the database and starts the thread.
     pub(super) fn start(path: &Path, steps: Steps, options: Options) -> Result<Self, StoreError> {
-        let mut connection = open_writer(path, steps, options)?;
+        let begin = Instant::now();
+        let mut connection = loop {
+            // Two that make the same file at once can meet where SQLite does not wait by itself.
+            match open_writer(path, steps, options) {
+                Err(error) if error.is_busy() && begin.elapsed() < options.busy => {
+                    std::thread::sleep(AGAIN);
+                }
+                other => break other?,
+            }
+        };
         let (jobs, queue) = mpsc::channel::<Job>();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())

@@ -7,6 +7,13 @@ pub(in crate::sqlite) const ARTIFACTS: Steps = &[
     // 1: texts in blocks, what each owner knows of them, and their vectors. The indexes of words are made with each owner
     // (`artifacts/words.rs`). Times are milliseconds since 1970.
     "
+    -- A name that no other store has.
+    CREATE TABLE store (
+        one  INTEGER PRIMARY KEY CHECK (one = 1),
+        name TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO store VALUES (1, lower(hex(randomblob(16))));
+
     -- An owner's number is never used again: its indexes are named by it.
     CREATE TABLE owner (
         number INTEGER PRIMARY KEY AUTOINCREMENT,

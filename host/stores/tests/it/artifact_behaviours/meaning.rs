@@ -75,7 +75,7 @@ pub(crate) async fn only_summaries_that_change_are_embedded_again<F: ArtifactFix
     assert_eq!(shelf.find("leaven").await, [""; 0]);
     // Another process, another model.
     drop(shelf);
-    let two = TestEmbedder::new("test/two", 32);
+    let two = TestEmbedder::new("test/two", 64);
     let shelf = shelf_by_meaning(&engine, &two);
     assert!(shelf.store.settle(LONG).await);
     until_complete(&shelf).await;

@@ -1,6 +1,8 @@
 //! The engines under test. A new one is a file here with its [`Fixture`], a line of [`behaviours!`], and below
 //! it the tests of what is that engine's alone.
 
+#[cfg(feature = "chroma")]
+mod chroma;
 mod memory;
 #[cfg(all(unix, feature = "postgres"))]
 mod postgres;

@@ -32,6 +32,12 @@ impl Sqlite {
     fn database(&self) -> PathBuf {
         database(self.dir.path())
     }
+
+    /// The temporary folder.
+    #[cfg(feature = "chroma")]
+    pub(crate) fn folder(&self) -> &Path {
+        self.dir.path()
+    }
 }
 
 fn database(dir: &Path) -> PathBuf {

@@ -1,0 +1,195 @@
+//! The few requests of its REST interface, version 2, that vectors need. Every request has a time and every answer a size. A
+//! server that cannot be reached is left alone for a while, and asked again by itself.
+
+use std::sync::{Mutex, PoisonError};
+
+use gatehouse_core::{Fault, names::quoted};
+use gatehouse_net::{
+    Backoff, BodyError, CircuitBreaker, HttpClients, Method, StatusCode, header, plain_cause, read_body,
+};
+use serde_json::{Value, json};
+
+use super::ChromaConfig;
+
+/// The collection.
+const COLLECTION: &str = "mcp_artifacts";
+
+/// Where collections are.
+const COLLECTIONS: &str = "api/v2/tenants/default_tenant/databases/default_database/collections";
+
+/// Largest answer that is read, in bytes: some 200,000 ids.
+const ANSWER: usize = 16 << 20;
+
+/// Letters of a cause in a message.
+const SHOWN: usize = 300;
+
+/// What to do when it cannot be reached.
+const HINT: &str = "Start ChromaDB, or correct MCP_GATEWAY_CHROMA_URL; it is tried again by itself.";
+
+/// ChromaDB.
+pub(super) struct Chroma {
+    config: ChromaConfig,
+    clients: HttpClients,
+    breaker: CircuitBreaker<String>,
+    /// The id of the collection, once it is known. Another one means that what was stored is gone.
+    collection: Mutex<Option<String>>,
+}
+
+/// An entry that is near to a question.
+pub(super) struct Neighbour {
+    pub(super) id: String,
+    pub(super) version: String,
+    /// 1 minus the cosine.
+    pub(super) distance: f32,
+}
+
+impl Chroma {
+    pub(super) fn new(config: ChromaConfig) -> Self {
+        let connect = config.request;
+        let clients = HttpClients::new(move |builder| builder.connect_timeout(connect));
+        let (first, longest) = config.pauses;
+        let breaker = CircuitBreaker::new(Backoff { first, longest });
+        Self { config, clients, breaker, collection: Mutex::default() }
+    }
+
+    /// The id of the collection, which is made where it is not there.
+    pub(super) async fn collection(&self) -> Result<String, Fault> {
+        let known = self.collection.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let body = json!({
+            "name": COLLECTION,
+            "get_or_create": true,
+            "configuration": {"hnsw": {"space": "cosine"}},
+        });
+        let answer = self.sent("", &body).await?;
+        let id =
+            answer["id"].as_str().ok_or_else(|| self.misshapen("has no id of the collection"))?.to_owned();
+        *self.collection.lock().unwrap_or_else(PoisonError::into_inner) = Some(id.clone());
+        Ok(id)
+    }
+
+    /// Stores vectors with what they are filtered by, in the place of those with the same ids.
+    pub(super) async fn upsert(
+        &self,
+        ids: &[String],
+        vectors: &[&Vec<f32>],
+        about: &[Value],
+    ) -> Result<(), Fault> {
+        let collection = self.collection().await?;
+        let body = json!({"ids": ids, "embeddings": vectors, "metadatas": about});
+        self.sent(&format!("/{collection}/upsert"), &body).await.map(|_| ())
+    }
+
+    /// Those that a filter lets pass and are nearest to a vector.
+    pub(super) async fn nearest(
+        &self,
+        vector: &[f32],
+        filter: &Value,
+        limit: usize,
+    ) -> Result<Vec<Neighbour>, Fault> {
+        let collection = self.collection().await?;
+        let body = json!({
+            "query_embeddings": [vector],
+            "n_results": limit,
+            "where": filter,
+            "include": ["metadatas", "distances"],
+        });
+        let answer = self.sent(&format!("/{collection}/query"), &body).await?;
+        let column = |name: &str| answer[name][0].as_array().map(Vec::as_slice);
+        let (Some(ids), Some(distances), Some(about)) =
+            (column("ids"), column("distances"), column("metadatas"))
+        else {
+            return Err(self.misshapen("is no list of what is near"));
+        };
+        let neighbour = |((id, distance), about): ((&Value, &Value), &Value)| {
+            let (id, version) = (id.as_str()?.to_owned(), about["version"].as_str()?.to_owned());
+            Some(Neighbour { id, version, distance: distance.as_f64()? as f32 })
+        };
+        Ok(ids.iter().zip(distances).zip(about).filter_map(neighbour).collect())
+    }
+
+    /// The ids of all that a filter lets pass.
+    pub(super) async fn ids(&self, filter: &Value) -> Result<Vec<String>, Fault> {
+        let collection = self.collection().await?;
+        let body = json!({"where": filter, "include": []});
+        let answer = self.sent(&format!("/{collection}/get"), &body).await?;
+        let ids = answer["ids"].as_array().ok_or_else(|| self.misshapen("is no list of ids"))?;
+        Ok(ids.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect())
+    }
+
+    /// Removes those with these ids.
+    pub(super) async fn delete(&self, ids: &[String]) -> Result<(), Fault> {
+        let collection = self.collection().await?;
+        self.sent(&format!("/{collection}/delete"), &json!({"ids": ids})).await.map(|_| ())
+    }
+
+    /// One request that has to succeed.
+    async fn sent(&self, path: &str, body: &Value) -> Result<Value, Fault> {
+        self.breaker.check().map_err(|(cause, wait)| {
+            self.unavailable(&format!("{cause}; next try in {} s", wait.as_secs_f64().ceil()))
+        })?;
+        let limit = self.config.request;
+        let (status, bytes) = match tokio::time::timeout(limit, self.answer(path, body)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(cause)) => return Err(self.failed(cause)),
+            Err(_) => return Err(self.failed(format!("no answer within {limit:?}"))),
+        };
+        self.breaker.succeeded();
+        let answer: Value = match serde_json::from_slice(&bytes) {
+            Ok(answer) => answer,
+            Err(_) if !status.is_success() => Value::from(String::from_utf8_lossy(&bytes)),
+            Err(error) => return Err(self.misshapen(&format!("is not JSON: {error}"))),
+        };
+        if status.is_success() {
+            return Ok(answer);
+        }
+        if status == StatusCode::NOT_FOUND {
+            // Somebody removed the collection, or all of it: the next request makes it anew.
+            *self.collection.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        let said = answer["message"].as_str().or_else(|| answer.as_str()).unwrap_or("no reason given");
+        let fault = self.unavailable(&format!("it answered {status}: {said}"));
+        Err(if said.contains("dimension") {
+            let hint = format!(
+                "The collection '{COLLECTION}' is of another embedding model: configure that one, or remove the collection \
+                 and it is made anew."
+            );
+            Fault { retryable: false, ..fault.hint(hint) }
+        } else {
+            fault
+        })
+    }
+
+    async fn answer(&self, path: &str, body: &Value) -> Result<(StatusCode, Vec<u8>), String> {
+        let url =
+            self.config.base.join(&format!("{COLLECTIONS}{path}")).map_err(|error| error.to_string())?;
+        let client = self.clients.of(&url).map_err(|fault| fault.message)?;
+        let request = client.request(Method::POST, url).header(header::CONTENT_TYPE, "application/json");
+        let response = request.body(body.to_string()).send().await.map_err(|error| plain_cause(&error))?;
+        let status = response.status();
+        let bytes = read_body(response, ANSWER).await.map_err(|error| match error {
+            BodyError::TooLarge | BodyError::Stopped => {
+                format!("its answer is larger than {} MiB", ANSWER >> 20)
+            }
+            BodyError::Broken(error, _) => plain_cause(&error),
+        })?;
+        Ok((status, bytes))
+    }
+
+    fn failed(&self, cause: String) -> Fault {
+        let fault = self.unavailable(&cause);
+        self.breaker.failed(cause);
+        fault
+    }
+
+    fn misshapen(&self, what: &str) -> Fault {
+        self.unavailable(&format!("its answer {what}; this may be no ChromaDB"))
+    }
+
+    fn unavailable(&self, cause: &str) -> Fault {
+        let address = self.config.base.as_str().trim_end_matches('/');
+        Fault::unavailable(format!("ChromaDB at {address}: {}", quoted(cause, SHOWN))).hint(HINT)
+    }
+}

@@ -1,0 +1,73 @@
+//! Vectors of artifacts in ChromaDB: one collection, made on first use, which hosts and stores share. Everything else of an
+//! artifact stays where it is, and everything here can be made again.
+
+mod client;
+mod vectors;
+
+use std::time::Duration;
+
+use gatehouse_core::{Fault, names::quoted};
+use url::Url;
+
+pub(crate) use self::vectors::ArtifactsInChroma;
+
+/// How to reach ChromaDB.
+#[derive(Debug, Clone)]
+pub struct ChromaConfig {
+    /// With a path that ends in `/`.
+    base: Url,
+    /// For one request, its answer included. Words answer a search that would wait longer.
+    pub request: Duration,
+    /// The first pause after a failure to reach it, and the longest one; each is twice as long as the one before.
+    pub pauses: (Duration, Duration),
+}
+
+impl ChromaConfig {
+    /// Reads an address, `http://localhost:8000` for example; a path is kept.
+    ///
+    /// # Errors
+    /// `invalid-arguments`, naming the variable and what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, Fault> {
+        let hint = "Write MCP_GATEWAY_CHROMA_URL as http://host:port.";
+        let refused = |why: &str| {
+            // The value is shown only where it holds no credentials.
+            let shown = if text.contains('@') { String::new() } else { format!(" '{}'", quoted(text, 80)) };
+            Fault::invalid(format!("MCP_GATEWAY_CHROMA_URL{shown} cannot be used: {why}")).hint(hint)
+        };
+        let mut base = Url::parse(text).map_err(|error| refused(&error.to_string()))?;
+        if !["http", "https"].contains(&base.scheme()) {
+            return Err(refused("its scheme is not one of http, https"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(refused("it holds credentials"));
+        }
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(refused("it has a query or a fragment"));
+        }
+        if !base.path().ends_with('/') {
+            base.set_path(&format!("{}/", base.path()));
+        }
+        let pauses = (Duration::from_secs(1), Duration::from_secs(30));
+        Ok(Self { base, request: Duration::from_secs(3), pauses })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_and_what_cannot_be_used_is_told() {
+        let base = |text: &str| ChromaConfig::parse(text).map(|config| config.base.to_string());
+        assert_eq!(base("http://localhost:8000"), Ok("http://localhost:8000/".into()));
+        assert_eq!(base("https://x/under"), Ok("https://x/under/".into()));
+        let fault = |text: &str| base(text).expect_err("refused").message;
+        assert!(fault("localhost").starts_with("MCP_GATEWAY_CHROMA_URL 'localhost' cannot be used: "));
+        assert!(fault("ftp://x").contains("its scheme is not one of http, https"));
+        assert_eq!(
+            fault("http://me:s3cret@x"),
+            "MCP_GATEWAY_CHROMA_URL cannot be used: it holds credentials"
+        );
+        assert!(fault("http://x/?a=b").contains("a query"));
+    }
+}

@@ -1,0 +1,250 @@
+//! An engine of artifacts that keeps everything but vectors, with ChromaDB beside it.
+//!
+//! What is stored there is noted in the engine as a vector of a model of its own, without its numbers: so the engine tells
+//! what waits, and a collection that was lost is made again, since its id is part of that model's name. What ChromaDB finds is
+//! looked up in the engine, with owner, time and version: what is gone or changed is not found, whatever is still there.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    outcome::Fault,
+    ports::artifacts::{Artifact, ArtifactFilter},
+};
+use serde_json::{Value, json};
+
+use super::{ChromaConfig, client::Chroma};
+use crate::{
+    artifacts::engine::{
+        ArtifactCandidates, ArtifactEngine, ArtifactEngineHealth, ArtifactQuestion, Asker, Cap, Edit,
+        NearItem, NewArtifact, Span, StoredText, item_prefix,
+    },
+    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
+};
+
+/// Ids that are compared, and removed, together.
+const COMPARED: usize = 500;
+
+/// The vectors.
+struct ChromaVectors {
+    chroma: Chroma,
+    engine: Arc<dyn ArtifactEngine>,
+}
+
+/// The engine.
+pub(crate) struct ArtifactsInChroma {
+    engine: Arc<dyn ArtifactEngine>,
+    vectors: Arc<ChromaVectors>,
+    /// Whether there may be vectors of what is gone.
+    outdated: AtomicBool,
+}
+
+impl ArtifactsInChroma {
+    /// Reaches nothing yet.
+    pub(crate) fn new(engine: Arc<dyn ArtifactEngine>, config: ChromaConfig) -> Self {
+        let vectors = ChromaVectors { chroma: Chroma::new(config), engine: Arc::clone(&engine) };
+        Self { engine, vectors: Arc::new(vectors), outdated: AtomicBool::new(true) }
+    }
+}
+
+impl ChromaVectors {
+    /// The model under whose name the engine notes what is stored.
+    async fn noted(&self, model: &VectorModel) -> Result<VectorModel, Fault> {
+        let collection = self.chroma.collection().await?;
+        Ok(VectorModel { name: format!("{} in ChromaDB {collection}", model.name), dimension: None })
+    }
+
+    async fn nearest(&self, question: &ArtifactQuestion) -> Result<Option<Vec<NearItem>>, Fault> {
+        let Some(vector) = &question.vector else { return Ok(None) };
+        let store = self.engine.identity().await?;
+        let owner = item_prefix(&question.asker.owner);
+        let filter = json!({"$and": [
+            {"store": {"$eq": store}}, {"owner": {"$eq": owner}}, {"model": {"$eq": vector.model}},
+        ]});
+        let near = self.chroma.nearest(&vector.values, &filter, question.pool).await?;
+        let item = |near: super::client::Neighbour| {
+            let key = key_of(&near.id, &store)?.to_owned();
+            Some(NearItem { key, version: near.version, cosine: 1.0 - near.distance })
+        };
+        Ok(Some(near.into_iter().filter_map(item).collect()))
+    }
+
+    /// Removes the vectors of what the engine does not have any more.
+    async fn forget_gone(&self) -> Result<(), Fault> {
+        let store = self.engine.identity().await?;
+        let ids = self.chroma.ids(&json!({"store": {"$eq": store}})).await?;
+        for ids in ids.chunks(COMPARED) {
+            let keys: Vec<String> =
+                ids.iter().map(|id| key_of(id, &store).unwrap_or_default().to_owned()).collect();
+            let there = self.engine.texts_to_embed(&keys).await?;
+            let gone = ids.iter().zip(there).filter(|(_, text)| text.is_none());
+            let gone: Vec<String> = gone.map(|(id, _)| id.clone()).collect();
+            if !gone.is_empty() {
+                self.chroma.delete(&gone).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The key of an item, of the id that it has there: that is the store's name, the key, and the model after a slash.
+fn key_of<'a>(id: &'a str, store: &str) -> Option<&'a str> {
+    let rest = id.strip_prefix(store)?;
+    let number = rest.get(1..)?.find('/')? + 2;
+    let end = number + rest.get(number..)?.find('/')?;
+    rest.get(..end)
+}
+
+#[async_trait]
+impl VectorStore for ChromaVectors {
+    async fn waiting(
+        &self,
+        model: &VectorModel,
+        after: Option<&Item>,
+        limit: usize,
+    ) -> Result<Vec<WaitingItem>, Fault> {
+        let noted = self.noted(model).await?;
+        self.engine.vectors().waiting(&noted, after, limit).await
+    }
+
+    async fn store(&self, model: &VectorModel, vectors: Vec<NewVector>) -> Result<(), Fault> {
+        let (noted, store) = (self.noted(model).await?, self.engine.identity().await?);
+        let (mut ids, mut values, mut about): (Vec<String>, Vec<&Vec<f32>>, Vec<Value>) = Default::default();
+        for new in &vectors {
+            // What the model has nothing to say about is noted, and not stored.
+            let Some(value) = &new.vector else { continue };
+            let key = &new.item.key;
+            let owner = key.rfind('/').map_or("", |end| &key[..=end]);
+            ids.push(format!("{store}{key}/{}", model.name));
+            values.push(value);
+            about.push(json!({"store": store, "owner": owner, "model": model.name, "version": new.version}));
+        }
+        if !ids.is_empty() {
+            self.chroma.upsert(&ids, &values, &about).await?;
+        }
+        let notes = vectors.into_iter().map(|new| NewVector { vector: None, ..new }).collect();
+        self.engine.vectors().store(&noted, notes).await
+    }
+}
+
+#[async_trait]
+impl ArtifactEngine for ArtifactsInChroma {
+    async fn put(&self, new: NewArtifact, cap: &Cap) -> Result<Artifact, Fault> {
+        self.engine.put(new, cap).await
+    }
+
+    async fn info(&self, asker: &Asker, ids: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
+        self.engine.info(asker, ids).await
+    }
+
+    async fn read(&self, asker: &Asker, id: &str, span: Span) -> Result<Option<StoredText>, Fault> {
+        self.engine.read(asker, id, span).await
+    }
+
+    async fn recent(
+        &self,
+        asker: &Asker,
+        filter: &ArtifactFilter,
+        limit: usize,
+    ) -> Result<Vec<Artifact>, Fault> {
+        self.engine.recent(asker, filter, limit).await
+    }
+
+    async fn candidates(&self, question: &Arc<ArtifactQuestion>) -> Result<ArtifactCandidates, Fault> {
+        let near = self.vectors.nearest(question).await;
+        let (near, failed) = near.map_or_else(|fault| (None, Some(fault.message)), |near| (near, None));
+        let ArtifactQuestion { asker, query, limit, pool, .. } = &**question;
+        let question = ArtifactQuestion {
+            asker: asker.clone(),
+            query: query.clone(),
+            vector: None,
+            near: near.unwrap_or_default(),
+            limit: *limit,
+            pool: *pool,
+        };
+        let mut found = self.engine.candidates(&Arc::new(question)).await?;
+        if failed.is_some() {
+            // It may have lost what it had.
+            found.without_vector = 1;
+            found.words_alone = failed;
+        }
+        Ok(found)
+    }
+
+    async fn change(&self, asker: &Asker, id: &str, edit: Edit) -> Result<Option<Artifact>, Fault> {
+        self.engine.change(asker, id, edit).await
+    }
+
+    async fn delete(&self, asker: &Asker, id: &str) -> Result<bool, Fault> {
+        let deleted = self.engine.delete(asker, id).await?;
+        self.outdated.fetch_or(deleted, Ordering::Relaxed);
+        Ok(deleted)
+    }
+
+    async fn sweep(&self, now: i64) -> Result<u64, Fault> {
+        let swept = self.engine.sweep(now).await?;
+        if swept > 0 {
+            self.outdated.store(true, Ordering::Relaxed);
+            return Ok(swept);
+        }
+        // Where nothing was ever stored, nothing is reached or made.
+        if self.outdated.load(Ordering::Relaxed) && self.engine.health(None).await?.schema.is_some() {
+            self.outdated.store(false, Ordering::Relaxed);
+            if let Err(fault) = self.vectors.forget_gone().await {
+                self.outdated.store(true, Ordering::Relaxed);
+                tracing::warn!("vectors of artifacts that are gone stay for now: {}", fault.message);
+            }
+        }
+        Ok(0)
+    }
+
+    async fn give_back(&self) -> Result<(), Fault> {
+        self.engine.give_back().await
+    }
+
+    async fn texts_to_embed(&self, keys: &[String]) -> Result<Vec<Option<String>>, Fault> {
+        self.engine.texts_to_embed(keys).await
+    }
+
+    async fn identity(&self) -> Result<String, Fault> {
+        self.engine.identity().await
+    }
+
+    fn vectors(&self) -> Arc<dyn VectorStore> {
+        Arc::clone(&self.vectors) as _
+    }
+
+    async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
+        let Some(model) = model else { return self.engine.health(None).await };
+        match self.vectors.noted(model).await {
+            Ok(noted) => self.engine.health(Some(&noted)).await,
+            Err(fault) => {
+                let health = self.engine.health(None).await?;
+                let waiting = health.artifacts;
+                Ok(ArtifactEngineHealth { waiting, no_vectors: Some(fault.message), ..health })
+            }
+        }
+    }
+
+    async fn close(&self) {
+        self.engine.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifacts::engine::item_key;
+
+    #[test]
+    fn keys_are_found_in_ids() {
+        let key = item_key("named:ann/x", 42);
+        assert_eq!(key_of(&format!("store{key}/openai/text-3 recipe 1"), "store"), Some(key.as_str()));
+        for id in ["", "store", "store/", "store/x/", "store/x/7", "other/x/7/m"] {
+            assert_eq!(key_of(id, "store"), None, "{id}");
+        }
+    }
+}
