@@ -17,7 +17,7 @@ use crate::{
     offered::Offered,
     outcome::{Fault, FaultKind},
     overrides::ToolOverride,
-    pipeline::MARKER,
+    pipeline::has_own_markers,
     preset::Exposure,
     schema::{Schema, with_defaults},
     source::{Listing, Source},
@@ -97,7 +97,7 @@ impl Entry {
             schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
             output: tool.output_schema.as_ref().map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
             fixed: Map::new(),
-            has_own_markers: has_property(&tool.input_schema, MARKER),
+            has_own_markers: has_own_markers(&tool.input_schema),
             rank: 0,
         })
     }
@@ -124,20 +124,6 @@ impl Entry {
         if let Some(arguments) = arguments.as_object_mut().filter(|_| !self.fixed.is_empty()) {
             arguments.extend(self.fixed.clone());
         }
-    }
-}
-
-/// Whether a schema, or a schema in it, has a property of this name.
-fn has_property(schema: &Map<String, Value>, name: &str) -> bool {
-    let own = schema.get("properties").and_then(Value::as_object);
-    own.is_some_and(|own| own.contains_key(name)) || schema.values().any(|value| within(value, name))
-}
-
-fn within(value: &Value, name: &str) -> bool {
-    match value {
-        Value::Object(schema) => has_property(schema, name),
-        Value::Array(items) => items.iter().any(|item| within(item, name)),
-        _ => false,
     }
 }
 

@@ -280,46 +280,4 @@ fn schema(what: &str, found: &Map<String, Value>) -> Result<Size, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::effect::{Effect, Intent};
-
-    #[test]
-    fn schemas_that_are_large_only_together_are_refused() {
-        let tool = |name: String, schema: &Value| {
-            Arc::new(ToolSpec {
-                name: name.into(),
-                title: None,
-                description: String::new(),
-                input_schema: Arc::new(schema.as_object().cloned().expect("an object")),
-                output_schema: None,
-                intent: Intent::Query,
-                effect: Effect::ReadOnly,
-                idempotent: true,
-                open_world: false,
-                dry_run: None,
-            })
-        };
-        let checked = |schema: &Value, tools: usize| {
-            let listing = Listing {
-                name: "x".into(),
-                version: "1".into(),
-                summary: String::new(),
-                params_schema: Arc::default(),
-                tools: (0..tools).map(|n| tool(format!("t{n}"), schema)).collect(),
-                ..Listing::default()
-            };
-            listing.checked()
-        };
-        let wide = json!({"type": "object", "anyOf": vec![true; 12_000]});
-        assert_eq!(checked(&wide, 16), Ok(()));
-        let told = checked(&wide, 17).expect_err("too many");
-        assert_eq!(told, "has schemas made of more than 200000 schemas in all");
-        let patterns: Map<String, Value> =
-            (0..60).map(|n| (format!("{n}"), json!({"pattern": format!("[ab]*a[ab]{{1000}}{n}")}))).collect();
-        let told = checked(&json!({"type": "object", "properties": patterns}), 40).expect_err("too many");
-        assert!(told.starts_with("has patterns that compile to more than"), "{told}");
-    }
-}
+mod tests;

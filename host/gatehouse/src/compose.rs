@@ -253,7 +253,8 @@ impl Composition {
     /// Adds what the environment says to the parameters of a gate that filters replies. A gate that does not list its tools
     /// says why where it is asked in earnest.
     async fn add_environment(&self, source: &dyn Source, params: &mut Map<String, Value>) {
-        if let Ok(listing) = source.list(params).await
+        if !self.config.intelligence.adds_nothing()
+            && let Ok(listing) = source.list(params).await
             && listing.filter
         {
             self.config.intelligence.add(&listing.params_schema, params);

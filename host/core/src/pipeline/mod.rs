@@ -29,7 +29,8 @@ pub use compact::Compact;
 pub use conform::Conform;
 pub use deadline::Deadline;
 pub use observe::{CALLS, CallEnding, CallLog, CallObserver, CallRecord, Observe};
-pub use splice::{MARKER, Splice};
+pub use splice::Splice;
+pub(crate) use splice::has_own_markers;
 pub use validate::Validate;
 
 use crate::{call::Call, outcome::Outcome};

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-pub use self::marker::MARKER;
-use self::marker::{Marker, replace};
+pub(crate) use self::marker::has_own_markers;
+use self::marker::{MARKER, Marker, replace};
 use super::{Next, Stage};
 use crate::{
     budget::ByteBudget,
@@ -63,9 +63,9 @@ impl Splice {
     }
 
     async fn splice(&self, owner: &Principal, call: &mut Call) -> Result<(), Fault> {
-        let mut arguments = parsed(&call.arguments).await?;
+        let sent = parsed(&call.arguments).await?;
         let mut markers = Vec::new();
-        marker::find(&arguments, &mut markers)?;
+        marker::find(&sent, &mut markers)?;
         if markers.is_empty() {
             return Ok(());
         }
@@ -75,7 +75,8 @@ impl Splice {
                 "The arguments have {count} parts of artifacts; the most is {MAX_PARTS}."
             )));
         }
-        let texts = self.texts(owner, &markers, json::length(&arguments)).await?;
+        let texts = self.texts(owner, &markers, json::length(&sent)).await?;
+        let mut arguments = sent.clone();
         let short = texts.iter().map(String::len).sum::<usize>() <= SHORT;
         let work = move || {
             let mut reader = json::Reader::new(&ByteBudget::new(MAX_MEMORY));
@@ -86,8 +87,7 @@ impl Splice {
             replace(&mut arguments, &mut values.into_iter());
             if json::length(&arguments) > MAX_BYTES { Err(too_large()) } else { Ok(arguments) }
         };
-        let arguments = if short { work()? } else { off_the_runtime(work).await?? };
-        let sent = std::mem::replace(&mut call.arguments, arguments);
+        call.arguments = if short { work()? } else { off_the_runtime(work).await?? };
         call.sent = Some(Arc::new(sent));
         Ok(())
     }

@@ -43,18 +43,20 @@ impl Intelligence {
         Ok(Self { enabled, threshold_bytes: threshold, ttl_hours })
     }
 
+    /// Whether it says nothing about parameters.
+    pub(crate) fn adds_nothing(&self) -> bool {
+        self.threshold_bytes.is_none() && self.ttl_hours.is_none()
+    }
+
     /// Adds to the parameters of a gate that filters replies what the environment says, where the gate has such a parameter
-    /// and the preset does not set it. Whether anything was added.
-    pub(crate) fn add(&self, schema: &Map<String, Value>, params: &mut Map<String, Value>) -> bool {
+    /// and the preset does not set it.
+    pub(crate) fn add(&self, schema: &Map<String, Value>, params: &mut Map<String, Value>) {
         let known = |name: &str| schema.get("properties").and_then(|all| all.get(name)).is_some();
-        let mut added = false;
         for (name, value) in [("threshold_bytes", self.threshold_bytes), ("ttl_hours", self.ttl_hours)] {
             if let Some(value) = value.filter(|_| known(name) && !params.contains_key(name)) {
                 params.insert(name.into(), json!(value));
-                added = true;
             }
         }
-        added
     }
 }
 
@@ -109,9 +111,10 @@ mod tests {
         let object = |value: Value| value.as_object().cloned().expect("an object");
         let schema = object(json!({"properties": {"threshold_bytes": {}, "other": {}}}));
         let mut params = object(json!({"other": 1}));
-        assert!(set.add(&schema, &mut params));
+        set.add(&schema, &mut params);
         assert_eq!(Value::Object(params), json!({"other": 1, "threshold_bytes": 4096}));
         let mut own = object(json!({"threshold_bytes": 1}));
-        assert!(!set.add(&schema, &mut own), "the preset wins");
+        set.add(&schema, &mut own);
+        assert_eq!(Value::Object(own), json!({"threshold_bytes": 1}), "the preset wins");
     }
 }

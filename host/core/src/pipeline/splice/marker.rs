@@ -10,10 +10,24 @@ use crate::{
 };
 
 /// The member that makes an object stand for a part of an artifact; its value is the id.
-pub const MARKER: &str = "$artifact";
+pub(super) const MARKER: &str = "$artifact";
 
 /// What else it may have.
 const OTHERS: [&str; 3] = ["pointer", "range", "as"];
+
+/// Whether a schema, or a schema in it, has a property of its own that is called so.
+pub(crate) fn has_own_markers(schema: &Map<String, Value>) -> bool {
+    let own = schema.get("properties").and_then(Value::as_object);
+    own.is_some_and(|own| own.contains_key(MARKER)) || schema.values().any(within)
+}
+
+fn within(value: &Value) -> bool {
+    match value {
+        Value::Object(schema) => has_own_markers(schema),
+        Value::Array(items) => items.iter().any(within),
+        _ => false,
+    }
+}
 
 /// What stands for a part of an artifact.
 #[derive(Debug, PartialEq, Eq)]

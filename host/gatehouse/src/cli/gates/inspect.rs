@@ -5,6 +5,7 @@ use std::path::Path;
 use gatehouse_core::{
     Source,
     capability::{Access, Capability},
+    source::Listing,
 };
 use gatehouse_sandbox::Gate;
 use serde_json::{Map, Value, json};
@@ -61,6 +62,7 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
             told["version"] = json!(listing.version);
             told["summary"] = json!(listing.summary);
             told["removed_characters"] = json!(listing.removed);
+            told["exports"] = json!(exports(&listing));
             told["params"] = Value::Object((*listing.params_schema).clone());
             told["tools"] = listing
                 .tools
@@ -73,6 +75,16 @@ pub(super) async fn inspect(gate: &Gate) -> Value {
         Err(fault) => told["error"] = json!(fault.in_one_line()),
     }
     told
+}
+
+/// What the gate does for clients besides running tools.
+fn exports(listing: &Listing) -> Vec<&'static str> {
+    let all = [
+        ("filter", listing.filter),
+        ("prompts", !listing.prompts.is_empty()),
+        ("resources", listing.resources),
+    ];
+    all.into_iter().filter(|(_, has)| *has).map(|(name, _)| name).collect()
 }
 
 fn print(told: &Value) {
@@ -100,6 +112,9 @@ fn print(told: &Value) {
         out::line(format!("not granted  {block} (write a block [gates.{name}.{block}] in presets.toml)"));
     }
     out::line(format!("imports      {}", strings(&told["imports"])));
+    if told["exports"].as_array().is_some_and(|exports| !exports.is_empty()) {
+        out::line(format!("exports      {}", strings(&told["exports"])));
+    }
     out::line(format!("instance     {}", text("instance")));
     for folder in told["folders"].as_array().into_iter().flatten() {
         let text = |key: &str| folder[key].as_str().unwrap_or_default();

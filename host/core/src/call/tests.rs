@@ -1,0 +1,89 @@
+//! Attempts, nested calls and records.
+
+use async_trait::async_trait;
+use serde_json::json;
+use tokio::time::timeout_at;
+
+use super::*;
+use crate::{
+    outcome::FaultKind,
+    pipeline::{Admit, CallEnding, CallObserver, CallRecord, Deadline, Next, Observe, Stage},
+    testing::{Fixture, context, tool},
+};
+
+/// Tries three times, ten seconds each.
+struct Retry;
+
+#[async_trait]
+impl Stage for Retry {
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        for _ in 0..2 {
+            let mut attempt = call.attempt(Duration::from_secs(10));
+            if let Ok(outcome) = timeout_at(attempt.deadline(), next.run(&mut attempt)).await {
+                return outcome;
+            }
+        }
+        next.run(call).await
+    }
+}
+
+fn source() -> Arc<Fixture> {
+    Fixture::new(SourceId::Gate("x".into()), vec![tool("search", None)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_has_its_own_time_and_all_share_that_of_the_call() {
+    let source = source();
+    source.hangs.store(2, Ordering::Relaxed);
+    let context = context(vec![Arc::new(Deadline), Arc::new(Retry)], &source, "search").await;
+    let begun = context.started;
+    assert!(Call::new(context, json!({})).run().await.is_ok(), "the third attempt");
+    assert_eq!(begun.elapsed(), Duration::from_secs(20));
+
+    source.hangs.store(9, Ordering::Relaxed);
+    let context = crate::testing::context(vec![Arc::new(Deadline), Arc::new(Retry)], &source, "search");
+    let fault = Call::new(context.await, json!({})).run().await.expect_err("too slow");
+    assert_eq!(fault.message, "'search' was stopped after 30 s.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_ends_with_the_attempt_that_made_it() {
+    let source = source();
+    let context = context(vec![Arc::new(Admit), Arc::new(Deadline)], &source, "search").await;
+    let call = Call::new(context, json!({})).attempt(Duration::from_secs(3));
+    source.hangs.store(1, Ordering::Relaxed);
+    let begun = Instant::now();
+    let nested = call.context.nested(call.deadline(), "search", json!({})).await;
+    assert_eq!(nested.expect_err("too slow").kind, FaultKind::TimedOut);
+    assert_eq!(begun.elapsed(), Duration::from_secs(3));
+    let deep = call.context.nested(call.deadline(), "search", json!({"nested": "search"})).await;
+    assert!(deep.expect_err("too deep").message.contains("nest at most 4 deep"));
+}
+
+#[tokio::test]
+async fn every_call_is_recorded_that_of_an_unknown_tool_too() {
+    type Seen = Arc<std::sync::Mutex<Vec<(String, CallEnding, usize, usize)>>>;
+    struct Ledger(Seen);
+    impl CallObserver for Ledger {
+        fn observe(&self, record: &CallRecord<'_>) {
+            let name = record.context.name.clone();
+            let seen = (name, record.ending, record.bytes_in, record.bytes_out);
+            self.0.lock().expect("not poisoned").push(seen);
+        }
+    }
+    let seen = Seen::default();
+    for (name, arguments) in
+        [("search", json!({"q": "ä"})), ("search", json!({"is_error": true})), ("serach", json!({}))]
+    {
+        let observe = Observe::new(vec![Box::new(Ledger(Arc::clone(&seen)))]);
+        let context = context(vec![Arc::new(observe), Arc::new(Admit)], &source(), name).await;
+        let _ = Call::new(context, arguments).run().await;
+    }
+    let unknown = "Unknown tool: 'serach'. Did you mean 'search'?".len();
+    let expected = [
+        ("search".to_owned(), CallEnding::Replied, 10, 17),
+        ("search".to_owned(), CallEnding::ErrorReply, 17, 24),
+        ("serach".to_owned(), CallEnding::Fault(FaultKind::UnknownTool), 2, unknown),
+    ];
+    assert_eq!(*seen.lock().expect("not poisoned"), expected);
+}
