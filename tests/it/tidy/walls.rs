@@ -63,6 +63,7 @@ const ONLY: [(&str, &[&str]); 14] = [
             "tests/fixtures/gates/echo",
             "tests/fixtures/gates/liar",
             "tests/fixtures/gates/shelf",
+            "tests/fixtures/gates/shortener",
             "host/gatehouse",
         ],
     ),
