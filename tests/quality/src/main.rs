@@ -3,10 +3,11 @@
 //!
 //! `bench-quality --queries FOLDER --sample-wiki FOLDER [--data FOLDER] [--document NAME=FILE]…`. What lies in the data
 //! folder is not part of the repository; a set that is not there is listed as skipped. `bench-quality --times FOLDER`
-//! measures instead how long extracts of the documents in that folder take, `bench-quality --results FOLDER` what the short
-//! forms of the results in that folder keep.
+//! measures instead how long extracts of the documents in that folder take, `bench-quality --digests FOLDER` how
+//! long digests take, `bench-quality --results FOLDER` what the short forms of the results in that folder keep.
 #![allow(clippy::print_stdout)] // its result is its output
 
+mod digests;
 mod documents;
 mod knowledge;
 mod recall;
@@ -44,6 +45,11 @@ async fn main() -> Result<()> {
     if arguments.next_if_eq("--times").is_some() {
         let folder = arguments.next().context("--times needs a folder")?;
         println!("{}", serde_json::to_string_pretty(&times::run(folder.as_ref())?)?);
+        return Ok(());
+    }
+    if arguments.next_if_eq("--digests").is_some() {
+        let folder = arguments.next().context("--digests needs a folder")?;
+        println!("{}", serde_json::to_string_pretty(&digests::run(folder.as_ref())?)?);
         return Ok(());
     }
     if arguments.next_if_eq("--results").is_some() {

@@ -15,6 +15,7 @@ mod spin;
 mod stats;
 
 mod p10_knowledge;
+mod p11_digest;
 mod p12_extract;
 mod p14_weight;
 mod p16_documents;
@@ -52,6 +53,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P5", about: "hot reload of a gate", run: p5_reload::run },
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
     Measurement { id: "P10", about: "a search of the knowledge graph", run: p10_knowledge::run },
+    Measurement { id: "P11", about: "the digest of a large result", run: p11_digest::run },
     Measurement { id: "P12", about: "an extract of a long document", run: p12_extract::run },
     Measurement { id: "P14", about: "the binary's weight", run: p14_weight::run },
     Measurement { id: "P16", about: "indexing documents, and a search of them", run: p16_documents::run },

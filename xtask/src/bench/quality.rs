@@ -36,8 +36,24 @@ pub(crate) fn run(workspace: &Workspace, data: Option<PathBuf>, report: &mut Rep
             data.display()
         );
     }
+    let mut measured = measured;
+    match results(workspace) {
+        Ok(results) => measured["large_results"] = results,
+        Err(error) => eprintln!("SKIPPED: large results: {error:#}"),
+    }
     report.quality(measured);
     Ok(())
+}
+
+/// What the short forms of large results keep. The results are made of what is on this machine, by a script in Python.
+fn results(workspace: &Workspace) -> Result<Value> {
+    let folder = workspace.binary("release", "bench-quality").with_file_name("large-results");
+    let mut make = process::command("python3");
+    make.current_dir(&workspace.root).env("PYTHONDONTWRITEBYTECODE", "1");
+    process::run(make.arg("tests/quality/corpus").arg(&folder))?;
+    let mut command = process::command(workspace.binary("release", "bench-quality"));
+    command.current_dir(&workspace.root).arg("--results").arg(&folder);
+    serde_json::from_str(&process::output(&mut command)?).context("its answer is not JSON")
 }
 
 /// The crate whose source is asked about, at the version that the questions were asked of.
@@ -95,7 +111,7 @@ pub(crate) fn table(measured: &Value) -> String {
             share("ndcg@10"),
         ]);
     }
-    aligned(&lines) + &aligned(&kept(measured)) + &aligned(&fits(measured))
+    aligned(&lines) + &aligned(&kept(measured)) + &aligned(&fits(measured)) + &aligned(&shortened(measured))
 }
 
 /// What extracts of documents keep of the answers.
@@ -113,6 +129,41 @@ fn kept(measured: &Value) -> Vec<[String; 7]> {
             share("kept"),
             share("kept_tuned_on"),
             share("kept_held_out"),
+        ]);
+    }
+    lines
+}
+
+/// What short forms of large results keep: of what is held out, then of what was tuned on.
+fn shortened(measured: &Value) -> Vec<[String; 11]> {
+    let head = [
+        "large results",
+        "held out",
+        "results",
+        "questions",
+        "saved",
+        "net",
+        "facts",
+        "cut",
+        "answered",
+        "in two calls",
+        "tokens an answer",
+    ];
+    let mut lines = vec![head.map(str::to_owned)];
+    for row in measured["large_results"]["kinds"].as_array().into_iter().flatten() {
+        let share = |name: &str| format!("{:.2}", row[name].as_f64().unwrap_or(0.0));
+        lines.push([
+            row["kind"].as_str().unwrap_or_default().to_owned(),
+            if row["held_out"] == true { "yes" } else { "no" }.to_owned(),
+            row["results"].to_string(),
+            row["questions"].to_string(),
+            share("saved_median"),
+            share("net_median"),
+            share("facts"),
+            share("facts_of_cut"),
+            share("answered"),
+            share("reached"),
+            format!("{} of {}", row["per_answer"], row["per_answer_raw"]),
         ]);
     }
     lines
