@@ -23,12 +23,14 @@ fn orders() -> String {
             json!({"id": n, "state": "sent", "weight": n * 31 % 89, format!("option{rest}"): {"by": n % 5}})
         }
     };
-    serde_json::to_string(&json!({"orders": (0..900).map(order).collect::<Vec<_>>(), "total": 900})).unwrap()
+    serde_json::to_string(&json!({"orders": (0..900).map(order).collect::<Vec<_>>(), "total": 900}))
+        .expect("JSON")
 }
 
 fn id_of(result: &Value) -> String {
-    let head: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-    head["metadata"]["artifactId"].as_str().unwrap().to_owned()
+    let head: Value =
+        serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON");
+    head["metadata"]["artifactId"].as_str().expect("an id").to_owned()
 }
 
 #[test]

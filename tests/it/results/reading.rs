@@ -61,10 +61,12 @@ fn rows_come_as_a_table_with_nothing_left_out_and_without_an_artifact() {
 /// JSON that says so much in so many words that leaving nothing out saves little.
 fn tree() -> Value {
     const WORDS: [&str; 12] = [
-        "bark", "moss", "ring", "sap", "root", "crown", "gall", "acorn", "lichen", "beetle", "canopy", "trunk",
+        "bark", "moss", "ring", "sap", "root", "crown", "gall", "acorn", "lichen", "beetle", "canopy",
+        "trunk",
     ];
     let branch = |n: u32| {
-        let leaves: Vec<Value> = (0..n % 5 + 1).map(|leaf| json!({"leaf": leaf, "weight": n * leaf})).collect();
+        let leaves: Vec<Value> =
+            (0..n % 5 + 1).map(|leaf| json!({"leaf": leaf, "weight": n * leaf})).collect();
         let mut seed = n;
         let words = (0..40).map(|_| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
