@@ -128,6 +128,17 @@ impl Session {
         .await
     }
 
+    /// Ends work for which nothing was begun.
+    pub(super) async fn end_plain<T>(self, result: Result<T, StoreError>) -> Result<T, Fault> {
+        match result {
+            Ok(value) => {
+                self.release();
+                Ok(value)
+            }
+            Err(error) => Err(self.fail(error).await),
+        }
+    }
+
     /// Lets statements take as long as a step of the schema may.
     pub(super) fn patient(mut self) -> Self {
         self.limit = MIGRATION + GRACE;

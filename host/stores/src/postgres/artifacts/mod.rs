@@ -165,15 +165,10 @@ impl ArtifactEngine for PostgresArtifacts {
 
     async fn sweep(&self, now: i64) -> Result<u64, Fault> {
         let db = self.server.session().await?;
-        match migrations::ARTIFACTS.version(&db).await {
-            Err(error) => return Err(db.fail(error).await),
-            Ok(version) => {
-                db.release();
-                // Sweeping makes no table.
-                if version.is_none() {
-                    return Ok(0);
-                }
-            }
+        let version = migrations::ARTIFACTS.version(&db).await;
+        // Sweeping makes no table.
+        if db.end_plain(version).await?.is_none() {
+            return Ok(0);
         }
         let db = self.server.write().await?;
         let swept = write::sweep(&db, now, SWEPT).await;
@@ -198,12 +193,7 @@ impl ArtifactEngine for PostgresArtifacts {
 
     async fn health(&self, model: Option<&VectorModel>) -> Result<ArtifactEngineHealth, Fault> {
         let db = self.server.session().await?;
-        match self.examined(&db, model).await {
-            Ok(health) => {
-                db.release();
-                Ok(health)
-            }
-            Err(error) => Err(db.fail(error).await),
-        }
+        let health = self.examined(&db, model).await;
+        db.end_plain(health).await
     }
 }
