@@ -1,6 +1,6 @@
 //! Tells a text with headings: its parts with their lines, and the sentences that stand for it or answer the query.
 
-use gatehouse_core::ports::Text as _;
+use gatehouse_core::ports::{Text as _, TokenCounter as _, text::Encoding};
 
 use super::{
     fit::Section,
@@ -8,7 +8,7 @@ use super::{
     lines::{SHOWN, shown},
 };
 use crate::{
-    Extractor,
+    Extractor, Tokens,
     layout::{Layout, is_code},
 };
 
@@ -17,7 +17,7 @@ pub(super) const KIND: TextKind = TextKind { name: "Markdown", is, sections };
 /// Headings of what is looked at by which a text is known.
 const LEAST: usize = 2;
 
-/// Hundredths of the budget for headings, and tokens for findings and titles.
+/// Hundredths of the budget for headings, and tokens for titles and for what is inserted among the findings.
 const HEADINGS: usize = 40;
 const AROUND: usize = 60;
 
@@ -74,9 +74,11 @@ pub(super) fn told(text: &str, query: &str, budget: usize, numbered: bool) -> Ve
         })
         .collect();
     headings.truncate(TOLD);
-    let taken: usize =
-        headings.iter().map(|heading| heading.len() / 3 + 2).sum::<usize>().min(budget * HEADINGS / 100);
-    let left = u32::try_from(budget.saturating_sub(taken + AROUND)).unwrap_or(u32::MAX);
+    // What the sentences may take is counted: they are whole or left out.
+    let cost = |line: &String| Tokens.count(line, Encoding::O200k) + 2;
+    let taken = headings.iter().map(cost).sum::<usize>().min(budget * HEADINGS / 100);
+    let around = findings.iter().map(cost).sum::<usize>() + AROUND;
+    let left = u32::try_from(budget.saturating_sub(taken + around)).unwrap_or(u32::MAX);
     let kept = Extractor.extract(read(text, query), query, left.max(64)).map(|extract| vec![extract.text]);
     let kept = kept.unwrap_or_default();
     vec![
@@ -110,11 +112,15 @@ mod tests {
                 "It is oiled every day by hand. ".repeat(6)
             );
         }
-        let digest = digest(&text, "when does part 17 wear out?", 700).unwrap();
+        text += "## Seals\n\nThe seal is made of cork.\n";
+        let digest = digest(&text, "what is the seal made of?", 700).unwrap();
         assert_eq!(digest.kind, "Markdown");
-        for told in
-            ["31 headings: 1 of level 1, 30 of level 2", "Pumps (1)", "  Part 12 (49)", "after 1700 hours"]
-        {
+        for told in [
+            "32 headings: 1 of level 1, 31 of level 2",
+            "Pumps (1)",
+            "  Part 12 (49)",
+            "seal is made of cork",
+        ] {
             assert!(digest.text.contains(told), "'{told}' is not in\n{}", digest.text);
         }
         assert!(digest.tokens_out > 450, "{}", digest.tokens_out);
