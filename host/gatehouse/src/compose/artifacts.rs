@@ -23,13 +23,18 @@ pub(super) fn of_host(config: &Arc<Config>, embedder: &Arc<dyn Embedder>) -> Wor
 fn artifacts(config: &Config, embedder: &Arc<dyn Embedder>) -> Result<ArtifactStore, ConfigError> {
     let (clock, embedder) = (Arc::new(SystemClock), Some(Arc::clone(embedder)));
     let limits = config.artifacts.limits();
-    Ok(match config.artifacts.chosen()? {
+    let store = match config.artifacts.chosen()? {
         ArtifactsEngineConfig::Sqlite { database } => {
             ArtifactStore::sqlite(database, limits, clock, embedder)
         }
         #[cfg(feature = "postgres")]
         ArtifactsEngineConfig::Postgres(server) => ArtifactStore::postgres(*server, limits, clock, embedder),
-    })
+    };
+    #[cfg(feature = "chroma")]
+    if let Some(chroma) = config.artifacts.chroma()? {
+        return Ok(store.with_chroma(chroma));
+    }
+    Ok(store)
 }
 
 impl Stores {

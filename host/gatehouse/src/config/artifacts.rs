@@ -23,8 +23,8 @@ pub(crate) struct ArtifactsConfig {
     cap: u64,
     /// The database file of SQLite.
     database: PathBuf,
-    /// Address and account of the server.
-    #[cfg(feature = "postgres")]
+    /// Addresses and accounts of servers.
+    #[cfg(any(feature = "chroma", feature = "postgres"))]
     env: Env,
 }
 
@@ -56,7 +56,7 @@ impl ArtifactsConfig {
             ttl: Duration::from_secs(hours * 3_600),
             cap: cache::size(text, "max_bytes", raw.max_bytes.as_ref())?,
             database: state.join("artifacts.db"),
-            #[cfg(feature = "postgres")]
+            #[cfg(any(feature = "chroma", feature = "postgres"))]
             env: env.clone(),
         })
     }
@@ -78,6 +78,16 @@ impl ArtifactsConfig {
             }
             raw::ArtifactsEngine::Postgres => self.postgres(),
         }
+    }
+
+    /// The server that keeps the vectors of artifacts, if one does.
+    ///
+    /// # Errors
+    /// Names the variable and what is wrong with it.
+    #[cfg(feature = "chroma")]
+    pub(crate) fn chroma(&self) -> Result<Option<gatehouse_stores::ChromaConfig>, ConfigError> {
+        let parsed = self.env.chroma_url().map(gatehouse_stores::ChromaConfig::parse).transpose();
+        parsed.map_err(|fault| bad("MCP_GATEWAY_CHROMA_URL", fault.in_one_line()))
     }
 
     #[cfg(feature = "postgres")]

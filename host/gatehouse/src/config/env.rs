@@ -12,12 +12,13 @@ use gatehouse_models::config::ProviderName;
 use super::ConfigError;
 
 /// All of them, each with what it is for, as `gatehouse doctor` shows them.
-pub(crate) const VARIABLES: [(&str, &str); 27] = [
+pub(crate) const VARIABLES: [(&str, &str); 28] = [
     ("MCP_PRESET", "the preset to serve, unless --preset says"),
     ("MCP_ENABLED_GATES", "gates to serve with their defaults (comma list), unless a preset is named"),
     ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false leaves every reply as it is; true is the default"),
     ("MCP_GATEWAY_SUMMARY_THRESHOLD_BYTES", "size from which on replies are shortened, unless a preset says"),
     ("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS", "how long large results are kept, 3 by default"),
+    ("MCP_GATEWAY_CHROMA_URL", "where ChromaDB is, if it is to keep the vectors of artifacts"),
     ("KG_INDEX_PATH", "an index file of `gatehouse kg index --save-to`; selects engine and wiki"),
     ("DATABASE_URL", "postgres://user:password@host/database, for the engine 'postgres'"),
     ("DOCUMENTS_DATABASE_URL", "the same for documents, where they are in another database"),
@@ -93,6 +94,12 @@ impl Env {
 
     pub(crate) fn intelligence_ttl_hours(&self) -> Option<&str> {
         self.get("MCP_GATEWAY_INTELLIGENCE_TTL_HOURS")
+    }
+
+    /// Where ChromaDB is.
+    #[cfg(feature = "chroma")]
+    pub(crate) fn chroma_url(&self) -> Option<&str> {
+        self.get("MCP_GATEWAY_CHROMA_URL")
     }
 
     pub(crate) fn kg_index_path(&self) -> Option<PathBuf> {

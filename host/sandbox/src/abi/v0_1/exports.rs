@@ -133,7 +133,7 @@ impl Exports for Gate {
     ) -> Result<Vec<EmbeddedResource>, GuestError> {
         let resources = self.exports.resources.as_ref().ok_or_else(|| lost("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
-        let answer = resources.call_read(&mut *store, &params.to_owned(), &uri.to_owned()).await;
+        let answer = resources.call_read(&mut *store, &params.to_owned(), uri).await;
         converted(answer, |read| Ok(read.into_iter().map(Into::into).collect()))
     }
 
