@@ -46,7 +46,7 @@ def logs(folder):
     for path in spread(sorted((HOME / ".npm/_logs").glob("*.log"), key=lambda p: -p.stat().st_size)[:6], 4):
         yield npm_log(path.stem[:19], read(path))
     for path in sorted(folder.glob("*.log")) if folder else []:
-        yield build_log(path.stem, re.sub(r"/work/\w+", "/srv/project", read(path)))
+        yield build_log(path.stem, re.sub(r"/\w+/\w+(?=/(?:host|gates|tests|xtask)/)", "/srv/project", read(path)))
 
 
 def dpkg_log(text):

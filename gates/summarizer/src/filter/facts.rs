@@ -5,13 +5,16 @@ use std::collections::HashSet;
 
 /// Words that a sentence may begin with in upper case and that name nothing.
 const BEGINNINGS: &str = "\
-    a about across additionally after all also although among an and another any as at average because before \
-    besides between both but by check compare consider contains currently data despite do during each every few \
-    find first fix for four from further he here however i if in inspect instead investigate is it its last \
-    like look many more most multiple neither no none nothing of on one only other others out over overall read \
-    restart result results review see several she since so some such that the their then there these they this \
-    those three to total two under unless until update use verify we when where whereas which while with within \
-    without you your";
+    a about across add additionally after all also although among an and another any as at average avoid \
+    because before besides between both but by change check clean clear close compare confirm consider \
+    contact contains currently data delete despite disable do during each enable ensure every few filter find \
+    first fix focus follow for four free from further handle he here however i if ignore improve in increase \
+    inspect instead investigate is it its keep last let like limit look make many monitor more most move \
+    multiple narrow neither no none nothing of on one only open other others out over overall page query \
+    raise read reduce remove repeat replace resolve restart result results retry review rotate run schedule \
+    search see set several she since so some sort start stop such take test that the their then there these \
+    they this those three to total try two under unless until update upgrade use verify wait watch we when \
+    where whereas which while with within without write you your";
 
 /// Numbers that are written as words; what they count is counted all the same. `one` is mostly no number.
 const NUMBERS: [&str; 12] =

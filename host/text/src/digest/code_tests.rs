@@ -1,3 +1,5 @@
+//! Digests of source code.
+
 use gatehouse_core::ports::Text as _;
 
 use crate::{Extractor, digest::digest};

@@ -1,3 +1,5 @@
+//! Digests of diffs.
+
 use gatehouse_core::ports::Text as _;
 
 use crate::{Extractor, digest::digest};

@@ -1,3 +1,5 @@
+//! Digests of logs.
+
 use crate::{Extractor, digest::digest};
 use gatehouse_core::ports::Text as _;
 

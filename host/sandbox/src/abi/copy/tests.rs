@@ -38,96 +38,48 @@ impl Clock for Nothing {
     }
 }
 
-#[async_trait]
-impl Knowledge for Nothing {
-    async fn search(&self, _: &str, _: &Filters, _: usize) -> Result<SearchResult, Fault> {
-        nothing()
-    }
-    async fn page(&self, _: &str) -> Result<Lookup, Fault> {
-        nothing()
-    }
-    async fn neighbours(&self, _: &str) -> Result<Vec<Neighbour>, Fault> {
-        nothing()
-    }
-    async fn upsert(&self, _: Vec<Draft>) -> Result<IndexReport, Fault> {
-        nothing()
-    }
-    async fn patch(
-        &self,
-        _: &str,
-        _: Changes,
-        _: Option<std::path::PathBuf>,
-        _: bool,
-    ) -> Result<PatchReport, Fault> {
-        nothing()
-    }
-    async fn index(
-        &self,
-        _: Option<std::path::PathBuf>,
-        _: IndexOptions,
-        _: Progress<'_>,
-    ) -> Result<IndexReport, Fault> {
-        nothing()
-    }
-    async fn stats(&self) -> Result<Statistics, Fault> {
-        nothing()
-    }
+/// Ports of which every method gives the same.
+macro_rules! nothing_of {
+    ($($port:ident { $($name:ident($($kind:ty),*) -> $result:ty;)+ })+) => {$(
+        #[async_trait]
+        impl $port for Nothing {
+            $(async fn $name(&self, $(_: $kind),*) -> Result<$result, Fault> {
+                nothing()
+            })+
+        }
+    )+};
 }
 
-#[async_trait]
-impl Documents for Nothing {
-    async fn repositories(&self, _: bool) -> Result<Vec<Repository>, Fault> {
-        nothing()
+nothing_of! {
+    Knowledge {
+        search(&str, &Filters, usize) -> SearchResult;
+        page(&str) -> Lookup;
+        neighbours(&str) -> Vec<Neighbour>;
+        upsert(Vec<Draft>) -> IndexReport;
+        patch(&str, Changes, Option<std::path::PathBuf>, bool) -> PatchReport;
+        index(Option<std::path::PathBuf>, IndexOptions, Progress<'_>) -> IndexReport;
+        stats() -> Statistics;
     }
-    async fn search(&self, _: &str, _: &str, _: SearchMode, _: usize) -> Result<DocumentSearch, Fault> {
-        nothing()
+    Documents {
+        repositories(bool) -> Vec<Repository>;
+        search(&str, &str, SearchMode, usize) -> DocumentSearch;
+        read(&str, &str, Option<Lines>) -> Document;
     }
-    async fn read(&self, _: &str, _: &str, _: Option<Lines>) -> Result<Document, Fault> {
-        nothing()
+    Kv {
+        get(&str, &str) -> Option<Vec<u8>>;
+        set(&str, &str, Vec<u8>, Option<u64>, u64) -> ();
+        add(&str, &str, i64, Option<u64>, u64) -> i64;
+        delete(&str, &str) -> bool;
+        keys(&str, &str) -> Vec<String>;
     }
-}
-
-#[async_trait]
-impl Kv for Nothing {
-    async fn get(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>, Fault> {
-        nothing()
-    }
-    async fn set(&self, _: &str, _: &str, _: Vec<u8>, _: Option<u64>, _: u64) -> Result<(), Fault> {
-        nothing()
-    }
-    async fn add(&self, _: &str, _: &str, _: i64, _: Option<u64>, _: u64) -> Result<i64, Fault> {
-        nothing()
-    }
-    async fn delete(&self, _: &str, _: &str) -> Result<bool, Fault> {
-        nothing()
-    }
-    async fn keys(&self, _: &str, _: &str) -> Result<Vec<String>, Fault> {
-        nothing()
-    }
-}
-
-#[async_trait]
-impl Artifacts for Nothing {
-    async fn put(&self, _: &Principal, _: ArtifactDraft) -> Result<Artifact, Fault> {
-        nothing()
-    }
-    async fn info(&self, _: &Principal, _: &[String]) -> Result<Vec<Option<Artifact>>, Fault> {
-        nothing()
-    }
-    async fn read(&self, _: &Principal, _: &str, _: &Part) -> Result<Piece, Fault> {
-        nothing()
-    }
-    async fn recent(&self, _: &Principal, _: &ArtifactFilter, _: usize) -> Result<Vec<Artifact>, Fault> {
-        nothing()
-    }
-    async fn search(&self, _: &Principal, _: &str, _: usize) -> Result<Vec<ArtifactHit>, Fault> {
-        nothing()
-    }
-    async fn change(&self, _: &Principal, _: &str, _: ArtifactChanges) -> Result<Artifact, Fault> {
-        nothing()
-    }
-    async fn delete(&self, _: &Principal, _: &str) -> Result<bool, Fault> {
-        nothing()
+    Artifacts {
+        put(&Principal, ArtifactDraft) -> Artifact;
+        info(&Principal, &[String]) -> Vec<Option<Artifact>>;
+        read(&Principal, &str, &Part) -> Piece;
+        recent(&Principal, &ArtifactFilter, usize) -> Vec<Artifact>;
+        search(&Principal, &str, usize) -> Vec<ArtifactHit>;
+        change(&Principal, &str, ArtifactChanges) -> Artifact;
+        delete(&Principal, &str) -> bool;
     }
 }
 
