@@ -38,9 +38,10 @@ fn calls() -> Value {
     })
 }
 
-/// The same, and calls that need a language model, which there is none of here.
-fn calls_and_research() -> Value {
+/// The same, and calls that need a language model, or a result that was kept; there is neither here.
+fn all_calls() -> Value {
     let mut calls = calls();
+    calls["get_workspace_file"] = json!({"path": "art-000000000000"});
     for tool in ["research_idea", "research_implementation", "research_study"] {
         calls[tool] = json!({"query": "retries", "depth": "light"});
     }
@@ -74,7 +75,7 @@ fn python(place: &Place, target: &Value) -> Option<Value> {
     let python = installed("GATEHOUSE_TEST_PYTHON")?;
     let script = place.write("client.py", PYTHON_CLIENT);
     let mut command = Command::new(python);
-    command.arg(script).arg(target.to_string()).arg(calls_and_research().to_string());
+    command.arg(script).arg(target.to_string()).arg(all_calls().to_string());
     for key in KEYS {
         command.env_remove(key);
     }
@@ -87,10 +88,15 @@ fn all_worked(said: &Value, preset: &str) {
     let tools = said.as_object().expect("tools");
     assert!(!tools.is_empty());
     for (tool, said) in tools {
-        let lacks_a_model = tool.starts_with("research_");
-        assert_eq!(said[0], lacks_a_model, "{preset}: {tool}: {said}");
-        if lacks_a_model {
-            assert!(said[1].as_str().is_some_and(|text| text.contains("OPENAI_API_KEY")), "{tool}: {said}");
+        // What is lacking here: a model, and a result that was kept.
+        let lacks = match tool.as_str() {
+            "get_workspace_file" => Some("art-000000000000"),
+            tool if tool.starts_with("research_") => Some("OPENAI_API_KEY"),
+            _ => None,
+        };
+        assert_eq!(said[0], lacks.is_some(), "{preset}: {tool}: {said}");
+        if let Some(lacks) = lacks {
+            assert!(said[1].as_str().is_some_and(|text| text.contains(lacks)), "{tool}: {said}");
         }
     }
 }

@@ -24,6 +24,10 @@ fn tools_stand_in_gate_order_after_the_base_tools() {
         "mcp__gatehouse__list_repositories_with_navigation",
         "mcp__gatehouse__mfai_document_retrieval",
         "mcp__gatehouse__read_repository_file",
+        "mcp__gatehouse__semantic_search",
+        "mcp__gatehouse__get_artifact_context",
+        "mcp__gatehouse__search_workspace",
+        "mcp__gatehouse__get_workspace_file",
     ]);
     assert_eq!(run(&Place::shipped(), 0, &["allowed-tools", "full"]).json(), expected);
 }
