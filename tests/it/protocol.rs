@@ -29,7 +29,7 @@ fn the_stateless_protocol_needs_no_handshake() {
     let versions = discovered["result"]["supportedVersions"].as_array().expect("versions");
     assert!(versions.contains(&json!("2026-07-28")), "{discovered}");
     let listed = client.request("tools/list", json!({"_meta": meta}));
-    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(13), "{listed}");
+    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(17), "{listed}");
     assert!(listed["result"]["ttlMs"].as_u64().is_some_and(|ttl| ttl > 0), "{listed}");
     let arguments = json!({"page_type": "heuristic"});
     let called = client
