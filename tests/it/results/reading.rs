@@ -126,5 +126,5 @@ fn kept_results_are_found_by_what_they_say() {
     assert_eq!(found["results"][0]["artifactId"], logged, "{found}");
     let told = client.call("get_artifact_context", json!({"ids": [logged, "art-000000000000"]}))["structuredContent"].clone();
     assert!(told["contexts"].to_string().contains("disk quota exceeded"), "{told}");
-    assert_eq!(told["omitted"], json!(["art-000000000000"]), "{told}");
+    assert_eq!(told["unknown"], json!(["art-000000000000"]), "{told}");
 }

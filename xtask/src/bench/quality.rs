@@ -183,11 +183,15 @@ fn fits(measured: &Value) -> Vec<[String; 3]> {
 
 /// Lines with columns of one width, after a blank line; nothing where there is but a head.
 fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
+    // Nothing under its head.
+    if lines.len() < 2 {
+        return String::new();
+    }
     let widths: [usize; N] = std::array::from_fn(|column| {
         lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
     });
     let mut table = String::from("\n");
-    for line in lines.iter().filter(|_| lines.len() > 1) {
+    for line in lines {
         for (cell, width) in line.iter().zip(widths) {
             table += &format!("{cell}{}  ", " ".repeat(width - cell.chars().count()));
         }
