@@ -3,7 +3,9 @@
 
 mod keeping;
 mod models;
+mod owners;
 mod reading;
+mod time;
 
 use std::fmt::Write as _;
 

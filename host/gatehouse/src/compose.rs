@@ -24,6 +24,7 @@ use serde_json::{Map, Value};
 use crate::config::{Config, ConfigError};
 
 mod artifacts;
+mod counts;
 mod documents;
 mod gates;
 mod graph;
@@ -32,6 +33,7 @@ mod lacks;
 mod late;
 mod pipeline;
 
+pub(crate) use counts::Counts;
 pub(crate) use documents::documents;
 pub(crate) use gates::Gates;
 pub(crate) use graph::knowledge;

@@ -82,3 +82,25 @@ fn whatever_becomes_of_the_model_the_local_digest_serves() {
         assert!(!provider.seen().is_empty(), "{what}: it was asked");
     }
 }
+
+#[test]
+fn calls_at_the_same_time_make_one_summary_and_what_happened_is_counted() {
+    const CALLS: usize = 8;
+    let wire = Wire::Gemini;
+    let provider = Provider::saying([wire.writes(&[&says()])]);
+    let (place, mut client) = host(wire, &provider);
+    let call = json!({"name": "echo", "arguments": {"text": log()}});
+    let asked: Vec<u64> = (0..CALLS).map(|_| client.ask("tools/call", call.clone())).collect();
+    let findings = asked.into_iter().map(|id| {
+        let answer = client.answer(id);
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        serde_json::from_str::<Value>(text).expect("JSON")["keyFindings"].clone()
+    });
+    let findings: Vec<Value> = findings.collect();
+    assert_eq!(findings, vec![findings[0].clone(); CALLS]);
+    assert_eq!(provider.seen().len(), 1, "the model was asked more than once");
+    assert!(shortened(&mut client, &log()).0.contains("\"cache\":\"exact\""));
+    let status = place.run(&["status", "--json"]).json();
+    assert!(status["counts"]["summarizer"]["hit.exact"].as_u64().is_some_and(|hits| hits >= 1), "{status}");
+    assert!(place.run(&["status"]).stdout().contains("counts     summarizer: "));
+}

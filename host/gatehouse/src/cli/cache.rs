@@ -72,6 +72,6 @@ fn gates(components: usize) -> String {
     format!("{components} compiled gate{}", if components == 1 { "" } else { "s" })
 }
 
-fn megabytes(bytes: u64) -> String {
+pub(super) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{Failure, Place, cache};
 use crate::{
-    compose::Composition,
+    compose::{Composition, Counts},
     config::{ConfigError, Env, locate},
     out,
     presence::{self, RunningHost},
@@ -66,6 +66,9 @@ struct Status<'a> {
     presets: BTreeMap<&'a str, Part<Tools>>,
     knowledge: Part<Knowledge>,
     documents: Part<Documents>,
+    artifacts: Part<Artifacts>,
+    /// What gates count, by gate.
+    counts: BTreeMap<String, Counts>,
     models: Models<'a>,
     lacks: Vec<String>,
     hosts: Vec<RunningHost>,
@@ -103,6 +106,16 @@ struct Documents {
     files: u32,
     meaning: Option<Vectors>,
     notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Artifacts {
+    engine: &'static str,
+    address: String,
+    artifacts: u32,
+    bytes: u64,
+    max_bytes: u64,
+    meaning: Option<Vectors>,
 }
 
 #[derive(Serialize)]
@@ -165,6 +178,14 @@ impl<'a> Status<'a> {
             meaning: health.embedding.map(Into::into),
             notes: health.store.notes,
         });
+        let artifacts = composition.artifacts.health().await.map(|health| Artifacts {
+            engine: health.store.engine,
+            address: health.store.address,
+            artifacts: health.store.artifacts,
+            bytes: health.store.bytes,
+            max_bytes: config.artifacts.cap,
+            meaning: health.embedding.map(Into::into),
+        });
         Self {
             version: env!("CARGO_PKG_VERSION"),
             config: config.file.as_deref(),
@@ -177,6 +198,8 @@ impl<'a> Status<'a> {
             presets: tools.collect(),
             knowledge: health.map_err(|fault| fault.in_one_line()).into(),
             documents: documents.map_err(|fault| fault.in_one_line()).into(),
+            artifacts: artifacts.map_err(|fault| fault.in_one_line()).into(),
+            counts: composition.counts().await,
             models: Models {
                 llm: models.llm.model(),
                 web_search: models.llm.web_model(),
@@ -205,6 +228,14 @@ impl fmt::Display for Status<'_> {
             Some(documents) => write!(f, "\n{documents}")?,
             None => write!(f, "\ndocuments  down: {}", self.documents.error.as_deref().unwrap_or_default())?,
         }
+        match &self.artifacts.works {
+            Some(artifacts) => write!(f, "\n{artifacts}")?,
+            None => write!(f, "\nartifacts  down: {}", self.artifacts.error.as_deref().unwrap_or_default())?,
+        }
+        for (gate, counts) in &self.counts {
+            let told: Vec<_> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
+            write!(f, "\ncounts     {gate}: {}", told.join(", "))?;
+        }
         let [llm, web, embedding] = [self.models.llm, self.models.web_search, Some(self.models.embedding)]
             .map(|model| model.unwrap_or("nobody"));
         write!(f, "\nmodels     answers: {llm}; searches the web: {web}; makes vectors: {embedding}")?;
@@ -229,6 +260,15 @@ impl fmt::Display for Documents {
         write!(f, "documents  {engine}: {files} documents of {repositories} repositories in {address}")?;
         meaning.iter().try_for_each(|vectors| vectors.tell(f, "part"))?;
         notes.iter().try_for_each(|note| write!(f, "\n           {note}"))
+    }
+}
+
+impl fmt::Display for Artifacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { engine, address, artifacts, bytes, max_bytes, meaning } = self;
+        let [bytes, most] = [*bytes, *max_bytes].map(cache::megabytes);
+        write!(f, "artifacts  {engine}: {artifacts} artifacts, {bytes} of at most {most}, in {address}")?;
+        meaning.iter().try_for_each(|vectors| vectors.tell(f, "summary"))
     }
 }
 

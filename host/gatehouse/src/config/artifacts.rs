@@ -20,7 +20,7 @@ pub(crate) struct ArtifactsConfig {
     /// For how long.
     ttl: Duration,
     /// Bytes on disk, all together.
-    cap: u64,
+    pub(crate) cap: u64,
     /// The database file of SQLite.
     database: PathBuf,
     /// Addresses and accounts of servers.
