@@ -49,19 +49,20 @@ impl<P: Params> Gate<P> {
             version: self.version.into(),
             summary: self.summary.into(),
             params_schema: params::schema::<P>()?.to_string(),
-            tools: self.tools.iter().map(|t| t.declare(&params)).collect(),
+            tools: self.tools.iter().filter(|t| t.is_offered(&params)).map(|t| t.declare(&params)).collect(),
         })
     }
 
     /// Runs the tool that the call names.
     pub fn call(&self, call: types::Call) -> Result<Reply, Fault> {
-        let Some(tool) = self.tools.iter().find(|t| t.name() == call.tool) else {
-            let have = names::list(self.tools.iter().map(Tool::name));
+        let params: P = params::read(&call.params)?;
+        let offered = || self.tools.iter().filter(|t| t.is_offered(&params));
+        let Some(tool) = offered().find(|t| t.name() == call.tool) else {
+            let have = names::list(offered().map(Tool::name));
             let fault = Fault::not_found(format!("gate '{}' has no tool '{}'", self.name, call.tool));
             return Err(fault.hint(format!("Its tools are {have}.")));
         };
-        let types::Call { id, arguments, params, caller, preset, deadline_ms, .. } = call;
-        let params = params::read(&params)?;
+        let types::Call { id, arguments, caller, preset, deadline_ms, .. } = call;
         tool.call(&Call { id, params, caller, preset, deadline_ms }, &arguments)
     }
 }
@@ -168,6 +169,21 @@ mod tests {
     #[test]
     fn a_promise_of_data_is_kept_or_an_internal_fault() {
         assert_eq!(call("forget", "{\"text\":\"a\"}").unwrap_err().kind, FaultKind::Internal);
+    }
+
+    #[test]
+    fn a_tool_may_be_there_only_with_some_parameters() {
+        let rare = tool::<EchoParams, EchoArgs>("rare")
+            .only_if(|p| p.times.at_most(9) > 2)
+            .meta(|p| Some(serde_json::json!({"times": p.times})))
+            .run(|_, _| Ok(Reply::markdown("there")));
+        let gate = gate().tool(rare);
+        assert_eq!(gate.describe("{}").unwrap().tools.len(), 2);
+        let tools = gate.describe("{\"times\":3}").unwrap().tools;
+        assert_eq!(tools[2].meta.as_deref(), Some("{\"times\":3}"));
+        let call = |params| crate::testing::call(&gate, "rare", "{\"text\":\"a\"}", params);
+        assert_eq!(call("{\"times\":3}").unwrap().text(), "there");
+        assert_eq!(call("{}").unwrap_err().kind, FaultKind::NotFound);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Call<P> {
 
 type Describe<P> = Box<dyn Fn(&P) -> String>;
 type Shape<P> = Box<dyn Fn(&P, &mut Value)>;
+type Meta<P> = Box<dyn Fn(&P) -> Option<Value>>;
+type Offered<P> = Box<dyn Fn(&P) -> bool>;
 type Run<P> = Box<dyn Fn(&Call<P>, &str) -> Result<Reply, Fault>>;
 
 /// A tool, ready for the table of a gate with parameters `P`.
@@ -51,6 +53,8 @@ struct Row<P> {
     idempotent: bool,
     open_world: bool,
     dry_run: Option<&'static str>,
+    meta: Option<Meta<P>>,
+    offered: Option<Offered<P>>,
 }
 
 /// A tool that is being declared; [`ToolBuilder::run`] completes it.
@@ -74,6 +78,8 @@ pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(name: &'stati
         idempotent: false,
         open_world: false,
         dry_run: None,
+        meta: None,
+        offered: None,
     };
     ToolBuilder { row, args: PhantomData }
 }
@@ -129,6 +135,20 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
         self
     }
 
+    /// What clients get as the tool's `_meta`: an object, for hints that some of them read.
+    #[must_use]
+    pub fn meta(mut self, meta: impl Fn(&P) -> Option<Value> + 'static) -> Self {
+        self.row.meta = Some(Box::new(meta));
+        self
+    }
+
+    /// There only with some parameters; with others it is as unknown as a tool that the gate has not.
+    #[must_use]
+    pub fn only_if(mut self, offered: impl Fn(&P) -> bool + 'static) -> Self {
+        self.row.offered = Some(Box::new(offered));
+        self
+    }
+
     /// Every reply carries data of this type, see [`Reply::structured`].
     #[must_use]
     pub fn output<T: JsonSchema>(mut self) -> Self {
@@ -163,6 +183,10 @@ impl<P: Params> Tool<P> {
         self.row.name
     }
 
+    pub(crate) fn is_offered(&self, params: &P) -> bool {
+        self.row.offered.as_ref().is_none_or(|offered| offered(params))
+    }
+
     pub(crate) fn declare(&self, params: &P) -> types::Tool {
         let row = &self.row;
         let mut input = (row.input)();
@@ -178,6 +202,7 @@ impl<P: Params> Tool<P> {
             idempotent: row.idempotent,
             open_world: row.open_world,
             dry_run: row.dry_run.map(Into::into),
+            meta: row.meta.as_ref().and_then(|meta| meta(params)).map(|meta| meta.to_string()),
         }
     }
 

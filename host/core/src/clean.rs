@@ -95,6 +95,20 @@ fn member(key: &str, value: &mut Value) -> usize {
     }
 }
 
+/// Takes them out of every text of an object.
+pub(crate) fn values(object: &mut Map<String, Value>) -> usize {
+    object.values_mut().map(value).sum()
+}
+
+fn value(found: &mut Value) -> usize {
+    match found {
+        Value::String(prose) => text(prose),
+        Value::Object(members) => values(members),
+        Value::Array(items) => items.iter_mut().map(value).sum(),
+        _ => 0,
+    }
+}
+
 /// Where such a character stands in a schema outside its prose, where to take it out would change what the
 /// schema means: the name or the value it is in.
 pub(crate) fn in_schema(schema: &Map<String, Value>) -> Option<&str> {

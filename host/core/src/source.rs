@@ -151,7 +151,8 @@ impl Listing {
             let count = clean::text(&mut tool.description)
                 + tool.title.as_mut().map_or(0, clean::text)
                 + clean::schema(Arc::make_mut(&mut tool.input_schema))
-                + tool.output_schema.as_mut().map_or(0, |schema| clean::schema(Arc::make_mut(schema)));
+                + tool.output_schema.as_mut().map_or(0, |schema| clean::schema(Arc::make_mut(schema)))
+                + tool.meta.as_mut().map_or(0, |meta| clean::values(Arc::make_mut(meta)));
             removed.push((names::quoted(&tool.name, 64), count));
         }
         for template in &mut self.templates {
@@ -193,6 +194,9 @@ impl Listing {
             }
             short("its description", &tool.description).map_err(bad)?;
             short("its title", tool.title.as_deref().unwrap_or_default()).map_err(bad)?;
+            if let Some(meta) = &tool.meta {
+                short("its meta", &serde_json::to_string(meta).unwrap_or_default()).map_err(bad)?;
+            }
             for (what, found) in
                 [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())]
             {

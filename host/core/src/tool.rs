@@ -142,6 +142,8 @@ pub struct ToolSpec {
     pub open_world: bool,
     /// Name of the boolean argument that makes it a rehearsal.
     pub dry_run: Option<String>,
+    /// What clients get as its `_meta`; keys with a prefix, as MCP wants it.
+    pub meta: Option<Arc<Map<String, Value>>>,
 }
 
 impl ToolSpec {

@@ -45,6 +45,7 @@ fn fields(old: &ToolSpec, new: &ToolSpec) -> Vec<String> {
         ("idempotent", old.idempotent != new.idempotent),
         ("open-world", old.open_world != new.open_world),
         ("dry-run", old.dry_run != new.dry_run),
+        ("meta", old.meta != new.meta),
     ]
     .into_iter()
     .filter(|(_, differs)| *differs)

@@ -42,6 +42,7 @@ fn tool(entry: &Entry, structured: bool) -> Tool {
     if let Some(title) = &spec.title {
         tool = tool.with_title(title.clone());
     }
+    tool.meta = spec.meta.as_ref().map(|meta| MetaObject((**meta).clone()));
     match entry.output_for_clients() {
         Some(schema) if structured => tool.with_raw_output_schema(Arc::clone(schema)),
         _ => tool,

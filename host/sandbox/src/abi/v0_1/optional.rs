@@ -54,6 +54,7 @@ impl From<&ToolSpec> for types::Tool {
             idempotent: tool.idempotent,
             open_world: tool.open_world,
             dry_run: tool.dry_run.clone(),
+            meta: tool.meta.as_ref().map(|meta| Value::Object((**meta).clone()).to_string()),
         }
     }
 }

@@ -71,6 +71,8 @@ fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String>
         .as_ref()
         .map(|text| object(reader, text, &named("output-schema")).map(Arc::new))
         .transpose()?;
+    let meta =
+        tool.meta.as_ref().map(|text| object(reader, text, &named("meta")).map(Arc::new)).transpose()?;
     Ok(Arc::new(ToolSpec {
         name: tool.name.into(),
         title: tool.title,
@@ -82,6 +84,7 @@ fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String>
         idempotent: tool.idempotent,
         open_world: tool.open_world,
         dry_run: tool.dry_run,
+        meta,
     }))
 }
 

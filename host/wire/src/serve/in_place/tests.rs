@@ -69,6 +69,7 @@ impl Source for Tools {
                 idempotent: true,
                 open_world: false,
                 dry_run: None,
+                meta: None,
             })
         };
         let tools = ["echo", "panics", "waits"].map(tool).into();
