@@ -56,7 +56,8 @@ fn a_preset_declares_what_its_gates_have() {
     let mut client = Client::raw(&place, &["serve", "--preset", "library"], &[]);
     let changes = json!({"listChanged": true});
     let said = client.initialize("2025-11-25");
-    assert_eq!(said["capabilities"], json!({"prompts": changes, "resources": changes, "tools": changes}));
+    let resources = json!({"listChanged": true, "subscribe": true});
+    assert_eq!(said["capabilities"], json!({"prompts": changes, "resources": resources, "tools": changes}));
     let first = &client.request("resources/list", json!({}))["result"]["resources"][0];
     let expected = json!({"uri": "test://fiction/0", "name": "book-0", "title": "Book 0", "mimeType": "text/plain", "size": 18});
     assert_eq!(*first, expected);
@@ -128,4 +129,36 @@ fn clients_are_told_when_a_reload_changes_what_there_is() {
     assert_eq!(told, ["notifications/prompts/list_changed", "notifications/resources/list_changed"]);
     assert_eq!(read(&mut client, "test://essays/0")["result"]["contents"][0]["text"], "Book 0 of essays.");
     assert_eq!(read(&mut client, "test://poetry/0")["error"]["code"], -32002);
+}
+
+/// The address of the next update that a client is told of.
+fn updated(client: &mut Client) -> String {
+    loop {
+        let message = client.next_message();
+        if message["method"] == "notifications/resources/updated" {
+            return message["params"]["uri"].as_str().expect("an address").to_owned();
+        }
+    }
+}
+
+#[test]
+fn who_watches_a_resource_is_told_when_it_changes_by_itself() {
+    let place = library();
+    let mut client = Client::start(&place, "library");
+    let books = listed(&mut client);
+    let first = books.iter().find(|uri| uri.contains("fiction")).expect("a book").clone();
+    let nowhere = client.request("resources/subscribe", json!({"uri": first.replace("/0", "/999")}));
+    assert!(nowhere["error"]["message"].as_str().is_some_and(|why| why.contains("Book not found")), "{nowhere}");
+    let foreign = client.request("resources/subscribe", json!({"uri": "test://elsewhere"}));
+    assert!(foreign["error"].is_object(), "{foreign}");
+    // The first book is written anew all the time, the others never.
+    let taken = client.request("resources/subscribe", json!({"uri": first}));
+    assert!(taken["result"].is_object(), "{taken}");
+    let still = client.request("resources/subscribe", json!({"uri": first.replace("/0", "/1")}));
+    assert!(still["result"].is_object(), "{still}");
+    assert_eq!([updated(&mut client), updated(&mut client)], [first.clone(), first.clone()]);
+    let ended = client.request("resources/unsubscribe", json!({"uri": first}));
+    assert!(ended["result"].is_object(), "{ended}");
+    let mut plain = Client::start(&place, "plain");
+    assert_eq!(plain.request("resources/subscribe", json!({"uri": first}))["error"]["code"], -32601);
 }

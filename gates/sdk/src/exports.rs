@@ -27,6 +27,7 @@ type Filter<P> = Box<dyn Fn(&Call<P>, Outgoing) -> Result<Option<Reply>, Fault>>
 type Templates<P> = Box<dyn Fn(&P) -> Result<Vec<Template>, Fault>>;
 type List<P> = Box<dyn Fn(&P, Option<&str>) -> Result<ResourcePage, Fault>>;
 type Read<P> = Box<dyn Fn(&P, &str) -> Result<Vec<EmbeddedResource>, Fault>>;
+type ChangesIn<P> = Box<dyn Fn(&P, &str) -> Result<Option<u64>, Fault>>;
 type Prompts<P> = Box<dyn Fn(&P) -> Result<Vec<Prompt>, Fault>>;
 type Messages<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Message>, Fault>>;
 
@@ -34,12 +35,13 @@ type Messages<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Messa
 pub(crate) struct Exports<P> {
     filter: Option<Filter<P>>,
     resources: Option<(Templates<P>, List<P>, Read<P>)>,
+    changes_in: Option<ChangesIn<P>>,
     prompts: Option<(Prompts<P>, Messages<P>)>,
 }
 
 impl<P> Exports<P> {
     pub(crate) fn none() -> Self {
-        Self { filter: None, resources: None, prompts: None }
+        Self { filter: None, resources: None, changes_in: None, prompts: None }
     }
 }
 
@@ -65,6 +67,14 @@ impl<P: Params> Gate<P> {
         read: impl Fn(&P, &str) -> Result<Vec<EmbeddedResource>, Fault> + 'static,
     ) -> Self {
         self.exports.resources = Some((Box::new(templates), Box::new(list), Box::new(read)));
+        self
+    }
+
+    /// Says in how many milliseconds what stands at an address changes by itself; none where nobody knows. Without it nobody
+    /// does. Clients that subscribed to the address are told then.
+    #[must_use]
+    pub fn changing(mut self, changes_in: impl Fn(&P, &str) -> Result<Option<u64>, Fault> + 'static) -> Self {
+        self.exports.changes_in = Some(Box::new(changes_in));
         self
     }
 
@@ -104,6 +114,14 @@ impl<P: Params> Gate<P> {
     pub fn read_resource(&self, params: &str, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
         let Some((.., read)) = &self.exports.resources else { return self.lacks("resources") };
         read(&params::read(params)?, uri)
+    }
+
+    /// When what stands at an address changes by itself; one that cannot be read has no such time.
+    pub fn resource_changes_in(&self, params: &str, uri: &str) -> Result<Option<u64>, Fault> {
+        match &self.exports.changes_in {
+            Some(changes_in) => changes_in(&params::read(params)?, uri),
+            None => self.read_resource(params, uri).map(|_| None),
+        }
     }
 
     /// The prompts under these parameters.

@@ -174,6 +174,10 @@ macro_rules! export_part {
             fn read(params: String, uri: String) -> Result<Vec<types::EmbeddedResource>, types::Fault> {
                 $gate().read_resource(&params, &uri)
             }
+
+            fn changes_in(params: String, uri: String) -> Result<Option<u64>, types::Fault> {
+                $gate().resource_changes_in(&params, &uri)
+            }
         }
 
         $crate::bindings::resourcing::export_resources!(Exports with_types_in $crate::bindings::resourcing);

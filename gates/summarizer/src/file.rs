@@ -51,6 +51,7 @@ pub(crate) fn tool() -> Tool<Params> {
             )
         })
         .default_from("offset", |_| 0.into())
+        .meta(|_| Some(crate::long_results()))
         .idempotent()
         .output::<Part>()
         .run(run)

@@ -32,6 +32,15 @@ pub use params::Params;
 /// The tools, whose own replies the filter leaves alone.
 pub(crate) const TOOLS: [&str; 4] = [search::NAME, recall::NAME, workspace::NAME, file::NAME];
 
+/// The most characters of a page or of summaries, with what stands around them.
+const LONGEST: u32 = 100_000;
+
+/// What tells clients that put large results into a file of their own not to do so with these: whoever asks for a part has
+/// chosen how much it wants.
+fn long_results() -> serde_json::Value {
+    serde_json::json!({ "anthropic/maxResultSizeChars": LONGEST })
+}
+
 /// The gate.
 pub fn gate() -> Gate<Params> {
     Gate::new(
@@ -45,6 +54,7 @@ pub fn gate() -> Gate<Params> {
     .tool(file::tool())
     .filter(filter::on_reply)
     .resources(resources::templates, resources::list, resources::read)
+    .changing(resources::changes_in)
     .prompts(prompt::list, prompt::get)
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn tool() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Args>(NAME)
         .description(|_| "Summaries of several kept results, in the order asked.")
         .default_from("maxTokens", |_| 4_000.into())
+        .meta(|_| Some(crate::long_results()))
         .idempotent()
         .output::<Contexts>()
         .run(run)

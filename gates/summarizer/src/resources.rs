@@ -3,6 +3,7 @@
 use gatehouse_sdk::{
     EmbeddedResource, Fault, ResourceBody, ResourceLink, ResourcePage, Template,
     artifacts::{self, Artifact, Filter, Part},
+    context,
 };
 
 use crate::{Params, address};
@@ -59,10 +60,21 @@ fn link(artifact: Artifact) -> ResourceLink {
 
 pub(crate) fn read(_: &Params, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
     let id = address::id(uri);
-    let missing = || Fault::not_found(format!("nothing is kept at '{uri}', or not any more"));
     let known = artifacts::info(&[id.to_owned()])?.into_iter().next().flatten();
-    let artifact = known.ok_or_else(missing)?;
+    let artifact = known.ok_or_else(|| missing(uri))?;
     let text = artifacts::read(id, &Part::Whole)?.text;
     let mime_type = Some(artifact.mime_type);
     Ok(vec![EmbeddedResource { uri: address::of(id), mime_type, body: ResourceBody::Text(text) }])
+}
+
+/// A result changes once: when its time is up.
+pub(crate) fn changes_in(_: &Params, uri: &str) -> Result<Option<u64>, Fault> {
+    let id = address::id(uri);
+    let known = artifacts::info(&[id.to_owned()])?.into_iter().next().flatten();
+    let artifact = known.ok_or_else(|| missing(uri))?;
+    Ok(artifact.expires.map(|end| end.saturating_sub(context::now())))
+}
+
+fn missing(uri: &str) -> Fault {
+    Fault::not_found(format!("nothing is kept at '{uri}', or not any more"))
 }

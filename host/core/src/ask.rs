@@ -2,6 +2,8 @@
 //! a principal, a deadline and an end when the client gives up, and a line in the log. The stages of calls have no part in it:
 //! there is no tool to admit, and no schema to hold anybody to.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 use tracing::Level;
 
@@ -48,6 +50,15 @@ impl Call {
     ) -> Result<Vec<EmbeddedResource>, Fault> {
         let size = |read: &Vec<EmbeddedResource>| read.iter().map(EmbeddedResource::bytes).sum();
         self.ask(uri, size, from.source.read_resource(self, &from.params, uri)).await
+    }
+
+    /// In how long what stands there changes by itself, where anybody knows.
+    pub async fn resource_changes_in(
+        &self,
+        from: &ResourceSource,
+        uri: &str,
+    ) -> Result<Option<Duration>, Fault> {
+        self.ask(uri, |_| 0, from.source.resource_changes_in(self, &from.params, uri)).await
     }
 
     /// The messages of a prompt; the arguments are checked first.

@@ -97,6 +97,17 @@ pub trait Source: Send + Sync {
         Err(Fault::not_found(format!("Resource not found: '{}'", names::quoted(uri, 256))))
     }
 
+    /// In how long what stands at an address, which matches one of its templates, changes by itself; none where nobody
+    /// knows. Faults as reading it does.
+    async fn resource_changes_in(
+        &self,
+        call: &Call,
+        params: &Arc<str>,
+        uri: &str,
+    ) -> Result<Option<Duration>, Fault> {
+        self.read_resource(call, params, uri).await.map(|_| None)
+    }
+
     /// The messages of one of its prompts; the arguments are those that the prompt has.
     async fn get_prompt(
         &self,

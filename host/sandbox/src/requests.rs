@@ -81,6 +81,20 @@ impl Request for ReadResource<'_> {
     }
 }
 
+/// When a resource changes is asked.
+pub(crate) struct ChangesIn<'a> {
+    pub(crate) params: &'a str,
+    pub(crate) uri: &'a str,
+}
+
+impl Request for ChangesIn<'_> {
+    type Answer = Option<u64>;
+
+    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Option<u64>, GuestError> {
+        gate.changes_in(store, self.params, self.uri).await
+    }
+}
+
 /// A prompt is made.
 pub(crate) struct GetPrompt<'a> {
     pub(crate) params: &'a str,

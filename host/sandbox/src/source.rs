@@ -23,7 +23,7 @@ use crate::{
     capability::RunningCall,
     gate::Gate,
     instance::{CallFailure, broken},
-    requests::{FilterReply, GetPrompt, ListResources, ReadResource, Request},
+    requests::{ChangesIn, FilterReply, GetPrompt, ListResources, ReadResource, Request},
 };
 
 impl Gate {
@@ -134,6 +134,16 @@ impl Source for Gate {
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, Fault> {
         self.serve(&call.context, call.deadline(), params, || ReadResource { params, uri }).await
+    }
+
+    async fn resource_changes_in(
+        &self,
+        call: &Call,
+        params: &Arc<str>,
+        uri: &str,
+    ) -> Result<Option<Duration>, Fault> {
+        let asked = self.serve(&call.context, call.deadline(), params, || ChangesIn { params, uri }).await?;
+        Ok(asked.map(Duration::from_millis))
     }
 
     async fn get_prompt(

@@ -27,12 +27,22 @@ fn what_is_past_its_time_is_in_no_reply() {
         client.call("search_workspace", json!({}))["structuredContent"]["artifacts"].as_array().map(Vec::len)
     };
     assert_eq!(listed(&mut client), Some(1));
+    let watched = client.request("resources/subscribe", json!({"uri": format!("gatehouse://artifact/{id}")}));
+    assert!(watched["result"].is_object(), "{watched}");
     let page = client.call("get_workspace_file", json!({"path": id}));
     assert!(
         page["structuredContent"]["content"].as_str().is_some_and(|page| page.contains("quokka")),
         "{page}"
     );
-    while listed(&mut client) == Some(1) {}
+    // Whoever watches it is told.
+    let told = loop {
+        let message = client.next_message();
+        if message["method"] == "notifications/resources/updated" {
+            break message["params"]["uri"].clone();
+        }
+    };
+    assert_eq!(told, format!("gatehouse://artifact/{id}"));
+    assert_eq!(listed(&mut client), Some(0));
     let uri = format!("gatehouse://artifact/{id}");
     let found = client.call("semantic_search", json!({"query": "quokka"}));
     assert_eq!(found["structuredContent"]["results"], json!([]), "{found}");

@@ -113,6 +113,14 @@ pub(crate) trait Exports: Send + Sync {
         uri: &str,
     ) -> Result<Vec<EmbeddedResource>, GuestError>;
 
+    /// Runs `changes-in` of `resources`.
+    async fn changes_in(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        uri: &str,
+    ) -> Result<Option<u64>, GuestError>;
+
     /// Runs `get` of `prompts`; the arguments are JSON.
     async fn get_prompt(
         &self,

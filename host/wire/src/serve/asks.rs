@@ -1,9 +1,9 @@
 //! What clients ask besides calls: the lists, resources and prompts of a handler's preset.
 
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use gatehouse_core::{Call, CallContext, Catalog, Fault, Source, call::CallId, names::quoted};
+use gatehouse_core::{Call, CallContext, Catalog, Fault, Principal, Source, call::CallId, names::quoted};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
@@ -95,6 +95,18 @@ impl Handler {
         resources::result(uri, read)
     }
 
+    /// In how long what stands at an address changes by itself, where its source knows.
+    pub(super) async fn changes_in(&self, who: &Principal, uri: &str) -> Result<Option<Duration>, Fault> {
+        const METHOD: &str = "resources/subscribe";
+        let catalog = self.served.catalog();
+        let known = catalog.offered.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
+        let mut call =
+            CallContext::asking(&self.presets.pipeline, Arc::clone(&catalog), METHOD, &*known.source);
+        call.principal = who.clone();
+        let call = Call::new(call, Value::Null);
+        without_panic(call.context.id, uri, call.resource_changes_in(known, uri)).await
+    }
+
     /// What a request is that asks a source for something else than a call.
     fn asking(
         &self,
@@ -104,13 +116,13 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Call {
         let mut call = CallContext::asking(&self.presets.pipeline, Arc::clone(catalog), method, source);
-        call.principal = principal(context);
+        call.principal = principal(&context.extensions);
         call.cancel = context.ct.clone();
         Call::new(call, Value::Null)
     }
 
     /// The catalog, where it has such a list; what is not declared does not exist.
-    fn with<M: ConstString + Default>(&self, list: List) -> Result<Arc<Catalog>, ErrorData> {
+    pub(super) fn with<M: ConstString + Default>(&self, list: List) -> Result<Arc<Catalog>, ErrorData> {
         let catalog = self.served.catalog();
         if list.is_in(&catalog) { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
     }

@@ -14,7 +14,7 @@ use gatehouse_core::{Catalog, catalog::Generation, lock, names::quoted};
 use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
 
-use super::{lists::List, served_presets::ClientsChanged};
+use super::{lists::List, served_presets::ClientsChanged, watching::Watched};
 
 /// A client that does not take a notification for so long is left to find out by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,6 +29,8 @@ pub(super) struct ClientState {
     /// The times, in milliseconds since 1970, when it was told of its tools last and listed them last; 0 for never.
     told_at: AtomicU64,
     listed_at: AtomicU64,
+    /// The resources that it watches.
+    pub(super) watched: Watched,
 }
 
 /// A generation for each [`List`].

@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use gatehouse_core::{Call, CallContext, Catalog, Principal, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
-        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode,
+        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, Extensions,
         GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
         ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscriptionFilter, Tool,
+        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscribeRequestMethod,
+        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
@@ -22,7 +24,7 @@ use super::{
     asks::{one_page, without_panic},
     clients::ClientState,
     lists::List,
-    progress, reply,
+    progress, reply, watching,
 };
 
 /// How long a client may keep a list without asking again.
@@ -61,7 +63,7 @@ impl Handler {
         let structured = catalog.structured;
         let mut call = CallContext::new(&self.presets.pipeline, catalog, name);
         let id = call.id;
-        call.principal = principal(context);
+        call.principal = principal(&context.extensions);
         call.cancel = context.ct.clone();
         let progress = progress::channel(context);
         call.progress = progress.as_ref().map(progress::Channel::sink);
@@ -72,6 +74,11 @@ impl Handler {
         reply::result(outcome, structured)
     }
 
+    /// Waits until what stands at an address has changed, as [`Handler::changed`].
+    async fn when_changed<'a>(&self, principal: &Principal, uri: &'a str) -> (&'a str, bool) {
+        (uri, self.changed(principal, uri).await)
+    }
+
     /// The client gets this list.
     pub(super) fn lists(&self, list: List, catalog: &Catalog) {
         self.client.lists(list, catalog.generation);
@@ -80,8 +87,8 @@ impl Handler {
 }
 
 /// Who calls: over HTTP whom the request was admitted as, over stdio whoever started this process.
-pub(super) fn principal(context: &RequestContext<RoleServer>) -> Principal {
-    let admitted = context.extensions.get::<http::request::Parts>();
+pub(super) fn principal(extensions: &Extensions) -> Principal {
+    let admitted = extensions.get::<http::request::Parts>();
     admitted.and_then(|request| request.extensions.get::<Principal>()).cloned().unwrap_or_default()
 }
 
@@ -101,18 +108,37 @@ impl ServerHandler for Handler {
         self.served.clients.join(Arc::clone(&self.client), context.peer);
     }
 
-    /// Changes of lists are all that can be subscribed to.
+    /// Changes of lists, and of resources that have an address here.
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        Some(List::subscribed(requested))
+        let catalog = self.served.catalog();
+        let known = |uri: &&String| catalog.offered.resource_source(uri).is_some();
+        let watched = requested.resource_subscriptions.as_ref();
+        let watched = watched.map(|all| all.iter().filter(known).take(watching::MOST).cloned().collect());
+        let mut accepted = List::subscribed(requested);
+        accepted.resource_subscriptions = watched;
+        Some(accepted)
     }
 
     /// Since 2026-07-28 clients have no session and subscribe instead.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.served.changes();
         let mut seen = *changes.borrow_and_update();
+        let principal = principal(&context.request_context().extensions);
+        let mut watched = FuturesUnordered::new();
+        for uri in context.accepted().resource_subscriptions.iter().flatten() {
+            watched.push(self.when_changed(&principal, uri));
+        }
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
+                Some((uri, changed)) = watched.next() => {
+                    if changed {
+                        if context.sink().notify_resource_updated(uri).await.is_err() {
+                            return Ok(());
+                        }
+                        watched.push(self.when_changed(&principal, uri));
+                    }
+                }
                 changed = changes.changed() => {
                     let now = *changes.borrow_and_update();
                     for list in List::ALL.into_iter().filter(|list| seen[*list as usize] != now[*list as usize]) {
@@ -177,6 +203,28 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.resource(&request.uri, &context).await.map(Into::into)
+    }
+
+    #[expect(deprecated, reason = "clients with a session have no other way")]
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.with::<SubscribeRequestMethod>(List::Resources)?;
+        let principal = principal(&context.extensions);
+        self.client.watched.begin(self, principal, context.peer, request.uri).await
+    }
+
+    #[expect(deprecated, reason = "clients with a session have no other way")]
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.with::<UnsubscribeRequestMethod>(List::Resources)?;
+        self.client.watched.end(&request.uri);
+        Ok(())
     }
 
     async fn list_tools(

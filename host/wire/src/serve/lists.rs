@@ -11,14 +11,16 @@ use super::{prompts, reply, resources};
 
 /// Methods that are answered, and that the protocol library hands over as unknown when their parameters do not parse; each
 /// with the list that the preset must have.
-const METHODS: [(&str, List); 11] = [
+const METHODS: [(&str, List); 13] = [
     ("initialize", List::Tools),
     ("ping", List::Tools),
     ("prompts/get", List::Prompts),
     ("prompts/list", List::Prompts),
     ("resources/list", List::Resources),
     ("resources/read", List::Resources),
+    ("resources/subscribe", List::Resources),
     ("resources/templates/list", List::Resources),
+    ("resources/unsubscribe", List::Resources),
     ("server/discover", List::Tools),
     ("subscriptions/listen", List::Tools),
     ("tools/call", List::Tools),
@@ -45,6 +47,7 @@ impl List {
             .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_list_changed()
+            .enable_resources_subscribe()
             .build();
         capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.is_in(catalog));
         capabilities.resources = capabilities.resources.filter(|_| Self::Resources.is_in(catalog));

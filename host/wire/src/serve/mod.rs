@@ -22,6 +22,7 @@ mod session;
 mod session_transport;
 mod sessions;
 mod stdio;
+mod watching;
 mod wire_id;
 
 use std::time::Duration;

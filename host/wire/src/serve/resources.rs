@@ -184,7 +184,7 @@ pub(super) fn unknown(uri: &str) -> Fault {
 }
 
 /// Why there is nothing to read. The protocol library turns the code of what is not found into that of the client's version.
-fn refused(uri: &str, fault: &Fault) -> ErrorData {
+pub(super) fn refused(uri: &str, fault: &Fault) -> ErrorData {
     let (message, data) = (fault.in_one_line(), Some(reply::fault_data(fault, Some(uri))));
     match fault.kind {
         FaultKind::NotFound => ErrorData::resource_not_found(message, data),

@@ -137,6 +137,18 @@ impl Exports for Gate {
         converted(answer, |read| Ok(read.into_iter().map(Into::into).collect()))
     }
 
+    async fn changes_in(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        uri: &str,
+    ) -> Result<Option<u64>, GuestError> {
+        let resources = self.exports.resources.as_ref().ok_or_else(|| lost("resources"))?;
+        let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
+        let answer = resources.call_changes_in(&mut *store, &params.to_owned(), &uri.to_owned()).await;
+        converted(answer, Ok)
+    }
+
     async fn get_prompt(
         &self,
         store: &mut Store<State>,
