@@ -195,7 +195,7 @@ impl<'l, 'a> Column<'l, 'a> {
             .iter()
             .skip(self.at + 1)
             .filter(below)
-            .map(|p| format!("{} ×{}", p.key(), p.values.len()))
+            .map(|p| format!("{} ×{}", within(p, self.place), p.values.len()))
             .take_while(|key| {
                 length += key.len() + 2;
                 length <= room

@@ -39,6 +39,16 @@ pub(super) fn sections(document: &Parsed<'_>, query: &str, budget: usize) -> Vec
     look.sections(query, budget, told, rest, &odd)
 }
 
+/// The same for rows that are only a part of a text: nothing is said of the whole, which is no JSON.
+pub(super) fn sections_of_parts(document: &Parsed<'_>, query: &str, budget: usize) -> Vec<Section> {
+    let mut sections = sections(document, query, budget);
+    let of_rows = |line: &String| !line.starts_with("$ is ") && !line.ends_with(" bytes.");
+    if let Some(findings) = sections.first_mut() {
+        findings.lines.retain(of_rows);
+    }
+    sections
+}
+
 /// What is known of a document before anything is told.
 pub(super) struct Look<'l, 'a> {
     pub(super) document: &'l Parsed<'a>,

@@ -4,7 +4,10 @@
 //! nodes. Every other kind has a file of its own with a [`TextKind`], and a line in [`KINDS`]. What a text is taken for
 //! is decided from its beginning alone, so it costs the same however long the text is.
 
-use super::{code, diff, document::Parsed, fit::Section, html, json, listing, log, markdown, prose, table};
+use super::{
+    code, diff, document::Parsed, fit::Section, html, json, listing, log, markdown, prose, settings, sql,
+    table,
+};
 
 /// Bytes of a text that are looked at.
 const LOOKED_AT: usize = 64 << 10;
@@ -26,8 +29,18 @@ pub(crate) struct TextKind {
 }
 
 /// In this order; the last one is what nothing else is.
-const KINDS: [TextKind; 8] =
-    [diff::KIND, html::KIND, log::KIND, code::KIND, listing::KIND, markdown::KIND, log::LINES, prose::KIND];
+const KINDS: [TextKind; 10] = [
+    sql::KIND,
+    diff::KIND,
+    html::KIND,
+    log::KIND,
+    settings::KIND,
+    code::KIND,
+    listing::KIND,
+    markdown::KIND,
+    log::LINES,
+    prose::KIND,
+];
 
 /// The beginning of a text.
 pub(super) struct Sample<'a> {
@@ -68,6 +81,10 @@ impl<'a> Recognised<'a> {
         let sample = Sample::of(text);
         if let Some(rows) = json_of(text, &sample) {
             return rows;
+        }
+        // Statements with values between commas are rows of more than one table.
+        if (sql::KIND.is)(&sample) {
+            return Self::Text(&KINDS[0]);
         }
         if let Some(rows) = table::read(text, &sample) {
             return Self::Rows("table", rows);

@@ -30,6 +30,8 @@ mod prose;
 mod questions;
 mod rows;
 mod scan;
+mod settings;
+mod sql;
 mod stamp;
 mod stats;
 mod symbol;
