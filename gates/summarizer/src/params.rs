@@ -31,7 +31,7 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             threshold_bytes: Offset::new(2_048),
-            digest_above: Count::new(8_192),
+            digest_above: Count::new(5_120),
             exclude: ["*read_file*", "*get_file*", "*grep*"].map(Into::into).to_vec(),
             ttl_hours: Count::new(3),
             free_text: ["query", "question", "q"].map(Into::into).to_vec(),

@@ -3,6 +3,8 @@
 //! and an extract, as long as the short form.
 
 mod gold;
+mod policies;
+mod truth;
 mod ways;
 
 use std::{collections::BTreeMap, path::Path};
@@ -12,7 +14,10 @@ use gatehouse_core::ports::{TokenCounter as _, text::Encoding};
 use gatehouse_text::Tokens;
 use serde_json::{Value, json};
 
-use self::gold::{Gold, Searched};
+use self::{
+    gold::{Gold, Searched},
+    ways::Policy,
+};
 
 /// Bytes from which a result has to become shorter.
 const LARGE: usize = 5_000;
@@ -20,7 +25,9 @@ const LARGE: usize = 5_000;
 /// Measures every result of a folder that `tests/quality/corpus` made. Of each kind a row, over what is held out and over
 /// what may be tuned on, and one of all kinds; then a row of each result.
 pub(crate) fn run(folder: &Path) -> Result<Value> {
-    let measured = gold::read(folder)?.iter().map(measure).collect::<Result<Vec<_>>>()?;
+    let golds = gold::read(folder)?;
+    let [own, ..] = ways::POLICIES;
+    let measured = golds.iter().map(|gold| measure(gold, own)).collect::<Result<Vec<_>>>()?;
     let mut rows = Vec::new();
     for held_out in [true, false] {
         let part: Vec<&Measured> = measured.iter().filter(|m| m.held_out == held_out).collect();
@@ -32,7 +39,13 @@ pub(crate) fn run(folder: &Path) -> Result<Value> {
         rows.push(row("all", held_out, &part));
     }
     let each: Vec<Value> = measured.iter().map(Measured::json).collect();
-    Ok(json!({"kinds": rows, "results": each}))
+    let wrong = golds.iter().flat_map(truth::untrue);
+    let number = format!(": {}", truth::NUMBER);
+    let (uncounted, untrue): (Vec<String>, Vec<String>) = wrong.partition(|said| said.contains(&number));
+    let policies = policies::compared(&golds, measured)?;
+    Ok(
+        json!({"kinds": rows, "policies": policies, "untrue": untrue, "uncounted": uncounted, "results": each}),
+    )
 }
 
 /// How often something held, of how many.
@@ -72,9 +85,9 @@ struct Measured {
     open: Vec<String>,
 }
 
-fn measure(gold: &Gold) -> Result<Measured> {
+fn measure(gold: &Gold, policy: Policy) -> Result<Measured> {
     let raw = Tokens.count(&gold.text, Encoding::O200k);
-    let short = ways::short(&gold.text, raw)?;
+    let short = ways::short(&gold.text, raw, policy)?;
     let mut measured = Measured {
         file: gold.file.clone(),
         kind: gold.kind.clone(),

@@ -37,8 +37,10 @@ use crate::Params;
 use seen::Seen;
 use summary::Summary;
 
-/// Hundredths of the tokens that a form without loss may take: more is not worth another look.
+/// Hundredths of the tokens that a form without loss may take: more is not worth another look. Of a text that a digest could
+/// stand for it may take no more than the second: beyond, a digest is cheaper with all that is asked afterwards.
 const COMPACT: u64 = 60;
+const COMPACT_OF_LARGE: u64 = 30;
 
 /// Tokens below which there is nothing to save.
 const WORTH: u32 = 600;
@@ -90,16 +92,18 @@ fn shorter(
     arguments: &str,
     seen: &Seen,
 ) -> Result<Option<Reply>, Fault> {
+    let names = [&origin.name, &origin.tool.name];
+    let large = seen.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
+    let digested = large && !names.into_iter().any(|name| call.params.excludes(name));
+    let most = if digested { COMPACT_OF_LARGE } else { COMPACT };
     // Of several texts one form would not say where one ends and the next begins.
     if seen.whole.is_none()
         && let Some(form) = text::compact(&seen.text)?
-        && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * COMPACT
+        && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * most
     {
         return Ok(Some(reply(vec![Content::Text(form.text)], seen)));
     }
-    let names = [&origin.name, &origin.tool.name];
-    let large = seen.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
-    if !large || names.into_iter().any(|name| call.params.excludes(name)) {
+    if !digested {
         return Ok(None);
     }
     let budget = match seen.text.len() {

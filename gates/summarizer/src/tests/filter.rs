@@ -9,7 +9,7 @@ fn what_is_small_an_error_or_our_own_passes_as_it_is() {
     host().run(|| {
         assert_eq!(filtered(&lines(100)), None);
         // Below `digest_above` only a form without loss stands for a result, and there is none.
-        assert_eq!(filtered(&lines(400)), None);
+        assert_eq!(filtered(&lines(250)), None);
         let error = Reply { is_error: true, ..Reply::markdown(lines(5_000)) };
         assert_eq!(filtered_with(testing::origin("look"), &json!({}), error, &json!({})), None);
         let own = testing::origin("get_workspace_file");
@@ -19,17 +19,26 @@ fn what_is_small_an_error_or_our_own_passes_as_it_is() {
 
 #[test]
 fn a_form_without_loss_is_taken_where_it_saves_enough() {
-    for (share, taken) in [(60, true), (61, false)] {
+    // Bytes of the result, hundredths of its tokens, and whether that is enough for each of two tools: one whose results may
+    // be digested, and one that was asked for bytes.
+    for (bytes, share, taken) in [
+        (4_000, 60, [true, true]),
+        (4_000, 61, [false, false]),
+        (6_000, 30, [true, true]),
+        (6_000, 31, [false, true]),
+        (6_000, 61, [false, false]),
+    ] {
         let form = move |text: &str| {
             let tokens_in = (text.len() / 4) as u32;
             let text = "a,b\n1,2\n".into();
             Ok(Some(CompactResult { text, tokens_in, tokens_out: tokens_in * share / 100 }))
         };
         host().compact(form).run(|| {
-            for tool in ["look", "read_file"] {
-                let reply = Reply::markdown("x".repeat(4_000));
+            for (tool, taken) in ["look", "read_file"].into_iter().zip(taken) {
+                let reply = Reply::markdown("x".repeat(bytes));
                 let short = filtered_with(testing::origin(tool), &json!({}), reply, &json!({}));
-                assert_eq!(short.map(|reply| reply.text()), taken.then(|| "a,b\n1,2\n".to_owned()));
+                let form = short.map(|reply| reply.text()).filter(|text| text == "a,b\n1,2\n");
+                assert_eq!(form.is_some(), taken, "{tool}, {bytes} bytes, {share} %");
             }
         });
     }

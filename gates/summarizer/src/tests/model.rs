@@ -41,6 +41,35 @@ fn findings_of_a_model_are_held_against_the_result() {
     assert_eq!(head["metadata"]["method"], "test/model");
 }
 
+/// Results of many kinds: a model that lies about each of them is believed only where it does not.
+#[test]
+fn lies_about_results_of_every_kind_are_left_out() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/results");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let texts: Vec<String> = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let large: Vec<&String> = texts.iter().filter(|text| text.len() > 5_120).collect();
+    assert!(large.len() >= 10, "{}", large.len());
+    for text in large {
+        let word = text.split(|c: char| !c.is_ascii_lowercase()).max_by_key(|word| word.len()).unwrap();
+        let number = text.split_whitespace().find(|word| word.bytes().all(|b| b.is_ascii_digit()));
+        let number = number.unwrap_or(word);
+        let holds = format!("It holds {number} and \"{word}\".");
+        let lies = [
+            "There are 918,273,645 of them.",
+            "Zyxwabria is late.",
+            "It says \"qqj zzv kkw\".",
+            "The file /zyx/wab/ria.qq failed.",
+            "Since 2093-11-31 nothing works.",
+        ];
+        for lie in lies {
+            let (host, asked) = asked(vec![said(&[lie, &holds], &[lie])]);
+            let head = host.run(|| head(&filtered(text).unwrap()));
+            assert_eq!((&head["keyFindings"], asked.get()), (&json!([holds]), 1), "{lie}");
+            assert_eq!(head.get("actionableInsights"), None, "{lie}");
+        }
+    }
+}
+
 #[test]
 fn where_nothing_of_an_answer_holds_the_digest_serves() {
     let lies = said(&["Berlin has 99 programs.", "The total is 4,711."], &["Ask Bob."]);

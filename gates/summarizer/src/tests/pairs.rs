@@ -25,6 +25,7 @@ fn no_pair_that_asks_for_something_else_passes() {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "the share is a figure in docs/performance.md")]
 fn some_that_ask_for_the_same_do() {
     let pairs = pairs(ALIKE);
     let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -34,7 +35,8 @@ fn some_that_ask_for_the_same_do() {
         *all += 1;
     }
     let hits: usize = kinds.values().map(|(hits, _)| hits).sum();
-    // Fewer would make the tier useless; what they are is in the message.
+    eprintln!("{hits} of {} shipped paraphrases pass the guards: {kinds:?}", pairs.len());
+    // Fewer would make the tier useless.
     assert!(hits * 100 >= pairs.len() * 25, "{hits} of {}: {kinds:?}", pairs.len());
 }
 

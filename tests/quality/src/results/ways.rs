@@ -6,12 +6,27 @@ use gatehouse_text::{Extractor, Tokens};
 
 use super::gold::{Asked, Searched};
 
-/// Bytes below which a result stays as it is, and below which it is not digested: the defaults of the gate that shortens.
+/// Bytes below which a result stays as it is: the default of the gate that shortens.
 const THRESHOLD: usize = 2_048;
-const DIGEST_ABOVE: usize = 8_192;
 
-/// Hundredths of its tokens that a lossless form may take.
-const LOSSLESS: u32 = 60;
+/// When a result is digested, and when a lossless form is good enough.
+#[derive(Clone, Copy)]
+pub(super) struct Policy {
+    /// As the report names it.
+    pub(super) name: &'static str,
+    /// Bytes below which there is no digest.
+    digest_above: usize,
+    /// Hundredths of its tokens that the lossless form of a result may take: of one below `digest_above`, of a larger one.
+    lossless: [u32; 2],
+}
+
+/// The gate's own first, then what it could do instead.
+pub(super) const POLICIES: [Policy; 4] = [
+    Policy { name: "digest from 5 KB, lossless to 30 %", digest_above: 5_120, lossless: [60, 30] },
+    Policy { name: "digest from 5 KB, lossless to 60 %", digest_above: 5_120, lossless: [60, 60] },
+    Policy { name: "digest from 8 KB, lossless to 30 %", digest_above: 8_192, lossless: [60, 30] },
+    Policy { name: "digest from 8 KB, lossless to 60 %", digest_above: 8_192, lossless: [60, 60] },
+];
 
 /// Tokens of a digest at most, and in hundredths of the result's.
 const DIGEST: u32 = 1_200;
@@ -31,15 +46,17 @@ pub(super) struct Short {
 }
 
 /// A result as a client gets it.
-pub(super) fn short(text: &str, raw: usize) -> Result<Short> {
+pub(super) fn short(text: &str, raw: usize, policy: Policy) -> Result<Short> {
     let whole = || Short { way: "whole", text: text.to_owned(), tokens: raw };
     if text.len() < THRESHOLD {
         return Ok(whole());
     }
-    if let Some(compact) = Extractor.compact(text).filter(|c| c.tokens_out * 100 <= c.tokens_in * LOSSLESS) {
+    let large = text.len() >= policy.digest_above;
+    let most = policy.lossless[usize::from(large)];
+    if let Some(compact) = Extractor.compact(text).filter(|c| c.tokens_out * 100 <= c.tokens_in * most) {
         return Ok(Short { way: "lossless", text: compact.text, tokens: compact.tokens_out as usize });
     }
-    if text.len() < DIGEST_ABOVE {
+    if !large {
         return Ok(whole());
     }
     let budget = DIGEST.min(u32::try_from(raw)? * SHARE / 100);
