@@ -59,7 +59,7 @@ pub(super) fn skip_body(tokens: &mut Tokens<'_>, last: Option<Token>) {
 pub(super) fn name(tokens: &mut Tokens<'_>) -> (Option<Range<usize>>, Option<Token>) {
     let text = tokens.text;
     let mut found: Option<Range<usize>> = None;
-    while let Some(token) = tokens.next() {
+    for token in tokens.by_ref() {
         let modifier = ["IF", "NOT", "EXISTS", "ONLY", "CONCURRENTLY"].contains(&word(text, &token).as_str());
         match token {
             Token::Word(_) if found.is_none() && modifier => {}
@@ -89,7 +89,7 @@ pub(super) fn cells(tokens: &mut Tokens<'_>) -> (Vec<Cell>, usize) {
     let (mut depth, mut cells) = (1, Vec::new());
     let mut value: Vec<Range<usize>> = Vec::new();
     let mut only: Option<Token> = None;
-    while let Some(token) = tokens.next() {
+    for token in tokens.by_ref() {
         let at = token.range();
         match token {
             Token::Mark(b'(', _) => depth += 1,
