@@ -4,9 +4,11 @@
 use std::{
     env, fs,
     hash::{DefaultHasher, Hash, Hasher},
-    io,
+    io::{self, Write},
     path::Path,
 };
+
+use flate2::{Compression, write::DeflateEncoder};
 
 fn main() -> io::Result<()> {
     // As it is when this runs: a target folder may have come from elsewhere.
@@ -22,18 +24,28 @@ fn main() -> io::Result<()> {
         }
     }
     gates.sort();
+    let out = env::var("OUT_DIR").map_err(io::Error::other)?;
     let mut list = String::new();
     for file in &gates {
         println!("cargo::rerun-if-changed={}", file.display());
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        (&name, fs::read(file)?).hash(&mut version);
-        list += &format!("    ({name:?}, include_bytes!({file:?})),\n");
+        let gate = fs::read(file)?;
+        (&name, &gate).hash(&mut version);
+        // Components are text for the most part: a third of them is left.
+        let packed = Path::new(&out).join(format!("{name}.deflate"));
+        let mut pack = DeflateEncoder::new(fs::File::create(&packed)?, Compression::best());
+        pack.write_all(&gate)?;
+        pack.finish()?;
+        list += &format!(
+            "    BuiltIn {{ name: {name:?}, size: {}, packed: include_bytes!({packed:?}) }},\n",
+            gate.len()
+        );
     }
     // A gate that was not there then: the first build of gates, or a new member of the workspace.
     let sign = if gates.is_empty() { folder } else { root.join("Cargo.toml") };
     println!("cargo::rerun-if-changed={}", sign.display());
     let version = version.finish();
     let table =
-        format!("const VERSION: &str = \"{version:016x}\";\nconst GATES: &[(&str, &[u8])] = &[\n{list}];\n");
-    fs::write(Path::new(&env::var("OUT_DIR").map_err(io::Error::other)?).join("gates.rs"), table)
+        format!("const VERSION: &str = \"{version:016x}\";\nconst GATES: &[BuiltIn] = &[\n{list}];\n");
+    fs::write(Path::new(&out).join("gates.rs"), table)
 }

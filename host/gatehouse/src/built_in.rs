@@ -3,14 +3,38 @@
 
 use std::{
     fs,
+    io::{self, Read},
     path::{Path, PathBuf},
+    time::UNIX_EPOCH,
 };
 
+use flate2::read::DeflateDecoder;
 use gatehouse_files::{Durability, make_private, write_private};
 
 use crate::config::Config;
 
 include!(concat!(env!("OUT_DIR"), "/gates.rs"));
+
+/// A gate in the binary.
+struct BuiltIn {
+    /// Of its file.
+    name: &'static str,
+    /// Bytes of its file.
+    size: u64,
+    /// The file, deflated.
+    packed: &'static [u8],
+}
+
+impl BuiltIn {
+    fn unpacked(&self) -> io::Result<Vec<u8>> {
+        let mut gate = Vec::with_capacity(self.size as usize);
+        DeflateDecoder::new(self.packed).take(self.size + 1).read_to_end(&mut gate)?;
+        Ok(gate)
+    }
+}
+
+/// The list of what was written; no gate is called so.
+const LIST: &str = "written";
 
 /// The folder's name in a configuration.
 pub(crate) const NAME: &str = "built-in";
@@ -36,17 +60,31 @@ pub(crate) fn are_there() -> bool {
     !GATES.is_empty()
 }
 
-/// Writes those that are missing or not what the binary carries, if they are among the folders that the
-/// configuration names.
+/// Writes those that are missing or not what was written last, if they are among the folders that the configuration
+/// names. What was written is known by a list beside them, so that a start reads none of them.
 pub(crate) fn unpack(cache: &Path, configured: &[PathBuf]) {
     let folder = folder(cache);
-    let missing = |(name, gate): &&(&str, &[u8])| !holds(&folder.join(name), gate);
-    for (name, gate) in GATES.iter().filter(|_| configured.contains(&folder)).filter(missing) {
-        let file = folder.join(name);
-        let write = |()| write_private(&file, gate, Durability::Unsynced);
-        if let Err(error) = make_private(&folder).and_then(write) {
-            tracing::warn!(file = %file.display(), %error, "a built-in gate cannot be unpacked");
-        }
+    if !configured.contains(&folder) || GATES.is_empty() {
+        return;
+    }
+    let list = folder.join(LIST);
+    let written = fs::read_to_string(&list).unwrap_or_default();
+    if GATES
+        .iter()
+        .all(|gate| written.lines().any(|line| stamp(&folder, gate).is_ok_and(|stamp| stamp == line)))
+    {
+        return;
+    }
+    let write =
+        |gate: &BuiltIn| write_private(&folder.join(gate.name), &gate.unpacked()?, Durability::Unsynced);
+    let write_all = || {
+        make_private(&folder)?;
+        GATES.iter().try_for_each(write)?;
+        let stamps = GATES.iter().map(|gate| stamp(&folder, gate)).collect::<io::Result<Vec<_>>>()?;
+        write_private(&list, stamps.join("\n").as_bytes(), Durability::Unsynced)
+    };
+    if let Err(error) = write_all() {
+        tracing::warn!(folder = %folder.display(), %error, "the built-in gates cannot be unpacked");
     }
 }
 
@@ -61,10 +99,18 @@ pub(crate) fn make_default_folder(config: &Config) {
     }
 }
 
-/// Whether a file has just these bytes. One of another length is not read: it could be endless.
-fn holds(file: &Path, bytes: &[u8]) -> bool {
-    let long_as = |about: fs::Metadata| about.is_file() && about.len() == bytes.len() as u64;
-    fs::metadata(file).is_ok_and(long_as) && fs::read(file).is_ok_and(|kept| kept == bytes)
+/// What a file is known by: another file of the same name has another length, time or number.
+fn stamp(folder: &Path, gate: &BuiltIn) -> io::Result<String> {
+    let about = fs::metadata(folder.join(gate.name))?;
+    if !about.is_file() || about.len() != gate.size {
+        return Err(io::Error::other("not the file that was written"));
+    }
+    let time = about.modified()?.duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&about);
+    #[cfg(not(unix))]
+    let number = 0;
+    Ok(format!("{} {} {number} {}", about.len(), time.as_nanos(), gate.name))
 }
 
 #[cfg(test)]
@@ -72,13 +118,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_the_same_length_is_not_the_same_gate() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("kg.wasm");
-        assert!(!holds(&file, b"gate"));
-        for (kept, same) in [("gate", true), ("etag", false), ("gates", false)] {
-            fs::write(&file, kept).expect("written");
-            assert_eq!(holds(&file, b"gate"), same, "{kept}");
+    fn what_was_written_is_written_again_when_it_is_another_file() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let folder = folder(cache.path());
+        unpack(cache.path(), std::slice::from_ref(&folder));
+        for gate in GATES {
+            let file = folder.join(gate.name);
+            assert_eq!(fs::read(&file).expect("a gate").len() as u64, gate.size);
+            let before = fs::read_to_string(folder.join(LIST)).expect("a list");
+            // As long as the gate, and another file.
+            fs::remove_file(&file).expect("removed");
+            fs::write(&file, vec![0; gate.size as usize]).expect("written");
+            unpack(cache.path(), std::slice::from_ref(&folder));
+            assert_ne!(fs::read_to_string(folder.join(LIST)).expect("a list"), before);
+            assert!(fs::read(&file).expect("a gate").starts_with(b"\0asm"), "{}", gate.name);
         }
+        let before = fs::read_to_string(folder.join(LIST));
+        unpack(cache.path(), std::slice::from_ref(&folder));
+        assert_eq!(fs::read_to_string(folder.join(LIST)).ok(), before.ok(), "nothing is written twice");
     }
 }
