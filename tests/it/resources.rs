@@ -148,7 +148,10 @@ fn who_watches_a_resource_is_told_when_it_changes_by_itself() {
     let books = listed(&mut client);
     let first = books.iter().find(|uri| uri.contains("fiction")).expect("a book").clone();
     let nowhere = client.request("resources/subscribe", json!({"uri": first.replace("/0", "/999")}));
-    assert!(nowhere["error"]["message"].as_str().is_some_and(|why| why.contains("Book not found")), "{nowhere}");
+    assert!(
+        nowhere["error"]["message"].as_str().is_some_and(|why| why.contains("Book not found")),
+        "{nowhere}"
+    );
     let foreign = client.request("resources/subscribe", json!({"uri": "test://elsewhere"}));
     assert!(foreign["error"].is_object(), "{foreign}");
     // The first book is written anew all the time, the others never.

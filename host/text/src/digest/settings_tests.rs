@@ -1,3 +1,5 @@
+//! Settings of every kind are told as what they are, and what is no settings is not.
+
 use gatehouse_core::ports::Text as _;
 
 use crate::{Extractor, digest::digest};

@@ -205,7 +205,6 @@ impl ServerHandler for Handler {
         self.resource(&request.uri, &context).await.map(Into::into)
     }
 
-    #[expect(deprecated, reason = "clients with a session have no other way")]
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
@@ -216,7 +215,6 @@ impl ServerHandler for Handler {
         self.client.watched.begin(self, principal, context.peer, request.uri).await
     }
 
-    #[expect(deprecated, reason = "clients with a session have no other way")]
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
