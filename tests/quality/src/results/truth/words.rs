@@ -6,15 +6,15 @@ use std::collections::{BTreeSet, HashMap};
 pub(super) const OWN: &str = "\
     a added all also always an and are array as at before begins block boolean by bytes changed \
     characters code columns comes comments created day deep define definitions different directly e \
-    each elements elsewhere entries error errors exceptions extension failures false far few files \
+    each elements elsewhere entries error errors exceptions extension failures false far few files function \
     findings first folder folders form forms from functions g go goes group has header heading \
     headings hold hunks in index indexes info into is it its itself keys kind largest last least \
     left level line lines links list lists long longest match median message method missing modules \
-    more most named names no none null number object of off once one only or other others page query \
-    rarely removed row rows sample say says schemas section sections settings several single speak \
+    more most named names no none null number object of off once one only or other others page panic query \
+    rarely removed row rows sample say says schemas section sections settings several severe single speak \
     speaks stand stands for changes standing string sum table tables tags takes text that the their them there these \
     those times titled to together tokens trigger triggers true types unusual unusually usual value \
-    values views what where with without word words";
+    values views warn what where with without word words";
 
 /// Words in their order, and each with its places.
 pub(super) struct Words {
