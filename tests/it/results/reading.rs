@@ -48,7 +48,7 @@ fn rows_come_as_a_table_with_nothing_left_out_and_without_an_artifact() {
     let place = place();
     let mut client = Client::start(&place, "work");
     let row = |n: u32| {
-        json!({"identifier_of_the_order": n, "number_of_its_customer": n * 7, "is_available_in_the_warehouse": n % 3 == 0,
+        json!({"identifier_of_the_order": n, "number_of_its_customer": n * 7, "is_available_in_the_warehouse": n.is_multiple_of(3),
             "expected_days_until_delivery": n % 9, "kilograms_with_packaging": n % 40, "priority_of_the_order": n % 4})
     };
     let rows: Vec<Value> = (0..120).map(row).collect();

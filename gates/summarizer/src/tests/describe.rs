@@ -37,3 +37,11 @@ fn the_prompt_names_only_tools_that_the_preset_has() {
     let some = text(Fake::new().exposes_as("get_workspace_file", "whole"));
     assert!(some.contains("- `whole` brings") && !some.contains("semantic_search"), "{some}");
 }
+
+#[test]
+fn clients_are_told_to_read_parts_of_results_whole() {
+    let manifest = conformance::describe(&crate::gate(), "{}");
+    let told = manifest.tools.iter().filter_map(|tool| Some((tool.name.as_str(), tool.meta.as_deref()?)));
+    let meta = r#"{"anthropic/maxResultSizeChars":100000}"#;
+    assert_eq!(Vec::from_iter(told), [("get_artifact_context", meta), ("get_workspace_file", meta)]);
+}

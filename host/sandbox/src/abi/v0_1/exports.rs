@@ -145,7 +145,7 @@ impl Exports for Gate {
     ) -> Result<Option<u64>, GuestError> {
         let resources = self.exports.resources.as_ref().ok_or_else(|| lost("resources"))?;
         let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
-        let answer = resources.call_changes_in(&mut *store, &params.to_owned(), &uri.to_owned()).await;
+        let answer = resources.call_changes_in(&mut *store, &params.to_owned(), uri).await;
         converted(answer, Ok)
     }
 

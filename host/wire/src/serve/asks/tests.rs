@@ -25,17 +25,19 @@ async fn what_a_preset_does_not_have_does_not_exist() {
             ("resources/list", json!({})),
             ("resources/read", json!({"uri": "test://a/1"})),
             ("resources/templates/list", json!({})),
+            ("resources/subscribe", json!({"uri": "test://a/1"})),
+            ("resources/unsubscribe", json!({"uri": "test://a/1"})),
         ] {
             assert_eq!(client.error(method, params).await.0, -32601, "{method}");
         }
         let shelf = Shelf::new("a", 1, 10, true);
         let mut client = Client::new(version, &[&shelf]).await;
         let changes = json!({"listChanged": true});
-        let expected = json!({"prompts": changes, "resources": changes, "tools": changes});
+        let resources = json!({"listChanged": true, "subscribe": true});
+        let expected = json!({"prompts": changes, "resources": resources, "tools": changes});
         assert_eq!(client.capabilities, expected);
-        for method in ["resources/subscribe", "resources/unsubscribe"] {
-            assert_eq!(client.error(method, json!({"uri": "test://a/1"})).await.0, -32601);
-        }
+        // Nobody watches what is nowhere.
+        assert!(client.error("resources/subscribe", json!({"uri": "test://nowhere/1"})).await.0 < 0);
         assert_eq!(client.error("resources/read", json!({"uri": 5})).await.0, -32602);
     }
 }
