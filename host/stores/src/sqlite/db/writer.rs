@@ -54,16 +54,7 @@ pub(super) fn in_transaction<T>(
 impl Writer {
     /// Opens the database and starts the thread.
     pub(super) fn start(path: &Path, steps: Steps, options: Options) -> Result<Self, StoreError> {
-        let begin = Instant::now();
-        let mut connection = loop {
-            // Two that make the same file at once can meet where SQLite does not wait by itself.
-            match open_writer(path, steps, options) {
-                Err(error) if error.is_busy() && begin.elapsed() < options.busy => {
-                    std::thread::sleep(AGAIN);
-                }
-                other => break other?,
-            }
-        };
+        let mut connection = open_writer(path, steps, options)?;
         let (jobs, queue) = mpsc::channel::<Job>();
         let thread = std::thread::Builder::new()
             .name("sqlite-writer".into())
@@ -93,8 +84,19 @@ impl Drop for Writer {
     }
 }
 
-/// Opens the database to write, and brings it up to date.
+/// Opens the database to write, and brings it up to date; waits for others that do the same.
 pub(super) fn open_writer(path: &Path, steps: Steps, options: Options) -> Result<Connection, StoreError> {
+    let begin = Instant::now();
+    loop {
+        // Two that make the same file at once can meet where SQLite does not wait by itself.
+        match try_open(path, steps, options) {
+            Err(error) if error.is_busy() && begin.elapsed() < options.busy => std::thread::sleep(AGAIN),
+            other => return other,
+        }
+    }
+}
+
+fn try_open(path: &Path, steps: Steps, options: Options) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(options.busy)?;
     migrations::check(&connection, steps)?;
