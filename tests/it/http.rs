@@ -1,5 +1,6 @@
 //! Serving over HTTP: who may come in, which preset answers, and how sessions and stateless requests go.
 
+mod endpoints;
 mod log;
 mod names;
 mod shutdown;

@@ -22,6 +22,17 @@ fn each_preset_shows_its_tools_and_no_other() {
         &["list_repositories_with_navigation", "mfai_document_retrieval", "read_repository_file"][..];
     let summarizer =
         &["get_artifact_context", "get_workspace_file", "search_workspace", "semantic_search"][..];
+    let proxy = &[
+        "call_tool",
+        "get_tool_alternatives",
+        "get_tool_metrics",
+        "get_tool_schema",
+        "list_mcp_servers",
+        "list_tools",
+        "recommend_tools",
+        "refresh_mcp_server",
+        "search_tools",
+    ][..];
     let (idea, code) = (&["wiki_idea_search"][..], &["wiki_code_search"][..]);
     for (preset, gates) in [
         ("merger", vec![kg]),
@@ -29,6 +40,7 @@ fn each_preset_shows_its_tools_and_no_other() {
         ("implementation", vec![code, research]),
         ("context", vec![idea, code]),
         ("documents", vec![documents]),
+        ("proxy", vec![proxy]),
         ("full", vec![kg, idea, code, research, documents, summarizer]),
     ] {
         let mut tools = gates.concat();

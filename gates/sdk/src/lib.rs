@@ -3,7 +3,7 @@
 //! tool that a call names, reads the arguments, and turns what you return into a reply.
 //!
 //! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`documents`], [`models`], [`http`], [`kv`],
-//! [`artifacts`] and [`catalog`] are the host's capabilities, and only those that the gate uses become imports of the
+//! [`artifacts`], [`catalog`], [`servers`] and [`servers_admin`] are the host's capabilities, and only those that the gate uses become imports of the
 //! component. The import list is what the host shows to the person who grants. Natively, under `cargo test`, the same
 //! functions reach a [`testing::Fake`].
 //!
@@ -101,6 +101,8 @@ mod names;
 mod params;
 mod reply;
 mod schema;
+pub mod servers;
+pub mod servers_admin;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 pub mod text;

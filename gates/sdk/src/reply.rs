@@ -8,7 +8,7 @@ pub use crate::bindings::gatehouse::gate::types::{Content, Reply};
 impl Reply {
     /// A reply of one text block, written as markdown.
     pub fn markdown(text: impl Into<String>) -> Self {
-        Self { content: vec![Content::Text(text.into())], structured: None, is_error: false }
+        Self { content: vec![Content::Text(text.into())], structured: None, is_error: false, meta: None }
     }
 
     /// Adds the same answer as data; it must match the schema that the tool declares with `output`.

@@ -1,6 +1,5 @@
 //! `get_workspace_file`: any part of a kept result, a page at a time.
 
-mod jq;
 mod page;
 mod select;
 

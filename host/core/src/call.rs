@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -73,6 +73,9 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// Where progress goes, if the client asked for it.
     pub progress: Option<Arc<dyn ProgressSink>>,
+    /// What the client said beside the arguments (`_meta`), for whoever runs the tool outside of this host; without what is
+    /// between the client and this host.
+    pub meta: Option<Arc<Map<String, Value>>>,
     /// The sources of the calls it is nested in, outermost first; none for a client's own call.
     pub within: Vec<SourceId>,
     /// The tool, or the fault of there being none. The outermost stage sees that fault like any other. What is asked of a
@@ -84,6 +87,10 @@ pub struct CallContext {
     pub(crate) outer_deadline: Option<Instant>,
     /// What it may do at most, where a tool makes it that promised no more.
     pub(crate) ceiling: Option<Ceiling>,
+    /// Microseconds that its source spent connecting to whatever runs the tool.
+    pub connecting_us: AtomicU64,
+    /// Microseconds that its source had it, at least one where it got there at all; with those of connecting.
+    pub(crate) in_source_us: AtomicU64,
     /// How many calls it and those around it have caused.
     pub(crate) nested_calls: NestedCalls,
     pub(crate) pipeline: Arc<Pipeline>,
@@ -94,8 +101,18 @@ impl CallContext {
     pub fn new(pipeline: &Arc<Pipeline>, catalog: Arc<Catalog>, name: impl Into<String>) -> Self {
         let name = name.into();
         let entry = catalog.find(&name).cloned();
+        Self::of_entry(pipeline, catalog, name, entry)
+    }
+
+    /// A call of a tool that was looked up elsewhere.
+    pub(crate) fn of_entry(
+        pipeline: &Arc<Pipeline>,
+        catalog: Arc<Catalog>,
+        name: impl Into<String>,
+        entry: Result<Arc<Entry>, Fault>,
+    ) -> Self {
         let limit = entry.as_ref().map_or(Duration::ZERO, |entry| entry.source.time_limit());
-        Self::of(pipeline, catalog, name, entry, limit)
+        Self::of(pipeline, catalog, name.into(), entry, limit)
     }
 
     /// What a client asks of a source by another method than a call of a tool. Tools cannot be called from there: no tool
@@ -140,9 +157,12 @@ impl CallContext {
             started: Instant::now(),
             cancel: CancellationToken::new(),
             progress: None,
+            meta: None,
             within: Vec::new(),
             outer_deadline: None,
             ceiling: None,
+            connecting_us: AtomicU64::new(0),
+            in_source_us: AtomicU64::new(0),
             nested_calls: NestedCalls::default(),
             pipeline: Arc::clone(pipeline),
         }

@@ -31,6 +31,10 @@ pub enum Capability {
     Models,
     /// Texts that were too large to show.
     Artifacts,
+    /// The MCP servers behind this host.
+    Servers,
+    /// Changes to them, for all presets.
+    ServersAdmin,
 }
 
 /// How much of a capability.
@@ -45,7 +49,7 @@ pub enum Access {
 
 impl Capability {
     /// Every capability of this host.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Context,
         Self::Text,
         Self::Knowledge,
@@ -54,6 +58,8 @@ impl Capability {
         Self::Kv,
         Self::Models,
         Self::Artifacts,
+        Self::Servers,
+        Self::ServersAdmin,
         Self::Http,
     ];
 
@@ -69,6 +75,8 @@ impl Capability {
             Self::Kv => "kv",
             Self::Models => "models",
             Self::Artifacts => "artifacts",
+            Self::Servers => "servers",
+            Self::ServersAdmin => "servers-admin",
         }
     }
 
@@ -220,7 +228,7 @@ mod tests {
         let error = Grants::parse(["knowlege"]).expect_err("unknown");
         assert_eq!(
             error,
-            "unknown grant 'knowlege'; there are knowledge, knowledge:read, documents, catalog, kv, models, artifacts. Did you mean 'knowledge'?"
+            "unknown grant 'knowlege'; there are knowledge, knowledge:read, documents, catalog, kv, models, artifacts, servers, servers-admin. Did you mean 'knowledge'?"
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());

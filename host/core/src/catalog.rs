@@ -1,5 +1,7 @@
 //! The catalog: everything that can be called under one preset, sorted, and never changed once built.
 
+mod error;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -10,6 +12,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
+pub use self::error::CatalogError;
 use crate::{
     alias,
     filters::{self, AttachedFilter},
@@ -19,9 +22,10 @@ use crate::{
     overrides::ToolOverride,
     pipeline::has_own_markers,
     preset::Exposure,
+    proxied::Proxied,
     schema::{Schema, with_defaults},
     source::{Listing, Source},
-    tool::{ExposedName, NameError, SourceId, ToolId, ToolSpec},
+    tool::{ExposedName, SourceId, ToolId, ToolSpec},
 };
 
 /// Numbers the catalogs of a host; a later one has a higher number.
@@ -80,18 +84,22 @@ pub struct Entry {
 }
 
 impl Entry {
-    fn new(offer: &SourceListing, tool: &Arc<ToolSpec>, params: &Arc<str>) -> Result<Self, CatalogError> {
-        let source = offer.source.id();
-        let name = source
-            .exposes(&tool.name)
-            .map_err(|why| CatalogError::BadName { source_id: source.to_string(), why })?;
+    fn new(
+        source: &Arc<dyn Source>,
+        listing: &Listing,
+        tool: &Arc<ToolSpec>,
+        params: &Arc<str>,
+    ) -> Result<Self, CatalogError> {
+        let id = source.id();
+        let name =
+            id.exposes(&tool.name).map_err(|why| CatalogError::BadName { source_id: id.to_string(), why })?;
         Ok(Self {
             name,
-            id: ToolId { source: source.clone(), name: Arc::clone(&tool.name) },
+            id: ToolId { source: id.clone(), name: Arc::clone(&tool.name) },
             spec: Arc::clone(tool),
             declared: Arc::clone(tool),
-            source: Arc::clone(&offer.source),
-            version: offer.listing.version.as_str().into(),
+            source: Arc::clone(source),
+            version: listing.version.as_str().into(),
             filters: Vec::new(),
             params: Arc::clone(params),
             schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
@@ -100,6 +108,23 @@ impl Entry {
             has_own_markers: has_own_markers(&tool.input_schema),
             rank: 0,
         })
+    }
+
+    /// A tool as this exposure names and changes it; none where it is hidden. What the exposure denies is not taken away
+    /// here, because aliases may point to it.
+    pub(crate) fn exposed(
+        exposure: &Exposure,
+        source: &Arc<dyn Source>,
+        listing: &Listing,
+        tool: &Arc<ToolSpec>,
+        params: &Arc<str>,
+    ) -> Result<Option<Self>, CatalogError> {
+        let entry = Self::new(source, listing, tool, params)?;
+        match exposure.tools.get(entry.name.as_str()) {
+            Some(change) if change.hidden => Ok(None),
+            Some(change) => entry.overridden(change).map(Some),
+            None => Ok(Some(entry)),
+        }
     }
 
     /// The same as a preset changes it.
@@ -127,67 +152,6 @@ impl Entry {
     }
 }
 
-/// Why a catalog cannot be built. The texts are for people.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CatalogError {
-    /// Two tools would have one name.
-    #[error("Tool name collision: '{name}' in both '{first}' and '{second}' gates.{mend}")]
-    Collision {
-        /// The name.
-        name: String,
-        /// Who has it first.
-        first: String,
-        /// Who has it too.
-        second: String,
-        /// ` To keep both, …`: what to write into presets.toml.
-        mend: String,
-    },
-    /// A tool's name is not one that clients accept.
-    #[error("{source_id}: tool name {why}")]
-    BadName {
-        /// Whose tool.
-        source_id: String,
-        /// What is wrong.
-        why: NameError,
-    },
-    /// Two prompts would have one name.
-    #[error("Prompt name collision: '{name}' in both {first} and {second}.")]
-    PromptCollision {
-        /// The name.
-        name: String,
-        /// Who has it first.
-        first: String,
-        /// Who has it too.
-        second: String,
-    },
-    /// Two sources would answer for one address.
-    #[error("Resource collision: {first} and {second}, which may be the same address.")]
-    AddressCollision {
-        /// Who answers for it first, with its template.
-        first: String,
-        /// Who answers for it too, with its template.
-        second: String,
-    },
-    /// A preset attaches a gate that cannot change replies.
-    #[error("preset '{preset}': filters name gate '{gate}', which does not filter replies")]
-    BadFilter {
-        /// The preset.
-        preset: String,
-        /// The gate.
-        gate: String,
-    },
-    /// An alias points nowhere, or is no name.
-    #[error("preset '{preset}': alias '{alias}' {why}")]
-    BadAlias {
-        /// The preset.
-        preset: String,
-        /// The alias.
-        alias: String,
-        /// What is wrong.
-        why: String,
-    },
-}
-
 /// Everything callable under one preset.
 pub struct Catalog {
     /// Name of the preset.
@@ -200,6 +164,8 @@ pub struct Catalog {
     pub problems: Vec<(SourceId, String)>,
     /// What there is besides tools.
     pub offered: Offered,
+    /// What gates of this preset may reach of servers.
+    pub proxied: Proxied,
     entries: Vec<Arc<Entry>>,
     by_name: HashMap<ExposedName, usize>,
 }
@@ -212,13 +178,8 @@ impl Catalog {
             let params = with_defaults(&offer.listing.params_schema, &offer.params);
             let params: Arc<str> = Value::Object(params).to_string().into();
             for tool in &offer.listing.tools {
-                let mut entry = Entry::new(offer, tool, &params)?;
-                if let Some(change) = exposure.tools.get(entry.name.as_str()) {
-                    if change.hidden {
-                        continue;
-                    }
-                    entry = entry.overridden(change)?;
-                }
+                let entry = Entry::exposed(exposure, &offer.source, &offer.listing, tool, &params)?;
+                let Some(mut entry) = entry else { continue };
                 entry.rank = entries.len();
                 entries.push(entry);
             }
@@ -248,6 +209,7 @@ impl Catalog {
             structured: exposure.structured,
             problems,
             offered,
+            proxied: Proxied::new(exposure),
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })

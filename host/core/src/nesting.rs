@@ -13,7 +13,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::{Call, CallContext},
+    call::{Call, CallContext, ProgressSink},
+    catalog::Entry,
     effect::Effect,
     outcome::{Fault, Outcome},
     tool::ToolSpec,
@@ -32,6 +33,24 @@ impl CallContext {
     /// Has the tool of this call call another one for the same client, with no stronger effect than its own and
     /// before `deadline`, which is that of the attempt that runs. Faults where calls nest too deep.
     pub async fn nested(&self, deadline: Instant, name: &str, arguments: Value) -> Outcome {
+        let entry = self.catalog.find(name).cloned();
+        self.nested_in(deadline, name, entry, arguments, None).await
+    }
+
+    /// The same for a tool of a server that the client is not shown; its progress is told to the client as that of this call.
+    pub async fn nested_proxied(&self, deadline: Instant, entry: Arc<Entry>, arguments: Value) -> Outcome {
+        let name = entry.name.to_string();
+        self.nested_in(deadline, &name, Ok(entry), arguments, self.progress.clone()).await
+    }
+
+    async fn nested_in(
+        &self,
+        deadline: Instant,
+        name: &str,
+        entry: Result<Arc<Entry>, Fault>,
+        arguments: Value,
+        progress: Option<Arc<dyn ProgressSink>>,
+    ) -> Outcome {
         let caller = self.entry()?;
         let tool = &caller.spec.name;
         if self.within.len() >= MAX_DEPTH {
@@ -47,9 +66,11 @@ impl CallContext {
         }
         let own = caller.spec.effect;
         let effect = self.ceiling.as_ref().map_or(own, |above| above.effect.min(own));
-        let mut nested = Self::new(&self.pipeline, Arc::clone(&self.catalog), name);
+        let mut nested = Self::of_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
         nested.principal = self.principal.clone();
         nested.cancel = self.cancel.clone();
+        nested.progress = progress;
+        nested.meta = self.meta.clone();
         nested.within = self.within.iter().chain([&caller.id.source]).cloned().collect();
         nested.nested_calls = Arc::clone(&self.nested_calls);
         nested.outer_deadline = Some(deadline);

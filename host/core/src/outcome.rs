@@ -210,12 +210,25 @@ pub struct Reply {
     pub structured: Option<Map<String, Value>>,
     /// The tool ran, and what it says is an error in its own words.
     pub is_error: bool,
+    /// The protocol's `_meta`: what it says to programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
 }
 
 impl Reply {
     /// Bytes of its text and media, for the log; structured data, which repeats them, is not counted.
     pub fn bytes(&self) -> usize {
         self.content.iter().map(Content::bytes).sum()
+    }
+
+    /// Bytes of its text alone.
+    pub fn text_bytes(&self) -> usize {
+        let text = self.content.iter().map(|content| match content {
+            Content::Text(text) => text.len(),
+            Content::Embedded(EmbeddedResource { body: ResourceBody::Text(text), .. }) => text.len(),
+            _ => 0,
+        });
+        text.sum()
     }
 }
 
@@ -271,6 +284,7 @@ mod tests {
                     0.3 - 0.1, 1.0 / 3.0, 8.533e68, 4.1006e-184, 9.007_199_254_740_993e15],
             }))),
             is_error: true,
+            meta: Some(object(json!({"example.com/trace": "1"}))),
         };
         let text = serde_json::to_string(&reply).expect("written");
         let read: Reply = serde_json::from_str(&text).expect("read");

@@ -1,5 +1,7 @@
 //! Presets as people declare them, and the exposures they compile to.
 
+mod error;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, LazyLock},
@@ -8,6 +10,7 @@ use std::{
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
 
+pub use self::error::PresetError;
 use crate::{names, overrides::ToolOverride, tool::SourceId};
 
 /// What one agent sees, as declared: its own lines only, `extends` not yet followed.
@@ -28,52 +31,11 @@ pub struct Preset {
     /// Globs over the tools whose replies a gate of the preset filters, by gate; none for those of
     /// [`crate::filters::DEFAULT`].
     pub filters: BTreeMap<String, Vec<String>>,
-}
-
-/// Why a preset cannot be used. The texts are for people.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PresetError {
-    /// There is no such preset.
-    #[error("Unknown preset '{name}'.{known}")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// ` Did you mean …? There are: …`, all names sorted.
-        known: String,
-    },
-    /// A preset extends one that does not exist.
-    #[error("preset '{preset}' extends '{name}', which does not exist.{known}")]
-    UnknownBase {
-        /// The preset that says so.
-        preset: String,
-        /// What it names.
-        name: String,
-        /// ` Did you mean …? There are: …`, all names sorted.
-        known: String,
-    },
-    /// Presets extend each other in a circle.
-    #[error("presets extend each other in a circle: {}", .0.join(" -> "))]
-    Cycle(Vec<String>),
-    /// A preset has replies filtered by a gate that it has not.
-    #[error("preset '{preset}': filters name gate '{gate}', which is not a gate of the preset")]
-    UnknownFilter {
-        /// The preset.
-        preset: String,
-        /// The gate.
-        gate: String,
-    },
-    /// An entry that should be a glob is none.
-    #[error("preset '{preset}': {list} entry '{glob}' is not a valid glob: {why}")]
-    BadGlob {
-        /// The preset.
-        preset: String,
-        /// Where it stands.
-        list: String,
-        /// The entry.
-        glob: String,
-        /// Why.
-        why: String,
-    },
+    /// Globs over the servers that gates of the preset may reach, by name or as `tag:name`; where it says nothing, as what
+    /// it extends, and all where nobody says anything.
+    pub proxied: Option<Vec<String>>,
+    /// What is changed about tools, by the name that clients would see.
+    pub tools: BTreeMap<String, ToolOverride>,
 }
 
 /// A preset as compiled: everything it extends laid under it, globs built.
@@ -96,6 +58,8 @@ pub struct Exposure {
     /// Whether replies are filtered at all.
     pub filters_on: bool,
     filters: BTreeMap<String, GlobSet>,
+    /// Which servers its gates may reach; none for all.
+    proxied: Option<GlobSet>,
     deny: GlobSet,
     deny_list: Vec<String>,
 }
@@ -114,6 +78,9 @@ impl Exposure {
         exposure.description.clone_from(&preset.description);
         exposure.aliases = merged.aliases;
         exposure.structured = merged.structured.unwrap_or_default();
+        exposure.tools = merged.tools;
+        exposure.proxied =
+            merged.proxied.as_ref().map(|entries| globs(name, "proxied", entries)).transpose()?;
         exposure.deny = globs(name, "deny", &merged.deny)?;
         for (gate, entries) in &merged.filters {
             if !exposure.gates().any(|known| **known == **gate) {
@@ -138,6 +105,7 @@ impl Exposure {
             structured: false,
             filters_on: true,
             filters: BTreeMap::new(),
+            proxied: None,
             deny: GlobSet::empty(),
             deny_list: Vec::new(),
         }
@@ -163,6 +131,12 @@ impl Exposure {
         });
         let globs = self.filters.get(gate).unwrap_or(&DEFAULT);
         names.iter().any(|name| globs.is_match(name))
+    }
+
+    /// Whether its gates may reach this server, which has these tags.
+    pub(crate) fn reaches(&self, server: &str, tags: &[String]) -> bool {
+        let Some(globs) = &self.proxied else { return true };
+        globs.is_match(server) || tags.iter().any(|tag| globs.is_match(format!("tag:{tag}")))
     }
 
     /// The glob that takes this exposed name away, if one does.
@@ -204,6 +178,10 @@ fn merge(
     into.aliases.extend(preset.aliases.clone());
     into.filters.extend(preset.filters.clone());
     into.structured = preset.structured.or(into.structured);
+    into.tools.extend(preset.tools.clone());
+    if preset.proxied.is_some() {
+        into.proxied.clone_from(&preset.proxied);
+    }
     Ok(())
 }
 

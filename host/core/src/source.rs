@@ -15,7 +15,7 @@ use crate::{
     call::{Call, CallContext},
     catalog::Entry,
     clean, names,
-    outcome::{EmbeddedResource, Fault, Outcome, Reply},
+    outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
     prompt::{MAX_PROMPTS, Prompt, PromptMessage},
     resource::{MAX_TEMPLATES, ResourcePage, Template},
     schema::{Schema, Size},
@@ -44,6 +44,9 @@ pub struct Listing {
     /// The families of addresses that it answers for.
     #[serde(default)]
     pub templates: Vec<Template>,
+    /// What there was to read then, for a source that is not asked each time.
+    #[serde(default)]
+    pub known_resources: Vec<ResourceLink>,
     /// Its prompts, in the order it declares them.
     #[serde(default)]
     pub prompts: Vec<Prompt>,
@@ -69,8 +72,7 @@ pub trait Source: Send + Sync {
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome;
 
     /// Another reply to stand for one on its way to the client, or none to leave it. It says nothing that the reply did not
-    /// say, and has no data beside its text. Asked only where the listing says that it is a filter. Dropping the future ends
-    /// the work.
+    /// say, and has no data beside its text. Asked only of a filter. Dropping the future ends the work.
     async fn filter(&self, _asked: Filtering) -> Result<Option<Reply>, Fault> {
         Ok(None)
     }

@@ -110,6 +110,7 @@ impl Source for Fixture {
         Ok(Reply {
             content: vec![Content::Text(format!("{} {}", tool.id.name, call.arguments))],
             structured: call.arguments["structured"].as_object().cloned(),
+            meta: None,
             is_error: call.arguments["is_error"] == true,
         })
     }

@@ -8,22 +8,18 @@ use std::{
 };
 
 use gatehouse_core::{
-    Catalog, Exposure, Source,
-    catalog::SourceListing,
-    gather::{LastListings, gather},
-    ports::Clock,
-    tool::SourceId,
+    Catalog, Exposure, catalog::SourceListing, gather::LastListings, ports::Clock, tool::SourceId,
 };
 use gatehouse_models::{Local, Missing, Models};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
-use gatehouse_stores::SqliteKv;
+use gatehouse_stores::{SqliteKv, SqliteLedger, ToolBook};
 use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
-use gatehouse_wire::{outbound::Outbound, serve::PresetView};
-use serde_json::{Map, Value};
+use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Env};
 
 mod artifacts;
+mod changed_tools;
 mod counts;
 mod documents;
 mod gates;
@@ -31,14 +27,20 @@ mod graph;
 mod instructions;
 mod lacks;
 mod late;
+mod ledger;
+mod logins;
+mod offers;
 mod pipeline;
+mod servers;
 
 pub(crate) use counts::Counts;
 pub(crate) use documents::documents;
 pub(crate) use gates::Gates;
 pub(crate) use graph::knowledge;
 pub(crate) use late::{Graph, Library, Workspace};
-pub(crate) use pipeline::pipeline;
+pub(crate) use logins::logins;
+pub(crate) use pipeline::Callers;
+pub(crate) use servers::HostServers;
 
 /// The wall clock of this machine.
 struct SystemClock;
@@ -79,13 +81,27 @@ pub(crate) struct Stores {
     documents: Arc<Library>,
     artifacts: Arc<Workspace>,
     kv: Arc<SqliteKv>,
+    /// The MCP servers behind this host.
+    pub(crate) servers: Arc<HostServers>,
+    pub(crate) tools: Arc<ToolBook>,
+    /// How calls went; none where it is switched off.
+    pub(crate) ledger: Option<Arc<SqliteLedger>>,
+    logins: Arc<Logins>,
 }
 
 impl Stores {
     /// Closes all for good; each database is one whole file then.
     pub(crate) async fn close(&self) {
+        // What servers say on their way out may still be written down.
+        self.servers.live.close().await;
         let (knowledge, documents) = (self.knowledge.close(), self.documents.close());
-        tokio::join!(knowledge, documents, self.artifacts.close(), self.kv.close());
+        let ledger = async {
+            if let Some(ledger) = &self.ledger {
+                ledger.close().await;
+            }
+        };
+        let (artifacts, kv, logins) = (self.artifacts.close(), self.kv.close(), self.logins.close());
+        tokio::join!(knowledge, documents, self.tools.close(), ledger, artifacts, kv, logins);
     }
 }
 
@@ -115,22 +131,34 @@ pub(crate) fn models(config: &Config) -> Result<Models, ConfigError> {
 }
 
 impl Composition {
-    pub(crate) fn new(config: Config) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: Config, env: &Env) -> Result<Self, ConfigError> {
         let config = Arc::new(config);
         let Models { llm, embedder, missing } = models(&config)?;
         let knowledge = Arc::new(graph::of_host(&config, &embedder));
         let kv = Arc::new(SqliteKv::new(config.state.join("kv.db"), Arc::new(SystemClock)));
         let documents = Arc::new(documents::of_host(&config, &embedder));
         let artifacts = Arc::new(artifacts::of_host(&config, &embedder));
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let embeds = Some(Arc::clone(&embedder));
+        let tools = Arc::new(ToolBook::sqlite(config.state.join("tools.db"), Arc::clone(&clock), embeds));
+        let ledger = ledger::of_host(&config, &clock);
+        let logins = Arc::new(logins(&config));
+        let index = Arc::clone(&tools) as _;
+        let servers =
+            Arc::new(HostServers::new(&config, env, index, Arc::clone(&clock), Arc::clone(&logins)));
         let stores = Stores {
             knowledge: Arc::clone(&knowledge),
             documents: Arc::clone(&documents),
             artifacts: Arc::clone(&artifacts),
             kv: Arc::clone(&kv),
+            servers: Arc::clone(&servers),
+            tools: Arc::clone(&tools),
+            ledger: ledger.clone(),
+            logins,
         };
         let models = sandbox::Models { llm, embedder, tokens: Arc::new(Tokens) };
         let ports = Ports {
-            clock: Arc::new(SystemClock),
+            clock,
             knowledge: Arc::clone(&knowledge) as _,
             documents: Arc::clone(&documents) as _,
             kv,
@@ -138,6 +166,9 @@ impl Composition {
             text: Arc::new(Extractor),
             http: Arc::new(Outbound::new()),
             models: models.clone(),
+            servers: Some(Arc::clone(&servers.live) as _),
+            tools: Some(tools),
+            ledger: ledger.map(|ledger| ledger as _),
         };
         let sandbox = Sandbox::new(&config.cache, config.cache_size, ports);
         let gates = Gates::new(Arc::clone(&config), sandbox);
@@ -193,6 +224,9 @@ impl Composition {
 
     async fn view(&self, exposure: &Exposure) -> Result<PresetView, String> {
         let offers = self.offers(exposure).await?;
+        for warning in self.check_changes(exposure, &offers)? {
+            tracing::warn!(preset = exposure.preset, "{warning}");
+        }
         let listings: Vec<_> =
             offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
         let catalog = self.build(exposure, offers)?;
@@ -213,6 +247,7 @@ impl Composition {
     /// Everything callable under one preset. The error names preset, gate and file.
     pub(crate) async fn catalog(&self, exposure: &Exposure) -> Result<Catalog, String> {
         let offers = self.offers(exposure).await?;
+        self.check_changes(exposure, &offers)?;
         self.build(exposure, offers)
     }
 
@@ -233,34 +268,6 @@ impl Composition {
             catalogs.push((name.as_str(), catalog));
         }
         catalogs
-    }
-
-    /// What the sources of a preset list, before anything is named or denied.
-    pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<SourceListing>, String> {
-        let refused = |why: String| format!("preset '{}': {why}", exposure.preset);
-        let mut sources = Vec::new();
-        for (id, params) in &exposure.sources {
-            let source: Arc<dyn Source> = match id {
-                SourceId::Gate(name) if self.gates.is_withdrawn(name) => continue,
-                SourceId::Gate(name) => self.gates.get(name).await.map_err(refused)?,
-                SourceId::Server(_) => return Err(refused(format!("there is no {id}"))),
-            };
-            let mut params = params.clone();
-            self.add_environment(&*source, &mut params).await;
-            sources.push((source, params));
-        }
-        gather(sources, &self.last_listings).await.map_err(refused)
-    }
-
-    /// Adds what the environment says to the parameters of a gate that filters replies. A gate that does not list its tools
-    /// says why where it is asked in earnest.
-    async fn add_environment(&self, source: &dyn Source, params: &mut Map<String, Value>) {
-        if !self.config.intelligence.adds_nothing()
-            && let Ok(listing) = source.list(params).await
-            && listing.filter
-        {
-            self.config.intelligence.add(&listing.params_schema, params);
-        }
     }
 
     /// The gate of this name, loaded once. The error names the file, or what exists instead.

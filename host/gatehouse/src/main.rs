@@ -7,6 +7,7 @@ mod check;
 mod cli;
 mod compose;
 mod config;
+mod import;
 mod out;
 mod presence;
 mod reload;
@@ -17,10 +18,16 @@ mod watch;
 
 use std::process::ExitCode;
 
+use gatehouse_wire::downstream;
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|command| command == downstream::SUPERVISE) {
+        return downstream::supervise(arguments);
+    }
     let env = config::Env::read();
     let cli = match cli::Cli::read() {
         Ok(Some(cli)) => cli,

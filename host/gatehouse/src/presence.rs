@@ -11,14 +11,20 @@ use std::{
 };
 
 use gatehouse_files::{Durability, make_private, write_private};
+use gatehouse_stores::LedgerHealth;
 use gatehouse_wire::serve::{ClientInfo, ServedPresets};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::{config::Config, reload::Health};
+use crate::{compose::HostServers, config::Config, reload::Health};
 
 /// Changes are gathered for so long before they are written.
 const GATHER: Duration = Duration::from_millis(200);
+
+/// How often it is looked how servers do.
+const OFTEN: Duration = Duration::from_secs(1);
+const RARELY: Duration = Duration::from_secs(60);
 
 /// What a host is, from its start to its end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,6 +54,12 @@ pub(crate) struct RunningHost {
     pub(crate) health: Health,
     /// Who is connected, where clients have sessions.
     pub(crate) clients: Vec<ClientInfo>,
+    /// How the servers behind it do, as it sees them.
+    #[serde(default)]
+    pub(crate) servers: Vec<Value>,
+    /// Whether it can write down how calls went.
+    #[serde(default)]
+    pub(crate) ledger: LedgerHealth,
 }
 
 impl HostFacts {
@@ -78,6 +90,17 @@ impl fmt::Display for RunningHost {
             write!(f, "\n           takes effect at the next start: {keys}")?;
         }
         gates.iter().try_for_each(|(gate, why)| write!(f, "\n           gate {gate}: {why}"))?;
+        let failed = self.servers.iter().filter(|server| server["state"] == "failed");
+        failed.into_iter().try_for_each(|server| {
+            let text = |key: &str| server[key].as_str().unwrap_or_default();
+            write!(f, "\n           server {}: {}", text("name"), text("last_error"))
+        })?;
+        if let Some(why) = &self.ledger.trouble {
+            write!(f, "\n           calls are not written down, and go on: {why}")?;
+        }
+        if self.ledger.lost > 0 {
+            write!(f, "\n           {} calls are missing in the ledger", self.ledger.lost)?;
+        }
         self.clients.iter().try_for_each(|client| {
             let news = match (client.told_at, client.up_to_date) {
                 (None, _) => "knows the tools it was given",
@@ -132,6 +155,8 @@ pub(crate) async fn announce(
     facts: HostFacts,
     presets: Arc<ServedPresets>,
     mut health: watch::Receiver<Health>,
+    servers: Arc<HostServers>,
+    mut ledger: watch::Receiver<LedgerHealth>,
 ) {
     let mut news = presets.news();
     let (folder, pid) = (facts.folder.clone(), facts.pid);
@@ -151,6 +176,8 @@ pub(crate) async fn announce(
                 news.borrow_and_update();
                 presets.clients()
             },
+            servers: servers.status(),
+            ledger: ledger.borrow_and_update().clone(),
         };
         let written = tokio::task::block_in_place(|| files.write(&host));
         if let Err(error) = written {
@@ -159,11 +186,23 @@ pub(crate) async fn announce(
         let gone = tokio::select! {
             changed = health.changed() => changed.is_err(),
             changed = news.changed() => changed.is_err(),
+            Ok(()) = ledger.changed() => false,
+            () = changed(&servers, &host.servers) => false,
         };
         if gone {
             return;
         }
         tokio::time::sleep(GATHER).await;
+    }
+}
+
+/// Waits until servers do otherwise than they did. A host without servers looks as seldom as it can.
+async fn changed(servers: &HostServers, before: &[Value]) {
+    loop {
+        tokio::time::sleep(if before.is_empty() { RARELY } else { OFTEN }).await;
+        if servers.status() != before {
+            return;
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 mod change;
 mod probation;
 mod report;
+mod views;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +20,7 @@ use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     built_in,
-    compose::{Composition, PresetViews},
+    compose::{Composition, HostServers, PresetViews},
     config::{Config, Env, trust},
     watch::Watch,
 };
@@ -69,6 +70,8 @@ pub(crate) struct Reloader {
     probations: BTreeMap<String, Probation>,
     ended: (mpsc::Sender<ProbationEnd>, mpsc::Receiver<ProbationEnd>),
     report: Report,
+    /// When presets were last built anew because servers list other tools.
+    relisted: Instant,
 }
 
 impl Reloader {
@@ -94,6 +97,7 @@ impl Reloader {
             probations: BTreeMap::new(),
             ended: mpsc::channel(16),
             report,
+            relisted: Instant::now(),
         }
     }
 
@@ -111,10 +115,12 @@ impl Reloader {
             self.current.gates.sweep();
         });
         self.current.gates.misnamed().iter().for_each(|why| tracing::warn!("{why}"));
+        let mut listings = self.listings();
         loop {
             if let Some(watch) = &mut watch {
                 watch.only(&self.folders());
             }
+            tokio::task::block_in_place(|| self.current.stores.servers.look());
             // Also at the start: files may have changed while the host came up.
             self.look().await;
             let rest = if self.missing.is_empty() { RESCAN } else { GRACE };
@@ -128,6 +134,7 @@ impl Reloader {
                 () = changed => {}
                 () = tokio::time::sleep(rest) => {}
                 Some(end) = self.ended.1.recv() => self.end_probation(end).await,
+                Ok(()) = listings.changed() => self.relist().await,
             }
         }
     }
@@ -143,6 +150,7 @@ impl Reloader {
             let there =
                 |folder: &&PathBuf| config.default_gate_folder.as_ref() != Some(*folder) || folder.is_dir();
             folders.extend(config.gate_folders.iter().filter(there).cloned());
+            folders.extend(Some(HostServers::folder(config)).filter(|folder| folder.is_dir()));
         }
         folders
     }
@@ -213,12 +221,15 @@ impl Reloader {
         let withdrawn = withdrawn.chain(change.withdraw.keys()).cloned().collect();
         let next = self.current.next(config, &reread, withdrawn).await;
         let put_back = self.keep_out_unfit(change, &next).await?;
-        let views = self.views(&next).await?;
-        if let Some((preset, why)) =
-            views.failing().into_iter().find(|(name, _)| !self.failing.contains(name))
-        {
-            return Err(format!("preset '{preset}' could not be served any more: {why}"));
-        }
+        // Presets show the servers that they will have; where they cannot be served, those before come back.
+        next.stores.servers.follow(&next.config);
+        let views = match self.views_that_do(&next).await {
+            Ok(views) => views,
+            Err(why) => {
+                self.current.stores.servers.follow(&self.current.config);
+                return Err(why);
+            }
+        };
         let before = self.swap(next, views).await;
         self.settle(change, &before).await;
         for (name, digest) in put_back {
@@ -226,12 +237,6 @@ impl Reloader {
             self.report.gate_rolled_back(&name, &digest);
         }
         Ok(())
-    }
-
-    /// What a composition would serve to the clients that are here.
-    async fn views(&self, composition: &Composition) -> Result<PresetViews, String> {
-        let chosen = composition.config.select(self.origin.preset.as_deref(), &self.origin.env);
-        composition.views(&chosen.map_err(|error| error.to_string())?, self.origin.all).await
     }
 
     /// One pointer for each preset; the composition before is given back.
@@ -280,19 +285,6 @@ impl Reloader {
                 built_in::make_default_folder(&self.current.config);
                 self.current.gates.sweep();
             });
-        }
-    }
-
-    fn refuse(&mut self, change: &Change, why: &str) {
-        for (name, stamp) in &change.reread {
-            self.refused.insert(name.clone(), stamp.clone());
-            self.report.gate_refused(name, why);
-        }
-        for (name, gone) in &change.withdraw {
-            self.report.gate_stays(name, gone, why);
-        }
-        if change.configuration.is_some() {
-            self.report.configuration_refused(why);
         }
     }
 }

@@ -17,4 +17,4 @@ pub use error::{http_cause, plain_cause, root_cause};
 pub use reqwest::{
     Body, Client, ClientBuilder, Error, Method, Request, Response, StatusCode, Url, dns, header,
 };
-pub use tls::{Roots, install_crypto, tls_config};
+pub use tls::{Roots, install_crypto, random_bytes, tls_config};

@@ -2,6 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
+use gatehouse_core::Fault;
 use rustls::{
     ClientConfig, RootCertStore,
     crypto::ring,
@@ -13,6 +14,17 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 pub fn install_crypto() {
     // Fails only where another part of the host has chosen it already; there is one to choose from.
     let _ = ring::default_provider().install_default();
+}
+
+/// Bytes that nobody can guess, from the cryptographic library.
+///
+/// # Errors
+/// Where the system has none to give.
+pub fn random_bytes<const N: usize>() -> Result<[u8; N], Fault> {
+    let mut bytes = [0; N];
+    let filled = ring::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| Fault::internal("The system gives no random numbers."))?;
+    Ok(bytes)
 }
 
 /// Whose certificates are trusted.

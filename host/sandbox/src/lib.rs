@@ -30,6 +30,8 @@ mod probe;
 mod requests;
 mod source;
 mod state;
+#[cfg(test)]
+mod testing;
 mod ticker;
 mod traps;
 mod version;
@@ -38,7 +40,8 @@ mod wasi;
 use std::sync::Arc;
 
 use gatehouse_core::ports::{
-    Artifacts, Clock, Documents, Embedder, Http, Knowledge, Kv, Llm, Text, TokenCounter,
+    Artifacts, Clock, Documents, Embedder, Http, Knowledge, Kv, Ledger, Llm, Servers, Text, TokenCounter,
+    ToolIndex,
 };
 
 pub use compile_cost::TooCostly;
@@ -69,6 +72,12 @@ pub struct Ports {
     pub http: Arc<dyn Http>,
     /// The models.
     pub models: Models,
+    /// The MCP servers behind the host, where it has any.
+    pub servers: Option<Arc<dyn Servers>>,
+    /// What is known of their tools, where that is kept.
+    pub tools: Option<Arc<dyn ToolIndex>>,
+    /// How calls went, where that is kept.
+    pub ledger: Option<Arc<dyn Ledger>>,
 }
 
 /// The models that gates may use.

@@ -1,4 +1,4 @@
-//! The databases. This crate keeps the knowledge graph, and what gates store under keys; it knows SQLite, PostgreSQL,
+//! The databases. This crate keeps the knowledge graph, what gates store under keys, and how calls went; it knows SQLite, PostgreSQL,
 //! Weaviate, Neo4j and wiki folders, and nothing of wires, sandboxes or models. What it stores it offers as the ports
 //! of `gatehouse-core`.
 //!
@@ -19,6 +19,7 @@ mod nearest;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
+mod tools;
 #[cfg(feature = "weaviate-neo4j")]
 mod weaviate_neo4j;
 pub mod wiki;
@@ -37,8 +38,10 @@ pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, Time
 pub use sqlite::{
     copy::{DataFile, check, copy},
     kv::SqliteKv,
+    ledger::{LedgerHealth, SqliteLedger},
     lock::DatabaseLock,
 };
+pub use tools::ToolBook;
 #[cfg(feature = "weaviate-neo4j")]
 pub use weaviate_neo4j::{Timing, WeaviateNeo4jConfig};
 pub use wiki::{IndexFile, SEARCH_BACKENDS, WikiRoots};

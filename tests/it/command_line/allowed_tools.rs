@@ -48,6 +48,7 @@ fn it_works_for_every_preset() {
         ("implementation", 4),
         ("context", 2),
         ("documents", 3),
+        ("proxy", 9),
         ("full", 17),
     ] {
         let listed = run(&place, 0, &["allowed-tools", preset, "--no-base"]).json();

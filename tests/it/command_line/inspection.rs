@@ -25,7 +25,7 @@ fn gates_list_shows_each_gate_with_its_tools() {
         assert!(line.contains(tool) && line.contains(grant), "{line}");
     }
     let told = run(&place, 0, &["gates", "list", "--json"]).json();
-    assert_eq!(names(&told), ["code", "document-retrieval", "idea", "kg", "research", "summarizer"]);
+    assert_eq!(names(&told), ["code", "document-retrieval", "idea", "kg", "proxy", "research", "summarizer"]);
     assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
 }
 
@@ -75,14 +75,20 @@ fn gates_inspect_names_the_grant_that_is_missing_and_where_to_add_it() {
 fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
     let said = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
     assert!(said.contains("unknown gate 'ideas'") && said.contains("Did you mean 'idea'?"), "{said}");
-    assert!(said.contains("There are: code, document-retrieval, idea, kg, research, summarizer."), "{said}");
+    assert!(
+        said.contains("There are: code, document-retrieval, idea, kg, proxy, research, summarizer."),
+        "{said}"
+    );
 }
 
 #[test]
 fn presets_list_shows_the_five_shipped_ones() {
     let place = Place::shipped();
     let told = run(&place, 0, &["presets", "list", "--json"]).json();
-    assert_eq!(names(&told), ["context", "documents", "full", "ideation", "implementation", "merger"]);
+    assert_eq!(
+        names(&told),
+        ["context", "documents", "full", "ideation", "implementation", "merger", "proxy"]
+    );
     let default = told.as_array().expect("a list").iter().filter(|preset| preset["default"] == true);
     assert_eq!(default.map(|preset| &preset["name"]).collect::<Vec<_>>(), ["full"]);
     let text = run(&place, 0, &["presets", "list"]).stdout();
@@ -106,7 +112,7 @@ fn presets_show_tells_what_a_preset_compiles_to() {
 fn presets_check_passes_what_can_be_served_and_names_what_cannot() {
     let place = Place::shipped();
     let text = run(&place, 0, &["presets", "check"]).stdout();
-    assert_eq!(text.lines().filter(|line| line.starts_with("ok ")).count(), 6, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("ok ")).count(), 7, "{text}");
     let place =
         Place::with("[presets.good]\ngates.idea = {}\n[presets.bad]\ngates.weather = {}\n", &["idea"]);
     let ran = run(&place, 1, &["presets", "check"]);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{refused, says, served};
 use crate::support::{Http, Place};
 
-const ALL_PRESETS: &str = "There are: context, documents, full, ideation, implementation, merger.";
+const ALL_PRESETS: &str = "There are: context, documents, full, ideation, implementation, merger, proxy.";
 
 #[test]
 fn the_documented_order_decides() {
@@ -66,7 +66,7 @@ fn an_unknown_enabled_gate_ends_the_start() {
         &[
             "unknown gate 'cod'",
             "Did you mean 'code'?",
-            "There are: code, document-retrieval, idea, kg, research, summarizer.",
+            "There are: code, document-retrieval, idea, kg, proxy, research, summarizer.",
         ],
     );
     let line = refused(&place, &[], &[("MCP_ENABLED_GATES", " , ")]);

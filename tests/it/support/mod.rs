@@ -5,6 +5,7 @@ pub(crate) mod http;
 mod installed;
 pub(crate) mod live;
 pub(crate) mod place;
+pub(crate) mod processes;
 pub(crate) mod provider;
 mod results;
 pub(crate) mod server;

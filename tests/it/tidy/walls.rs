@@ -13,7 +13,7 @@ const MAY_KNOW: [(&str, &[&str]); 16] = [
     ("host/files", &[]),
     ("host/net", &["gatehouse-core"]),
     ("host/sandbox", &["gatehouse-core", "gatehouse-files"]),
-    ("host/wire", &["gatehouse-core", "gatehouse-net"]),
+    ("host/wire", &["gatehouse-core", "gatehouse-files", "gatehouse-net"]),
     // Its own tests use it with the engine in memory.
     ("host/stores", &["gatehouse-core", "gatehouse-files", "gatehouse-net", "gatehouse-stores"]),
     ("host/text", &["gatehouse-core"]),
@@ -34,7 +34,7 @@ const MAY_KNOW: [(&str, &[&str]); 16] = [
         ],
     ),
     ("gates/sdk", &[]),
-    ("gates", &["gatehouse-sdk", "gatehouse-wiki"]),
+    ("gates", &["gatehouse-sdk", "gatehouse-jq", "gatehouse-wiki"]),
     ("tests/fixtures/gates", &["gatehouse-sdk"]),
     ("tests/quality", &["gatehouse-core", "gatehouse-text", "gatehouse-stores"]),
     ("tests", &[]),

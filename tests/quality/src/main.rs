@@ -4,9 +4,12 @@
 //! `bench-quality --queries FOLDER --sample-wiki FOLDER [--data FOLDER] [--document NAME=FILE]…`. What lies in the data
 //! folder is not part of the repository; a set that is not there is listed as skipped. `bench-quality --times FOLDER`
 //! measures instead how long extracts of the documents in that folder take, `bench-quality --digests FOLDER` how
-//! long digests take, `bench-quality --results FOLDER` what the short forms of the results in that folder keep.
+//! long digests take, `--tools` before the rest the search of tools alone, `bench-quality --tool-times` how long
+//! searches of tools take, `bench-quality --results FOLDER` what the short forms of the results in that folder
+//! keep, and `bench-quality --tokens FILE` counts the tokens of texts.
 #![allow(clippy::print_stdout)] // its result is its output
 
+mod catalogue;
 mod digests;
 mod documents;
 mod knowledge;
@@ -14,11 +17,14 @@ mod recall;
 mod results;
 mod sets;
 mod times;
+mod tool_times;
 mod tools;
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
+use gatehouse_core::ports::{TokenCounter as _, text::Encoding};
+use gatehouse_text::Tokens;
 use serde_json::{Value, json};
 
 /// Where things are.
@@ -47,6 +53,16 @@ async fn main() -> Result<()> {
         println!("{}", serde_json::to_string_pretty(&times::run(folder.as_ref())?)?);
         return Ok(());
     }
+    if arguments.next_if_eq("--tool-times").is_some() {
+        println!("{}", serde_json::to_string_pretty(&tool_times::run().await?)?);
+        return Ok(());
+    }
+    if arguments.next_if_eq("--tools").is_some() {
+        let mut results = Results::default();
+        tools::run(&parse(arguments)?, &mut results)?;
+        println!("{}", serde_json::to_string_pretty(&measured(results))?);
+        return Ok(());
+    }
     if arguments.next_if_eq("--digests").is_some() {
         let folder = arguments.next().context("--digests needs a folder")?;
         println!("{}", serde_json::to_string_pretty(&digests::run(folder.as_ref())?)?);
@@ -57,15 +73,25 @@ async fn main() -> Result<()> {
         println!("{}", serde_json::to_string_pretty(&results::run(folder.as_ref())?)?);
         return Ok(());
     }
+    if arguments.next_if_eq("--tokens").is_some() {
+        let file = arguments.next().context("--tokens needs a file with a JSON list of texts")?;
+        let texts: Vec<String> = serde_json::from_slice(&std::fs::read(file)?)?;
+        let counts: Vec<usize> = texts.iter().map(|text| Tokens.count(text, Encoding::default())).collect();
+        println!("{}", serde_json::to_string(&counts)?);
+        return Ok(());
+    }
     let places = parse(arguments)?;
     let mut results = Results::default();
     knowledge::run(&places, &mut results).await?;
     tools::run(&places, &mut results)?;
     documents::run(&places.queries, &places.documents, &mut results)?;
-    let Results { rows, documents, fits, skipped } = results;
-    let measured = json!({"results": rows, "documents": documents, "fits": fits, "skipped": skipped});
-    println!("{}", serde_json::to_string_pretty(&measured)?);
+    println!("{}", serde_json::to_string_pretty(&measured(results))?);
     Ok(())
+}
+
+fn measured(results: Results) -> Value {
+    let Results { rows, documents, fits, skipped } = results;
+    json!({"results": rows, "documents": documents, "fits": fits, "skipped": skipped})
 }
 
 fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Places> {

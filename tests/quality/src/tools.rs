@@ -1,10 +1,12 @@
-//! Tool search: what the search library reaches on catalogues of tools, over an index of the kind that stores
-//! keep. By words: FTS5 with `porter unicode61`, weights name 2, description 1, parameters .5.
+//! Tool search: what is found in catalogues of tools by words alone, by meaning alone, and by the search of the gateway; what
+//! its list leaves out, and whether it says of questions about something else that nothing fits. By words: FTS5 with `porter
+//! unicode61`, weights name 2, description 1, parameters .5. Tools with the same name and text count as one.
 
 use std::collections::{HashMap, HashSet};
 
 use anyhow::{Context as _, Result};
 use gatehouse_core::{
+    hash::sha256_hex,
     names::split_identifier,
     search::{Block, NameMatch, POOL, Query, Scored, dense, fuse, script},
 };
@@ -13,8 +15,9 @@ use rusqlite::Connection;
 
 use crate::{
     Places, Results,
+    catalogue::{Asking, Catalogue},
     recall::Recall,
-    sets::{self, Tool, ToolSet},
+    sets::{self, Question, Tool, ToolSet},
 };
 
 /// Hits that are looked at.
@@ -27,7 +30,11 @@ const COMBINED: &str = "combined";
 /// Questions of each set that are asked of all of them together, at most.
 const OF_EACH: usize = 500;
 
+/// Questions about something that no tool of the sets is about; the odd ones were not looked at when bounds were chosen.
+const ELSEWHERE: &str = "tools-nothing.jsonl";
+
 pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
+    let elsewhere: Vec<Asking> = sets::lines(&places.queries.join(ELSEWHERE))?;
     let mut combined = ToolSet::default();
     for name in SETS {
         let file = places.data.as_ref().map(|data| data.join(format!("tool-search/{name}.json")));
@@ -36,7 +43,7 @@ pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
             continue;
         };
         let set = sets::tools(&file)?;
-        measure(name, &set, results)?;
+        measure(name, &set, &elsewhere, results)?;
         combined.docs.extend(set.docs);
         // Evenly spread, so that a set of thousands does not drown the others.
         let step = set.queries.len().div_ceil(OF_EACH).max(1);
@@ -48,7 +55,7 @@ pub(crate) fn run(places: &Places, results: &mut Results) -> Result<()> {
     }
     let mut seen = HashSet::new();
     combined.docs.retain(|tool| seen.insert(tool.id.clone()));
-    measure(COMBINED, &combined, results)
+    measure(COMBINED, &combined, &elsewhere, results)
 }
 
 /// A catalogue in the forms in which it is searched.
@@ -62,27 +69,39 @@ struct Index<'a> {
     rows: Vec<usize>,
 }
 
-fn measure(set: &str, tools: &ToolSet, results: &mut Results) -> Result<()> {
+fn measure(set: &str, tools: &ToolSet, elsewhere: &[Asking], results: &mut Results) -> Result<()> {
     let index = Index::of(&tools.docs)?;
-    let (mut words, mut meaning, mut both) = (Recall::default(), Recall::default(), Recall::default());
+    let catalogue = Catalogue::of(&tools.docs);
+    let ways = ["words", "meaning", "gateway", "words, held out", "gateway, held out"];
+    let mut recalls = ways.map(|_| Recall::default());
     for question in &tools.queries {
+        let right = catalogue.once(&question.rel);
         let bm25 = index.by_words(&question.q)?;
         let vector = LocalEmbedder.vector(&question.q);
         let near = vector.as_ref().map(|vector| index.block.nearest(vector, None, POOL)).unwrap_or_default();
         let near: Vec<usize> = near.into_iter().map(|near| index.rows[near.row]).collect();
-        let mut pool: Vec<usize> = best(&bm25);
-        let alone = index.fused(&pool, &bm25, None);
-        words.add(&alone, &question.rel);
-        meaning.add(&index.fused(&near, &HashMap::new(), vector.as_deref()), &question.rel);
-        pool.extend(near);
-        pool.sort_unstable();
-        pool.dedup();
-        both.add(&index.fused(&pool, &bm25, vector.as_deref()), &question.rel);
+        let words = catalogue.once(&index.fused(&best(&bm25), &bm25, None));
+        let meaning = catalogue.once(&index.fused(&near, &HashMap::new(), vector.as_deref()));
+        let found = catalogue.found(&question.q, LIMIT);
+        recalls[0].add(&words, &right);
+        recalls[1].add(&meaning, &right);
+        recalls[2].add(&found, &right);
+        if held_out(question) {
+            recalls[3].add(&words, &right);
+            recalls[4].add(&found, &right);
+        }
     }
-    for (way, recall) in [("words", &words), ("meaning", &meaning), ("both", &both)] {
+    for (way, recall) in ways.iter().zip(&recalls) {
         results.rows.push(recall.row(set, tools.docs.len(), way));
     }
+    results.fits.push(catalogue.fits(set, &tools.queries, elsewhere));
     Ok(())
+}
+
+/// The half on which nothing was chosen.
+pub(crate) fn held_out(question: &Question) -> bool {
+    let digit = sha256_hex(&question.q).as_bytes()[0];
+    char::from(digit).to_digit(16).is_some_and(|digit| digit % 2 == 1)
 }
 
 impl<'a> Index<'a> {
@@ -136,7 +155,7 @@ impl<'a> Index<'a> {
                 .zip(self.vectors[*number].as_deref())
                 .and_then(|(query, tool)| dense::cosine(query, tool)),
         });
-        fuse(scored.collect()).into_iter().take(LIMIT).map(|ranked| ranked.key.clone()).collect()
+        fuse(scored.collect()).into_iter().take(POOL).map(|ranked| ranked.key.clone()).collect()
     }
 }
 

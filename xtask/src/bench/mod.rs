@@ -8,6 +8,7 @@
 //! search finds instead of how long it takes.
 
 mod quality;
+mod reference;
 mod report;
 mod server;
 mod setup;
@@ -17,6 +18,7 @@ mod stats;
 mod p10_knowledge;
 mod p11_digest;
 mod p12_extract;
+mod p13_context;
 mod p14_weight;
 mod p16_documents;
 mod p1_latency;
@@ -25,6 +27,8 @@ mod p3_start;
 mod p4_memory;
 mod p5_reload;
 mod p6_large;
+mod p8_proxy;
+mod p9_tools;
 
 use std::fs;
 use std::path::PathBuf;
@@ -52,9 +56,12 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P4", about: "memory", run: p4_memory::run },
     Measurement { id: "P5", about: "hot reload of a gate", run: p5_reload::run },
     Measurement { id: "P6", about: "a reply of 1 MB", run: p6_large::run },
+    Measurement { id: "P8", about: "a call of a server's tool", run: p8_proxy::run },
+    Measurement { id: "P9", about: "a search of servers' tools", run: p9_tools::run },
     Measurement { id: "P10", about: "a search of the knowledge graph", run: p10_knowledge::run },
     Measurement { id: "P11", about: "the digest of a large result", run: p11_digest::run },
     Measurement { id: "P12", about: "an extract of a long document", run: p12_extract::run },
+    Measurement { id: "P13", about: "tokens: the list of tools, and a task (P15)", run: p13_context::run },
     Measurement { id: "P14", about: "the binary's weight", run: p14_weight::run },
     Measurement { id: "P16", about: "indexing documents, and a search of them", run: p16_documents::run },
 ];

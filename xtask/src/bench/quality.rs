@@ -196,14 +196,17 @@ fn policies(measured: &Value) -> Vec<[String; 8]> {
     lines
 }
 
-/// Of how many questions it is said that a document does not answer them.
-fn fits(measured: &Value) -> Vec<[String; 3]> {
-    let mut lines =
-        vec![["document", "others' questions unanswered", "own questions unanswered"].map(str::to_owned)];
+/// Of how many questions it is said that a document does not answer them, or that no tool fits; and of how many the list of
+/// tools leaves out what answers them.
+fn fits(measured: &Value) -> Vec<[String; 4]> {
+    let head = ["document", "others' questions unanswered", "own questions unanswered", "answer cut off"];
+    let mut lines = vec![head.map(str::to_owned)];
     for row in measured["fits"].as_array().into_iter().flatten() {
         let name = row["document"].as_str().unwrap_or_default().to_owned();
         let of = |count: &str, all: &str| format!("{} of {}", row[count], row[all]);
-        lines.push([name, of("elsewhere_nothing", "elsewhere"), of("own_nothing", "own")]);
+        let cut =
+            row["own_lost"].as_u64().map_or_else(String::new, |lost| format!("{lost} of {}", row["own"]));
+        lines.push([name, of("elsewhere_nothing", "elsewhere"), of("own_nothing", "own"), cut]);
     }
     lines
 }

@@ -3,6 +3,8 @@
 //!
 //! A server that stops answering is ended by a watchdog, and the calls it owes count as lost.
 
+mod reading;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+
+use reading::{id, is_echo};
 
 /// A server that is silent for so long, though an answer is due, is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -106,6 +110,13 @@ impl Server {
             bail!("'{tool}' answered {}", self.shown());
         }
         Ok(time)
+    }
+
+    /// One call of any tool; the time until its reply was read, and the reply.
+    pub(crate) fn timed(&mut self, tool: &str, arguments: &str) -> Result<(Duration, &str)> {
+        let id = self.prepare("tools/call", &format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#));
+        let time = self.exchange(id)?;
+        Ok((time, std::str::from_utf8(&self.reply)?))
     }
 
     /// Many calls of `echo`, over the tools in turn, with up to `flight` of them unanswered at any time.
@@ -257,43 +268,4 @@ fn watch(watched: Arc<Watched>) {
             thread::sleep(Duration::from_millis(250));
         }
     });
-}
-
-/// The id of a reply. Servers write it near the start; a line without one is a notification.
-fn id(line: &[u8]) -> Option<u64> {
-    let start = &line[..line.len().min(64)];
-    if let Some(at) = start.windows(5).position(|window| window == b"\"id\":") {
-        let digits = line[at + 5..].split(|byte| !byte.is_ascii_digit()).next()?;
-        if let Some(id) = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()) {
-            return Some(id);
-        }
-    }
-    serde_json::from_slice::<Value>(line).ok()?["id"].as_u64()
-}
-
-/// Whether a reply is the text that the call with this id sent, and no error.
-fn is_echo(reply: &[u8], id: u64) -> bool {
-    let Ok(reply) = std::str::from_utf8(reply) else { return false };
-    reply.contains(&format!("echo {id} back")) && !reply.contains("\"isError\":true")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{id, is_echo};
-
-    #[test]
-    fn ids_are_found_wherever_a_server_writes_them() {
-        assert_eq!(id(br#"{"jsonrpc":"2.0","id":17,"result":{}}"#), Some(17));
-        let late = format!(r#"{{"jsonrpc":"2.0","result":{{"text":"{}"}},"id":18}}"#, "x".repeat(100));
-        assert_eq!(id(late.as_bytes()), Some(18));
-        assert_eq!(id(br#"{"jsonrpc":"2.0","method":"notifications/message"}"#), None);
-        assert_eq!(id(br#"{"jsonrpc":"2.0","id":null,"error":{}}"#), None);
-    }
-
-    #[test]
-    fn an_error_is_no_echo() {
-        assert!(is_echo(br#"{"id":1,"result":{"content":[{"text":"echo 1 back"}],"isError":false}}"#, 1));
-        assert!(!is_echo(br#"{"id":1,"result":{"content":[{"text":"echo 1 back"}],"isError":true}}"#, 1));
-        assert!(!is_echo(br#"{"id":1,"result":{"content":[{"text":"echo 2 back"}]}}"#, 1));
-    }
 }

@@ -146,6 +146,24 @@ impl Bench {
         Ok(Documents { gateway, corpus })
     }
 
+    /// Makes the files of a gateway that shows the native server's tools, directly and through the gate proxy.
+    pub(crate) fn before_floor(&self) -> Result<Gateway> {
+        let folder = self.folder.join("before-floor");
+        let gates = folder.join("gates");
+        fs::create_dir_all(&gates).with_context(|| format!("cannot make {}", gates.display()))?;
+        let file = self.root.join("gates/proxy.wasm");
+        fs::copy(&file, gates.join("proxy.wasm"))
+            .with_context(|| format!("cannot copy {}", file.display()))?;
+        let presets = format!(
+            "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[servers.floor]\ncommand = {}\n\n\
+             [gates.proxy]\ngrants = [\"servers\"]\n\n[presets.bench]\ngates.proxy = {{}}\nservers = [\"floor\"]\n",
+            serde_json::to_string(&gates)?,
+            serde_json::to_string(&self.floor)?
+        );
+        fs::write(folder.join("presets.toml"), presets)?;
+        Ok(Gateway::at(folder))
+    }
+
     /// Runs a command of the gateway to its end.
     pub(crate) fn gatehouse_of(&self, gateway: &Gateway, arguments: &[&str]) -> Result<()> {
         let mut command = self.of(gateway);
@@ -176,7 +194,7 @@ impl Bench {
     }
 
     /// A command that no setting of this machine's user reaches.
-    fn clean(&self, program: &Path) -> Command {
+    pub(crate) fn clean(&self, program: &Path) -> Command {
         let mut command = process::command(program);
         command.env_clear().env("HOME", &self.folder).current_dir(&self.folder);
         if let Some(path) = std::env::var_os("PATH") {
@@ -187,6 +205,11 @@ impl Bench {
 }
 
 impl Gateway {
+    /// A gateway whose presets.toml lies here.
+    pub(crate) fn at(folder: PathBuf) -> Self {
+        Self { folder, echo: Vec::new(), big: String::new(), tools: 0 }
+    }
+
     /// Puts a version of the first gate in its place that says `new` instead of `old`, a text of the same
     /// length.
     pub(crate) fn replace(&self, bench: &Bench, old: &str, new: &str) -> Result<()> {

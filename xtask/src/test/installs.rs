@@ -28,6 +28,21 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
         ("the test suite of JSON Schema is not here", one("GATEHOUSE_TEST_SCHEMA_SUITE", suite)),
         ("the Python client is not here", one("GATEHOUSE_TEST_PYTHON", python)),
         ("the Node clients are not here", node()),
+        (
+            "the reference servers in JavaScript are not here",
+            one(
+                "GATEHOUSE_TEST_NODE_SERVERS",
+                tools::NODE_SERVERS.ensure().map(|folder| folder.join("node_modules")),
+            ),
+        ),
+        (
+            "the reference servers in Python are not here",
+            one("GATEHOUSE_TEST_PYTHON_SERVERS", tools::PYTHON_SERVERS.programs()),
+        ),
+        (
+            "the old reference server in Python is not here",
+            one("GATEHOUSE_TEST_OLD_PYTHON_SERVERS", tools::OLD_PYTHON_SERVERS.programs()),
+        ),
         ("Weaviate's client is not here", one("GATEHOUSE_TEST_WEAVIATE_CLIENT", weaviate)),
         (
             "docker-registry is not here (`apt-get install docker-registry`)",

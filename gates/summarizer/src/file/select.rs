@@ -6,7 +6,7 @@ use gatehouse_sdk::{
 };
 
 use super::{
-    Args, jq,
+    Args,
     page::{self, Page, Place},
 };
 
@@ -34,7 +34,7 @@ pub(super) fn page(id: &str, args: &Args, offset: u64) -> Result<Page, Fault> {
         };
     };
     let part = pointer.map_or(Part::Whole, |pointer| Part::Pointer(pointer.into()));
-    let outputs = jq::run(&read(id, &part)?.text, program)?;
+    let outputs = gatehouse_jq::run(&read(id, &part)?.text, program)?;
     match &outputs.values[..] {
         [value] => page::value(value, offset, &Place::Jq(program)),
         values => page::outputs(values, offset, program),

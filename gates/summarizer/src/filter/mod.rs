@@ -160,7 +160,7 @@ fn keep(
 /// A reply of these blocks, with what of the former one is no text.
 fn reply(mut content: Vec<Content>, seen: &Seen) -> Reply {
     content.extend(seen.rest.iter().cloned());
-    Reply { content, structured: None, is_error: false }
+    Reply { content, structured: None, is_error: false, meta: None }
 }
 
 /// Bytes of the query at most: beyond, it is a document and no question.

@@ -121,7 +121,8 @@ mod tests {
         let other = Seen::of(Reply::markdown("two").structured(&json!({"n": 2})).unwrap());
         assert_eq!(other.text, "two");
         assert_eq!(other.kept(), r#"{"content":[{"type":"text","text":"two"}],"structuredContent":{"n":2}}"#);
-        let data = Reply { content: vec![], structured: Some("{\"n\": 2}".into()), is_error: false };
+        let data =
+            Reply { content: vec![], structured: Some("{\"n\": 2}".into()), is_error: false, meta: None };
         assert_eq!(Seen::of(data).kept(), "{\"n\": 2}");
     }
 

@@ -54,6 +54,11 @@ impl Template {
         if !header::is_value(text.as_bytes()) {
             return Err("a header's value has no line breaks and no control characters".into());
         }
+        Self::of_text(text)
+    }
+
+    /// Reads any text with variables in it; the error says what is wrong with it.
+    pub fn of_text(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -72,6 +77,26 @@ impl Template {
         }
         pieces.push(Piece::Text(rest.to_owned()));
         Ok(Self(pieces))
+    }
+
+    /// Puts the values of variables in, whatever is in them. The error is the first variable that is not set.
+    pub fn expand(&self, lookup: impl Fn(&str) -> Option<Secret>) -> Result<String, &str> {
+        let mut value = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => value.push_str(text),
+                Piece::Variable(variable) => value.push_str(lookup(variable).ok_or(&**variable)?.reveal()),
+            }
+        }
+        Ok(value)
+    }
+
+    /// The variables that it names, in order.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Variable(variable) => Some(variable.as_str()),
+            Piece::Text(_) => None,
+        })
     }
 
     /// Puts the values of variables in. A header of this name whose value stands in presets.toml itself
@@ -108,8 +133,8 @@ impl Template {
     }
 }
 
-/// Whether a header of this name is likely to carry a credential.
-fn sounds_secret(name: &str) -> bool {
+/// Whether a header or variable of this name is likely to carry a credential.
+pub fn sounds_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["auth", "cookie", "key", "pass", "secret", "token"].iter().any(|word| name.contains(word))
 }
@@ -140,6 +165,15 @@ mod tests {
         let fill = |text: &str| Template::parse(text).expect("a template").fill("X-A", environment).value;
         assert_eq!(fill("${NONE}").map_err(|why| why.contains("variable NONE, which is not set")), Err(true));
         assert_eq!(fill("${BROKEN}").map_err(|why| why.contains("BROKEN: a line break")), Err(true));
+    }
+
+    #[test]
+    fn any_text_is_expanded_whatever_its_variables_hold() {
+        let template = Template::of_text("a\n${BROKEN}-${TOKEN}").expect("a template");
+        assert_eq!(template.expand(environment).as_deref(), Ok("a\nline\nbreak-s3cret-value"));
+        assert_eq!(template.variables().collect::<Vec<_>>(), ["BROKEN", "TOKEN"]);
+        let template = Template::of_text("${TOKEN}${NONE}").expect("a template");
+        assert_eq!(template.expand(environment), Err("NONE"));
     }
 
     #[test]

@@ -93,7 +93,11 @@ impl Compact {
         let reply = Arc::new(reply);
         let filtered = self.work(call, entry, filter, &reply).await;
         match filtered.and_then(|new| new.map(|new| checked(&reply, new)).transpose()) {
-            Ok(Some(new)) => Arc::unwrap_or_clone(new),
+            Ok(Some(new)) => {
+                let new = Arc::unwrap_or_clone(new);
+                // What is for programs is not shortened.
+                Reply { meta: new.meta.or_else(|| reply.meta.clone()), ..new }
+            }
             Ok(None) => Arc::unwrap_or_clone(reply),
             Err(fault) => {
                 self.report(call, filter, &fault);

@@ -20,9 +20,10 @@ mod observe;
 mod splice;
 mod validate;
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use async_trait::async_trait;
+use tokio::time::Instant;
 
 pub use admit::Admit;
 pub use compact::Compact;
@@ -33,7 +34,10 @@ pub use splice::Splice;
 pub(crate) use splice::has_own_markers;
 pub use validate::Validate;
 
-use crate::{call::Call, outcome::Outcome};
+use crate::{
+    call::{Call, CallContext},
+    outcome::Outcome,
+};
 
 /// One step of the pipeline.
 #[async_trait]
@@ -57,7 +61,21 @@ impl Next<'_> {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
         entry.fix(&mut call.arguments);
+        let _in_source = InSource { context: &context, since: Instant::now() };
         entry.source.call(call, entry).await
+    }
+}
+
+/// Counts the time in the source when it is dropped, so that a call that is stopped there counts too.
+struct InSource<'a> {
+    context: &'a CallContext,
+    since: Instant,
+}
+
+impl Drop for InSource<'_> {
+    fn drop(&mut self) {
+        let took = self.since.elapsed().as_micros().max(1) as u64;
+        self.context.in_source_us.fetch_add(took, Ordering::Relaxed);
     }
 }
 

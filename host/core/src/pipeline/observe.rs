@@ -34,6 +34,8 @@ pub struct CallRecord<'a> {
     pub bytes_in: usize,
     /// Bytes of the reply's text and media, or of the fault's message.
     pub bytes_out: usize,
+    /// Those of them that are text.
+    pub text_bytes_out: usize,
 }
 
 /// How a call ended.
@@ -121,6 +123,10 @@ impl Observe {
             bytes_in,
             bytes_out: match &outcome {
                 Ok(reply) => reply.bytes(),
+                Err(fault) => fault.message.len(),
+            },
+            text_bytes_out: match &outcome {
+                Ok(reply) => reply.text_bytes(),
                 Err(fault) => fault.message.len(),
             },
         };

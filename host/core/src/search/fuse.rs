@@ -54,7 +54,11 @@ pub fn fuse<K: Ord>(candidates: Vec<Scored<K>>) -> Vec<Ranked<K>> {
         cosine: c.cosine,
         key: c.key,
     };
-    let mut placed: Vec<Ranked<K>> = candidates.into_iter().map(ranked).collect();
+    in_order(candidates.into_iter().map(ranked).collect())
+}
+
+/// Puts what has its score already in the same order.
+pub fn in_order<K: Ord>(mut placed: Vec<Ranked<K>>) -> Vec<Ranked<K>> {
     placed.sort_by(|a, b| {
         a.name.cmp(&b.name).then_with(|| b.score.total_cmp(&a.score)).then_with(|| a.key.cmp(&b.key))
     });

@@ -23,6 +23,7 @@ pub mod rows;
 pub mod script;
 pub mod stem;
 pub mod terms;
+pub mod tools;
 
 pub use dense::Block;
 pub use embedded::embedded_text;

@@ -1,6 +1,8 @@
 //! `gatehouse doctor`
 
-use std::path::Path;
+mod servers;
+
+use std::{path::Path, sync::Arc};
 
 use clap::Args;
 use gatehouse_models::config::ProviderName;
@@ -10,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Failure, Place};
 use crate::{
     compose::Composition,
-    config::{Config, Env, env::VARIABLES},
+    config::{Config, Env, added::Added, env::VARIABLES},
     out,
 };
 
@@ -91,6 +93,8 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     checks.extend(composition.gates.misnamed().into_iter().map(|why| Check::warning("gates", why)));
     checks.extend(missing_folders(config));
     checks.extend(missing_variables(config));
+    let added = Added::new(Arc::clone(config), env.clone()).now();
+    checks.extend(servers::checks(&config.servers, &added));
     for (name, catalog) in composition.catalogs().await {
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
         checks.push(Check::new(format!("preset {name}"), result));

@@ -41,10 +41,13 @@ async fn explain(
     let preset = &exposure.preset;
     let catalog = composition.catalog(exposure).await.map_err(Failure::Failed)?;
     if let Some(entry) = catalog.get(tool) {
-        let alias = if *entry.spec.name == *tool {
+        let own = &entry.spec.name;
+        let alias = if **own == *tool {
             String::new()
+        } else if exposure.aliases.contains_key(tool) {
+            format!(" as an alias of '{own}'")
         } else {
-            format!(" as an alias of '{}'", entry.spec.name)
+            format!(", which calls it '{own}'")
         };
         let (params, source) = (&entry.params, &entry.id.source);
         let filters: Vec<String> =
@@ -73,6 +76,9 @@ async fn explain(
             format!("preset '{preset}' has {}, but denies '{tool}' by \"{glob}\"", offer.source.id()),
         ));
     }
+    if exposure.tools.get(tool).is_some_and(|change| change.hidden) {
+        return Ok((false, format!("preset '{preset}' hides '{tool}' by [presets.{preset}.tools]")));
+    }
     // A preset that cannot be served exposes nothing, and `presets check` says why.
     let exposes = |catalog: &Result<Catalog, String>| catalog.as_ref().is_ok_and(|c| c.get(tool).is_some());
     let presets = composition.catalogs().await;
@@ -81,11 +87,11 @@ async fn explain(
         return Ok((
             false,
             format!(
-                "no gate of preset '{preset}' has '{tool}'; presets that expose it: {}",
+                "no gate or server of preset '{preset}' has '{tool}'; presets that expose it: {}",
                 elsewhere.join(", ")
             ),
         ));
     }
     let near = names::did_you_mean(tool, catalog.names());
-    Ok((false, format!("no gate of any preset has a tool '{tool}'.{near}")))
+    Ok((false, format!("no gate or server of any preset has a tool '{tool}'.{near}")))
 }

@@ -36,6 +36,13 @@ enum ClientFormat {
 pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let config = place.config(env)?;
     config.select(Some(&arguments.preset), env)?;
+    for server in config.servers.enabled().filter(|server| !server.missing.is_empty()) {
+        let missing = server.missing.join(", ");
+        out::note(format!(
+            "server '{}' needs {missing} in the environment of whoever starts this host",
+            server.name
+        ));
+    }
     let entry = match &arguments.http {
         Some(url) => remote(url, arguments, env)?,
         None => local(arguments, &config, place, env)?,

@@ -3,6 +3,7 @@
 mod allowed_tools;
 mod backup;
 mod cache;
+mod call;
 mod completions;
 mod docs;
 mod doctor;
@@ -15,7 +16,9 @@ mod presets;
 mod restore;
 mod schema;
 mod serve;
+mod servers;
 mod status;
+mod tools;
 mod trust;
 
 use std::{path::PathBuf, sync::Mutex};
@@ -79,12 +82,20 @@ enum Command {
     Init(init::Arguments),
     /// Say why a tool is, or is not, exposed
     Explain(explain::Arguments),
+    /// Call a tool of a preset, as a client would
+    Call(call::Arguments),
     /// Index, search and edit the knowledge graph
     #[command(subcommand)]
     Kg(kg::Command),
     /// Index, search and read repositories of documents
     #[command(subcommand)]
     Docs(docs::Command),
+    /// The MCP servers behind this host: list, add, remove, import
+    #[command(subcommand)]
+    Servers(servers::Command),
+    /// The tools of those servers: find, read and call them; how calls of all tools went
+    #[command(subcommand)]
+    Tools(tools::Command),
     /// Show what is configured, and how it is
     Status(status::Arguments),
     /// Show how much is kept of compiled gates, or remove it
@@ -161,7 +172,7 @@ impl Place {
     }
 
     pub(crate) fn compose(&self, env: &Env) -> Result<Composition, ConfigError> {
-        let composition = Composition::new(self.config(env)?)?;
+        let composition = Composition::new(self.config(env)?, env)?;
         self.stores().push(composition.stores.clone());
         Ok(composition)
     }
@@ -219,8 +230,11 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::McpConfig(arguments) => mcp_config::run(&arguments, place, env),
         Command::Init(arguments) => init::run(arguments, place, env).await,
         Command::Explain(arguments) => explain::run(arguments, place, env).await,
+        Command::Call(arguments) => call::run(arguments, place, env).await,
         Command::Kg(command) => kg::run(command, place, env).await,
         Command::Docs(command) => docs::run(command, place, env).await,
+        Command::Servers(command) => servers::run(command, place, env).await,
+        Command::Tools(command) => tools::run(command, place, env).await,
         Command::Status(arguments) => status::run(&arguments, place, env).await,
         Command::Cache(command) => cache::run(&command, place, env),
         Command::Doctor(arguments) => doctor::run(&arguments, place, env).await,

@@ -2,12 +2,12 @@
 
 use clap::Subcommand;
 use gatehouse_core::{
-    Catalog,
+    Catalog, SourceId,
     ports::{TokenCounter, text::Encoding},
 };
 use gatehouse_text::Tokens;
 use gatehouse_wire::serve;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Failure, Place, exposure};
 use crate::{check::providers, compose::Composition, config::Env, out};
@@ -59,8 +59,9 @@ fn list(composition: &Composition, json: bool) {
         let told: Vec<Value> = presets
             .iter()
             .map(|(name, preset)| {
-                let gates: Vec<&str> = preset.sources.iter().map(|(source, _)| &**source.name()).collect();
+                let (gates, servers) = (named(&preset.sources, "gate"), named(&preset.sources, "server"));
                 json!({"name": name, "description": preset.description, "extends": preset.extends, "gates": gates,
+                       "servers": servers, "proxied": preset.proxied,
                        "default": *name == composition.config.default_preset})
             })
             .collect();
@@ -68,15 +69,23 @@ fn list(composition: &Composition, json: bool) {
     }
     let mut rows = vec![vec!["PRESET".into(), "GATES".into(), "FOR".into()]];
     for (name, preset) in presets {
-        let gates: Vec<&str> = preset.sources.iter().map(|(source, _)| &**source.name()).collect();
         let mark = if *name == composition.config.default_preset { " (default)" } else { "" };
-        let mut told = gates.join(", ");
+        let mut told = named(&preset.sources, "gate").join(", ");
+        let servers = named(&preset.sources, "server");
+        if !servers.is_empty() {
+            told = format!("{told} + servers {}", servers.join(", "));
+        }
         if !preset.extends.is_empty() {
             told = format!("{told} + {}", preset.extends.join(", "));
         }
         rows.push(vec![format!("{name}{mark}"), told, preset.description.clone().unwrap_or_default()]);
     }
     out::table(&rows);
+}
+
+/// Names of the sources of one kind.
+fn named<'a>(sources: &'a [(SourceId, Map<String, Value>)], kind: &str) -> Vec<&'a str> {
+    sources.iter().filter(|(source, _)| source.kind() == kind).map(|(source, _)| &**source.name()).collect()
 }
 
 async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(), Failure> {
@@ -86,28 +95,34 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
         .in_gate_order()
         .iter()
         .map(|entry| {
-            json!({"name": entry.name.as_str(), "gate": &**entry.id.source.name(), "effect": entry.spec.effect,
-                   "title": entry.spec.title})
+            json!({"name": entry.name.as_str(), entry.id.source.kind(): &**entry.id.source.name(),
+                   "effect": entry.spec.effect, "title": entry.spec.title})
         })
         .collect();
     if json {
         let gates: serde_json::Map<String, Value> = exposure
             .sources
             .iter()
+            .filter(|(source, _)| source.kind() == "gate")
             .map(|(source, params)| (source.name().to_string(), Value::Object(params.clone())))
             .collect();
-        out::json(
-            &json!({"preset": preset, "description": exposure.description, "gates": gates, "tools": tools}),
-        );
+        out::json(&json!({"preset": preset, "description": exposure.description, "gates": gates,
+                    "servers": named(&exposure.sources, "server"), "tools": tools}));
         return Ok(());
     }
     out::line(format!("{preset}: {}", exposure.description.as_deref().unwrap_or("(no description)")));
     for (source, params) in &exposure.sources {
-        out::line(format!("gate {} {}", source.name(), Value::Object(params.clone())));
+        let params = if params.is_empty() && source.kind() == "server" {
+            String::new()
+        } else {
+            format!(" {}", Value::Object(params.clone()))
+        };
+        out::line(format!("{} {}{params}", source.kind(), source.name()));
     }
     for tool in &tools {
         let text = |key: &str| tool[key].as_str().unwrap_or_default();
-        out::line(format!("  {} ({}, {})", text("name"), text("gate"), text("effect")));
+        let source = format!("{}{}", text("gate"), text("server"));
+        out::line(format!("  {} ({source}, {})", text("name"), text("effect")));
     }
     Ok(())
 }

@@ -80,12 +80,15 @@ async fn open(
     for lack in composition.lacks().await {
         tracing::warn!("{lack}");
     }
-    let pipeline = compose::pipeline(Arc::clone(&composition.artifacts) as _);
+    let pipeline = composition.stages(&compose::Callers::OfThisHost);
     tokio::spawn(composition.stores.clone().sweep());
+    composition.stores.servers.live.preconnect();
     let presets = Arc::new(ServedPresets::new(pipeline, views.default, views.presets));
     let report = Report::default();
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
-    tokio::spawn(presence::announce(facts, Arc::clone(&presets), report.follow()));
+    let servers = Arc::clone(&composition.stores.servers);
+    let ledger = composition.stores.ledger_health();
+    tokio::spawn(presence::announce(facts, Arc::clone(&presets), report.follow(), servers, ledger));
     tokio::spawn(Reloader::new(origin, Arc::clone(&presets), composition, failing, report).run());
     Ok(presets)
 }

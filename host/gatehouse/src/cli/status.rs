@@ -1,5 +1,8 @@
 //! `gatehouse status`
 
+mod ledger;
+mod part;
+
 use std::{
     collections::BTreeMap,
     fmt,
@@ -11,6 +14,7 @@ use gatehouse_stores::EmbeddingHealth;
 use serde::Serialize;
 use serde_json::json;
 
+use self::part::Part;
 use super::{Failure, Place, cache};
 use crate::{
     compose::{Composition, Counts},
@@ -67,21 +71,12 @@ struct Status<'a> {
     knowledge: Part<Knowledge>,
     documents: Part<Documents>,
     artifacts: Part<Artifacts>,
+    ledger: Part<ledger::Ledger>,
     /// What gates count, by gate.
     counts: BTreeMap<String, Counts>,
     models: Models<'a>,
     lacks: Vec<String>,
     hosts: Vec<RunningHost>,
-}
-
-/// Something that works, or the reason why it does not.
-#[derive(Serialize)]
-struct Part<T> {
-    ok: bool,
-    #[serde(flatten)]
-    works: Option<T>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -131,29 +126,11 @@ impl From<EmbeddingHealth> for Vectors {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Models<'a> {
     llm: Option<&'a str>,
     web_search: Option<&'a str>,
     embedding: &'a str,
-}
-
-impl<T> From<Result<T, String>> for Part<T> {
-    fn from(result: Result<T, String>) -> Self {
-        match result {
-            Ok(works) => Self { ok: true, works: Some(works), error: None },
-            Err(error) => Self { ok: false, works: None, error: Some(error) },
-        }
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Part<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.works, &self.error) {
-            (Some(works), _) => works.fmt(f),
-            (None, why) => write!(f, "broken: {}", why.as_deref().unwrap_or_default()),
-        }
-    }
 }
 
 impl<'a> Status<'a> {
@@ -199,6 +176,7 @@ impl<'a> Status<'a> {
             knowledge: health.map_err(|fault| fault.in_one_line()).into(),
             documents: documents.map_err(|fault| fault.in_one_line()).into(),
             artifacts: artifacts.map_err(|fault| fault.in_one_line()).into(),
+            ledger: ledger::Ledger::of(composition).await.into(),
             counts: composition.counts().await,
             models: Models {
                 llm: models.llm.model(),
@@ -220,24 +198,16 @@ impl fmt::Display for Status<'_> {
         writeln!(f, "state      {}", self.state.display())?;
         writeln!(f, "cache      {}", self.cache)?;
         writeln!(f, "gates      {} (in {})", self.gates.join(", "), folders.join(", "))?;
-        match &self.knowledge.works {
-            Some(knowledge) => write!(f, "{knowledge}")?,
-            None => write!(f, "knowledge  down: {}", self.knowledge.error.as_deref().unwrap_or_default())?,
-        }
-        match &self.documents.works {
-            Some(documents) => write!(f, "\n{documents}")?,
-            None => write!(f, "\ndocuments  down: {}", self.documents.error.as_deref().unwrap_or_default())?,
-        }
-        match &self.artifacts.works {
-            Some(artifacts) => write!(f, "\n{artifacts}")?,
-            None => write!(f, "\nartifacts  down: {}", self.artifacts.error.as_deref().unwrap_or_default())?,
-        }
+        self.knowledge.tell(f, "knowledge")?;
+        self.documents.tell(f, "\ndocuments")?;
+        self.artifacts.tell(f, "\nartifacts")?;
+        self.ledger.tell(f, "\nledger   ")?;
         for (gate, counts) in &self.counts {
             let told: Vec<_> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
             write!(f, "\ncounts     {gate}: {}", told.join(", "))?;
         }
-        let [llm, web, embedding] = [self.models.llm, self.models.web_search, Some(self.models.embedding)]
-            .map(|model| model.unwrap_or("nobody"));
+        let Models { llm, web_search, embedding } = self.models;
+        let [llm, web] = [llm, web_search].map(|model| model.unwrap_or("nobody"));
         write!(f, "\nmodels     answers: {llm}; searches the web: {web}; makes vectors: {embedding}")?;
         self.lacks.iter().try_for_each(|lack| write!(f, "\n           {lack}"))?;
         for (name, preset) in &self.presets {
@@ -257,7 +227,7 @@ impl fmt::Display for Tools {
 impl fmt::Display for Documents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, address, repositories, files, meaning, notes } = self;
-        write!(f, "documents  {engine}: {files} documents of {repositories} repositories in {address}")?;
+        write!(f, "{engine}: {files} documents of {repositories} repositories in {address}")?;
         meaning.iter().try_for_each(|vectors| vectors.tell(f, "part"))?;
         notes.iter().try_for_each(|note| write!(f, "\n           {note}"))
     }
@@ -267,7 +237,7 @@ impl fmt::Display for Artifacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, address, artifacts, bytes, max_bytes, meaning } = self;
         let [bytes, most] = [*bytes, *max_bytes].map(cache::megabytes);
-        write!(f, "artifacts  {engine}: {artifacts} artifacts, {bytes} of at most {most}, in {address}")?;
+        write!(f, "{engine}: {artifacts} artifacts, {bytes} of at most {most}, in {address}")?;
         meaning.iter().try_for_each(|vectors| vectors.tell(f, "summary"))
     }
 }
@@ -287,7 +257,7 @@ impl Vectors {
 impl fmt::Display for Knowledge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { engine, address, pages, waiting, meaning } = self;
-        write!(f, "knowledge  {engine}: {pages} pages in {address}")?;
+        write!(f, "{engine}: {pages} pages in {address}")?;
         if *waiting > 0 {
             write!(f, "\n           {waiting} of them wait to be found by search")?;
         }

@@ -9,7 +9,7 @@ use clap::Args;
 use gatehouse_models::config::ProviderName;
 use serde_json::{Value, json};
 
-use super::Failure;
+use super::{Failure, servers};
 use crate::{
     config::{
         Config, Env, Text, locate,
@@ -95,6 +95,7 @@ fn told(file: &Path, content: &str, config: &Config) -> Value {
             "gates": config.gate_folders.iter().map(shown).collect::<Vec<_>>(),
             "grants": grants,
             "hosts": hosts,
+            "servers": config.servers.enabled().map(|server| format!("{}: {}", server.name, servers::reached_by(server))).collect::<Vec<_>>(),
             "folders": folders,
             "wikis": config.knowledge.wiki_roots.iter().map(shown).collect::<Vec<_>>(),
             "models": providers.collect::<Vec<_>>(),

@@ -3,14 +3,53 @@
 use std::sync::Arc;
 
 use gatehouse_core::{
-    pipeline::{Admit, CallLog, Compact, Conform, Deadline, Observe, Pipeline, Splice, Validate},
-    ports::Artifacts,
+    pipeline::{
+        Admit, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Splice, Validate,
+    },
+    ports::{Artifacts, Clock as _},
+    record::LedgerObserver,
 };
 
+use super::{Composition, SystemClock};
+
+/// Who calls without a name.
+pub(crate) enum Callers {
+    /// The clients of this host: callers of their own.
+    OfThisHost,
+    /// People at a shell, who are the same whatever process their commands are.
+    Commands,
+}
+
+impl Callers {
+    /// Their number among hosts.
+    fn number(&self) -> u64 {
+        match self {
+            Self::OfThisHost => (SystemClock.now_ms() << 22) | u64::from(std::process::id()),
+            Self::Commands => 0,
+        }
+    }
+}
+
+impl Composition {
+    /// The pipeline of this composition's calls.
+    pub(crate) fn stages(&self, callers: &Callers) -> Pipeline {
+        pipeline(Arc::clone(&self.artifacts) as _, self.observers(callers))
+    }
+
+    /// Who is told of every call.
+    fn observers(&self, callers: &Callers) -> Vec<Box<dyn CallObserver>> {
+        let ledger = self.stores.ledger.clone().map(|ledger| {
+            let observer = LedgerObserver::new(ledger, Arc::new(SystemClock), callers.number());
+            Box::new(observer) as Box<dyn CallObserver>
+        });
+        std::iter::once(Box::new(CallLog) as Box<dyn CallObserver>).chain(ledger).collect()
+    }
+}
+
 /// The pipeline that every call passes. [`gatehouse_core::pipeline`] says why in this order.
-pub(crate) fn pipeline(artifacts: Arc<dyn Artifacts>) -> Pipeline {
+pub(crate) fn pipeline(artifacts: Arc<dyn Artifacts>, observers: Vec<Box<dyn CallObserver>>) -> Pipeline {
     Pipeline::new(vec![
-        Arc::new(Observe::new(vec![Box::new(CallLog)])),
+        Arc::new(Observe::new(observers)),
         Arc::new(Admit),
         Arc::new(Deadline),
         Arc::new(Splice::new(artifacts)),

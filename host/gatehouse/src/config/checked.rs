@@ -18,9 +18,13 @@ use gatehouse_wire::{registry::Reference, serve::HttpSettings};
 use toml::Spanned;
 
 use super::{
-    ArtifactsConfig, ConfigError, DocumentsConfig, Env, Intelligence, KnowledgeConfig, cache,
-    component::ComponentSource, error::Text, folders, http, http_server, limits, locate, locate::Choice,
+    ArtifactsConfig, ConfigError, DocumentsConfig, Env, Intelligence, KnowledgeConfig, LedgerConfig, cache,
+    component::ComponentSource,
+    error::Text,
+    folders, http, http_server, limits, locate,
+    locate::Choice,
     models, presets, raw,
+    servers::{self, ServersConfig},
 };
 use crate::built_in;
 
@@ -62,6 +66,10 @@ pub(crate) struct Config {
     pub(crate) artifacts: ArtifactsConfig,
     /// What the environment says about short forms of them.
     pub(crate) intelligence: Intelligence,
+    /// How calls went.
+    pub(crate) ledger: LedgerConfig,
+    /// The MCP servers behind this host.
+    pub(crate) servers: ServersConfig,
     /// Gates that the file speaks of.
     pub(crate) gates: BTreeMap<String, GateConfig>,
     /// Presets by name.
@@ -116,11 +124,13 @@ impl Config {
         let state = state.map(Path::to_path_buf).or_else(|| env.state().map(|path| absolute(&path)));
         let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
         raw.check_gate_names().map_err(|(place, why)| text.error_at(place, why))?;
+        presets::nothing_recommends(text, raw.recommend_tools.as_ref())?;
+        let servers = servers::checked(text, raw.servers, &raw.proxy, env)?;
         let presets: BTreeMap<String, Preset> = raw
             .presets
             .into_iter()
-            .map(|(name, preset)| (name.into_inner(), presets::declared(preset)))
-            .collect();
+            .map(|(name, preset)| Ok((name.into_inner(), presets::declared(text, preset, &servers)?)))
+            .collect::<Result<_, ConfigError>>()?;
         let intelligence = Intelligence::checked(env)?;
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
@@ -139,7 +149,9 @@ impl Config {
             knowledge: KnowledgeConfig::checked(raw.knowledge, &base, &state, env),
             documents: DocumentsConfig::checked(&raw.documents, &state, env),
             artifacts: ArtifactsConfig::checked(text, &raw.artifacts, &state, &intelligence, env)?,
+            ledger: LedgerConfig::checked(text, &raw.ledger)?,
             intelligence,
+            servers,
             gates: raw
                 .gates
                 .into_iter()
@@ -217,7 +229,7 @@ mod tests {
     fn the_shipped_file_is_valid_and_has_six_presets() {
         let config = parse(include_str!("../../../../presets.toml")).expect("valid");
         let names: Vec<_> = config.presets.keys().map(String::as_str).collect();
-        assert_eq!(names, ["context", "documents", "full", "ideation", "implementation", "merger"]);
+        assert_eq!(names, ["context", "documents", "full", "ideation", "implementation", "merger", "proxy"]);
         assert!(config.gate_folders.starts_with(&["/etc/gh/gates".into()]));
     }
 

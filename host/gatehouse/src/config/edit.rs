@@ -1,4 +1,6 @@
-//! Changes presets.toml for a command, and nothing in it but the two keys that the command is about.
+//! Changes presets.toml for a command, and nothing in it but what the command is about.
+
+mod servers;
 
 use std::fs;
 
@@ -6,6 +8,7 @@ use gatehouse_files::write_atomic;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::{Config, ConfigError, Env, error::Text};
+pub(crate) use servers::{add_servers, remove_server, server_block};
 
 /// A change of presets.toml that is known to do, and not made yet.
 pub(crate) struct Change<'a> {

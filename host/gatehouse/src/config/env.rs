@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     path::{Path, PathBuf},
 };
 
@@ -43,6 +44,23 @@ pub(crate) const VARIABLES: [(&str, &str); 28] = [
     ("GATEHOUSE_REGISTRY_PASSWORD", "the password or token that goes with it"),
 ];
 
+/// What a server that is a program gets of the host's environment, beside what its definition names: where programs and its own files are,
+/// who runs it, and in which language it speaks.
+const PASSED_ON: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "XDG_RUNTIME_DIR",
+];
+
 /// The environment, read once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Env(BTreeMap<&'static str, String>);
@@ -52,6 +70,11 @@ impl Env {
     pub(crate) fn read() -> Self {
         let set = |name| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
         Self(VARIABLES.into_iter().filter_map(|(name, _)| set(name)).collect())
+    }
+
+    /// What every server that is a program gets of the host's environment.
+    pub(crate) fn passed_on() -> Vec<(String, OsString)> {
+        PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var_os(name)?))).collect()
     }
 
     /// The value of a variable that presets.toml itself names, for a header.
@@ -64,6 +87,11 @@ impl Env {
     #[cfg(test)]
     pub(crate) fn of<const N: usize>(variables: [(&'static str, &str); N]) -> Self {
         Self(variables.map(|(name, value)| (name, value.to_owned())).into())
+    }
+
+    /// The folders in which the system looks for programs.
+    pub(crate) fn program_folders() -> Vec<PathBuf> {
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
     }
 
     fn get(&self, name: &str) -> Option<&str> {

@@ -1,5 +1,6 @@
 //! Configuration: what was typed ([`raw`]) becomes what cannot be wrong ([`checked`]).
 
+pub(crate) mod added;
 mod artifacts;
 mod cache;
 pub(crate) mod checked;
@@ -14,14 +15,20 @@ mod http;
 mod http_server;
 mod intelligence;
 mod knowledge;
+mod ledger;
 mod limits;
 pub(crate) mod locate;
+mod lock;
 mod models;
 mod presets;
 pub(crate) mod raw;
 mod raw_artifacts;
 mod raw_documents;
+mod raw_ledger;
+mod raw_presets;
+mod raw_servers;
 pub(crate) mod schema;
+pub(crate) mod servers;
 pub(crate) mod trust;
 
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
@@ -31,7 +38,9 @@ pub(crate) use env::Env;
 pub(crate) use error::{ConfigError, Text};
 pub(crate) use intelligence::Intelligence;
 pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
+pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
+pub(crate) use servers::{ServerConfig, ServersConfig, of_json};
 
 /// The most characters of a gate's name.
 const MAX_GATE_NAME: usize = 64;

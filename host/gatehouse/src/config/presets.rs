@@ -1,9 +1,10 @@
 //! Presets as presets.toml declares them, and which of them is to be served.
 
-use gatehouse_core::{Exposure, Preset, SourceId};
+use gatehouse_core::{ExposedName, Exposure, Preset, SourceId, overrides::ToolOverride};
 use serde_json::Map;
+use toml::Spanned;
 
-use super::{Config, ConfigError, Env, check_gate_name, raw};
+use super::{Config, ConfigError, Env, ServersConfig, check_gate_name, error::Text, raw};
 
 impl Config {
     /// Which preset is to be served: the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the
@@ -38,18 +39,67 @@ impl Config {
     }
 }
 
-/// A preset as it was typed.
-pub(super) fn declared(preset: raw::Preset) -> Preset {
+/// A preset as it was typed; the servers that it shows must be declared in the same file.
+pub(super) fn declared(
+    text: &Text,
+    preset: raw::Preset,
+    declared: &ServersConfig,
+) -> Result<Preset, ConfigError> {
     let gates = preset.gates.into_iter();
-    Preset {
+    let mut sources: Vec<(SourceId, Map<_, _>)> =
+        gates.map(|(name, params)| (SourceId::Gate(name.into_inner().into()), params)).collect();
+    for name in preset.servers {
+        declared.known(text, &name)?;
+        let source = SourceId::Server(name.into_inner().into());
+        if !sources.iter().any(|(known, _)| *known == source) {
+            sources.push((source, Map::new()));
+        }
+    }
+    let tools = preset.tools.into_iter();
+    Ok(Preset {
         description: preset.description,
         extends: preset.extends,
-        sources: gates.map(|(name, params)| (SourceId::Gate(name.into_inner().into()), params)).collect(),
+        sources,
         deny: preset.deny,
         aliases: preset.aliases,
         structured: preset.structured,
         filters: preset.filters,
+        proxied: preset.proxied,
+        tools: tools.map(|(name, tool)| changed(text, name, tool)).collect::<Result<_, _>>()?,
+    })
+}
+
+/// What is changed about one tool. Whether there is such a tool is known where the sources list.
+fn changed(
+    text: &Text,
+    tool: Spanned<String>,
+    change: raw::Tool,
+) -> Result<(String, ToolOverride), ConfigError> {
+    if let Some(name) = &change.name {
+        ExposedName::new(name.get_ref()).map_err(|why| text.error_at(name.span(), why.to_string()))?;
     }
+    let changes = change.name.is_some() || change.description.is_some() || !change.fixed.is_empty();
+    if change.hide && changes {
+        let why = format!("'{}' is hidden, so nothing else can be changed about it", tool.get_ref());
+        return Err(text.error_at(tool.span(), why));
+    }
+    let raw::Tool { name, description, fixed, hide: hidden } = change;
+    let change = ToolOverride { name: name.map(Spanned::into_inner), description, fixed, hidden };
+    Ok((tool.into_inner(), change))
+}
+
+/// People look for `[recommend_tools]`; presets say it, each for its own clients.
+pub(super) fn nothing_recommends(
+    text: &Text,
+    block: Option<&Spanned<toml::Value>>,
+) -> Result<(), ConfigError> {
+    let Some(block) = block else { return Ok(()) };
+    Err(text.error_at(
+        block.span(),
+        "unknown key 'recommend_tools'. search_mode, include_metrics and max_fallbacks are parameters of the gate proxy: \
+         write them where a preset names it, as in gates.proxy = { search_mode = \"hybrid\" }; the model that makes \
+         vectors is `embedding` under [models]",
+    ))
 }
 
 #[cfg(test)]
@@ -75,7 +125,7 @@ mod tests {
         assert_eq!(chosen(None, &Env::default()).as_deref(), Ok("full"));
         assert_eq!(
             chosen(None, &Env::of([("MCP_PRESET", "contxt")])),
-            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: context, documents, full, ideation, implementation, merger.".into())
+            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: context, documents, full, ideation, implementation, merger, proxy.".into())
         );
     }
 }

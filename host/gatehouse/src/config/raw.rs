@@ -7,12 +7,14 @@ use clap::ValueEnum;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use toml::Spanned;
 
 pub(crate) use super::{
     raw_artifacts::{Artifacts, ArtifactsEngine},
     raw_documents::{Documents, DocumentsEngine, Tables},
+    raw_ledger::Ledger,
+    raw_presets::Preset,
+    raw_servers::{OAuth, OnChange, Proxy, Server, Tool, Transport},
 };
 
 /// The configuration of a Gatehouse host: gates, what they may do, and presets that say who sees what.
@@ -31,6 +33,16 @@ pub(crate) struct Raw {
     pub(crate) documents: Documents,
     /// Results that were too large to show.
     pub(crate) artifacts: Artifacts,
+    /// How calls went.
+    pub(crate) ledger: Ledger,
+    /// MCP servers behind this host, by name.
+    #[schemars(with = "BTreeMap<String, Server>")]
+    pub(crate) servers: BTreeMap<Spanned<String>, Server>,
+    /// How those servers are connected.
+    pub(crate) proxy: Proxy,
+    /// Written elsewhere, which is what its error says.
+    #[schemars(skip)]
+    pub(crate) recommend_tools: Option<Spanned<toml::Value>>,
     /// Grants and limits, by gate.
     #[schemars(with = "BTreeMap<String, Gate>")]
     pub(crate) gates: BTreeMap<Spanned<String>, Gate>,
@@ -183,7 +195,7 @@ pub(crate) struct Gate {
     #[schemars(with = "Option<String>")]
     pub(crate) sha256: Option<Spanned<String>>,
     /// Capabilities it may use: "knowledge", "knowledge:read", "documents", "catalog", "kv",
-    /// "models", "artifacts".
+    /// "models", "artifacts", "servers", "servers-admin".
     #[schemars(with = "Vec<String>")]
     pub(crate) grants: Vec<Spanned<String>>,
     /// Whether each call gets an instance of its own ("fresh", the default), or one that served a call before
@@ -273,26 +285,4 @@ pub(crate) struct GateLimits {
     /// Bytes of files in its private folders: "64 MiB" by default, at most "16 GiB".
     #[schemars(with = "Option<String>")]
     pub(crate) folder: Option<Spanned<String>>,
-}
-
-/// What one agent sees.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Preset {
-    /// What it is for; clients get it in the server's instructions, after what the gates say of themselves.
-    pub(crate) description: Option<String>,
-    /// Presets whose lines come first, left to right.
-    pub(crate) extends: Vec<String>,
-    /// Gates, each with the parameters it gets.
-    #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
-    pub(crate) gates: IndexMap<Spanned<String>, Map<String, Value>>,
-    /// Globs over tool names that are taken away.
-    pub(crate) deny: Vec<String>,
-    /// Further names for tools: new name = "tool", or "gate.tool" where several gates have a tool of that name.
-    pub(crate) aliases: BTreeMap<String, String>,
-    /// Whether clients get output schemas, and replies as data beside their text; false by default.
-    pub(crate) structured: Option<bool>,
-    /// Gates that shorten replies, each with globs over the tools whose replies it gets: a tool's name, "gate.tool", or
-    /// "server:server.tool". Default, for each gate of the preset that does so: ["server:*", "run_code", "call_tool"].
-    pub(crate) filters: BTreeMap<String, Vec<String>>,
 }

@@ -3,16 +3,16 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions},
+    fs,
     io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
 use gatehouse_core::hash::sha256_hex;
-use gatehouse_files::{Durability, make_private, write_private};
+use gatehouse_files::{Durability, write_private};
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, locate};
+use super::{ConfigError, locate, lock};
 
 /// The list. Anything else in its file is refused: nothing is trusted by mistake.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -92,20 +92,9 @@ fn change(edit: impl FnOnce(&mut Trusted)) -> Result<(), ConfigError> {
         place: file.display().to_string(),
         message: format!("cannot be written: {error}"),
     };
-    let _lock = locked(&file).map_err(failed)?;
+    let _lock = lock::locked(&file).map_err(failed)?;
     let mut list = Trusted::read_from(&file)?;
     edit(&mut list);
     let text = serde_json::to_vec_pretty(&list).map_err(|error| failed(error.into()))?;
     write_private(&file, &text, Durability::Synced).map_err(failed)
-}
-
-fn locked(file: &Path) -> io::Result<File> {
-    make_private(file.parent().unwrap_or(Path::new("/")))?;
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let lock = options.open(file.with_extension("lock"))?;
-    lock.lock()?;
-    Ok(lock)
 }

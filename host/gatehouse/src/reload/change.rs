@@ -47,6 +47,20 @@ impl Change {
 }
 
 impl Reloader {
+    /// Says why a change is not in force, and remembers it so that it is not tried twice.
+    pub(super) fn refuse(&mut self, change: &Change, why: &str) {
+        for (name, stamp) in &change.reread {
+            self.refused.insert(name.clone(), stamp.clone());
+            self.report.gate_refused(name, why);
+        }
+        for (name, gone) in &change.withdraw {
+            self.report.gate_stays(name, gone, why);
+        }
+        if change.configuration.is_some() {
+            self.report.configuration_refused(why);
+        }
+    }
+
     /// What differs from what is served.
     pub(super) async fn changes(&mut self) -> Change {
         let mut change = Change { configuration: self.wanted.clone(), ..Change::default() };

@@ -53,6 +53,8 @@ impl Report {
             ("models", before.models != now.models),
             ("knowledge", before.knowledge != now.knowledge),
             ("documents", before.documents != now.documents),
+            ("ledger", before.ledger != now.ledger),
+            ("proxy", before.servers.proxy != now.servers.proxy),
         ];
         let waits: Vec<&str> =
             waits.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect();

@@ -16,6 +16,8 @@ pub(super) const CONTRACT: &[(&str, &str)] = &[
     ("models.wit", include_str!("../../../../wit/0.1.0/models.wit")),
     ("prompts.wit", include_str!("../../../../wit/0.1.0/prompts.wit")),
     ("resources.wit", include_str!("../../../../wit/0.1.0/resources.wit")),
+    ("servers-admin.wit", include_str!("../../../../wit/0.1.0/servers-admin.wit")),
+    ("servers.wit", include_str!("../../../../wit/0.1.0/servers.wit")),
     ("text.wit", include_str!("../../../../wit/0.1.0/text.wit")),
     ("tools.wit", include_str!("../../../../wit/0.1.0/tools.wit")),
     ("types.wit", include_str!("../../../../wit/0.1.0/types.wit")),

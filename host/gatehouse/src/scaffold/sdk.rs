@@ -27,6 +27,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("params.rs", include_str!("../../../../gates/sdk/src/params.rs")),
     ("reply.rs", include_str!("../../../../gates/sdk/src/reply.rs")),
     ("schema.rs", include_str!("../../../../gates/sdk/src/schema.rs")),
+    ("servers.rs", include_str!("../../../../gates/sdk/src/servers.rs")),
+    ("servers_admin.rs", include_str!("../../../../gates/sdk/src/servers_admin.rs")),
     ("testing.rs", include_str!("../../../../gates/sdk/src/testing.rs")),
     ("testing/artifacts.rs", include_str!("../../../../gates/sdk/src/testing/artifacts.rs")),
     ("testing/context.rs", include_str!("../../../../gates/sdk/src/testing/context.rs")),

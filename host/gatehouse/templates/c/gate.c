@@ -159,6 +159,7 @@ bool exports_gatehouse_gate_tools_call(exports_gatehouse_gate_tools_tool_call_t 
         .content = {content, 1},
         .structured = {true, given(outcome.data)},
         .is_error = false,
+        .meta = {false},
     };
     return true;
 }

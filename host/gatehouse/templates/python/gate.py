@@ -50,7 +50,7 @@ class Tools(exports.Tools):
         except weather.Failure as failure:
             kind = FaultKind[failure.kind]
             raise Err(Fault(kind, failure.message, failure.hint, kind == FaultKind.UNAVAILABLE))
-        return Reply([Content_Text(text)], json.dumps(data), False)
+        return Reply([Content_Text(text)], json.dumps(data), False, None)
 
 
 def fetch(url: str) -> tuple[int, bytes]:

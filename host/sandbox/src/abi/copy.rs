@@ -21,6 +21,10 @@ mod kv;
 mod models;
 #[path = "v0_1/optional.rs"]
 mod optional;
+#[path = "v0_1/servers.rs"]
+mod servers;
+#[path = "v0_1/servers_admin.rs"]
+mod servers_admin;
 mod tests;
 #[path = "v0_1/text.rs"]
 mod text;

@@ -11,6 +11,8 @@ mod knowledge;
 mod kv;
 mod models;
 mod optional;
+mod servers;
+mod servers_admin;
 mod text;
 mod tools;
 

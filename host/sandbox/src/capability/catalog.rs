@@ -1,19 +1,39 @@
 //! Calls of other tools: what a gate calls passes the same pipeline as what a client calls, and may do no more than the
 //! calling tool promised. There are only so many of them in a call.
 
+use std::sync::Arc;
+
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
     budget::Held,
     capability::{Access, Capability},
+    catalog::Entry,
     json,
     outcome::{Content, Fault, Outcome, Reply},
 };
 
-use super::{Capabilities, RunningCall};
+use super::{Capabilities, RunningCall, describing};
 use crate::limits::{take_one, to_raise};
 
 /// Calls of one batch that run at the same time; the places for nested calls are for other gates too.
 const AT_ONCE: usize = 8;
+
+/// A tool that a gate calls, after the check of its grant.
+pub(super) enum Callee<'a> {
+    /// One of the catalog, by the name that the client sees.
+    Named(&'a str),
+    /// One of a server that the client is not shown.
+    Proxied(Arc<Entry>),
+}
+
+impl Callee<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Named(name) => name,
+            Self::Proxied(entry) => &entry.id.name,
+        }
+    }
+}
 
 impl Capabilities {
     /// The caller's tools, through the grant.
@@ -23,7 +43,8 @@ impl Capabilities {
 
     /// Calls a tool; the arguments are JSON.
     pub(crate) async fn call_tool(&self, tool: &str, arguments: &str) -> Outcome {
-        Ok(self.held_call(tool, arguments).await?.0)
+        self.catalog()?;
+        Ok(self.held_call(Callee::Named(tool), arguments).await?.0)
     }
 
     /// Calls tools, some at a time; the outcomes are in the order of the calls.
@@ -35,7 +56,10 @@ impl Capabilities {
             return calls.iter().map(|_| fault()).collect();
         }
         let outcomes = stream::iter(calls)
-            .map(|(tool, arguments)| async move { self.held_call(&tool, &arguments).await })
+            .map(|(tool, arguments)| async move {
+                self.catalog()?;
+                self.held_call(Callee::Named(&tool), &arguments).await
+            })
             .buffered(AT_ONCE);
         // Let go of when the last one is there: until then each is held.
         let outcomes: Vec<_> = outcomes.collect().await;
@@ -43,8 +67,15 @@ impl Capabilities {
     }
 
     /// Calls a tool. What the reply takes is held for as long as it comes with the reply.
-    async fn held_call(&self, tool: &str, arguments: &str) -> Result<(Reply, Held), Fault> {
-        let running = self.catalog()?;
+    pub(super) async fn held_call(
+        &self,
+        callee: Callee<'_>,
+        arguments: &str,
+    ) -> Result<(Reply, Held), Fault> {
+        let Some(running) = &self.facts.call else {
+            return Err(describing(Capability::Catalog));
+        };
+        let tool = callee.name();
         if !take_one(&self.calls_left) {
             let (gate, limit) = (&self.facts.gate, self.facts.limits.calls);
             let message = format!("Gate '{gate}' called {limit} tools in one call, which is the most.");
@@ -55,7 +86,12 @@ impl Capabilities {
         let arguments = reader
             .parse(arguments)
             .map_err(|why| Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
-        let reply = running.context.nested(running.deadline, tool, arguments).await?;
+        let reply = match &callee {
+            Callee::Named(name) => running.context.nested(running.deadline, name, arguments).await?,
+            Callee::Proxied(entry) => {
+                running.context.nested_proxied(running.deadline, Arc::clone(entry), arguments).await?
+            }
+        };
         let mut held = self.budget.hold();
         if !held.take(bytes(&reply)) {
             let message = format!("The reply of '{tool}' is too large beside what this call holds.");

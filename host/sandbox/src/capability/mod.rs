@@ -7,6 +7,8 @@ mod catalog;
 mod context;
 pub(crate) mod http;
 mod models;
+pub(crate) mod servers;
+mod servers_admin;
 mod text;
 
 use std::sync::{Arc, atomic::AtomicU32};

@@ -33,11 +33,16 @@ pub enum DataFile {
     Documents,
     /// Texts that were too large to show, kept for a while.
     Artifacts,
+    /// What is known of the tools of servers.
+    Tools,
+    /// How calls went.
+    Ledger,
 }
 
 impl DataFile {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Knowledge, Self::Kv, Self::Documents, Self::Artifacts];
+    pub const ALL: [Self; 6] =
+        [Self::Knowledge, Self::Kv, Self::Documents, Self::Artifacts, Self::Tools, Self::Ledger];
 
     /// The file's name in a data folder.
     pub const fn file(self) -> &'static str {
@@ -46,6 +51,8 @@ impl DataFile {
             Self::Kv => "kv.db",
             Self::Documents => "documents.db",
             Self::Artifacts => "artifacts.db",
+            Self::Tools => "tools.db",
+            Self::Ledger => "ledger.db",
         }
     }
 
@@ -55,6 +62,8 @@ impl DataFile {
             Self::Kv => "the store of the gates (kv)",
             Self::Documents => "document store 'sqlite'",
             Self::Artifacts => "artifact store 'sqlite'",
+            Self::Tools => "the index of servers' tools",
+            Self::Ledger => "the ledger",
         }
     }
 
@@ -64,6 +73,8 @@ impl DataFile {
             Self::Kv => migrations::KV,
             Self::Documents => migrations::DOCUMENTS,
             Self::Artifacts => migrations::ARTIFACTS,
+            Self::Tools => migrations::TOOLS,
+            Self::Ledger => migrations::LEDGER,
         }
     }
 }

@@ -3,14 +3,39 @@
 //! Each step is one transaction, so a crash leaves the database at a version that exists. A database
 //! that is newer than this binary is refused and not touched.
 
+/// Models and the vectors they made of items: a part of the first step of several databases, and as little to be edited.
+macro_rules! vector_tables {
+    () => {
+        "
+    CREATE TABLE model (
+        number INTEGER PRIMARY KEY,
+        name   TEXT NOT NULL UNIQUE,
+        used   INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE vector (
+        item    INTEGER NOT NULL REFERENCES item ON DELETE CASCADE,
+        model   INTEGER NOT NULL REFERENCES model ON DELETE CASCADE,
+        changed INTEGER NOT NULL,
+        value   BLOB,
+        PRIMARY KEY (item, model)
+    ) STRICT;
+    CREATE INDEX vector_changed ON vector (model, changed);
+    "
+    };
+}
+
 mod artifacts;
 mod documents;
+mod ledger;
+mod tools;
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::StoreError;
 pub(super) use artifacts::ARTIFACTS;
 pub(super) use documents::DOCUMENTS;
+pub(super) use ledger::LEDGER;
+pub(super) use tools::TOOLS;
 
 /// The steps of one kind of database; its version is how many of them it has seen (`PRAGMA user_version`).
 pub(super) type Steps = &'static [&'static str];

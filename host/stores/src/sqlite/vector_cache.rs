@@ -135,6 +135,11 @@ impl CachedVectors {
         self.items.len() + self.silent.len()
     }
 
+    /// How near each item is to a vector.
+    pub(super) fn cosines(&self, query: &[f32]) -> Vec<(i64, f32)> {
+        self.items.iter().copied().zip(self.block.cosines(query)).collect()
+    }
+
     /// The items nearest to a vector and how near they are; of `allowed` ones where those are given.
     pub(super) fn nearest(&self, query: &[f32], allowed: Option<&[i64]>, limit: usize) -> Vec<(i64, f32)> {
         let allowed: Option<Rows> =

@@ -9,4 +9,6 @@ mod document_behaviours;
 mod embedder;
 mod engines;
 mod kv;
+mod ledger;
 mod support;
+mod tools;

@@ -7,7 +7,7 @@
 mod encoding;
 mod hop;
 mod message;
-mod resolver;
+pub(crate) mod resolver;
 #[cfg(test)]
 mod tests;
 mod turns;

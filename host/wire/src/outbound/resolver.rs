@@ -16,10 +16,10 @@ use gatehouse_core::{
 use gatehouse_net::dns::{Addrs, Name, Resolve, Resolving};
 
 /// What a lookup comes to.
-pub(super) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+pub(crate) type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
 /// Asks for the addresses of a name.
-pub(super) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
+pub(crate) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
 
 /// Lookups at the same time, shared by gates. One that nobody waits for any more still holds its thread until
 /// the system's own time is up, and threads are for others too.
@@ -36,7 +36,7 @@ pub(super) async fn for_gate<F: Future>(gate: &Arc<str>, request: F) -> F::Outpu
 }
 
 /// The lookup of the system: its hosts file and its name servers.
-pub(super) fn system() -> Lookup {
+pub(crate) fn system() -> Lookup {
     static TURNS: LazyLock<FairTurns> = LazyLock::new(|| FairTurns::new(LOOKUPS));
     Arc::new(|name| {
         // Where the client goes on with a connection on its own, nobody waits for it; they share one share.
@@ -55,15 +55,15 @@ pub(super) fn system() -> Lookup {
 /// All addresses of a name are forbidden ones.
 #[derive(Debug, thiserror::Error)]
 #[error("the name stands for no public address")]
-pub(super) struct NotPublic;
+pub(crate) struct NotPublic;
 
-pub(super) struct Resolver {
+pub(crate) struct Resolver {
     reach: Reach,
     lookup: Lookup,
 }
 
 impl Resolver {
-    pub(super) fn new(reach: Reach, lookup: Lookup) -> Self {
+    pub(crate) fn new(reach: Reach, lookup: Lookup) -> Self {
         Self { reach, lookup }
     }
 }

@@ -17,9 +17,11 @@ use rmcp::{
 use serde_json::Value;
 
 use super::{
-    handler::{Handler, LIST_TTL_MS, principal},
+    handler::{Handler, LIST_TTL_MS},
     lists::List,
-    prompts, resources,
+    prompts,
+    request::principal,
+    resources,
 };
 
 impl Handler {

@@ -9,7 +9,7 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
-        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, Extensions,
+        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode,
         GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
         ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
         ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscribeRequestMethod,
@@ -24,7 +24,9 @@ use super::{
     asks::{one_page, without_panic},
     clients::ClientState,
     lists::List,
-    progress, reply, watching,
+    progress, reply,
+    request::{passed_on, principal},
+    watching,
 };
 
 /// How long a client may keep a list without asking again.
@@ -66,6 +68,7 @@ impl Handler {
         call.principal = principal(&context.extensions);
         call.cancel = context.ct.clone();
         let progress = progress::channel(context);
+        call.meta = passed_on(&context.meta);
         call.progress = progress.as_ref().map(progress::Channel::sink);
         let outcome = without_panic(id, name, Call::new(call, arguments).run()).await;
         if let Some(channel) = progress {
@@ -84,12 +87,6 @@ impl Handler {
         self.client.lists(list, catalog.generation);
         self.served.clients.changed();
     }
-}
-
-/// Who calls: over HTTP whom the request was admitted as, over stdio whoever started this process.
-pub(super) fn principal(extensions: &Extensions) -> Principal {
-    let admitted = extensions.get::<http::request::Parts>();
-    admitted.and_then(|request| request.extensions.get::<Principal>()).cloned().unwrap_or_default()
 }
 
 impl ServerHandler for Handler {

@@ -16,6 +16,7 @@ mod pending;
 mod progress;
 mod prompts;
 mod reply;
+mod request;
 mod resources;
 mod served_presets;
 mod session;
@@ -32,7 +33,8 @@ pub use self::http::{
 };
 pub use auth::{Token, TokenError};
 pub use clients::ClientInfo;
-pub use reply::tools;
+pub(crate) use reply::BASE64;
+pub use reply::{call_result, tools};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};
 pub use stdio::{StdioError, serve_stdio};
 

@@ -18,10 +18,13 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 /// How bytes travel.
-pub(super) const BASE64: GeneralPurpose = STANDARD;
+pub(crate) const BASE64: GeneralPurpose = STANDARD;
 
 /// Where a result's `_meta` carries the fault as data.
 const FAULT: &str = "gatehouse/error";
+
+/// What the keys begin with that are the host's own.
+const OWN: &str = "gatehouse/";
 
 /// What tools/list says, sorted by name. The same catalog gives the same bytes.
 pub fn tools(catalog: &Catalog) -> Vec<Tool> {
@@ -61,6 +64,14 @@ pub(super) fn result(outcome: Outcome, structured: bool) -> Result<CallToolResul
     }
 }
 
+/// The result of a call as a client gets it, for whoever calls without one.
+pub fn call_result(outcome: Outcome, structured: bool) -> Value {
+    match result(outcome, structured) {
+        Ok(result) => json!(result),
+        Err(error) => json!({ "error": error }),
+    }
+}
+
 fn success(reply: Reply, structured: bool) -> Result<CallToolResult, Fault> {
     let mut blocks = reply.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
     if let Some(data) = reply.structured.as_ref().filter(|_| blocks.is_empty()) {
@@ -71,7 +82,14 @@ fn success(reply: Reply, structured: bool) -> Result<CallToolResult, Fault> {
     // Never on an error: clients check it against the output schema and show that complaint in its place.
     result.structured_content = reply.structured.filter(|_| structured && !reply.is_error).map(Value::Object);
     result.is_error = Some(reply.is_error);
+    result.meta = reply.meta.and_then(foreign).map(MetaObject);
     Ok(result)
+}
+
+/// What others may say in `_meta`: everything but what the host says there.
+fn foreign(mut meta: Map<String, Value>) -> Option<Map<String, Value>> {
+    meta.retain(|key, _| !key.starts_with(OWN));
+    (!meta.is_empty()).then_some(meta)
 }
 
 /// A fault as a tool result, so that the model reads it: clients hide protocol errors. The text has all of
@@ -89,7 +107,7 @@ fn failure(fault: Fault) -> CallToolResult {
 }
 
 /// A fault as data, for programs.
-fn in_parts(fault: &Fault) -> Value {
+pub(super) fn in_parts(fault: &Fault) -> Value {
     json!({
         "type": fault.kind.error_type(),
         "message": fault.message,
@@ -174,8 +192,9 @@ mod tests {
     #[test]
     fn data_goes_to_clients_that_want_it_and_never_with_an_error() {
         let data = json!({"n": 1}).as_object().cloned();
-        let reply =
-            |content: Vec<Content>, is_error| Ok(Reply { content, structured: data.clone(), is_error });
+        let reply = |content: Vec<Content>, is_error| {
+            Ok(Reply { content, structured: data.clone(), is_error, meta: None })
+        };
         let text = || vec![Content::Text("one".into())];
         let sent = |outcome, structured| {
             let result = result(outcome, structured).expect("a result");
@@ -214,6 +233,7 @@ mod tests {
             ],
             structured: None,
             is_error: false,
+            meta: json!({"example.com/n": [1], FAULT: "no fault"}).as_object().cloned(),
         };
         let value = wire(Ok(reply));
         let blocks = value["content"].as_array().expect("blocks");
@@ -222,5 +242,6 @@ mod tests {
         assert_eq!(blocks[3]["size"], 12);
         assert_eq!(blocks[4]["resource"], json!({"uri": "test://e", "blob": "/w=="}));
         assert_eq!(blocks[5], other);
+        assert_eq!(value["_meta"], json!({"example.com/n": [1]}), "and nothing in the host's own name");
     }
 }

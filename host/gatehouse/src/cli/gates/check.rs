@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 
 /// The gate is judged by itself: without presets.toml, without grants, under the default limits.
 pub(super) async fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure> {
-    let composition = Composition::new(Config::bare(env)?)?;
+    let composition = Composition::new(Config::bare(env)?, env)?;
     let lines = match composition.gate_at(&arguments.file).await {
         Ok(gate) => check::run(&gate).await,
         Err(why) => vec![Line::failed(check::IS_A_GATE, why)],

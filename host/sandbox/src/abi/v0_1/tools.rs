@@ -102,6 +102,7 @@ pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome:
             .map(|text| object(&mut reader, &text, "structured reply"))
             .transpose()?,
         is_error: reply.is_error,
+        meta: reply.meta.map(|text| object(&mut reader, &text, "meta of the reply")).transpose()?,
     })
 }
 

@@ -6,7 +6,8 @@ use super::Steps;
 pub(in crate::sqlite) const ARTIFACTS: Steps = &[
     // 1: texts in blocks, what each owner knows of them, and their vectors. The indexes of words are made with each owner
     // (`artifacts/words.rs`). Times are milliseconds since 1970.
-    "
+    concat!(
+        "
     -- A name that no other store has.
     CREATE TABLE store (
         one  INTEGER PRIMARY KEY CHECK (one = 1),
@@ -72,19 +73,9 @@ pub(in crate::sqlite) const ARTIFACTS: Steps = &[
         version TEXT NOT NULL,
         UNIQUE (corpus, key)
     ) STRICT;
-    CREATE TABLE model (
-        number INTEGER PRIMARY KEY,
-        name   TEXT NOT NULL UNIQUE,
-        used   INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE vector (
-        item    INTEGER NOT NULL REFERENCES item ON DELETE CASCADE,
-        model   INTEGER NOT NULL REFERENCES model ON DELETE CASCADE,
-        changed INTEGER NOT NULL,
-        value   BLOB,
-        PRIMARY KEY (item, model)
-    ) STRICT;
-    CREATE INDEX vector_changed ON vector (model, changed);
+",
+        vector_tables!(),
+        "
     CREATE TABLE vector_state (
         one        INTEGER PRIMARY KEY CHECK (one = 1),
         generation INTEGER NOT NULL,
@@ -94,5 +85,6 @@ pub(in crate::sqlite) const ARTIFACTS: Steps = &[
     CREATE TRIGGER vector_removed AFTER DELETE ON vector BEGIN
         UPDATE vector_state SET generation = generation + 1, removed = generation + 1;
     END;
-    ",
+    "
+    ),
 ];

@@ -6,7 +6,8 @@ use super::Steps;
 pub(in crate::sqlite) const DOCUMENTS: Steps = &[
     // 1: repositories, their documents, the chunks of these and their vectors. The indexes of words are made with each
     // repository (`documents/words.rs`).
-    "
+    concat!(
+        "
     -- revision: raised by every change of what is in it. Numbers are never used again: by number and revision a
     -- process knows whether what it holds of a repository is what is stored.
     CREATE TABLE repository (
@@ -75,23 +76,14 @@ pub(in crate::sqlite) const DOCUMENTS: Steps = &[
         UNIQUE (corpus, key)
     ) STRICT;
     CREATE INDEX item_version ON item (version);
-    CREATE TABLE model (
-        number INTEGER PRIMARY KEY,
-        name   TEXT NOT NULL UNIQUE,
-        used   INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE vector (
-        item    INTEGER NOT NULL REFERENCES item ON DELETE CASCADE,
-        model   INTEGER NOT NULL REFERENCES model ON DELETE CASCADE,
-        changed INTEGER NOT NULL,
-        value   BLOB,
-        PRIMARY KEY (item, model)
-    ) STRICT;
-    CREATE INDEX vector_changed ON vector (model, changed);
+",
+        vector_tables!(),
+        "
     CREATE TABLE vector_state (
         one        INTEGER PRIMARY KEY CHECK (one = 1),
         generation INTEGER NOT NULL
     ) STRICT;
     INSERT INTO vector_state VALUES (1, 0);
-    ",
+    "
+    ),
 ];

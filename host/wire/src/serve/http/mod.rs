@@ -1,4 +1,5 @@
-//! Serving over streamable HTTP: `/mcp` is the default preset, `/mcp/p/<preset>` each one by name.
+//! Serving over streamable HTTP: `/mcp` is the default preset, `/mcp/p/<preset>` each one by name. Below both are a few
+//! [`endpoints`] for programs that speak no MCP.
 //!
 //! ```text
 //! listener → connections → stream → router → guard → body → service
@@ -10,6 +11,7 @@
 mod body;
 mod connection;
 mod connections;
+mod endpoints;
 mod guard;
 mod listener;
 mod names;

@@ -18,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 use super::{
     body::Bodies,
     connection::{Connection, Work},
+    endpoints::{self, Endpoint},
     guard::RequestGuard,
     reply::{self, BoxResponse, Outgoing, refuse},
     service::Services,
 };
-use crate::serve::{ServedPresets, mcp::Mcp};
+use crate::serve::{ServedPreset, ServedPresets};
 
 pub(super) struct Router {
     pub(super) presets: Arc<ServedPresets>,
@@ -37,6 +38,8 @@ pub(super) struct Router {
 enum Route {
     /// MCP, with the preset that the path names.
     Mcp(Option<String>),
+    /// A tool of that preset for programs that speak no MCP.
+    Endpoint(Option<String>, &'static Endpoint),
     /// Whether the process lives.
     Health,
     /// Which presets are served.
@@ -50,12 +53,24 @@ impl Route {
             "/mcp" => Self::Mcp(None),
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
-            path => {
-                let preset =
-                    path.strip_prefix("/mcp/p/").filter(|rest| !rest.is_empty() && !rest.contains('/'));
-                let decoded = preset.and_then(|preset| percent_decode_str(preset).decode_utf8().ok());
-                decoded.map_or(Self::Unknown, |preset| Self::Mcp(Some(preset.into_owned())))
-            }
+            path => Self::below(path).unwrap_or(Self::Unknown),
+        }
+    }
+
+    /// `/mcp/p/<preset>`, and the endpoints below it and below `/mcp`.
+    fn below(path: &str) -> Option<Self> {
+        let rest = path.strip_prefix("/mcp/")?;
+        if let Some(endpoint) = endpoints::find(rest) {
+            return Some(Self::Endpoint(None, endpoint));
+        }
+        let rest = rest.strip_prefix("p/")?;
+        let (preset, below) =
+            rest.split_once('/').map_or((rest, None), |(preset, below)| (preset, Some(below)));
+        let preset =
+            percent_decode_str(preset).decode_utf8().ok().filter(|preset| !preset.is_empty())?.into_owned();
+        match below {
+            Some(below) => Some(Self::Endpoint(Some(preset), endpoints::find(below)?)),
+            None => Some(Self::Mcp(Some(preset))),
         }
     }
 }
@@ -87,11 +102,12 @@ impl Router {
 
     /// Liveness and readiness are for everybody who knows the host's name; the rest is for its clients.
     async fn route(&self, mut parts: Parts, body: Incoming, work: &mut Work) -> BoxResponse {
-        let preset = match Route::of(parts.uri.path()) {
+        let (preset, endpoint) = match Route::of(parts.uri.path()) {
             Route::Health => return probe(&parts, || reply::json(StatusCode::OK, &json!({"status": "ok"}))),
             Route::Ready => return probe(&parts, || self.ready()),
-            Route::Mcp(preset) => Some(preset),
-            Route::Unknown => None,
+            Route::Mcp(preset) => (Some(preset), None),
+            Route::Endpoint(preset, endpoint) => (Some(preset), Some(endpoint)),
+            Route::Unknown => (None, None),
         };
         match self.guard.admits(&parts.headers) {
             // The call that the request asks for is made in this name.
@@ -102,37 +118,51 @@ impl Router {
         let Some(preset) = preset else {
             return refuse(StatusCode::NOT_FOUND, "MCP is served on /mcp and on /mcp/p/<preset>.");
         };
-        match self.service(preset.as_deref()) {
-            Ok(mcp) => self.answer(&mcp, parts, body, work).await,
-            Err(response) => *response,
+        let served = match self.served(preset.as_deref()) {
+            Ok(served) => served,
+            Err(response) => return *response,
+        };
+        let read = match self.read(&parts, body, work).await {
+            Ok(read) => read,
+            Err(response) => return *response,
+        };
+        match (endpoint, &preset) {
+            (Some(endpoint), _) => {
+                let principal = parts.extensions.get().cloned().unwrap_or_default();
+                endpoint.answer(&self.presets, &served, principal, &parts.method, &read).await
+            }
+            (None, Some(preset)) => {
+                self.services.preset(preset, &served).answer(Request::from_parts(parts, read)).await
+            }
+            (None, None) => self.services.default.answer(Request::from_parts(parts, read)).await,
         }
     }
 
-    async fn answer(&self, mcp: &Mcp, parts: Parts, body: Incoming, work: &mut Work) -> BoxResponse {
-        let mut read = Bytes::new();
-        if parts.method == Method::POST {
-            work.reads_body();
-            match self.bodies.read(body).await {
-                Ok((body, memory)) => {
-                    read = body;
-                    work.works(memory);
-                }
-                Err(unread) => {
-                    let mut response = unread.response();
-                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                    return response;
-                }
+    /// The body of a request that may have one.
+    async fn read(&self, parts: &Parts, body: Incoming, work: &mut Work) -> Result<Bytes, Box<BoxResponse>> {
+        if parts.method != Method::POST {
+            return Ok(Bytes::new());
+        }
+        work.reads_body();
+        match self.bodies.read(body).await {
+            Ok((body, memory)) => {
+                work.works(memory);
+                Ok(body)
+            }
+            Err(unread) => {
+                let mut response = unread.response();
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                Err(Box::new(response))
             }
         }
-        mcp.answer(Request::from_parts(parts, read)).await
     }
 
-    /// The service of the preset that the path names.
-    fn service(&self, preset: Option<&str>) -> Result<Arc<Mcp>, Box<BoxResponse>> {
-        let Some(preset) = preset else { return Ok(Arc::clone(&self.services.default)) };
+    /// The preset that the path names.
+    fn served(&self, preset: Option<&str>) -> Result<Arc<ServedPreset>, Box<BoxResponse>> {
+        let Some(preset) = preset else { return Ok(Arc::clone(&self.presets.default)) };
         let presets = self.presets.presets();
         match presets.get(preset) {
-            Some(Ok(served)) => Ok(self.services.preset(preset, served)),
+            Some(Ok(served)) => Ok(Arc::clone(served)),
             Some(Err(why)) => {
                 let why = format!("Preset '{preset}' cannot be served: {why}");
                 Err(Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, &why)))

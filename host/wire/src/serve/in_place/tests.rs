@@ -87,7 +87,7 @@ impl Source for Tools {
             _ => {}
         }
         let text = call.arguments["text"].as_str().unwrap_or_default().to_owned();
-        Ok(Reply { content: vec![Content::Text(text)], structured: None, is_error: false })
+        Ok(Reply { content: vec![Content::Text(text)], structured: None, is_error: false, meta: None })
     }
 }
 

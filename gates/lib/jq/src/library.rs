@@ -10,13 +10,13 @@ use jaq_json::Val;
 use regex_bites::bytes::RegexBuilder;
 
 /// The data of a run: what was compiled, and nothing beside it.
-pub(super) type Data = data::JustLut<Val>;
+pub(crate) type Data = data::JustLut<Val>;
 
 /// Definitions of jaq's library whose functions are not here, each with the arguments it has; none for any.
 const LEFT_OUT: &str = "stderr debug halt halt_error logb significand pow10 drem nexttoward scalb gamma test scan_ match \
                         capture split/2 splits sub gsub scan todate fromdate @html @htmld @uri @urid @base64 @base64d";
 
-pub(super) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
+pub(crate) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     let own =
         jaq_core::load::parse("def test(re): test(re; \"\");", |parser| parser.defs()).unwrap_or_default();
     let there = |def: &Def<&'static str>| {
@@ -26,7 +26,7 @@ pub(super) fn definitions() -> impl Iterator<Item = Def<&'static str>> {
     jaq_core::defs().chain(jaq_std::defs().filter(there)).chain(jaq_json::defs()).chain(own)
 }
 
-pub(super) fn functions() -> impl Iterator<Item = Filter<Native<Data>>> {
+pub(crate) fn functions() -> impl Iterator<Item = Filter<Native<Data>>> {
     let base = jaq_std::base_funs::<Data>().filter(|(name, ..)| *name != "halt");
     let test = run::<Data>(("test", v(2), |call| test(call)));
     jaq_core::funs().chain(base).chain(jaq_json::funs()).chain([test])

@@ -1,4 +1,5 @@
-//! jq over a kept result. It runs in the gate, so the sandbox bounds its time and its memory.
+//! jq over a result: how gates let an agent take what it wants of a large one. It runs in the gate, so the sandbox bounds
+//! its time and its memory.
 
 mod library;
 
@@ -18,15 +19,15 @@ const BYTES: usize = 4 << 20;
 const DEPTH: usize = 256;
 
 /// What a filter gave.
-pub(super) struct Outputs {
+pub struct Outputs {
     /// Each as JSON on one line.
-    pub(super) values: Vec<String>,
+    pub values: Vec<String>,
     /// What the reader should know of it.
-    pub(super) note: Option<&'static str>,
+    pub note: Option<&'static str>,
 }
 
 /// Applies a filter to a text of JSON, or to the list of its values where it is JSON Lines.
-pub(super) fn run(text: &str, program: &str) -> Result<Outputs, Fault> {
+pub fn run(text: &str, program: &str) -> Result<Outputs, Fault> {
     if too_deep(text) {
         return Err(Fault::invalid(format!("the value is nested deeper than {DEPTH} levels"))
             .hint("Take a part of it with json_pointer first."));
@@ -43,15 +44,7 @@ pub(super) fn run(text: &str, program: &str) -> Result<Outputs, Fault> {
             (values.into_iter().collect(), Some("The result is JSON Lines: the filter got the list of them."))
         }
     };
-    let definitions = library::definitions();
-    let functions = library::functions();
-    let arena = Arena::default();
-    let modules = Loader::new(definitions)
-        .load(&arena, File { code: program, path: () })
-        .map_err(|errors| refused(errors.into_iter().map(|(_, error)| unread(error)).collect()))?;
-    let filter = Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
-        refused(errors.into_iter().flat_map(|(_, undefined)| undefined).map(unknown).collect())
-    })?;
+    let filter = compiled(program)?;
     let context = Ctx::<library::Data>::new(&filter.lut, Vars::new([]));
     let mut outputs = Outputs { values: Vec::new(), note: lines };
     let mut bytes = 0;
@@ -69,6 +62,25 @@ pub(super) fn run(text: &str, program: &str) -> Result<Outputs, Fault> {
         outputs.values.push(value);
     }
     Ok(outputs)
+}
+
+/// Whether a filter can be applied at all; the fault says what is wrong with it.
+pub fn check(program: &str) -> Result<(), Fault> {
+    compiled(program).map(drop)
+}
+
+type Compiled = jaq_core::Filter<library::Data>;
+
+fn compiled(program: &str) -> Result<Compiled, Fault> {
+    let definitions = library::definitions();
+    let functions = library::functions();
+    let arena = Arena::default();
+    let modules = Loader::new(definitions)
+        .load(&arena, File { code: program, path: () })
+        .map_err(|errors| refused(errors.into_iter().map(|(_, error)| unread(error)).collect()))?;
+    Compiler::default().with_funs(functions).compile(modules).map_err(|errors| {
+        refused(errors.into_iter().flat_map(|(_, undefined)| undefined).map(unknown).collect())
+    })
 }
 
 fn refused(mut errors: Vec<String>) -> Fault {

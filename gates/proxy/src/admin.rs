@@ -1,0 +1,77 @@
+//! `add_mcp_server` and `remove_mcp_server`: changes to the servers of this host, for all presets. They are there only
+//! where a preset says so, and the host asks for the grant as well: a server is a program that the host runs.
+
+use gatehouse_sdk::{Call, Effect, Fault, Intent, Reply, Tool, servers_admin};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Params, named};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AddArgs {
+    name: String,
+    /// Keys as in presets.toml: `command` and `args`, or `url`; `env`, `headers`, …
+    definition: Map<String, Value>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Added {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_count: Option<u32>,
+    /// Why it could not be connected; it stays configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+pub(crate) fn add() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, AddArgs>("add_mcp_server")
+        .description(|_| "Add a server, for all presets, and connect it.")
+        .only_if(|params| params.admin)
+        .intent(Intent::Modify)
+        .effect(Effect::ExternalExec)
+        .idempotent()
+        .output::<Added>()
+        .run(run_add)
+}
+
+fn run_add(_: &Call<Params>, args: AddArgs) -> Result<Reply, Fault> {
+    let definition = named::json(&args.definition)?;
+    let servers_admin::Added { name, tool_count, problem } = servers_admin::change(&args.name, &definition)?;
+    let text = match (&problem, tool_count) {
+        (Some(problem), _) => format!("{name} is configured, and could not be connected: {problem}"),
+        (None, Some(count)) => format!("{name} is connected and has {count} tools."),
+        (None, None) => format!("{name} is configured."),
+    };
+    Reply::markdown(text).structured(&Added { name, tool_count, problem })
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RemoveArgs {
+    name: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Removed {
+    removed: bool,
+}
+
+pub(crate) fn remove() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, RemoveArgs>("remove_mcp_server")
+        .description(|_| "Remove a server that was added, for all presets.")
+        .only_if(|params| params.admin)
+        .intent(Intent::Modify)
+        .effect(Effect::Mutating)
+        .idempotent()
+        .output::<Removed>()
+        .run(run_remove)
+}
+
+fn run_remove(_: &Call<Params>, args: RemoveArgs) -> Result<Reply, Fault> {
+    let removed = servers_admin::remove(&args.name)?;
+    let text = if removed { "It is removed." } else { "No server of this name was added." };
+    Reply::markdown(text).structured(&Removed { removed })
+}

@@ -1,0 +1,123 @@
+//! `call_tool`: calls a tool of a server. What it answers goes on as it came; what went wrong is told with what to do then.
+
+use gatehouse_sdk::{
+    Call, Content, Effect, Fault, Intent, Reply, Tool,
+    servers::{self, ToolSearch},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    Params,
+    alternatives::{self, Suggestion},
+    failure::{self, Failure},
+    named,
+    params::always_load,
+    select,
+};
+
+pub(crate) const NAME: &str = "call_tool";
+
+/// Tools that are looked through for those that an intent means.
+const BY_INTENT: u32 = 20;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    pub(crate) server_name: String,
+    pub(crate) tool_name: String,
+    pub(crate) arguments: Option<Map<String, Value>>,
+    pub(crate) include_fallbacks: Option<bool>,
+    /// What for; orders the suggestions.
+    pub(crate) intent: Option<String>,
+    /// jq, applied to the result.
+    pub(crate) select: Option<String>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .description(|_| "Call a server's tool. If the arguments are wrong, the error has its schema.")
+        .schema(|_, schema| bare(schema))
+        .meta(always_load)
+        .intent(Intent::Execute)
+        .effect(Effect::ExternalExec)
+        .open_world()
+        .run(run)
+}
+
+/// An object is an object: that it may have any members goes without saying.
+fn bare(schema: &mut Value) {
+    if let Some(Value::Object(arguments)) = schema.pointer_mut("/properties/arguments") {
+        arguments.remove("additionalProperties");
+    }
+}
+
+fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    // Before the call: it cannot be taken back for a filter that does not parse.
+    if let Some(program) = &args.select {
+        gatehouse_jq::check(program)?;
+    }
+    let arguments = named::json(&args.arguments.clone().unwrap_or_default())?;
+    match servers::call(&args.server_name, &args.tool_name, &arguments) {
+        Err(fault) => {
+            failure::of_fault(&args, fault, |error| suggestions(call, &args, error)).reply(Vec::new())
+        }
+        Ok(reply) if reply.is_error => of_tool_error(call, &args, reply),
+        Ok(reply) if is_empty(&reply) => Ok(of_empty(call, &args, reply)),
+        Ok(reply) => match &args.select {
+            Some(program) => Ok(select::applied(&args, reply, program)),
+            None => Ok(reply),
+        },
+    }
+}
+
+/// An error in the tool's own words: they are the error, and what is no text comes along.
+fn of_tool_error(call: &Call<Params>, args: &Args, reply: Reply) -> Result<Reply, Fault> {
+    let text = reply.text();
+    let failure = Failure::of_tool(args, &text, suggestions(call, args, failure::EXECUTION_ERROR));
+    let told = failure.tells(&text);
+    let others = reply.content.into_iter().filter(|block| !(told && matches!(block, Content::Text(_))));
+    failure.reply(others.collect())
+}
+
+fn of_empty(call: &Call<Params>, args: &Args, reply: Reply) -> Reply {
+    let suggestions = suggestions(call, args, "empty reply");
+    let mut lines = vec!["The reply is empty.".to_owned()];
+    if !suggestions.is_empty() {
+        lines.push("Other tools that fit:".into());
+        lines.extend(suggestions.iter().map(alternatives::line));
+    }
+    reply.with(Content::Text(lines.join("\n")))
+}
+
+/// Whether it says nothing: no text but blanks, and no data or an object without members. An empty list is an answer.
+fn is_empty(reply: &Reply) -> bool {
+    let blank = |block: &Content| matches!(block, Content::Text(text) if is_nothing(text));
+    reply.structured.as_deref().is_none_or(is_nothing) && reply.content.iter().all(blank)
+}
+
+fn is_nothing(text: &str) -> bool {
+    matches!(text.trim(), "" | "{}")
+}
+
+/// What else the caller may call, those first that the intent means. A failure is worse than none: the call has already
+/// failed, and that is what is to be told.
+fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<Suggestion> {
+    let limit = call.params.suggestions();
+    if !args.include_fallbacks.unwrap_or(true) || limit == 0 {
+        return Vec::new();
+    }
+    let found = servers::alternatives(&args.server_name, &args.tool_name, Some(error), limit);
+    let mut suggestions: Vec<Suggestion> =
+        found.unwrap_or_default().into_iter().map(alternatives::suggestion).collect();
+    if let Some(intent) = args.intent.as_ref().filter(|_| suggestions.len() > 1) {
+        let query = ToolSearch { query: intent.clone(), server: None, limit: BY_INTENT, min_score: 0.0 };
+        let meant = servers::search(&query).map(|found| found.hits).unwrap_or_default();
+        let place = |one: &Suggestion| {
+            meant.iter().position(|hit| one.is(&hit.server, &hit.name)).unwrap_or(meant.len())
+        };
+        suggestions.sort_by_key(place);
+    }
+    suggestions
+}

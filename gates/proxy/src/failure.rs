@@ -1,0 +1,118 @@
+//! What a call that failed is told as: a code, what to do then, and other tools where another one may help. A refusal
+//! suggests no way round.
+
+use gatehouse_sdk::{
+    Content, Fault, FaultKind, Reply,
+    servers::{self, Circuit},
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{alternatives::Suggestion, call::Args, named, schema, search, servers::LIST, tools};
+
+/// The tool ran, or should have, and failed.
+pub(crate) const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
+
+/// Characters of a tool's error that stand in the report; a longer one comes whole beside it.
+const ERROR_SHOWN: usize = 2_000;
+
+/// A call that failed.
+#[derive(Debug, Serialize)]
+pub(crate) struct Failure {
+    success: bool,
+    error: String,
+    error_code: &'static str,
+    server_name: String,
+    tool_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+    /// Of the arguments, where they were wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<Value>,
+    fallback_suggestions: Vec<Suggestion>,
+}
+
+impl Failure {
+    fn new(args: &Args, error: &str, error_code: &'static str) -> Self {
+        Self {
+            success: false,
+            error: named::line(error, ERROR_SHOWN),
+            error_code,
+            server_name: args.server_name.clone(),
+            tool_name: args.tool_name.clone(),
+            hint: None,
+            schema: None,
+            fallback_suggestions: Vec::new(),
+        }
+    }
+
+    /// An error in the tool's own words.
+    pub(crate) fn of_tool(args: &Args, text: &str, fallback_suggestions: Vec<Suggestion>) -> Self {
+        Self { fallback_suggestions, ..Self::new(args, text, EXECUTION_ERROR) }
+    }
+
+    /// Whether it has all of an error.
+    pub(crate) fn tells(&self, text: &str) -> bool {
+        self.error == text.trim()
+    }
+
+    /// As the reply to the call, with what else came.
+    pub(crate) fn reply(self, others: Vec<Content>) -> Result<Reply, Fault> {
+        let mut reply = Reply::markdown(named::json(&self)?);
+        reply.content.extend(others);
+        reply.is_error = true;
+        Ok(reply)
+    }
+}
+
+/// What a fault says about a call.
+pub(crate) fn of_fault(args: &Args, fault: Fault, suggest: impl FnOnce(&str) -> Vec<Suggestion>) -> Failure {
+    let error_code = code(args, fault.kind);
+    let mut failure = Failure { hint: fault.hint, ..Failure::new(args, &fault.message, error_code) };
+    match error_code {
+        "INVALID_ARGUMENTS" => {
+            // The message says what is wrong; the schema what would be right.
+            let tool = servers::tool(&args.server_name, &args.tool_name);
+            failure.schema = tool.and_then(|tool| schema::read(&tool.input_schema)).ok();
+        }
+        "SERVER_NOT_FOUND" => failure.or_hint(LIST, |list| format!("{list} says which servers there are.")),
+        "TOOL_NOT_FOUND" => {
+            failure.or_hint(tools::NAME, |list| format!("{list} says which tools the server has."));
+            failure.or_hint(search::NAME, |search| format!("{search} finds tools by what they do."));
+        }
+        "DENIED" => {}
+        _ => failure.fallback_suggestions = suggest(error_code),
+    }
+    failure
+}
+
+impl Failure {
+    fn or_hint(&mut self, tool: &str, sentence: impl FnOnce(&str) -> String) {
+        if self.hint.is_none() {
+            self.hint = named::hint(tool, sentence);
+        }
+    }
+}
+
+/// One code for each kind of failure. What does not exist is the server, the tool, or something that the tool was asked for.
+fn code(args: &Args, kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::InvalidArguments => "INVALID_ARGUMENTS",
+        FaultKind::Denied => "DENIED",
+        FaultKind::TimedOut => "TIMEOUT",
+        FaultKind::NotFound => match servers::servers() {
+            Ok(all) if all.iter().all(|server| server.name != args.server_name) => "SERVER_NOT_FOUND",
+            _ => match servers::tool(&args.server_name, &args.tool_name) {
+                Err(fault) if fault.kind == FaultKind::NotFound => "TOOL_NOT_FOUND",
+                _ => EXECUTION_ERROR,
+            },
+        },
+        FaultKind::Unavailable => {
+            let all = servers::servers().unwrap_or_default();
+            let open =
+                |server: &servers::Server| server.name == args.server_name && server.circuit == Circuit::Open;
+            if all.iter().any(open) { "CIRCUIT_OPEN" } else { "CONNECTION_ERROR" }
+        }
+        FaultKind::Exhausted | FaultKind::Internal => EXECUTION_ERROR,
+    }
+}

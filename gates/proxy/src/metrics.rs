@@ -1,0 +1,166 @@
+//! `get_tool_metrics` and `reset_tool_metrics`: how calls went, and forgetting it.
+
+use gatehouse_sdk::{
+    Call, Count, Effect, Fault, Intent, Reply, Tool,
+    servers::{self, MetricsFilter, ToolMetrics},
+    servers_admin,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Params, named, servers::with_names};
+
+/// Tools that the text of a reply shows, the most called first; the data has all.
+const LINES: usize = 50;
+
+/// Days that one can ask for.
+const MOST_DAYS: u32 = 36_500;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GetArgs {
+    server: Option<String>,
+    tool: Option<String>,
+    days: Option<Count>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Metrics {
+    server: String,
+    tool: String,
+    calls: u64,
+    tool_errors: u64,
+    transport_errors: u64,
+    /// 0 to 1.
+    success_rate: f64,
+    /// Without the time of connecting.
+    avg_latency_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p50_latency_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p95_latency_ms: Option<f64>,
+    connecting_ms: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+    /// Milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_called: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct AllMetrics {
+    metrics: Vec<Metrics>,
+    total_calls: u64,
+}
+
+pub(crate) fn get() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, GetArgs>("get_tool_metrics")
+        .description(|_| "How calls went: count, success, latency.")
+        .output::<AllMetrics>()
+        .run(run_get)
+}
+
+fn run_get(_: &Call<Params>, args: GetArgs) -> Result<Reply, Fault> {
+    let days = args.days.map(|days| days.at_most(MOST_DAYS));
+    let filter = MetricsFilter { server: args.server, tool: args.tool, days };
+    let mut metrics: Vec<Metrics> =
+        servers::metrics(&filter).map_err(with_names)?.into_iter().map(shown).collect();
+    metrics
+        .sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| (&a.server, &a.tool).cmp(&(&b.server, &b.tool))));
+    let mut lines: Vec<String> = metrics.iter().take(LINES).map(line).collect();
+    if metrics.is_empty() {
+        lines.push("No call was recorded.".into());
+    } else if metrics.len() > LINES {
+        lines.push(format!("{} tools in all; these were called most.", metrics.len()));
+    }
+    let total_calls = metrics.iter().map(|one| one.calls).sum();
+    Reply::markdown(lines.join("\n")).structured(&AllMetrics { metrics, total_calls })
+}
+
+/// Calls that got through and ended in no error, as a share; half where there was none.
+pub(crate) fn success_rate(metrics: &ToolMetrics) -> f64 {
+    match metrics.calls {
+        0 => 0.5,
+        calls => {
+            let failed = metrics.tool_errors.saturating_add(metrics.transport_errors);
+            calls.saturating_sub(failed) as f64 / calls as f64
+        }
+    }
+}
+
+fn shown(one: ToolMetrics) -> Metrics {
+    Metrics {
+        success_rate: named::two_places(success_rate(&one)),
+        server: one.server,
+        tool: one.tool,
+        calls: one.calls,
+        tool_errors: one.tool_errors,
+        transport_errors: one.transport_errors,
+        avg_latency_ms: named::one_place(one.mean_ms),
+        p50_latency_ms: one.p50_ms.map(named::one_place),
+        p95_latency_ms: one.p95_ms.map(named::one_place),
+        connecting_ms: one.connecting_ms,
+        tokens_in: one.tokens_in,
+        tokens_out: one.tokens_out,
+        last_called: one.last_called,
+        last_error: one.last_error.map(|error| named::line(&error, 200)),
+    }
+}
+
+fn line(one: &Metrics) -> String {
+    let (success, latency) = (one.success_rate * 100.0, one.avg_latency_ms);
+    let spread = match (one.p50_latency_ms, one.p95_latency_ms) {
+        (Some(p50), Some(p95)) => format!(" (p50 {p50}, p95 {p95})"),
+        _ => String::new(),
+    };
+    let error = one.last_error.as_ref().map(|error| format!(", last error: {error}")).unwrap_or_default();
+    format!(
+        "{}: {}: {} calls, {success:.0} % succeeded, {latency} ms{spread}{error}",
+        one.server, one.tool, one.calls
+    )
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Confirm {
+    Yes,
+    All,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ResetArgs {
+    server: Option<String>,
+    tool: Option<String>,
+    /// `all` where neither is named.
+    confirm: Confirm,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Reset {
+    deleted_count: u64,
+}
+
+pub(crate) fn reset() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, ResetArgs>("reset_tool_metrics")
+        .description(|_| "Forget how calls went.")
+        .only_if(|params| params.admin)
+        .intent(Intent::Modify)
+        .effect(Effect::Mutating)
+        .idempotent()
+        .output::<Reset>()
+        .run(run_reset)
+}
+
+fn run_reset(_: &Call<Params>, args: ResetArgs) -> Result<Reply, Fault> {
+    let everything = args.server.is_none() && args.tool.is_none();
+    if everything && !matches!(args.confirm, Confirm::All) {
+        return Err(Fault::invalid("Without server and tool, all records of all calls would be gone.")
+            .hint("Name one of them, or set confirm to \"all\"."));
+    }
+    let filter = MetricsFilter { server: args.server, tool: args.tool, days: None };
+    let deleted_count = servers_admin::reset_metrics(&filter)?;
+    Reply::markdown(format!("{deleted_count} records are gone.")).structured(&Reset { deleted_count })
+}

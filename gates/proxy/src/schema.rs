@@ -1,0 +1,78 @@
+//! `get_tool_schema`: one tool, whole.
+
+use gatehouse_sdk::{
+    Call, Effect, Fault, Reply, Tool,
+    servers::{self, ServerTool},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Params, named};
+
+pub(crate) const NAME: &str = "get_tool_schema";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    server_name: String,
+    tool_name: String,
+}
+
+/// MCP's hints.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Annotations {
+    read_only_hint: bool,
+    destructive_hint: bool,
+    idempotent_hint: bool,
+    open_world_hint: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Whole {
+    name: String,
+    description: String,
+    input_schema: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<Value>,
+    annotations: Annotations,
+    /// Milliseconds since 1970.
+    #[serde(rename = "last_schema_change", skip_serializing_if = "Option::is_none")]
+    last_schema_change: Option<u64>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .description(|_| "One tool with its whole schema.")
+        .idempotent()
+        .output::<Whole>()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let tool = servers::tool(&args.server_name, &args.tool_name)?;
+    let input_schema = read(&tool.input_schema)?;
+    let output_schema = tool.output_schema.as_deref().map(read).transpose()?;
+    let annotations = annotations(&tool);
+    let ServerTool { name, description, last_schema_change, .. } = tool;
+    let whole = Whole { name, description, input_schema, output_schema, annotations, last_schema_change };
+    Reply::markdown(named::json(&whole)?).structured(&whole)
+}
+
+fn annotations(tool: &ServerTool) -> Annotations {
+    let read_only = tool.effect == Effect::ReadOnly;
+    Annotations {
+        read_only_hint: read_only,
+        destructive_hint: !read_only,
+        idempotent_hint: read_only || tool.idempotent,
+        open_world_hint: tool.open_world || tool.effect == Effect::ExternalExec,
+    }
+}
+
+/// A schema as the host gave it.
+pub(crate) fn read(schema: &str) -> Result<Value, Fault> {
+    serde_json::from_str(schema)
+        .map_err(|e| Fault::internal(format!("the host gave a schema that is not JSON: {e}")))
+}

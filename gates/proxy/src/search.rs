@@ -1,0 +1,109 @@
+//! `search_tools`: tools that do what is asked for, each in a line that says how to call it.
+
+use gatehouse_sdk::{
+    Call, Count, Fault, Reply, Tool,
+    servers::{self, Fit, ToolHit, ToolSearch, ToolsFound},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Params, named, params::always_load, servers::LIST};
+
+pub(crate) const NAME: &str = "search_tools";
+
+/// Hits of one reply at most.
+const MOST: u32 = 50;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    query: String,
+    top_k: Option<Count>,
+    min_similarity: Option<f64>,
+    server: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Hit {
+    server_name: String,
+    tool_name: String,
+    description: String,
+    /// 0 to 1.
+    similarity: f64,
+    /// False for what is only the nearest.
+    fits: bool,
+    signature: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Found {
+    results: Vec<Hit>,
+    unmatched_terms: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .description(|_| "Find tools of all servers by what they do.")
+        .default_from("top_k", |_| 10.into())
+        .meta(always_load)
+        .idempotent()
+        .output::<Found>()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let found = servers::search(&ToolSearch {
+        query: args.query,
+        server: args.server,
+        limit: args.top_k.map_or(10, |top_k| top_k.at_most(MOST)),
+        min_score: args.min_similarity.unwrap_or(0.0),
+    })?;
+    let text = text(&found);
+    let ToolsFound { hits, unmatched_terms, note } = found;
+    let results = hits.into_iter().map(hit).collect();
+    Reply::markdown(text).structured(&Found { results, unmatched_terms, note })
+}
+
+/// A line a hit, then what the reader should know.
+fn text(found: &ToolsFound) -> String {
+    let mut lines: Vec<String> =
+        found.hits.iter().map(|hit| with_server(&hit.server, &hit.signature)).collect();
+    if found.hits.iter().all(|hit| hit.fit == Fit::Weak) {
+        lines.insert(
+            0,
+            if lines.is_empty() { "No tool fits." } else { "No tool fits well. The nearest:" }.into(),
+        );
+    }
+    if found.hits.is_empty() {
+        lines.extend(named::hint(LIST, |list| format!("{list} says which servers there are.")));
+    }
+    if !found.unmatched_terms.is_empty() {
+        lines.push(format!("No tool has: {}.", named::line(&found.unmatched_terms.join(", "), 200)));
+    }
+    lines.extend(found.note.clone());
+    lines.join("\n")
+}
+
+/// `git: status(path: string) Shows the state.`
+pub(crate) fn with_server(server: &str, signature: &str) -> String {
+    format!("{server}: {signature}")
+}
+
+fn hit(hit: ToolHit) -> Hit {
+    let ToolHit { server, name, brief, signature, score, fit, .. } = hit;
+    // The brief stands in it already.
+    let signature = match signature.strip_suffix(&brief) {
+        Some(head) => head.trim_end().to_owned(),
+        None => signature,
+    };
+    Hit {
+        server_name: server,
+        tool_name: name,
+        description: brief,
+        similarity: named::two_places(score),
+        fits: fit != Fit::Weak,
+        signature,
+    }
+}

@@ -1,0 +1,55 @@
+//! `select` of `call_tool`: a part of a result instead of all of it. The whole is kept as an artifact where the preset
+//! grants them; nothing is lost silently.
+
+use gatehouse_sdk::{
+    Content, FaultKind, Reply,
+    artifacts::{self, Draft},
+};
+
+use crate::{call::Args, named};
+
+/// The part of a reply that a filter gives, with a line that says so. A filter that fails on this result leaves it whole.
+pub(crate) fn applied(args: &Args, reply: Reply, program: &str) -> Reply {
+    let whole = match &reply.structured {
+        Some(data) => data.clone(),
+        None => reply.text(),
+    };
+    let outputs = match gatehouse_jq::run(&whole, program) {
+        Ok(outputs) => outputs,
+        Err(fault) => {
+            return reply
+                .with(Content::Text(format!("select failed, this is the whole result: {}", fault.message)));
+        }
+    };
+    let count = outputs.values.len();
+    let kept = kept(args, &whole);
+    let note = outputs.note.map(|note| format!(" {note}")).unwrap_or_default();
+    let characters = whole.chars().count();
+    let said = format!("select: {count} values of a result of {characters} characters.{note} {kept}");
+    let mut content = vec![Content::Text(outputs.values.join("\n"))];
+    content.extend(reply.content.into_iter().filter(|block| !matches!(block, Content::Text(_))));
+    content.push(Content::Text(said));
+    Reply { content, structured: None, is_error: false, meta: reply.meta }
+}
+
+/// Keeps the whole, and says where, or why not.
+fn kept(args: &Args, whole: &str) -> String {
+    let draft = Draft {
+        text: whole.to_owned(),
+        mime_type: "application/json".into(),
+        tool: Some(args.tool_name.clone()),
+        source: Some(args.server_name.clone()),
+        summary: None,
+        tags: Vec::new(),
+        ttl_ms: None,
+    };
+    match artifacts::put(&draft) {
+        Ok(artifact) => {
+            let how = named::hint("get_workspace_file", |file| format!("; {file} brings any part"));
+            format!("The whole is kept as {}{}.", artifact.id, how.unwrap_or_default())
+        }
+        // Not to grant artifacts is a choice.
+        Err(fault) if fault.kind == FaultKind::Denied => "The rest is not kept.".into(),
+        Err(fault) => format!("The rest is not kept: {}", fault.message),
+    }
+}

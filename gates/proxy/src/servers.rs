@@ -1,0 +1,165 @@
+//! `list_mcp_servers` and `refresh_mcp_server`: which servers there are, and what they list now.
+
+use gatehouse_sdk::{
+    Call, Effect, Fault, FaultKind, Intent, Reply, Tool,
+    servers::{self, Circuit, RefreshReport, Server, State},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Params, named};
+
+pub(crate) const LIST: &str = "list_mcp_servers";
+
+/// Characters of an error that a reply shows.
+const ERROR_SHOWN: usize = 200;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListArgs {
+    name_filter: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Shown {
+    name: String,
+    state: &'static str,
+    transport: String,
+    /// Absent where the server was never asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_count: Option<u32>,
+    /// Milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connected_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    circuit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery_in_ms: Option<u64>,
+    /// Milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_schema_change: Option<u64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Listed {
+    servers: Vec<Shown>,
+    total: usize,
+    connected: usize,
+}
+
+pub(crate) fn list() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, ListArgs>(LIST)
+        .description(|_| "The servers, their state and number of tools.")
+        .idempotent()
+        .output::<Listed>()
+        .run(run_list)
+}
+
+fn run_list(_: &Call<Params>, args: ListArgs) -> Result<Reply, Fault> {
+    let wanted = args.name_filter.unwrap_or_default().to_lowercase();
+    let all = servers::servers()?;
+    let total = all.len();
+    let mut servers: Vec<Shown> = all.into_iter().map(shown).collect();
+    let connected = servers.iter().filter(|server| server.state == "connected").count();
+    servers.retain(|server| server.name.to_lowercase().contains(&wanted));
+    let mut lines: Vec<String> = servers.iter().map(line).collect();
+    lines.push(match total {
+        0 => "There are no servers.".to_owned(),
+        _ if lines.is_empty() => format!("None of the {total} servers has that in its name."),
+        _ => format!("{total} servers, {connected} connected."),
+    });
+    Reply::markdown(lines.join("\n")).structured(&Listed { servers, total, connected })
+}
+
+fn shown(server: Server) -> Shown {
+    Shown {
+        name: server.name,
+        state: match server.state {
+            State::Configured => "configured",
+            State::Connecting => "connecting",
+            State::Connected => "connected",
+            State::Dormant => "dormant",
+            State::Failed => "failed",
+        },
+        transport: server.transport,
+        tool_count: server.tool_count,
+        connected_at: server.connected_at,
+        last_error: server.last_error.map(|error| named::line(&error, ERROR_SHOWN)),
+        circuit: match server.circuit {
+            Circuit::Closed => "closed",
+            Circuit::Open => "open",
+            Circuit::HalfOpen => "half-open",
+        },
+        recovery_in_ms: server.recovery_in_ms,
+        last_schema_change: server.last_schema_change,
+    }
+}
+
+fn line(server: &Shown) -> String {
+    let Shown { name, state, transport, .. } = server;
+    let tools = server.tool_count.map(|count| format!(", {count} tools")).unwrap_or_default();
+    let circuit = match (server.circuit, server.recovery_in_ms) {
+        ("closed", _) => String::new(),
+        (circuit, Some(ms)) => format!(", circuit {circuit} for {:.1} s", ms as f64 / 1000.0),
+        (circuit, None) => format!(", circuit {circuit}"),
+    };
+    let error = server.last_error.as_ref().map(|error| format!(", last error: {error}")).unwrap_or_default();
+    format!("{name}: {state}{tools}, {transport}{circuit}{error}")
+}
+
+/// The same fault; where a server is not there, with the way to see those that are.
+pub(crate) fn with_names(fault: Fault) -> Fault {
+    match named::hint(LIST, |list| format!("{list} says which servers there are.")) {
+        Some(hint) if fault.kind == FaultKind::NotFound && fault.hint.is_none() => fault.hint(hint),
+        _ => fault,
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RefreshArgs {
+    server: Option<String>,
+    force: Option<bool>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct NotAsked {
+    server: String,
+    error: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Refreshed {
+    added: u32,
+    updated: u32,
+    removed: u32,
+    unchanged: u32,
+    /// Vectors made anew.
+    embeddings: u32,
+    failed: Vec<NotAsked>,
+}
+
+pub(crate) fn refresh() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, RefreshArgs>("refresh_mcp_server")
+        .description(|_| "Ask a server, or all, for their tools anew.")
+        .intent(Intent::Modify)
+        .effect(Effect::Mutating)
+        .idempotent()
+        .output::<Refreshed>()
+        .run(run_refresh)
+}
+
+fn run_refresh(_: &Call<Params>, args: RefreshArgs) -> Result<Reply, Fault> {
+    let report = servers::refresh(args.server.as_deref(), args.force.unwrap_or(false)).map_err(with_names)?;
+    let RefreshReport { added, updated, removed, unchanged, embeddings, failed } = report;
+    let failed: Vec<NotAsked> = failed
+        .into_iter()
+        .map(|(server, error)| NotAsked { server, error: named::line(&error, ERROR_SHOWN) })
+        .collect();
+    let mut lines =
+        vec![format!("Tools: {added} added, {updated} updated, {removed} removed, {unchanged} unchanged.")];
+    lines.extend(failed.iter().map(|one| format!("{}: {}", one.server, one.error)));
+    let refreshed = Refreshed { added, updated, removed, unchanged, embeddings, failed };
+    Reply::markdown(lines.join("\n")).structured(&refreshed)
+}

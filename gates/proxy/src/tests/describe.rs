@@ -1,0 +1,62 @@
+//! What the gate says about itself, and what that costs.
+
+use gatehouse_sdk::{Effect, conformance, testing};
+use serde_json::{Value, json};
+
+use super::TOOLS;
+use crate::gate;
+
+fn names(params: &str) -> Vec<String> {
+    conformance::describe(&gate(), params).tools.into_iter().map(|tool| tool.name).collect()
+}
+
+#[test]
+fn changes_for_all_presets_are_there_only_where_a_preset_says_so() {
+    assert_eq!(names("{}"), &TOOLS[..9]);
+    assert_eq!(names(r#"{"admin":true}"#), TOOLS);
+    for tool in &TOOLS[9..] {
+        let fault = testing::call(&gate(), tool, "{}", "{}").unwrap_err();
+        assert_eq!(fault.message, format!("gate 'proxy' has no tool '{tool}'"));
+    }
+}
+
+#[test]
+fn what_a_call_may_do_is_what_any_tool_may_do() {
+    for tool in conformance::describe(&gate(), r#"{"admin":true}"#).tools {
+        let expected = match tool.name.as_str() {
+            "call_tool" | "add_mcp_server" => Effect::ExternalExec,
+            "refresh_mcp_server" | "reset_tool_metrics" | "remove_mcp_server" => Effect::Mutating,
+            _ => Effect::ReadOnly,
+        };
+        assert_eq!(tool.effect, expected, "{}", tool.name);
+    }
+}
+
+#[test]
+fn the_tools_that_find_and_call_ask_to_be_loaded_at_once() {
+    let with_meta = |params: &str| {
+        let tools = conformance::describe(&gate(), params).tools.into_iter();
+        tools.filter_map(|tool| Some((tool.name, tool.meta?))).collect::<Vec<_>>()
+    };
+    let asked = r#"{"anthropic/alwaysLoad":true}"#.to_owned();
+    assert_eq!(
+        with_meta("{}"),
+        [("search_tools".to_owned(), asked.clone()), ("call_tool".to_owned(), asked)]
+    );
+    assert_eq!(with_meta(r#"{"always_load":false}"#), []);
+}
+
+#[test]
+fn every_conversation_pays_for_few_words() {
+    let tools = conformance::describe(&gate(), "{}").tools;
+    let shown = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    let whole: Vec<Value> = tools
+        .iter()
+        .map(|tool| {
+            json!({"name": tool.name, "description": tool.description, "inputSchema": shown(&tool.input_schema)})
+        })
+        .collect();
+    // About four bytes make a token; `gatehouse presets cost` counts them.
+    let bytes = Value::from(whole).to_string().len();
+    assert!(bytes < 2_900, "{bytes} bytes");
+}

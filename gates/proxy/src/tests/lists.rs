@@ -1,0 +1,110 @@
+//! Servers, tools, schemas and searches.
+
+use gatehouse_sdk::{
+    Fault,
+    servers::{Circuit, Fit, RefreshReport, State, ToolsFound},
+};
+use serde_json::json;
+
+use super::{answer, call, found, hit, host, metrics, server, tool};
+
+#[test]
+fn servers_are_told_in_a_line_each() {
+    let broken = || {
+        let mut broken = server("broken");
+        (broken.state, broken.circuit) = (State::Failed, Circuit::Open);
+        (broken.tool_count, broken.recovery_in_ms) = (None, Some(12_340));
+        broken.last_error = Some("exited\nwith 1".into());
+        broken
+    };
+    let servers = move || host().server_list(move || Ok(vec![broken(), server("git")]));
+    let (text, data) = answer(servers(), "list_mcp_servers", json!({}));
+    assert_eq!(
+        text,
+        "broken: failed, stdio, circuit open for 12.3 s, last error: exited with 1\n\
+         git: connected, 2 tools, stdio\n2 servers, 1 connected."
+    );
+    assert_eq!((&data["total"], &data["connected"]), (&json!(2), &json!(1)));
+    let (text, data) = answer(servers(), "list_mcp_servers", json!({"name_filter": "GI"}));
+    assert_eq!((text.lines().count(), &data["servers"][0]["name"]), (2, &json!("git")));
+    let (text, _) = answer(servers(), "list_mcp_servers", json!({"name_filter": "x"}));
+    assert_eq!(text, "None of the 2 servers has that in its name.");
+    let (text, _) = answer(host().server_list(|| Ok(vec![])), "list_mcp_servers", json!({}));
+    assert_eq!(text, "There are no servers.");
+}
+
+#[test]
+fn tools_are_told_in_brief_with_how_their_calls_went_where_that_is_asked() {
+    let with_tools = || {
+        let listed = |server: &str| Ok(vec![tool(server, "log"), tool(server, "status")]);
+        host().server_tools(listed).server_metrics(|filter| {
+            assert_eq!(filter.server.as_deref(), Some("git"));
+            Ok(vec![metrics("git", "status", 10, 1)])
+        })
+    };
+    let (text, data) = answer(with_tools(), "list_tools", json!({"server": "git"}));
+    assert_eq!(text, "log: Shows the state.\nstatus: Shows the state.");
+    assert_eq!(data["tools"][0], json!({"name": "log", "brief": "Shows the state."}));
+    let (text, data) = answer(with_tools(), "list_tools", json!({"server": "git", "include_metrics": true}));
+    assert!(text.ends_with("status: Shows the state. [10 calls, 90 % succeeded, 12.3 ms]"), "{text}");
+    let expected = json!({"success_rate": 0.9, "avg_latency_ms": 12.3, "call_count": 10});
+    assert_eq!(data["tools"][1]["metrics"], expected);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_answered_with_the_way_to_those_that_are() {
+    let none = |_: &str| Err(Fault::not_found("There is no server 'gti'. Did you mean 'git'?"));
+    let fault = call(host().server_tools(none), "list_tools", json!({"server": "gti"}), "{}").unwrap_err();
+    assert_eq!(fault.hint.as_deref(), Some("list_mcp_servers says which servers there are."));
+}
+
+#[test]
+fn a_schema_comes_whole() {
+    let arguments = json!({"server_name": "git", "tool_name": "status"});
+    let (text, data) = answer(host(), "get_tool_schema", arguments);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), data);
+    assert_eq!(data["inputSchema"], json!({"type": "object", "required": ["path"]}));
+    assert_eq!(data["annotations"]["readOnlyHint"], true);
+    assert_eq!(data["last_schema_change"], 7);
+}
+
+#[test]
+fn a_search_is_a_line_a_hit_and_says_what_it_lacks() {
+    let answers = host().server_search(|query| {
+        assert_eq!((query.query.as_str(), query.limit, query.server.as_deref()), ("x", 10, None));
+        let (unmatched_terms, note) = (vec!["zorp".into()], Some("Not asked yet: web.".into()));
+        Ok(ToolsFound { hits: vec![hit("git", "status", 0.876)], unmatched_terms, note })
+    });
+    let (text, data) = answer(answers, "search_tools", json!({"query": "x"}));
+    assert_eq!(text, "git: status(path: string) Shows the state.\nNo tool has: zorp.\nNot asked yet: web.");
+    let expected = json!({"server_name": "git", "tool_name": "status", "description": "Shows the state.",
+                          "similarity": 0.88, "fits": true, "signature": "status(path: string)"});
+    assert_eq!(data["results"][0], expected);
+    let nothing = host().server_search(|query| {
+        assert_eq!((query.limit, query.min_score, query.server.as_deref()), (50, 0.5, Some("git")));
+        Ok(found(vec![]))
+    });
+    let arguments = json!({"query": "x", "top_k": 1000, "min_similarity": 0.5, "server": "git"});
+    let (text, _) = answer(nothing, "search_tools", arguments);
+    assert_eq!(text, "No tool fits.\nlist_mcp_servers says which servers there are.");
+    let weak = host().server_search(|_| {
+        let mut hit = hit("git", "status", 0.9);
+        hit.fit = Fit::Weak;
+        Ok(found(vec![hit]))
+    });
+    let (text, data) = answer(weak, "search_tools", json!({"query": "red wine"}));
+    assert_eq!(text, "No tool fits well. The nearest:\ngit: status(path: string) Shows the state.");
+    assert_eq!(data["results"][0]["fits"], false);
+}
+
+#[test]
+fn a_refresh_says_what_changed_and_who_could_not_be_asked() {
+    let refreshed = host().server_refresh(|server, force| {
+        assert_eq!((server, force), (None, true));
+        let failed = vec![("web".into(), "gone".into())];
+        Ok(RefreshReport { added: 1, updated: 2, removed: 3, unchanged: 4, embeddings: 3, failed })
+    });
+    let (text, data) = answer(refreshed, "refresh_mcp_server", json!({"force": true}));
+    assert_eq!(text, "Tools: 1 added, 2 updated, 3 removed, 4 unchanged.\nweb: gone");
+    assert_eq!(data["failed"][0], json!({"server": "web", "error": "gone"}));
+}

@@ -1,0 +1,96 @@
+//! Recommendations in each mode.
+
+use gatehouse_sdk::{Fault, models::Completion, servers::RelatedTool, testing::Fake};
+use serde_json::{Value, json};
+
+use super::{answer, found, hit, host, metrics};
+
+fn with_hits() -> Fake {
+    host()
+        .server_search(|query| {
+            assert_eq!((query.query.as_str(), query.limit), ("see the history", 20));
+            Ok(found(vec![hit("git", "status", 0.9), hit("git", "log", 0.8), hit("web", "look", 0.7)]))
+        })
+        .server_metrics(|_| Ok(vec![metrics("git", "log", 10, 0), metrics("git", "status", 10, 9)]))
+        .server_related(|server, tool, _| {
+            let one = RelatedTool {
+                server: "git".into(),
+                tool: "diff".into(),
+                follows: true,
+                together: 8,
+                of: 10,
+                lift: 3.12,
+            };
+            Ok(if (server, tool) == ("git", "log") { vec![one] } else { vec![] })
+        })
+}
+
+fn recommended(host: Fake, mode: &str) -> (String, Value) {
+    answer(host, "recommend_tools", json!({"task_description": "see the history", "search_mode": mode}))
+}
+
+fn tools(data: &Value) -> Vec<&str> {
+    data["recommendations"].as_array().unwrap().iter().map(|one| one["tool"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_record_counts_in_hybrid_mode_and_not_in_semantic_mode() {
+    let (_, data) = recommended(with_hits(), "semantic");
+    assert_eq!((tools(&data), &data["search_mode"]), (vec!["status", "log", "look"], &json!("semantic")));
+    let (text, data) = recommended(with_hits(), "hybrid");
+    assert_eq!((tools(&data), &data["search_mode"]), (vec!["log", "look", "status"], &json!("hybrid")));
+    assert_eq!(
+        data["recommendations"][0],
+        json!({"server": "git", "tool": "log", "reason": "fits to 80 %; 100 % of 10 calls succeeded",
+               "similarity": 0.8, "success_rate": 1.0})
+    );
+    assert!(
+        text.contains("Often called next: git: diff (8 of 10, 3.1 times as often as by chance)"),
+        "{text}"
+    );
+    assert_eq!(data["related"][0]["tool_name"], "diff");
+}
+
+#[test]
+fn a_model_chooses_among_what_was_found_and_nothing_else() {
+    let with_model = with_hits().serving(Some("test/model"), None, "local").complete(|prompt, options| {
+        assert!(prompt.contains("\"see the history\"") && prompt.contains("log(path: string)"), "{prompt}");
+        assert!(options.schema.is_some());
+        let chosen = json!({"recommendations": [
+            {"number": 3, "reason": "It\nlooks."}, {"number": 99, "reason": "made up"}, {"number": 3, "reason": "again"},
+        ]});
+        Ok(Completion::new("test/model", chosen.to_string()))
+    });
+    let (_, data) = recommended(with_model, "llm");
+    assert_eq!((tools(&data), &data["search_mode"]), (vec!["look"], &json!("llm")));
+    assert_eq!(data["recommendations"][0]["reason"], "It looks.");
+}
+
+#[test]
+fn without_a_model_the_reply_says_what_was_done_instead() {
+    let none = with_hits().serving(None, None, "local");
+    let broken = with_hits()
+        .serving(Some("test/model"), None, "local")
+        .complete(|_, _| Err(Fault::unavailable("down")));
+    let useless = with_hits()
+        .serving(Some("test/model"), None, "local")
+        .complete(|_, _| Ok(Completion::new("test/model", "{\"recommendations\": [{\"number\": 0}]}")));
+    for host in [none, broken, useless] {
+        let (text, data) = recommended(host, "llm");
+        assert_eq!(
+            (tools(&data), &data["search_mode"]),
+            (vec!["log", "look", "status"], &json!("hybrid_fallback"))
+        );
+        assert!(text.contains("No language model could choose"), "{text}");
+    }
+}
+
+#[test]
+fn books_that_cannot_be_read_cost_the_record_only() {
+    let closed = with_hits()
+        .server_metrics(|_| Err(Fault::unavailable("no ledger")))
+        .server_related(|_, _, _| Err(Fault::unavailable("no ledger")));
+    let (text, data) = recommended(closed, "hybrid");
+    assert_eq!(tools(&data), ["status", "log", "look"]);
+    assert!(text.starts_with("git: status(path: string) Shows the state. [fits to 90 %]"), "{text}");
+}

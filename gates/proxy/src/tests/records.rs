@@ -1,0 +1,73 @@
+//! How calls went, what may stand in for a tool, and changes for all presets.
+
+use gatehouse_sdk::{FaultKind, conformance, servers_admin::Added};
+use serde_json::json;
+
+use super::{alternative, answer, call, host, metrics};
+
+const ADMIN: &str = r#"{"admin":true}"#;
+
+#[test]
+fn the_most_called_come_first() {
+    let called = host().server_metrics(|filter| {
+        assert_eq!((filter.server.as_deref(), filter.days), (Some("git"), Some(7)));
+        Ok(vec![metrics("git", "log", 1, 0), metrics("git", "status", 4, 1)])
+    });
+    let (text, data) = answer(called, "get_tool_metrics", json!({"server": "git", "days": 7}));
+    assert_eq!(
+        text,
+        "git: status: 4 calls, 75 % succeeded, 12.3 ms (p50 10, p95 50), last error: tool-error\n\
+         git: log: 1 calls, 100 % succeeded, 12.3 ms (p50 10, p95 50)"
+    );
+    assert_eq!((&data["total_calls"], &data["metrics"][0]["success_rate"]), (&json!(5), &json!(0.75)));
+    let (text, _) = answer(host().server_metrics(|_| Ok(vec![])), "get_tool_metrics", json!({}));
+    assert_eq!(text, "No call was recorded.");
+}
+
+#[test]
+fn everything_is_forgotten_only_where_that_is_said() {
+    let forgets = || host().server_reset_metrics(|filter| Ok(if filter.server.is_some() { 3 } else { 9 }));
+    let reset = |arguments| call(forgets(), "reset_tool_metrics", arguments, ADMIN);
+    assert_eq!(reset(json!({"server": "git", "confirm": "yes"})).unwrap().text(), "3 records are gone.");
+    assert_eq!(reset(json!({"confirm": "all"})).unwrap().text(), "9 records are gone.");
+    assert_eq!(reset(json!({"confirm": "yes"})).unwrap_err().kind, FaultKind::InvalidArguments);
+    assert!(reset(json!({"server": "git"})).is_err());
+}
+
+#[test]
+fn alternatives_come_with_their_factors_and_what_is_called_with_the_tool() {
+    let known = host()
+        .server_alternatives(|server, tool, error, limit| {
+            assert_eq!((server, tool, error, limit), ("git", "status", Some("TIMEOUT"), 5));
+            Ok(vec![alternative("web", "look")])
+        })
+        .server_related(|_, _, _| Ok(vec![]));
+    let arguments = json!({"server_name": "git", "tool_name": "status", "error": "TIMEOUT"});
+    let (text, data) = answer(known, "get_tool_alternatives", arguments.clone());
+    assert_eq!(text, "web: look() Does it too. [0.12: Fits to 50 %; never called yet.]");
+    assert_eq!(data["alternatives"][0]["recency"], 0.49);
+    let none = host().server_alternatives(|_, _, _, _| Ok(vec![])).server_related(|_, _, _| Ok(vec![]));
+    assert_eq!(answer(none, "get_tool_alternatives", arguments).0, "No other tool does this.");
+}
+
+#[test]
+fn a_server_that_cannot_be_connected_stays_and_the_reply_says_why() {
+    let adds = |problem: Option<&'static str>| {
+        host().server_change(move |name, definition| {
+            assert_eq!((name, definition), ("git", "{\"command\":\"git-mcp\"}"));
+            let tool_count = problem.is_none().then_some(2);
+            Ok(Added { name: name.into(), tool_count, problem: problem.map(str::to_owned) })
+        })
+    };
+    let add = |problem| {
+        let arguments = json!({"name": "git", "definition": {"command": "git-mcp"}});
+        call(adds(problem), "add_mcp_server", arguments, ADMIN).unwrap().text()
+    };
+    assert_eq!(add(None), "git is connected and has 2 tools.");
+    assert_eq!(add(Some("no such file")), "git is configured, and could not be connected: no such file");
+    let removes = host().server_remove(|name| Ok(name == "git"));
+    let reply = call(removes, "remove_mcp_server", json!({"name": "git"}), ADMIN).unwrap();
+    assert_eq!(reply.text(), "It is removed.");
+    assert_eq!(reply.structured.as_deref(), Some("{\"removed\":true}"));
+    assert!(!conformance::accepts(&crate::gate(), "search_tools", "{}"));
+}

@@ -1,0 +1,88 @@
+//! `list_tools`: the tools of one server, each in a line.
+
+use std::collections::HashMap;
+
+use gatehouse_sdk::{
+    Call, Fault, Reply, Tool,
+    servers::{self, MetricsFilter},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Params, metrics, named, servers::with_names};
+
+pub(crate) const NAME: &str = "list_tools";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    server: String,
+    include_metrics: Option<bool>,
+}
+
+/// How calls of a tool went.
+#[derive(Serialize, JsonSchema)]
+struct Metrics {
+    /// 0 to 1.
+    success_rate: f64,
+    avg_latency_ms: f64,
+    call_count: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Listed {
+    name: String,
+    brief: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<Metrics>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Tools {
+    tools: Vec<Listed>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .description(|_| "A server's tools in brief.")
+        .idempotent()
+        .output::<Tools>()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let listed = servers::tools(&args.server).map_err(with_names)?;
+    let mut known = match args.include_metrics {
+        Some(true) => of_server(&args.server)?,
+        _ => HashMap::new(),
+    };
+    let tools: Vec<Listed> = listed
+        .into_iter()
+        .map(|tool| Listed { metrics: known.remove(&tool.name), name: tool.name, brief: tool.brief })
+        .collect();
+    let lines: Vec<String> = tools.iter().map(line).collect();
+    let text = if lines.is_empty() { "It has no tools.".to_owned() } else { lines.join("\n") };
+    Reply::markdown(text).structured(&Tools { tools })
+}
+
+fn line(tool: &Listed) -> String {
+    let metrics = tool.metrics.as_ref().map(|metrics| {
+        let Metrics { success_rate, avg_latency_ms, call_count } = metrics;
+        format!(" [{call_count} calls, {:.0} % succeeded, {avg_latency_ms} ms]", success_rate * 100.0)
+    });
+    format!("{}: {}{}", tool.name, tool.brief, metrics.unwrap_or_default())
+}
+
+fn of_server(server: &str) -> Result<HashMap<String, Metrics>, Fault> {
+    let filter = MetricsFilter { server: Some(server.to_owned()), ..MetricsFilter::all() };
+    let called = servers::metrics(&filter)?.into_iter().filter(|one| one.calls > 0);
+    let metrics = called.map(|one| {
+        let metrics = Metrics {
+            success_rate: named::two_places(metrics::success_rate(&one)),
+            avg_latency_ms: named::one_place(one.mean_ms),
+            call_count: one.calls,
+        };
+        (one.tool, metrics)
+    });
+    Ok(metrics.collect())
+}

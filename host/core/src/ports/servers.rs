@@ -1,0 +1,202 @@
+//! The MCP servers behind this host: which there are, how they do, and each as a source of tools. What a preset lets its
+//! callers reach of them is not decided here; [`crate::proxied`] does that.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{
+    http::Secret,
+    outcome::Fault,
+    ports::tool_index::OnChange,
+    source::{Listing, Source},
+};
+
+/// A server as presets.toml declares it, with what the environment says filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerDefinition {
+    /// As presets.toml calls it.
+    pub name: Arc<str>,
+    /// How it is reached.
+    pub transport: ServerTransport,
+    /// For people, for `proxied` of presets, and for the category of its tools.
+    pub tags: Vec<String>,
+    /// The longest one call of its tools may take.
+    pub timeout: Duration,
+    /// Whether it is connected in the background when the host starts.
+    pub preconnect: bool,
+    /// After how long without a call it is stopped; none for never.
+    pub idle_timeout: Option<Duration>,
+    /// What becomes of its tools that changed.
+    pub on_change: OnChange,
+    /// Variables that presets.toml names and the environment has not. A server that needs one cannot be connected.
+    pub missing: Vec<String>,
+    /// Values that must come back in no message, log line or reply: those of all variables that it names, and what stands
+    /// under a name that sounds like a credential.
+    pub secrets: Vec<Secret>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerTransport {
+    /// A child process that is spoken to over its standard input and output.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// All that it gets of the environment beside `PATH`, `HOME` and what the host names in docs/servers.md.
+        env: Vec<(String, Secret)>,
+        /// Where it starts, absolute; none for where the host did.
+        cwd: Option<PathBuf>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// Where it listens.
+        url: String,
+        /// Sent with each request, to this address only.
+        headers: Vec<(String, Secret)>,
+    },
+    /// HTTP with server-sent events, as servers before 2025 have it.
+    Sse {
+        /// Where its stream is.
+        url: String,
+        /// Sent with each request, to this address only.
+        headers: Vec<(String, Secret)>,
+    },
+}
+
+impl ServerTransport {
+    /// In a word.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "stdio",
+            Self::Http { .. } => "http",
+            Self::Sse { .. } => "sse",
+        }
+    }
+}
+
+/// Servers that are added while the host runs, kept beside presets.toml. What stands there cannot be changed here.
+#[async_trait]
+pub trait AddedServers: Send + Sync {
+    /// Checks a definition with the keys of `[servers.NAME]` and keeps it. `invalid-arguments` names the key, and what is
+    /// allowed; `denied` where presets.toml declares a server of this name.
+    async fn add(&self, server: &str, definition: &Map<String, Value>) -> Result<ServerDefinition, Fault>;
+
+    /// Forgets one; false where there is none. `denied` where presets.toml declares it.
+    async fn remove(&self, server: &str) -> Result<bool, Fault>;
+}
+
+/// How far the connection to a server has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerState {
+    /// Never asked for yet.
+    Configured,
+    /// An attempt is under way.
+    Connecting,
+    /// It serves.
+    Connected,
+    /// Stopped because nobody used it; the next call starts it again.
+    Dormant,
+    /// The last attempt did not succeed.
+    Failed,
+}
+
+/// Whether connections are attempted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Circuit {
+    /// As always.
+    Closed,
+    /// Too much failed lately: nothing is attempted for a while.
+    Open,
+    /// One attempt is under way, which decides.
+    HalfOpen,
+}
+
+/// How a server does. Times are milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerStatus {
+    /// As presets.toml calls it.
+    pub name: Arc<str>,
+    /// `stdio`, `http` or `sse`.
+    pub transport: &'static str,
+    /// As presets.toml says.
+    pub tags: Vec<String>,
+    /// How far the connection has come.
+    pub state: ServerState,
+    /// Whether connections are attempted.
+    pub circuit: Circuit,
+    /// Milliseconds until an open circuit lets an attempt through.
+    pub recovery_in_ms: Option<u64>,
+    /// Since when it is connected.
+    pub connected_at: Option<u64>,
+    /// What went wrong last, in one line.
+    pub last_error: Option<String>,
+    /// When what it lists last changed; none where that never happened, or nothing is known of it.
+    pub last_schema_change: Option<u64>,
+}
+
+/// What a server lists, and who runs it.
+#[derive(Clone)]
+pub struct ServerListing {
+    /// Runs its tools; starts the server where it has to.
+    pub source: Arc<dyn Source>,
+    /// What it lists, or listed when it was last asked.
+    pub listing: Arc<Listing>,
+    /// Names of tools that are held back until somebody has looked at how they changed, each with the reason.
+    pub held: Arc<Vec<(String, String)>>,
+}
+
+/// What a refresh found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefreshReport {
+    /// Tools that were not known.
+    pub added: u32,
+    /// Tools that are not what they were.
+    pub updated: u32,
+    /// Tools that are not listed any more.
+    pub removed: u32,
+    /// Tools that are as they were.
+    pub unchanged: u32,
+    /// Vectors to be made anew.
+    pub embeddings: u32,
+    /// Servers that could not be asked, each with the reason.
+    pub failed: Vec<(String, String)>,
+}
+
+/// The servers of a host.
+#[async_trait]
+pub trait Servers: Send + Sync {
+    /// All that are enabled, by name. Starts none and waits for none.
+    fn status(&self) -> Vec<ServerStatus>;
+
+    /// The source that runs a server's tools, started or not; none where there is no such server.
+    fn source(&self, server: &str) -> Option<Arc<dyn Source>>;
+
+    /// What a server lists: what is known of it, without starting it; else it is asked. Faults are `not-found` with the
+    /// nearest names, and what connecting ends in.
+    async fn listing(&self, server: &str) -> Result<ServerListing, Fault>;
+
+    /// What is known of what a server lists; none where it was never asked. Starts nothing.
+    async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault>;
+
+    /// Asks a server, or all, what they list now. A server that cannot be asked stands in the report, unless it is the only
+    /// one. With `force` also what did not change is written anew.
+    async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault>;
+
+    /// Adds a server, or replaces one that was added so, and connects it: what became of that is the outcome inside. It
+    /// stays configured either way. `definition` has the keys of `[servers.NAME]` in presets.toml.
+    async fn change(
+        &self,
+        server: &str,
+        definition: &Map<String, Value>,
+    ) -> Result<Result<ServerListing, Fault>, Fault>;
+
+    /// Removes a server that [`Servers::change`] added, and stops it; false where there is none.
+    async fn remove(&self, server: &str) -> Result<bool, Fault>;
+}

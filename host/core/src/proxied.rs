@@ -1,0 +1,71 @@
+//! What gates of a preset may reach of servers, whose tools the client is not shown: named, changed, hidden and denied by
+//! the same lines of the preset as if it were.
+
+use std::sync::{Arc, LazyLock};
+
+use crate::{
+    catalog::Entry,
+    names,
+    outcome::Fault,
+    ports::servers::{ServerListing, ServerStatus},
+    preset::Exposure,
+    tool::ToolId,
+};
+
+/// The rules of one preset.
+pub struct Proxied {
+    exposure: Arc<Exposure>,
+}
+
+impl Proxied {
+    pub(crate) fn new(exposure: &Exposure) -> Self {
+        Self { exposure: Arc::new(exposure.clone()) }
+    }
+
+    /// Whether the preset lets its gates reach a server.
+    pub fn reaches(&self, server: &ServerStatus) -> bool {
+        self.exposure.reaches(&server.name, &server.tags)
+    }
+
+    /// Whether a tool of a server that may be reached may be found and called.
+    pub fn allows(&self, tool: &ToolId) -> bool {
+        tool.source.exposes(&tool.name).is_ok_and(|name| {
+            let name = name.as_str();
+            let change = self.exposure.tools.get(name);
+            let shown = change.and_then(|change| change.name.as_deref()).unwrap_or(name);
+            !change.is_some_and(|change| change.hidden) && self.exposure.denied_by(shown).is_none()
+        })
+    }
+
+    /// A tool of a server, by the server's own name, as the preset changes it. One that is hidden or denied is as unknown
+    /// as one that does not exist; one that is held back is denied, with the reason.
+    pub fn entry(&self, listed: &ServerListing, tool: &str) -> Result<Arc<Entry>, Fault> {
+        let server = listed.source.id().name();
+        let id = |name: &Arc<str>| ToolId { source: listed.source.id().clone(), name: Arc::clone(name) };
+        let found =
+            listed.listing.tools.iter().find(|spec| &*spec.name == tool && self.allows(&id(&spec.name)));
+        let Some(spec) = found else {
+            let shown = listed.listing.tools.iter().filter(|spec| self.allows(&id(&spec.name)));
+            let near = names::did_you_mean(tool, shown.map(|spec| &*spec.name));
+            let tool = names::quoted(tool, 64);
+            return Err(Fault::not_found(format!("Server '{server}' has no tool '{tool}'.{near}")));
+        };
+        if let Some((_, why)) = listed.held.iter().find(|(held, _)| *held == *spec.name) {
+            return Err(Fault::denied(format!("Tool '{tool}' of server '{server}' is held back: {why}"))
+                .hint(format!("To look at it and approve it: gatehouse servers review {server}")));
+        }
+        static NO_PARAMS: LazyLock<Arc<str>> = LazyLock::new(|| "{}".into());
+        Entry::exposed(&self.exposure, &listed.source, &listed.listing, spec, &NO_PARAMS)
+            .map_err(|error| Fault::internal(error.to_string()))?
+            .map(Arc::new)
+            .ok_or_else(|| Fault::not_found(format!("Server '{server}' has no tool '{tool}'.")))
+    }
+
+    /// Every tool of a server that may be called, as the preset changes it, by name.
+    pub fn entries(&self, listed: &ServerListing) -> Vec<Arc<Entry>> {
+        let mut entries: Vec<_> =
+            listed.listing.tools.iter().filter_map(|spec| self.entry(listed, &spec.name).ok()).collect();
+        entries.sort_by(|a, b| a.id.name.cmp(&b.id.name));
+        entries
+    }
+}

@@ -1,0 +1,76 @@
+//! The parts of a request: who asks for several things at once says each in a sentence of its own, and of the whole no tool
+//! does more than a part.
+
+use std::collections::HashSet;
+
+use crate::search::each_term;
+
+/// Bytes of a question that count: what follows adds nothing that a search could use.
+pub(super) const QUESTION: usize = 16 * 1024;
+
+/// Parts that are looked for beside the whole. Each costs as much as a search of its own.
+const MOST: usize = 6;
+
+/// Different terms that a sentence has to have to ask for something: fewer are greetings and thanks.
+const TELLING: usize = 2;
+
+/// What is looked for: the whole question, and where it has several sentences each of those.
+pub fn asked(question: &str) -> Vec<&str> {
+    let whole = &question[..question.floor_char_boundary(QUESTION)];
+    let mut parts: Vec<&str> = sentences(whole).filter(telling).take(MOST).collect();
+    if parts.len() < 2 {
+        parts.clear();
+    }
+    parts.insert(0, whole);
+    parts
+}
+
+fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let after = |at: usize| rest[at..].chars().next();
+        let ends = |(at, c): &(usize, char)| match c {
+            '?' | '!' | ';' | '\n' | '。' | '？' | '！' | '；' => true,
+            '.' => after(at + 1).is_none_or(char::is_whitespace),
+            _ => false,
+        };
+        let (sentence, left) = match rest.char_indices().find(ends) {
+            Some((at, c)) => (&rest[..at], &rest[at + c.len_utf8()..]),
+            None => (rest, ""),
+        };
+        let more = !rest.is_empty();
+        rest = left;
+        more.then_some(sentence)
+    })
+}
+
+fn telling(part: &&str) -> bool {
+    let mut terms = HashSet::new();
+    each_term(part, |term| {
+        if terms.len() < TELLING {
+            terms.insert(term.to_owned());
+        }
+    });
+    terms.len() == TELLING
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked;
+
+    #[test]
+    fn a_request_is_the_whole_and_its_sentences() {
+        let request = "Send the report to Ann. Then book a room for v1.2! Thanks.";
+        assert_eq!(asked(request), [request, "Send the report to Ann", " Then book a room for v1.2"]);
+        assert_eq!(asked("read a file, please."), ["read a file, please."]);
+        assert_eq!(asked("查询北京天气。发送电子邮件").len(), 3);
+        assert_eq!(asked(""), [""]);
+    }
+
+    #[test]
+    fn parts_are_bounded() {
+        assert_eq!(asked(&"send a letter. ".repeat(100_000)).len(), 7);
+        assert_eq!(asked(&"?".repeat(100_000)).len(), 1);
+        assert!(asked(&"文".repeat(100_000))[0].len() <= super::QUESTION);
+    }
+}

@@ -1,0 +1,103 @@
+//! `gatehouse call`: one call of any tool of a preset, through the same stages as a client's.
+
+use std::{
+    io::{self, Read as _},
+    sync::Arc,
+};
+
+use clap::Args;
+use gatehouse_core::{Call, CallContext, Catalog, Content, Outcome, Reply};
+use gatehouse_wire::serve;
+use serde_json::Value;
+
+use super::{Failure, Place};
+use crate::{
+    compose::{Callers, Composition},
+    config::Env,
+    out,
+};
+
+/// The most bytes of arguments that are read from standard input.
+const MAX_ARGUMENTS: u64 = 16 << 20;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The tool, by the name that clients of the preset see
+    tool: String,
+    /// Its arguments, a JSON object; - reads them from standard input
+    #[arg(default_value = "{}", value_name = "JSON")]
+    arguments: String,
+    /// The preset [default: the one that serve would choose]
+    #[arg(long)]
+    preset: Option<String>,
+    /// Print the result as a client gets it, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let given = self::arguments(&arguments.arguments)?;
+    let composition = place.compose(env)?;
+    let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
+    let catalog = Arc::new(composition.catalog(&exposure).await.map_err(Failure::Failed)?);
+    call(&composition, catalog, &arguments.tool, given, arguments.json).await
+}
+
+/// Arguments as they were typed, or read from standard input.
+pub(super) fn arguments(given: &str) -> Result<Value, Failure> {
+    serde_json::from_str(&read(given)?)
+        .map_err(|error| Failure::Usage(format!("the arguments are not JSON: {error}")))
+}
+
+/// Calls a tool by the name that clients see, and prints what comes of it.
+pub(super) async fn call(
+    composition: &Composition,
+    catalog: Arc<Catalog>,
+    tool: &str,
+    arguments: Value,
+    json: bool,
+) -> Result<(), Failure> {
+    let pipeline = Arc::new(composition.stages(&Callers::Commands));
+    let structured = catalog.structured;
+    let outcome = Call::new(CallContext::new(&pipeline, catalog, tool), arguments).run().await;
+    if json {
+        let failed = !matches!(&outcome, Ok(reply) if !reply.is_error);
+        out::json(&serve::call_result(outcome, structured));
+        return if failed { Err(Failure::Failed(format!("{tool} failed"))) } else { Ok(()) };
+    }
+    tell(tool, outcome)
+}
+
+fn read(given: &str) -> Result<String, Failure> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let mut text = String::new();
+    let read =
+        tokio::task::block_in_place(|| io::stdin().lock().take(MAX_ARGUMENTS + 1).read_to_string(&mut text));
+    let read = read.map_err(|error| Failure::Usage(format!("the arguments cannot be read: {error}")))?;
+    if read as u64 > MAX_ARGUMENTS {
+        return Err(Failure::Usage(format!("the arguments are longer than {} MiB", MAX_ARGUMENTS >> 20)));
+    }
+    Ok(text)
+}
+
+fn tell(tool: &str, outcome: Outcome) -> Result<(), Failure> {
+    let Reply { content, structured, is_error, meta: _ } = outcome?;
+    if let Some(data) = structured.filter(|_| content.is_empty()) {
+        out::json(&data);
+    }
+    for block in content {
+        let bytes = block.bytes();
+        out::line(match block {
+            Content::Text(text) => text,
+            Content::Image(media) | Content::Audio(media) => {
+                format!("[{}, {bytes} bytes; --json has it]", media.mime_type)
+            }
+            Content::Link(link) => format!("[{}]", link.uri),
+            Content::Embedded(resource) => format!("[{}, {bytes} bytes; --json has it]", resource.uri),
+            Content::Other(block) => Value::Object(block).to_string(),
+        });
+    }
+    if is_error { Err(Failure::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
+}

@@ -1,0 +1,66 @@
+//! What `gatehouse doctor` says of servers. It starts none.
+
+use std::path::PathBuf;
+
+use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
+
+use super::Check;
+use crate::config::{Env, ServerConfig, ServersConfig, added::AddedNow};
+
+/// A line for each server, and what to look at.
+pub(super) fn checks(servers: &ServersConfig, added: &AddedNow) -> Vec<Check> {
+    let all = servers.declared.iter().chain(&added.servers).filter(|(_, server)| server.enabled);
+    let mut checks: Vec<Check> = all.flat_map(|(name, server)| of_one(name, server)).collect();
+    checks.extend(added.problems.iter().map(|why| Check::warning("servers", why.clone())));
+    checks
+}
+
+fn of_one(name: &str, server: &ServerConfig) -> Vec<Check> {
+    let (what, definition) = (format!("server {name}"), &server.definition);
+    let mut checks = vec![match found(definition) {
+        Ok(found) => Check::new(what.clone(), Ok(found)),
+        Err(why) => Check::warning(what.clone(), why),
+    }];
+    if !definition.missing.is_empty() {
+        let missing = definition.missing.join(", ");
+        let why = format!(
+            "it needs the environment variable {missing}, which is not set; until then it is not connected"
+        );
+        checks.push(Check::warning(what.clone(), why));
+    }
+    checks.extend(server.literals.iter().map(|name| {
+        let why = format!(
+            "the value of {name} stands in the file itself; write \"${{NAME}}\" and set the variable"
+        );
+        Check::warning(what.clone(), why)
+    }));
+    checks
+}
+
+/// The program, or the address; the error says that there is no such program.
+fn found(definition: &ServerDefinition) -> Result<String, String> {
+    let (command, cwd) = match &definition.transport {
+        ServerTransport::Stdio { command, cwd, .. } => (command, cwd),
+        ServerTransport::Http { .. } | ServerTransport::Sse { .. } => {
+            return Ok(format!("{}, not asked", definition.transport.as_str()));
+        }
+    };
+    if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+        return Err(format!("it starts in {}, which is not a folder", cwd.display()));
+    }
+    match program(command) {
+        Some(program) => Ok(format!("{}, not started", program.display())),
+        None => Err(format!("there is no program '{command}'; install it, or write its whole path")),
+    }
+}
+
+/// Where a program is, by the same rules as the system's.
+fn program(command: &str) -> Option<PathBuf> {
+    if command.contains(['/', '\\']) {
+        return Some(PathBuf::from(command)).filter(|file| file.is_file());
+    }
+    let named = |folder: PathBuf| {
+        [command.to_owned(), format!("{command}.exe"), format!("{command}.cmd")].map(|name| folder.join(name))
+    };
+    Env::program_folders().into_iter().flat_map(named).find(|file| file.is_file())
+}

@@ -1,0 +1,143 @@
+//! `gatehouse servers add|remove`: a block in presets.toml; where the built-in configuration is in use, a line among the
+//! added servers of the data folder.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use super::{Failure, Place, say_what_to_set, write};
+use crate::{
+    config::{Config, Env, added::Added, edit},
+    import, out,
+};
+
+#[derive(Args)]
+pub(in crate::cli) struct Add {
+    /// What it is called here
+    name: String,
+    /// Where it listens, if it is no program
+    #[arg(long, value_name = "URL", conflicts_with_all = ["command", "env", "cwd"])]
+    url: Option<String>,
+    /// How an address is spoken to [default: http]
+    #[arg(long, value_enum, requires = "url")]
+    transport: Option<UrlTransport>,
+    /// A header to send there; write secrets as '${NAME}'
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = pair, requires = "url")]
+    headers: Vec<(String, String)>,
+    /// A variable that the program gets; write secrets as '${NAME}'
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    env: Vec<(String, String)>,
+    /// Where the program starts, relative to presets.toml
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<String>,
+    /// A tag of it
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// The longest a call may take, for example "60 s"
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "url")]
+    command: Vec<String>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum UrlTransport {
+    Http,
+    Sse,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+pub(super) fn add(arguments: Add, place: &Place, env: &Env) -> Result<(), Failure> {
+    let found = place.found(env)?;
+    let config = place.config(env)?;
+    let (name, as_json) = (arguments.name.clone(), arguments.json);
+    let mut definition = definition(arguments);
+    let mut secrets = import::Secrets::default();
+    secrets.take_out(&name, "the command line", &mut definition);
+    crate::config::of_json(&config, &name, &definition, env).map_err(Failure::Usage)?;
+    let file = if found.text.file.is_some() {
+        let change = edit::add_servers(&found.text, &BTreeMap::from([(name.as_str(), &definition)]), env)?;
+        write(&config, &found.text, change)?;
+        found.text.name()
+    } else {
+        let added = added(config, env);
+        if added.now().servers.contains_key(&name) {
+            return Err(Failure::Usage(format!("there is a server '{name}' already")));
+        }
+        added.keep(&name, &definition)?;
+        added.place()
+    };
+    if as_json {
+        out::json(&json!({"name": name, "file": file, "definition": definition}));
+    } else {
+        out::line(format!("added server '{name}' in {file}"));
+        out::line(edit::server_block(&name, &definition).trim_end());
+    }
+    say_what_to_set(&secrets.named());
+    Ok(())
+}
+
+fn definition(arguments: Add) -> Map<String, Value> {
+    let pairs = |pairs: Vec<(String, String)>| -> Map<String, Value> {
+        pairs.into_iter().map(|(name, value)| (name, value.into())).collect()
+    };
+    let mut command = arguments.command.into_iter();
+    let sse = matches!(arguments.transport, Some(UrlTransport::Sse)).then_some("sse");
+    let keys: [(&str, Value); 9] = [
+        ("command", command.next().into()),
+        ("args", command.collect::<Vec<_>>().into()),
+        ("env", pairs(arguments.env).into()),
+        ("cwd", arguments.cwd.into()),
+        ("url", arguments.url.into()),
+        ("headers", pairs(arguments.headers).into()),
+        ("transport", sse.into()),
+        ("tags", arguments.tags.into()),
+        ("timeout", arguments.timeout.into()),
+    ];
+    let empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(pairs) => pairs.is_empty(),
+        _ => false,
+    };
+    keys.into_iter().filter(|(_, value)| !empty(value)).map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+pub(super) fn remove(server: &str, place: &Place, env: &Env, json: bool) -> Result<(), Failure> {
+    let found = place.found(env)?;
+    let config = place.config(env)?;
+    let file = if config.servers.declared.contains_key(server) {
+        let change = edit::remove_server(&found.text, server, env)?;
+        write(&config, &found.text, change)?;
+        found.text.name()
+    } else {
+        let known: Vec<String> = config.servers.declared.keys().cloned().collect();
+        let added = added(config, env);
+        if !added.forget(server)? {
+            let now = added.now();
+            let known: Vec<&str> = known.iter().chain(now.servers.keys()).map(String::as_str).collect();
+            let near = gatehouse_core::names::did_you_mean(server, known.iter().copied());
+            return Err(Failure::Usage(format!("there is no server '{server}'.{near}")));
+        }
+        added.place()
+    };
+    if json {
+        out::json(&json!({"name": server, "file": file, "removed": true}));
+    } else {
+        out::line(format!("removed server '{server}' from {file}"));
+    }
+    Ok(())
+}
+
+fn added(config: Config, env: &Env) -> Added {
+    Added::new(Arc::new(config), env.clone())
+}

@@ -1,0 +1,86 @@
+//! `gatehouse servers list`: what is configured, without asking anybody.
+
+use std::sync::Arc;
+
+use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
+use serde_json::{Value, json};
+
+use super::Failure;
+use crate::{
+    config::{Config, Env, ServerConfig, added::Added},
+    out,
+};
+
+pub(super) fn list(config: Config, env: &Env, json: bool) -> Result<(), Failure> {
+    let config = Arc::new(config);
+    let added = Added::new(Arc::clone(&config), env.clone()).now();
+    let declared = config.servers.declared.iter().map(|server| (server, "presets.toml"));
+    let all = declared.chain(added.servers.iter().map(|server| (server, "added")));
+    let told: Vec<Value> = all.map(|((name, server), from)| one(name, server, from)).collect();
+    added.problems.iter().for_each(out::complain);
+    if json {
+        out::json(&told);
+        return Ok(());
+    }
+    if told.is_empty() {
+        out::line(
+            "No server yet. `gatehouse servers add` adds one, `gatehouse servers import` brings those of other clients.",
+        );
+        return Ok(());
+    }
+    let mut rows: Vec<Vec<String>> =
+        vec![["SERVER", "TRANSPORT", "STATE", "FROM", "TAGS", "REACHED BY"].map(str::to_owned).into()];
+    for server in &told {
+        let text = |key: &str| server[key].as_str().unwrap_or_default().to_owned();
+        let list = |key: &str| {
+            let words = server[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+            words.collect::<Vec<_>>().join(", ")
+        };
+        let state = match (server["enabled"].as_bool(), list("missing")) {
+            (Some(false), _) => "disabled".into(),
+            (_, missing) if missing.is_empty() => "enabled".into(),
+            (_, missing) => format!("needs {missing}"),
+        };
+        rows.push(vec![
+            text("name"),
+            text("transport"),
+            state,
+            text("from"),
+            list("tags"),
+            text("reached_by"),
+        ]);
+    }
+    out::table(&rows);
+    Ok(())
+}
+
+fn one(name: &str, server: &ServerConfig, from: &str) -> Value {
+    let definition = &server.definition;
+    json!({
+        "name": name,
+        "transport": definition.transport.as_str(),
+        "reached_by": reached_by(definition),
+        "enabled": server.enabled,
+        "from": from,
+        "tags": definition.tags,
+        "preconnect": definition.preconnect,
+        "on_change": definition.on_change,
+        "timeout_ms": definition.timeout.as_millis() as u64,
+        "missing": definition.missing,
+    })
+}
+
+/// The command line or the address, without what must not be shown.
+pub(crate) fn reached_by(definition: &ServerDefinition) -> String {
+    let mut shown = match &definition.transport {
+        ServerTransport::Stdio { command, args, .. } => {
+            let words = std::iter::once(command).chain(args);
+            words.map(String::as_str).collect::<Vec<_>>().join(" ")
+        }
+        ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. } => url.clone(),
+    };
+    for secret in definition.secrets.iter().filter(|secret| !secret.reveal().is_empty()) {
+        shown = shown.replace(secret.reveal(), "[secret]");
+    }
+    shown
+}

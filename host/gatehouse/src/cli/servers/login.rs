@@ -1,0 +1,133 @@
+//! `gatehouse servers login|logout`: logins to servers, made in a browser.
+
+use std::{process::Stdio, sync::Arc};
+
+use clap::Args;
+use gatehouse_core::{names::did_you_mean, ports::servers::ServerTransport};
+use gatehouse_wire::login::{LoggedOut, LoginState};
+use serde_json::json;
+use tokio::process::Command;
+
+use super::{Failure, Place};
+use crate::{
+    compose::logins,
+    config::{Config, Env, ServerConfig, added::Added},
+    out,
+};
+
+#[derive(Args)]
+pub(in crate::cli) struct Login {
+    /// The server
+    server: String,
+    /// What to ask for, parted by spaces, instead of what presets.toml or the server says
+    #[arg(long, value_name = "SCOPES")]
+    scope: Option<String>,
+    /// Open no browser; the address is printed either way
+    #[arg(long)]
+    no_browser: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn log_in(arguments: &Login, place: &Place, env: &Env) -> Result<(), Failure> {
+    let (config, name) = (Arc::new(place.config(env)?), arguments.server.as_str());
+    let server = declared(&config, name, env)?;
+    let url = address(name, &server)?;
+    let mut settings = server.login;
+    if let Some(scopes) = &arguments.scope {
+        settings.scopes = scopes.split_whitespace().map(str::to_owned).collect();
+    }
+    let browser = !arguments.no_browser;
+    let show = move |url: &gatehouse_wire::login::Url| {
+        out::note(format!("Log in at this address, within five minutes:\n\n  {url}\n"));
+        if browser && !open(url.as_str()) {
+            out::note("No browser could be opened here; open the address on this machine yourself.");
+        }
+    };
+    let logins = logins(&config);
+    let state = logins.log_in(name, &url, &settings, &show).await?;
+    if arguments.json {
+        let LoginState::Valid { until, renewable } = state else {
+            return Err(Failure::Failed(format!("the login to '{name}' was over at once")));
+        };
+        out::json(&json!({"server": name, "logged_in": true, "until_ms": until, "renewable": renewable}));
+    } else {
+        out::line(format!("logged in to '{name}'; {}", told(&state, logins.now_ms())));
+    }
+    Ok(())
+}
+
+pub(super) async fn log_out(name: &str, place: &Place, env: &Env, json: bool) -> Result<(), Failure> {
+    // A server that is not declared any more may have left a login behind.
+    let logins = logins(&place.config(env)?);
+    let (revoked, why) = match logins.log_out(name).await? {
+        LoggedOut::NoLogin => return Err(Failure::Failed(format!("there is no login to '{name}'"))),
+        LoggedOut::Revoked => (true, None),
+        LoggedOut::Forgotten(why) => (false, Some(why)),
+    };
+    if json {
+        out::json(&json!({"server": name, "logged_in": false, "revoked": revoked, "why": why}));
+    } else {
+        out::line(format!("logged out of '{name}'"));
+        if let Some(why) = why {
+            out::note(format!("The login is forgotten here alone. {why}"));
+        }
+    }
+    Ok(())
+}
+
+/// A login in a few words, at a time in milliseconds since 1970-01-01T00:00:00Z.
+fn told(state: &LoginState, now: u64) -> String {
+    match state {
+        LoginState::None => "login needed".into(),
+        LoginState::Ended => "the login is not valid any more".into(),
+        LoginState::Elsewhere { server } => format!("the login is for {server}"),
+        LoginState::Valid { until, renewable } => {
+            let holds = match until {
+                Some(until) => format!("the login holds for {} min", until.saturating_sub(now) / 60_000),
+                None => "the server does not say how long the login holds".into(),
+            };
+            if *renewable { format!("{holds}, and is renewed ahead of its end") } else { holds }
+        }
+    }
+}
+
+fn declared(config: &Arc<Config>, name: &str, env: &Env) -> Result<ServerConfig, Failure> {
+    let mut servers = Added::new(Arc::clone(config), env.clone()).now().servers;
+    servers.extend(config.servers.declared.clone());
+    servers.remove(name).ok_or_else(|| {
+        let near = did_you_mean(name, servers.keys().map(String::as_str));
+        Failure::Usage(format!("there is no server '{name}'.{near}"))
+    })
+}
+
+fn address(name: &str, server: &ServerConfig) -> Result<String, Failure> {
+    let usage = |why: String| Err(Failure::Usage(format!("server '{name}' {why}")));
+    let definition = &server.definition;
+    let (ServerTransport::Http { url, headers } | ServerTransport::Sse { url, headers }) =
+        &definition.transport
+    else {
+        return usage("is a program; only servers with a url are logged in to".into());
+    };
+    if !definition.missing.is_empty() {
+        let missing = definition.missing.join(", ");
+        return usage(format!("needs the environment variable {missing}, which is not set"));
+    }
+    if headers.iter().any(|(header, _)| header.eq_ignore_ascii_case("authorization")) {
+        return usage("has an Authorization header in its block; take it out to log in".into());
+    }
+    Ok(url.clone())
+}
+
+/// Opens the browser of the desktop, if there is one.
+fn open(url: &str) -> bool {
+    let (program, before): (&str, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("rundll32", &["url.dll,FileProtocolHandler"]),
+        _ => ("xdg-open", &[]),
+    };
+    let mut command = Command::new(program);
+    command.args(before).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().is_ok()
+}

@@ -1,0 +1,89 @@
+//! `gatehouse servers review`
+
+use clap::Args;
+use gatehouse_core::{
+    names,
+    ports::{ToolIndex as _, tool_index::HeldTool},
+};
+use serde_json::{Value, json};
+use similar::TextDiff;
+
+use super::Failure;
+use crate::{compose::Composition, out};
+
+#[derive(Args)]
+pub(in crate::cli) struct Review {
+    /// Only tools of this server
+    server: Option<String>,
+    /// Approve a tool as it is now: TOOL@DIGEST, as the review shows it
+    #[arg(long, value_name = "TOOL@DIGEST", requires = "server")]
+    approve: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows what changed about the tools that are held back, and approves those that are named by what they are now.
+pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(), Failure> {
+    let index = &composition.stores.tools;
+    if let Some(server) = &asked.server {
+        let all = composition.stores.servers.status();
+        let names = || all.iter().filter_map(|server| server["name"].as_str());
+        if !names().any(|name| name == server) {
+            let near = names::did_you_mean(server, names());
+            return Err(Failure::Failed(format!("Unknown server: '{}'.{near}", names::quoted(server, 64))));
+        }
+        for named in &asked.approve {
+            let (tool, digest) = named.rsplit_once('@').ok_or_else(|| {
+                Failure::Usage(format!(
+                    "'{named}' is not TOOL@DIGEST, as `gatehouse servers review` shows it"
+                ))
+            })?;
+            if !index.approve(server, tool, digest).await? {
+                return Err(Failure::Failed(format!(
+                    "'{tool}' of server '{server}' is not held back as {digest}: it changed again, or was approved. \
+                     `gatehouse servers review {server}` shows what waits now"
+                )));
+            }
+            out::note(format!(
+                "'{tool}' of server '{server}' is approved. A host that shows it directly lists it after its next start."
+            ));
+        }
+    }
+    let mut held = index.held().await?;
+    held.retain(|held| asked.server.as_ref().is_none_or(|server| *server == held.server));
+    if asked.json {
+        let told = held.iter().map(|held| {
+            let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+            json!({"server": held.server, "tool": held.tool, "digest": held.digest,
+                "before": parsed(&held.before), "now": parsed(&held.now)})
+        });
+        out::json(&told.collect::<Vec<_>>());
+        return Ok(());
+    }
+    if held.is_empty() && asked.approve.is_empty() {
+        out::note(
+            "No tool is held back. Servers with on_change = \"quarantine\" hold what changed after it was first seen.",
+        );
+    }
+    for held in &held {
+        out::line(difference(held));
+    }
+    Ok(())
+}
+
+/// What changed about a tool, line by line, and how it is approved.
+fn difference(held: &HeldTool) -> String {
+    let HeldTool { server, tool, digest, before, now } = held;
+    let (before, now) = (in_lines(before), in_lines(now));
+    let diff = TextDiff::from_lines(&before, &now).unified_diff().header("approved", "now").to_string();
+    format!(
+        "{server}: {tool}\n{diff}approve it: gatehouse servers review {server} --approve '{tool}@{digest}'\n"
+    )
+}
+
+/// A definition with a line for each value.
+fn in_lines(canonical: &str) -> String {
+    let value = serde_json::from_str::<Value>(canonical).unwrap_or_default();
+    format!("{value:#}\n")
+}

@@ -1,0 +1,49 @@
+//! The ledger as `gatehouse status` shows it.
+
+use std::{fmt, path::PathBuf};
+
+use gatehouse_core::ports::{Ledger as _, ledger::MetricsFilter};
+use serde::Serialize;
+
+use crate::compose::Composition;
+
+/// What is written down of calls.
+#[derive(Serialize)]
+pub(super) struct Ledger {
+    enabled: bool,
+    address: PathBuf,
+    retention_days: u32,
+    tools: usize,
+    calls: u64,
+}
+
+impl Ledger {
+    /// The error says why it cannot be read.
+    pub(super) async fn of(composition: &Composition) -> Result<Self, String> {
+        let config = &composition.config;
+        let (retention_days, address) = (config.ledger.retention_days, config.state.join("ledger.db"));
+        let mut shown = Self { enabled: config.ledger.enabled, address, retention_days, tools: 0, calls: 0 };
+        // Looking makes no database.
+        if let Some(ledger) = composition.stores.ledger.as_ref().filter(|_| shown.address.exists()) {
+            let metrics = ledger.metrics(&MetricsFilter::default()).await;
+            let metrics = metrics.map_err(|fault| fault.in_one_line())?;
+            shown.tools = metrics.len();
+            shown.calls = metrics.iter().map(|one| one.calls).sum();
+        }
+        Ok(shown)
+    }
+}
+
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { enabled, address, retention_days, tools, calls } = self;
+        if !enabled {
+            return write!(f, "off: enabled = false under [ledger] in presets.toml");
+        }
+        write!(
+            f,
+            "{calls} calls of {tools} tools in {}, each kept for {retention_days} days",
+            address.display()
+        )
+    }
+}

@@ -1,0 +1,222 @@
+//! `gatehouse tools metrics`: how calls went, from the ledger of all hosts on this data folder.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, IsTerminal as _},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use gatehouse_core::{
+    names,
+    ports::{
+        Ledger as _,
+        ledger::{MetricsFilter, ToolMetrics},
+    },
+};
+use serde_json::{Value, json};
+
+use super::{Failure, object, shape};
+use crate::{compose::Composition, out};
+
+/// Columns of the terminal that the table fits on.
+const WIDTH: usize = 80;
+
+/// Days that one can ask for.
+const MOST_DAYS: u32 = 36_500;
+
+const HEAD: [&str; 11] =
+    ["TOOL", "CALLS", "OK %", "ERRS", "LOST", "P50", "P95", "IN", "OUT", "LAST", "BY DAY"];
+
+#[derive(clap::Args)]
+pub(in crate::cli) struct Arguments {
+    /// The server, or the gate [default: all]
+    source: Option<String>,
+    /// Its own name for the tool [default: all]
+    tool: Option<String>,
+    /// Only the last N days, today included [default: all that was ever recorded]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_DAYS as i64))]
+    days: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Result<(), Failure> {
+    let Some(ledger) = &composition.stores.ledger else {
+        if arguments.json {
+            out::json(&json!({"enabled": false, "metrics": [], "total_calls": 0}));
+        } else {
+            out::line(
+                "No call is recorded: enabled = false under [ledger] in presets.toml. Set it to true to count calls.",
+            );
+        }
+        return Ok(());
+    };
+    let filter = MetricsFilter { source: None, tool: arguments.tool.clone(), days: arguments.days };
+    // Looking makes no database.
+    let all = if ledger.path().exists() { ledger.metrics(&filter).await? } else { Vec::new() };
+    let chosen: Vec<&ToolMetrics> = all
+        .iter()
+        .filter(|one| arguments.source.as_deref().is_none_or(|name| **one.source.name() == *name))
+        .collect();
+    if arguments.json {
+        let total: u64 = chosen.iter().map(|one| one.calls).sum();
+        let metrics: Vec<Value> = chosen.iter().map(|one| data(one)).collect();
+        out::json(&json!({"enabled": true, "metrics": metrics, "total_calls": total}));
+        return Ok(());
+    }
+    if chosen.is_empty() {
+        out::line(nothing(arguments, &all));
+        return Ok(());
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let within = io::stdout().is_terminal().then_some(WIDTH);
+    table(&chosen, now, within).iter().for_each(out::line);
+    Ok(())
+}
+
+/// Why there is nothing to show.
+fn nothing(arguments: &Arguments, all: &[ToolMetrics]) -> String {
+    let when = arguments.days.map(|days| format!(" in the last {days} days")).unwrap_or_default();
+    let known: BTreeSet<&str> = all.iter().map(|one| &**one.source.name()).collect();
+    let of = match (&arguments.source, &arguments.tool) {
+        (None, _) => {
+            return format!(
+                "No call was recorded{when} yet. Calls of every tool are, of servers and of gates."
+            );
+        }
+        (Some(source), None) => format!("'{source}'"),
+        (Some(source), Some(tool)) => format!("'{tool}' of '{source}'"),
+    };
+    let near =
+        arguments.source.as_deref().map(|source| names::did_you_mean(source, known)).unwrap_or_default();
+    format!("No call of {of} was recorded{when}.{near}")
+}
+
+/// With the names that the gate's tool has.
+fn data(one: &ToolMetrics) -> Value {
+    let ToolMetrics { source, tool, calls, tool_errors, transport_errors, by_day, .. } = one;
+    Value::Object(object(json!({
+        "kind": source.kind(),
+        "source": source.name(),
+        "tool": tool,
+        "calls": calls,
+        "tool_errors": tool_errors,
+        "transport_errors": transport_errors,
+        "success_rate": one.success_rate(),
+        "avg_latency_ms": one.mean_ms,
+        "p50_latency_ms": one.p50_ms,
+        "p95_latency_ms": one.p95_ms,
+        "connecting_ms": one.connecting_ms,
+        "tokens_in": one.tokens_in,
+        "tokens_out": one.tokens_out,
+        "last_called": one.last_called,
+        "last_error": one.last_error,
+        "by_day": by_day,
+    })))
+}
+
+/// A line a tool under a line for its source. Within so many columns, names are cut to where the table fits.
+fn table(metrics: &[&ToolMetrics], now: u64, within: Option<usize>) -> Vec<String> {
+    let rows: Vec<[String; 11]> = metrics.iter().map(|one| row(one, now)).collect();
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0).max(HEAD[column].chars().count())
+    };
+    let mut widths: [usize; 11] = std::array::from_fn(width);
+    if let Some(columns) = within {
+        let others: usize = widths[1..].iter().map(|width| width + 1).sum();
+        widths[0] = widths[0].min(columns.saturating_sub(others).max(HEAD[0].len()));
+    }
+    let mut lines = vec![line(&HEAD.map(str::to_owned), &widths)];
+    let mut source = None;
+    for (one, row) in metrics.iter().zip(&rows) {
+        if source != Some(&one.source) {
+            source = Some(&one.source);
+            lines.push(format!("{} {}", one.source.kind(), one.source.name()));
+        }
+        lines.push(line(row, &widths));
+    }
+    let days = metrics.iter().map(|one| one.by_day.len()).max().unwrap_or(0);
+    let cell = match shape::days_in_a_cell(days) {
+        1 => "a day".to_owned(),
+        several => format!("{several} days"),
+    };
+    lines.push(String::new());
+    lines.push("ERRS: the tool answered with an error. LOST: the call did not get through.".into());
+    lines
+        .push(format!("IN, OUT: tokens. BY DAY: calls of the last {days} days, oldest first, {cell} a bar."));
+    lines
+}
+
+fn row(one: &ToolMetrics, now: u64) -> [String; 11] {
+    let last = one.last_called.map_or("-".into(), |last| shape::ago(now.saturating_sub(last)));
+    [
+        format!("  {}", one.tool),
+        shape::count(one.calls),
+        shape::percent(one.success_rate()),
+        shape::count(one.tool_errors),
+        shape::count(one.transport_errors),
+        shape::time(one.p50_ms),
+        shape::time(one.p95_ms),
+        shape::count(one.tokens_in),
+        shape::count(one.tokens_out),
+        last,
+        shape::sparkline(&one.by_day),
+    ]
+}
+
+/// Names to the left, numbers to the right.
+fn line(row: &[String; 11], widths: &[usize; 11]) -> String {
+    let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
+        0 => format!("{:<width$}", cut(cell, *width)),
+        10 => cell.clone(),
+        _ => format!("{cell:>width$}"),
+    });
+    cells.collect::<Vec<_>>().join(" ").trim_end().to_owned()
+}
+
+fn cut(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::SourceId;
+
+    use super::*;
+
+    fn much(tool: &str) -> ToolMetrics {
+        ToolMetrics {
+            source: SourceId::Server("a-server-with-a-name-of-32-letter".into()),
+            tool: tool.into(),
+            calls: 987_654,
+            tool_errors: 123_456,
+            transport_errors: 12_345,
+            mean_ms: 1.0,
+            p50_ms: Some(999.0),
+            p95_ms: Some(99_900.0),
+            connecting_ms: 0,
+            tokens_in: 987_654_321,
+            tokens_out: 98_765_432_100,
+            last_called: Some(0),
+            last_error: None,
+            by_day: vec![7; 90],
+        }
+    }
+
+    #[test]
+    fn the_table_fits_a_terminal_whatever_was_called() {
+        let (long, short) = (much(&"name_of_a_tool_".repeat(4)), much("short"));
+        let metrics = [&long, &short];
+        let lines = table(&metrics, 86_400_000 * 99, Some(WIDTH));
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{lines:#?}");
+        assert!(lines[2].starts_with("  name_of_a_") && lines[2].contains('…'), "{lines:#?}");
+        assert!(lines[3].starts_with("  short ") && lines[3].ends_with("█"), "{lines:#?}");
+        assert!(table(&metrics, 0, None)[2].contains(&*long.tool), "elsewhere names are whole");
+    }
+}

@@ -1,0 +1,205 @@
+//! `gatehouse tools …`: the tools of the servers behind this host found, read and called, as the gate `proxy` does it for an
+//! agent; and how calls of all tools went, as the ledger has it.
+
+mod metrics;
+mod shape;
+
+use std::sync::Arc;
+
+use clap::Subcommand;
+use gatehouse_core::{Call, CallContext, Catalog, Content, SourceId};
+use serde_json::{Map, Value, json};
+
+use super::{Failure, Place, call};
+use crate::{
+    compose::{Callers, Composition},
+    config::Env,
+    out,
+};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Find tools of servers by what they do
+    Search {
+        /// In any words
+        query: String,
+        /// Only tools of this server
+        #[arg(long)]
+        server: Option<String>,
+        /// The most tools
+        #[arg(long, value_name = "N")]
+        top_k: Option<u32>,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Show one tool of a server, whole
+    Schema {
+        /// The server
+        server: String,
+        /// Its own name for the tool
+        tool: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Recommend tools for a task, with reasons
+    Recommend {
+        /// In any words
+        task: String,
+        /// How: semantic, hybrid or llm [default: as the preset says]
+        #[arg(long)]
+        mode: Option<String>,
+        /// The most tools
+        #[arg(long, value_name = "N")]
+        top_k: Option<u32>,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Call a tool of a server through the gate; `gatehouse call` calls any tool that a preset shows
+    Call {
+        /// The server
+        server: String,
+        /// Its own name for the tool
+        tool: String,
+        /// Its arguments, a JSON object; - reads them from standard input
+        #[arg(default_value = "{}", value_name = "JSON")]
+        arguments: String,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Show how calls went, of all presets: of servers' tools, and of gates' tools
+    Metrics(metrics::Arguments),
+    /// Show what to call instead of a tool, and what is called with it
+    Alternatives {
+        /// The server
+        server: String,
+        /// Its own name for the tool
+        tool: String,
+        /// The error that it ended in
+        #[arg(long)]
+        error: Option<String>,
+        #[command(flatten)]
+        how: How,
+    },
+}
+
+/// Whose tools, and what is printed.
+#[derive(clap::Args)]
+pub(super) struct How {
+    /// The preset whose servers and rules count [default: the one that serve would choose]
+    #[arg(long)]
+    preset: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+    let (tool, arguments, how) = match command {
+        Command::Metrics(arguments) => return metrics::run(&arguments, &place.compose(env)?).await,
+        Command::Search { query, server, top_k, how } => {
+            ("search_tools", json!({"query": query, "server": server, "top_k": top_k}), how)
+        }
+        Command::Recommend { task, mode, top_k, how } => {
+            let arguments = json!({"task_description": task, "search_mode": mode, "top_k": top_k});
+            ("recommend_tools", arguments, how)
+        }
+        Command::Schema { server, tool, how } => {
+            ("get_tool_schema", json!({"server_name": server, "tool_name": tool}), how)
+        }
+        Command::Alternatives { server, tool, error, how } => {
+            let arguments = json!({"server_name": server, "tool_name": tool, "error": error});
+            ("get_tool_alternatives", arguments, how)
+        }
+        Command::Call { server, tool, arguments, how } => {
+            let given = call::arguments(&arguments)?;
+            let arguments = json!({"server_name": server, "tool_name": tool, "arguments": given});
+            return Through::open(place, env, how.preset.as_deref())
+                .await?
+                .call("call_tool", arguments, how.json)
+                .await;
+        }
+    };
+    let through = Through::open(place, env, how.preset.as_deref()).await?;
+    if !how.json {
+        return through.call(tool, given(arguments), false).await;
+    }
+    let name = through.name(tool)?;
+    let pipeline = Arc::new(through.composition.stages(&Callers::Commands));
+    let context = CallContext::new(&pipeline, Arc::clone(&through.catalog), name);
+    let reply = Call::new(context, given(arguments)).run().await?;
+    match &reply.structured {
+        Some(data) => out::json(data),
+        None => out::json(&reply.content.iter().filter_map(text).collect::<Vec<_>>()),
+    }
+    if reply.is_error { Err(Failure::Failed(format!("{tool} says that it failed"))) } else { Ok(()) }
+}
+
+fn text(block: &Content) -> Option<&str> {
+    match block {
+        Content::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The arguments that were given.
+fn given(mut arguments: Value) -> Value {
+    if let Some(arguments) = arguments.as_object_mut() {
+        arguments.retain(|_, value| !value.is_null());
+    }
+    arguments
+}
+
+/// A preset's way to the tools of servers.
+struct Through {
+    composition: Composition,
+    catalog: Arc<Catalog>,
+}
+
+impl Through {
+    async fn open(place: &Place, env: &Env, preset: Option<&str>) -> Result<Self, Failure> {
+        let composition = place.compose(env)?;
+        let exposure = composition.config.select(preset, env)?;
+        let catalog = Arc::new(composition.catalog(&exposure).await.map_err(Failure::Failed)?);
+        Ok(Self { composition, catalog })
+    }
+
+    /// What the preset calls a tool of the gate `proxy`.
+    fn name(&self, tool: &str) -> Result<String, Failure> {
+        let of_a_gate = |source: &SourceId| matches!(source, SourceId::Gate(_));
+        let found = self
+            .catalog
+            .entries()
+            .iter()
+            .find(|entry| *entry.id.name == *tool && of_a_gate(&entry.id.source));
+        found.map(|entry| entry.name.as_str().to_owned()).ok_or_else(|| {
+            let presets = &self.composition.config.presets;
+            let has = |name: &&String| {
+                gatehouse_core::Exposure::compile(presets, name)
+                    .is_ok_and(|exposure| exposure.gates().any(|gate| **gate == *"proxy"))
+            };
+            let others: Vec<&str> = presets.keys().filter(has).map(String::as_str).collect();
+            let next = match others.as_slice() {
+                [] => "No preset of presets.toml has that gate; `gates.proxy = {}` under one gives it to it."
+                    .into(),
+                others => format!("With --preset it may be: {}.", others.join(", ")),
+            };
+            let preset = &self.catalog.preset;
+            Failure::Usage(format!(
+                "preset '{preset}' has no tool '{tool}', which is of the gate proxy. {next}"
+            ))
+        })
+    }
+
+    async fn call(&self, tool: &str, arguments: Value, json: bool) -> Result<(), Failure> {
+        let name = self.name(tool)?;
+        call::call(&self.composition, Arc::clone(&self.catalog), &name, arguments, json).await
+    }
+}
+
+/// An object with what is not null.
+fn object(value: Value) -> Map<String, Value> {
+    match given(value) {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}

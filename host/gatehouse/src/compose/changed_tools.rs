@@ -1,0 +1,63 @@
+//! `tools` of a preset, held against what its sources list. A gate lists what it has, so a name that none has is a mistake;
+//! a server may list it tomorrow.
+
+use gatehouse_core::{Exposure, catalog::SourceListing, names, tool::SourceId};
+
+use super::Composition;
+
+impl Composition {
+    /// Says which changes are of tools that no server lists. The error names a tool that no gate has.
+    pub(super) fn check_changes(
+        &self,
+        exposure: &Exposure,
+        offers: &[SourceListing],
+    ) -> Result<Vec<String>, String> {
+        if exposure.tools.is_empty() {
+            return Ok(Vec::new());
+        }
+        let exposed: Vec<String> = offers.iter().flat_map(exposed).collect();
+        let unknown = exposure.tools.keys().filter(|name| !exposed.contains(*name));
+        let mut warnings = Vec::new();
+        for name in unknown {
+            let preset = &exposure.preset;
+            // A gate that is gone for a while takes nothing else with it.
+            if let Some((gate, _)) = exposure.sources.iter().find(|(source, _)| self.is_away(source)) {
+                warnings.push(format!("'{name}' under tools is not there while {gate} is gone"));
+                continue;
+            }
+            let Some(server) = self.server_of(name) else {
+                let near = names::did_you_mean(name, exposed.iter().map(String::as_str));
+                return Err(format!(
+                    "preset '{preset}': tools names '{}', which no gate of the preset has.{near}",
+                    names::quoted(name, 64)
+                ));
+            };
+            let listed = offers.iter().find(|offer| {
+                matches!(offer.source.id(), SourceId::Server(name) if **name == *server)
+                    && offer.problem.is_none()
+            });
+            if listed.is_some() {
+                warnings.push(format!(
+                    "'{name}' under tools changes nothing: server '{server}' lists no such tool"
+                ));
+            }
+        }
+        Ok(warnings)
+    }
+
+    fn is_away(&self, source: &SourceId) -> bool {
+        matches!(source, SourceId::Gate(name) if self.gates.is_withdrawn(name))
+    }
+
+    /// The server that a name of a tool begins with.
+    fn server_of(&self, tool: &str) -> Option<&str> {
+        let begins =
+            |server: &&String| tool.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"));
+        self.config.servers.declared.keys().find(begins).map(String::as_str)
+    }
+}
+
+fn exposed(offer: &SourceListing) -> impl Iterator<Item = String> {
+    let names = offer.listing.tools.iter().filter_map(|tool| offer.source.id().exposes(&tool.name).ok());
+    names.map(|name| name.as_str().to_owned())
+}

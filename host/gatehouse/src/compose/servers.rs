@@ -1,0 +1,104 @@
+//! The MCP servers of a host: what presets.toml declares and what was added beside it, put together and handed to the crate
+//! that speaks to them. Nothing is started, opened or waited for here.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use gatehouse_core::{
+    Source, lock,
+    ports::{Clock, Servers as _, ToolIndex, servers::ServerDefinition},
+};
+use gatehouse_wire::{
+    downstream::{Downstream, DownstreamSettings},
+    login::Logins,
+};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::config::{
+    Config, Env,
+    added::{self, Added},
+};
+
+/// The servers of a host. They outlive a reload: one whose definition is as it was keeps its connection.
+pub(crate) struct HostServers {
+    /// What speaks to them.
+    pub(crate) live: Arc<Downstream>,
+    added: Arc<Added>,
+    /// What was handed over last.
+    applied: Mutex<Vec<ServerDefinition>>,
+    /// What was said of added servers that do not count.
+    problems: Mutex<Vec<String>>,
+}
+
+impl HostServers {
+    pub(super) fn new(
+        config: &Arc<Config>,
+        env: &Env,
+        index: Arc<dyn ToolIndex>,
+        clock: Arc<dyn Clock>,
+        logins: Arc<Logins>,
+    ) -> Self {
+        let here = || std::path::absolute(".").unwrap_or_else(|_| PathBuf::from("/"));
+        let settings = DownstreamSettings {
+            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("gatehouse")),
+            base: config.file.as_deref().and_then(Path::parent).map_or_else(here, Path::to_path_buf),
+            passed_on: Env::passed_on(),
+            connection_timeout: config.servers.proxy.connection_timeout,
+            retries: config.servers.proxy.retries,
+        };
+        let added = Arc::new(Added::new(Arc::clone(config), env.clone()));
+        let live = Downstream::new(settings, index, clock, Some(Arc::clone(&added) as _), logins);
+        let servers =
+            Self { live: Arc::new(live), added, applied: Mutex::default(), problems: Mutex::default() };
+        servers.look();
+        servers
+    }
+
+    /// From now on the servers are those of this configuration, and those that were added.
+    pub(crate) fn follow(&self, config: &Arc<Config>) {
+        self.added.follow(config);
+        self.look();
+    }
+
+    /// Looks which servers there are: other hosts and commands add some, too. Reads a small file where there is one.
+    pub(crate) fn look(&self) {
+        let now = self.added.now();
+        let mut problems = lock(&self.problems);
+        if *problems != now.problems {
+            now.problems.iter().for_each(|why| tracing::warn!("{why}"));
+            *problems = now.problems;
+        }
+        let config = self.added.config();
+        let added = now.servers.into_values().filter(|server| server.enabled).map(|server| server.definition);
+        let mut wanted: Vec<ServerDefinition> = config.servers.enabled().cloned().chain(added).collect();
+        wanted.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut applied = lock(&self.applied);
+        if *applied != wanted {
+            self.live.apply(wanted.clone());
+            *applied = wanted;
+        }
+    }
+
+    /// The source of a server's tools.
+    pub(super) fn source(&self, name: &str) -> Result<Arc<dyn Source>, String> {
+        self.live.source(name).ok_or_else(|| format!("there is no server '{name}'"))
+    }
+
+    /// How they do, as JSON; starts none.
+    pub(crate) fn status(&self) -> Vec<Value> {
+        self.live.status().into_iter().map(|server| json!(server)).collect()
+    }
+
+    /// Counts changes of what servers list.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.live.changes()
+    }
+
+    /// The folder that tells of servers that are added.
+    pub(crate) fn folder(config: &Config) -> PathBuf {
+        added::folder(&config.state)
+    }
+}

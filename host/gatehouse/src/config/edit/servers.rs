@@ -1,0 +1,173 @@
+//! Adds servers to presets.toml and takes them out, and touches nothing else in it.
+
+use std::collections::BTreeMap;
+
+use serde_json::Map;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+
+use super::{Change, Config, ConfigError, Env, Text};
+
+/// The order in which the keys of a server are written.
+const KEYS: [&str; 13] = [
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "transport",
+    "oauth",
+    "enabled",
+    "tags",
+    "timeout",
+    "preconnect",
+    "on_change",
+];
+
+/// Adds servers by name, each with the keys of `[servers.NAME]`. The result must be a configuration that has them.
+pub(crate) fn add_servers<'a>(
+    text: &'a Text,
+    servers: &BTreeMap<&str, &Map<String, serde_json::Value>>,
+    env: &Env,
+) -> Result<Change<'a>, ConfigError> {
+    let mut document = parsed(text)?;
+    let shape = || text.error("was not changed: its shape leaves no place for [servers]");
+    let all = document.entry("servers").or_insert_with(implicit).as_table_like_mut().ok_or_else(shape)?;
+    for (name, definition) in servers {
+        if all.contains_key(name) {
+            return Err(text.error(format!("was not changed: it has a server '{name}' already")));
+        }
+        all.insert(name, Item::Table(table(definition)));
+    }
+    let change = checked(text, &document, env)?;
+    let missing = servers.keys().find(|name| !change.1.servers.declared.contains_key(**name));
+    if missing.is_some() {
+        return Err(shape());
+    }
+    Ok(change.0)
+}
+
+/// Takes a server out. The result must be a configuration still.
+pub(crate) fn remove_server<'a>(text: &'a Text, name: &str, env: &Env) -> Result<Change<'a>, ConfigError> {
+    let mut document = parsed(text)?;
+    let servers = document.get_mut("servers").and_then(Item::as_table_like_mut);
+    servers.and_then(|servers| servers.remove(name)).ok_or_else(|| {
+        text.error(format!("was not changed: it has no block [servers.{name}] that could be taken out"))
+    })?;
+    if document.get("servers").and_then(Item::as_table_like).is_some_and(|servers| servers.is_empty()) {
+        document.remove("servers");
+    }
+    Ok(checked(text, &document, env)?.0)
+}
+
+/// The block of one server, as it stands in presets.toml.
+pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Value>) -> String {
+    let mut document = DocumentMut::new();
+    let mut servers = Table::new();
+    servers.set_implicit(true);
+    servers.insert(name, Item::Table(table(definition)));
+    document.insert("servers", Item::Table(servers));
+    document.to_string()
+}
+
+fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
+    text.content.parse().map_err(|error: toml_edit::TomlError| text.error(error.to_string()))
+}
+
+fn checked<'a>(
+    text: &'a Text,
+    document: &DocumentMut,
+    env: &Env,
+) -> Result<(Change<'a>, Config), ConfigError> {
+    let content = document.to_string();
+    let changed = Text { file: text.file.clone(), content };
+    let config = Config::parse(&changed, env)
+        .map_err(|error| text.error(format!("was not changed, because the change would not do: {error}")))?;
+    Ok((Change { text, content: changed.content }, config))
+}
+
+fn implicit() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
+}
+
+fn table(definition: &Map<String, serde_json::Value>) -> Table {
+    let place = |key: &str| KEYS.iter().position(|known| *known == key).unwrap_or(KEYS.len());
+    let mut keys: Vec<&String> = definition.keys().collect();
+    keys.sort_by_key(|key| (place(key), *key));
+    let mut table = Table::new();
+    for key in keys {
+        if let Some(value) = definition.get(key).and_then(value) {
+            table.insert(key, Item::Value(value));
+        }
+    }
+    table
+}
+
+/// A value as TOML has it; none for a null.
+fn value(json: &serde_json::Value) -> Option<Value> {
+    Some(match json {
+        serde_json::Value::Null => return None,
+        serde_json::Value::Bool(is) => Value::from(*is),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(whole) => Value::from(whole),
+            None => Value::from(number.as_f64()?),
+        },
+        serde_json::Value::String(text) => Value::from(text.as_str()),
+        serde_json::Value::Array(items) => Value::Array(items.iter().filter_map(value).collect::<Array>()),
+        serde_json::Value::Object(pairs) => {
+            let mut table = InlineTable::new();
+            for (name, json) in pairs {
+                if let Some(value) = value(json) {
+                    table.insert(name, value);
+                }
+            }
+            Value::InlineTable(table)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn text(content: &str) -> Text {
+        Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() }
+    }
+
+    fn git() -> Map<String, serde_json::Value> {
+        let git = json!({"args": ["-y", "git"], "command": "npx", "env": {"T": "${T}"}, "timeout": "5 s"});
+        git.as_object().cloned().expect("an object")
+    }
+
+    const BLOCK: &str = "[servers.git]\ncommand = \"npx\"\nargs = [\"-y\", \"git\"]\nenv = { T = \"${T}\" }\ntimeout = \"5 s\"\n";
+
+    #[test]
+    fn a_server_is_added_and_taken_out_and_nothing_else_changes() {
+        assert_eq!(server_block("git", &git()), BLOCK);
+        let before = "# top\n[host]\ngates = [ \"gates\" ]   # odd  spacing\n\n[servers.web] # mine\nurl = \"https://a.example\"\n\n[presets.full]\ngates.kg = {}\n# end\n";
+        let was = text(before);
+        let git = git();
+        let env = Env::default();
+        let added = add_servers(&was, &BTreeMap::from([("git", &git)]), &env).expect("added").content;
+        assert_eq!(added.replace(&format!("\n{BLOCK}"), ""), before, "{added}");
+        let removed = remove_server(&text(&added), "git", &env).map(|change| change.content.clone());
+        assert_eq!(removed.as_deref(), Ok(before));
+    }
+
+    #[test]
+    fn what_would_not_do_changes_nothing() {
+        let (git, env) = (git(), Env::default());
+        let servers = BTreeMap::from([("git", &git)]);
+        let why =
+            |content: &str| add_servers(&text(content), &servers, &env).err().expect("refused").to_string();
+        assert!(why(BLOCK).contains("it has a server 'git' already"), "{}", why(BLOCK));
+        let used = format!("{BLOCK}[presets.a]\nservers = [\"git\"]\n");
+        let why = remove_server(&text(&used), "git", &env).err().expect("refused").to_string();
+        assert!(why.contains("the change would not do") && why.contains("there is no server 'git'"), "{why}");
+        assert!(remove_server(&text(""), "git", &env).is_err());
+    }
+}

@@ -1,0 +1,65 @@
+//! `[ledger]`, checked: whether it is written down how calls went, and for how long single calls are kept.
+
+use super::{ConfigError, error::Text, raw};
+
+/// Days that single calls are kept where nobody says otherwise.
+const RETENTION_DAYS: u32 = 7;
+
+/// The most days: ten years. What single calls add up to is kept for ever anyway.
+const MAX_RETENTION_DAYS: u32 = 3_650;
+
+/// How calls went.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LedgerConfig {
+    /// Whether anything is written down.
+    pub(crate) enabled: bool,
+    /// How many days single calls are kept.
+    pub(crate) retention_days: u32,
+}
+
+impl LedgerConfig {
+    pub(super) fn checked(text: &Text, raw: &raw::Ledger) -> Result<Self, ConfigError> {
+        let retention_days = match &raw.retention_days {
+            None => RETENTION_DAYS,
+            Some(days) => u32::try_from(*days.get_ref())
+                .ok()
+                .filter(|days| (1..=MAX_RETENTION_DAYS).contains(days))
+                .ok_or_else(|| {
+                    text.error_at(days.span(), format!("retention_days must be 1 to {MAX_RETENTION_DAYS}"))
+                })?,
+        };
+        Ok(Self { enabled: raw.enabled.unwrap_or(true), retention_days })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Env};
+
+    fn parse(content: &str) -> Result<LedgerConfig, String> {
+        let text = Text { file: None, content: content.into() };
+        Config::parse(&text, &Env::default()).map(|config| config.ledger).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn it_is_kept_for_a_week_unless_somebody_says_otherwise() {
+        let ledger = |enabled, retention_days| Ok(LedgerConfig { enabled, retention_days });
+        assert_eq!(parse(""), ledger(true, 7));
+        assert_eq!(parse("[ledger]\nretention_days = 30"), ledger(true, 30));
+        assert_eq!(parse("[ledger]\nenabled = false"), ledger(false, 7));
+    }
+
+    #[test]
+    fn every_mistake_has_its_place_and_what_is_allowed() {
+        for days in ["0", "3651"] {
+            let refused = parse(&format!("[ledger]\nretention_days = {days}")).expect_err("refused");
+            assert!(refused.ends_with(":2:18: retention_days must be 1 to 3650"), "{refused}");
+        }
+        let unknown = parse("[ledger]\nretention_day = 1").expect_err("refused");
+        assert!(
+            unknown.contains(":2:1: unknown key 'retention_day'. Did you mean 'retention_days'?"),
+            "{unknown}"
+        );
+    }
+}

@@ -1,0 +1,41 @@
+//! `[presets]` of presets.toml as it is typed.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use toml::Spanned;
+
+use super::raw_servers::Tool;
+
+/// What one agent sees.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Preset {
+    /// What it is for; clients get it in the server's instructions, after what the gates say of themselves.
+    pub(crate) description: Option<String>,
+    /// Presets whose lines come first, left to right.
+    pub(crate) extends: Vec<String>,
+    /// Gates, each with the parameters it gets.
+    #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
+    pub(crate) gates: IndexMap<Spanned<String>, Map<String, Value>>,
+    /// Globs over tool names that are taken away.
+    pub(crate) deny: Vec<String>,
+    /// Further names for tools: new name = "tool", or "gate.tool" where several gates have a tool of that name.
+    pub(crate) aliases: BTreeMap<String, String>,
+    /// Whether clients get output schemas, and replies as data beside their text; false by default.
+    pub(crate) structured: Option<bool>,
+    /// Gates that shorten replies, each with globs over the tools whose replies it gets: a tool's name, "gate.tool", or
+    /// "server:server.tool". Default, for each gate of the preset that does so: ["server:*", "run_code", "call_tool"].
+    pub(crate) filters: BTreeMap<String, Vec<String>>,
+    /// Servers of this file whose tools clients see beside those of the gates, as server__tool.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) servers: Vec<Spanned<String>>,
+    /// Globs over the servers that gates of this preset may reach: names, or "tag:name". Default: all.
+    pub(crate) proxied: Option<Vec<String>>,
+    /// What is changed about tools, by the name that clients would see without.
+    #[schemars(with = "BTreeMap<String, Tool>")]
+    pub(crate) tools: BTreeMap<Spanned<String>, Tool>,
+}

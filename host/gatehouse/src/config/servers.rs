@@ -1,0 +1,199 @@
+//! `[servers]` and `[proxy]`, checked. A variable that is not set is no error here: it keeps one server from being
+//! connected, and nothing else from working.
+
+mod names;
+mod oauth;
+mod times;
+mod transport;
+
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use gatehouse_core::{
+    names::quoted,
+    ports::{servers::ServerDefinition, tool_index},
+};
+use gatehouse_wire::login::LoginSettings;
+use serde_json::{Map, Value, json};
+use toml::Spanned;
+
+use super::{Config, ConfigError, Env, error::Text, raw};
+pub(crate) use names::{MAX_SERVER_NAME, is_server_name};
+use names::{check_name, checked_tags, unknown};
+
+/// The longest one call may take where nobody says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The most bytes of one server's block, where it does not come from presets.toml.
+const MAX_DEFINITION: usize = 64 << 10;
+
+/// The servers of a configuration.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct ServersConfig {
+    /// By name, those included that are not enabled.
+    pub(crate) declared: BTreeMap<String, ServerConfig>,
+    /// How they are connected.
+    pub(crate) proxy: ProxyConfig,
+}
+
+/// One server.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ServerConfig {
+    /// What it is.
+    pub(crate) definition: ServerDefinition,
+    /// How it is logged in to.
+    pub(crate) login: LoginSettings,
+    /// Whether it is there at all.
+    pub(crate) enabled: bool,
+    /// Names of variables and headers that sound like credentials and whose values stand in the file itself.
+    pub(crate) literals: Vec<String>,
+}
+
+/// How servers are connected.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ProxyConfig {
+    /// Whether all are connected when the host starts.
+    preconnect_all: bool,
+    /// How long one attempt to connect may take.
+    pub(crate) connection_timeout: Duration,
+    /// How often connecting is tried again.
+    pub(crate) retries: u32,
+    /// After how long without a call a program is stopped; none for never.
+    pub(crate) idle_timeout: Option<Duration>,
+}
+
+impl Default for ProxyConfig {
+    fn default() -> Self {
+        Self {
+            preconnect_all: false,
+            connection_timeout: Duration::from_secs(30),
+            retries: 3,
+            idle_timeout: Some(Duration::from_secs(600)),
+        }
+    }
+}
+
+impl ServersConfig {
+    /// Those that are enabled, by name.
+    pub(crate) fn enabled(&self) -> impl Iterator<Item = &ServerDefinition> {
+        self.declared.values().filter(|server| server.enabled).map(|server| &server.definition)
+    }
+
+    /// Whether a server of this name is declared and enabled.
+    pub(crate) fn is_enabled(&self, name: &str) -> bool {
+        self.declared.get(name).is_some_and(|server| server.enabled)
+    }
+
+    /// The error points to the name of a server that is not declared.
+    pub(super) fn known(&self, text: &Text, name: &Spanned<String>) -> Result<(), ConfigError> {
+        if self.declared.contains_key(name.get_ref()) {
+            return Ok(());
+        }
+        Err(text.error_at(name.span(), unknown(name.get_ref(), self.declared.keys())))
+    }
+}
+
+/// The servers of a text; an error points to the value.
+pub(super) fn checked(
+    text: &Text,
+    servers: BTreeMap<Spanned<String>, raw::Server>,
+    proxy: &raw::Proxy,
+    env: &Env,
+) -> Result<ServersConfig, ConfigError> {
+    let mut config = ServersConfig { declared: BTreeMap::new(), proxy: checked_proxy(text, proxy)? };
+    for (name, server) in servers {
+        let checked = checked_server(text, &name, server, &config.proxy, env)?;
+        config.declared.insert(name.into_inner(), checked);
+    }
+    for name in &proxy.preconnect_servers {
+        config.known(text, name)?;
+        if let Some(server) = config.declared.get_mut(name.get_ref()) {
+            server.definition.preconnect = true;
+        }
+    }
+    Ok(config)
+}
+
+/// One server by the keys of its block as JSON, for a host of this configuration. The error names the key, and what is
+/// allowed.
+pub(crate) fn of_json(
+    config: &Config,
+    name: &str,
+    definition: &Map<String, Value>,
+    env: &Env,
+) -> Result<ServerConfig, String> {
+    check_name(name)?;
+    if let Some((key, _)) = definition.iter().find(|(_, value)| value.is_null()) {
+        return Err(format!("'{}' is null; leave it out instead", quoted(key, 64)));
+    }
+    let table = json!({"servers": {name: definition}});
+    let content = toml::to_string(&table).map_err(|_| "has a null, which nothing here can be".to_owned())?;
+    if content.len() > MAX_DEFINITION {
+        return Err(format!("is longer than {} KiB", MAX_DEFINITION >> 10));
+    }
+    let text = Text { file: config.file.clone(), content };
+    let raw: raw::Raw = toml::from_str(&text.content).map_err(|error| text.parse_error(&error).message)?;
+    let mut servers = raw.servers.into_iter();
+    let (name, server) = servers.next().ok_or("is empty")?;
+    checked_server(&text, &name, server, &config.servers.proxy, env).map_err(|error| error.message)
+}
+
+fn checked_proxy(text: &Text, proxy: &raw::Proxy) -> Result<ProxyConfig, ConfigError> {
+    let mut checked =
+        ProxyConfig { preconnect_all: proxy.lazy_connect == Some(false), ..ProxyConfig::default() };
+    let tenth = Duration::from_millis(100);
+    if let Some(time) = &proxy.connection_timeout {
+        checked.connection_timeout =
+            times::time(text, "connection_timeout", time, tenth..=Duration::from_secs(600))?;
+    }
+    if let Some(time) = &proxy.idle_timeout {
+        let never = time.get_ref().as_str() == Some("never");
+        let range = Duration::from_secs(1)..=Duration::from_secs(86_400);
+        checked.idle_timeout =
+            (!never).then(|| times::time(text, "idle_timeout", time, range)).transpose()?;
+    }
+    if let Some(retries) = &proxy.max_connection_retries {
+        checked.retries =
+            u32::try_from(*retries.get_ref()).ok().filter(|retries| *retries <= 10).ok_or_else(|| {
+                let why = format!("max_connection_retries must be 0 to 10, not {}", retries.get_ref());
+                text.error_at(retries.span(), why)
+            })?;
+    }
+    Ok(checked)
+}
+
+fn checked_server(
+    text: &Text,
+    name: &Spanned<String>,
+    server: raw::Server,
+    proxy: &ProxyConfig,
+    env: &Env,
+) -> Result<ServerConfig, ConfigError> {
+    check_name(name.get_ref()).map_err(|why| text.error_at(name.span(), why))?;
+    let range = Duration::from_millis(100)..=Duration::from_secs(3_600);
+    let timeout = server.timeout.as_ref();
+    let timeout = timeout.map(|time| times::time(text, "timeout", time, range)).transpose()?;
+    let tags = checked_tags(text, &server.tags)?;
+    let base = text.file.as_deref().and_then(Path::parent);
+    let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
+    let enabled = server.enabled.unwrap_or(true);
+    let read = transport::read(text, name, server, base, env)?;
+    let definition = ServerDefinition {
+        name: name.get_ref().as_str().into(),
+        // A connection costs a server elsewhere next to nothing; what is stopped is a program here.
+        idle_timeout: proxy.idle_timeout.filter(|_| read.transport.as_str() == "stdio"),
+        transport: read.transport,
+        tags,
+        timeout: timeout.unwrap_or(TIMEOUT),
+        preconnect,
+        on_change: match on_change {
+            raw::OnChange::Warn => tool_index::OnChange::Warn,
+            raw::OnChange::Quarantine => tool_index::OnChange::Quarantine,
+        },
+        missing: read.missing,
+        secrets: read.secrets,
+    };
+    Ok(ServerConfig { definition, login: read.login, enabled, literals: read.literals })
+}
+
+#[cfg(test)]
+mod tests;

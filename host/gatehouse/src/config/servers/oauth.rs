@@ -1,0 +1,50 @@
+//! `[servers.NAME.oauth]`, checked: what there is to say about a login before the server is asked.
+
+use gatehouse_core::names::quoted;
+use gatehouse_wire::login::LoginSettings;
+use toml::Spanned;
+
+use super::transport::Filler;
+use crate::config::{ConfigError, raw};
+
+/// Reads the keys; errors point to the value.
+pub(super) fn read(filler: &mut Filler<'_>, given: &raw::OAuth) -> Result<LoginSettings, ConfigError> {
+    let text = filler.text;
+    if let (None, Some(secret)) = (&given.client_id, &given.client_secret) {
+        return Err(text.error_at(secret.span(), "client_secret goes with client_id"));
+    }
+    let client_id = given.client_id.as_ref().map(|id| filler.fill(id)).transpose()?;
+    let secret = given.client_secret.as_ref();
+    let client_secret = secret.map(|secret| filler.value("client_secret", secret)).transpose()?;
+    for scope in &given.scopes {
+        let letter = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+        if scope.get_ref().is_empty() || !scope.get_ref().chars().all(letter) {
+            let why = format!("'{}' is not a scope; scopes are a list of words", quoted(scope.get_ref(), 64));
+            return Err(text.error_at(scope.span(), why));
+        }
+    }
+    let issuer = given.issuer.as_ref().map(|issuer| address(filler, issuer)).transpose()?;
+    let port = |port: &Spanned<i64>| {
+        let fits = u16::try_from(*port.get_ref()).ok().filter(|port| *port > 0);
+        fits.ok_or_else(|| {
+            let why = format!("redirect_port must be 1 to 65535, not {}", port.get_ref());
+            text.error_at(port.span(), why)
+        })
+    };
+    Ok(LoginSettings {
+        client_id,
+        client_secret,
+        scopes: given.scopes.iter().map(|scope| scope.get_ref().clone()).collect(),
+        issuer,
+        redirect_port: given.redirect_port.as_ref().map(port).transpose()?,
+    })
+}
+
+fn address(filler: &mut Filler<'_>, given: &Spanned<String>) -> Result<String, ConfigError> {
+    let url = filler.fill(given)?;
+    // What a variable fills in later is looked at by the login.
+    if url.contains("${") || url.starts_with("https://") || url.starts_with("http://") {
+        return Ok(url);
+    }
+    Err(filler.text.error_at(given.span(), "issuer must be an address such as https://auth.example.com"))
+}

@@ -1,0 +1,159 @@
+//! What `[servers]` and `[proxy]` become, and what is wrong with them.
+
+use gatehouse_core::{SourceId, http::Secret, ports::servers::ServerTransport};
+
+use super::*;
+use crate::config::Config;
+
+fn parse(content: &str) -> Result<Config, String> {
+    let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+    // A variable of the list stands for any: the environment of a test is not its own.
+    let env = Env::of([("GATEHOUSE_TOKEN", "0123456789abcdef")]);
+    Config::parse(&text, &env).map_err(|error| error.to_string())
+}
+
+fn server(block: &str) -> Result<ServerConfig, String> {
+    let config = parse(&format!("[servers.git]\n{block}\n"))?;
+    config.servers.declared.get("git").cloned().ok_or_else(|| "no server".into())
+}
+
+fn error(block: &str) -> String {
+    server(block).map(drop).expect_err(block)
+}
+
+#[test]
+fn a_program_becomes_a_definition() {
+    let block = "command = \"./bin/git-mcp\"\nargs = [\"--key\", \"${GATEHOUSE_TOKEN}\"]\nenv = { MODE = \"ro\", API_KEY = \"in-the-file\" }\ncwd = \"repo\"\ntags = [\"work\", \"code\", \"work\"]\ntimeout = 5\non_change = \"quarantine\"";
+    let ServerConfig { definition, login, enabled, literals } = server(block).expect("valid");
+    assert!(enabled && login == LoginSettings::default());
+    assert_eq!(literals, ["API_KEY"]);
+    let env = vec![("API_KEY".into(), Secret::new("in-the-file")), ("MODE".into(), Secret::new("ro"))];
+    let args = vec!["--key".into(), "0123456789abcdef".into()];
+    let (command, cwd) = ("/etc/gh/./bin/git-mcp".into(), Some("/etc/gh/repo".into()));
+    assert_eq!(definition.transport, ServerTransport::Stdio { command, args, env, cwd });
+    assert_eq!(definition.tags, ["code", "work"]);
+    assert_eq!(definition.timeout, Duration::from_secs(5));
+    assert_eq!(definition.idle_timeout, Some(Duration::from_secs(600)));
+    assert_eq!(definition.on_change, tool_index::OnChange::Quarantine);
+    assert_eq!(definition.secrets, [Secret::new("0123456789abcdef"), Secret::new("in-the-file")]);
+    assert!(definition.missing.is_empty());
+}
+
+#[test]
+fn an_address_becomes_a_definition() {
+    let block =
+        "url = \"https://mcp.example.com/mcp\"\nheaders = { Authorization = \"Bearer ${GATEHOUSE_TOKEN}\" }";
+    let definition = server(block).expect("valid").definition;
+    let headers = vec![("Authorization".into(), Secret::new("Bearer 0123456789abcdef"))];
+    let url = "https://mcp.example.com/mcp".into();
+    assert_eq!(definition.transport, ServerTransport::Http { url, headers });
+    assert_eq!((definition.timeout, definition.idle_timeout), (TIMEOUT, None));
+    let old = server("url = \"http://127.0.0.1:1/sse\"\ntransport = \"sse\"").expect("valid").definition;
+    assert_eq!(old.transport.as_str(), "sse");
+}
+
+#[test]
+fn a_login_is_described_beside_an_address() {
+    let block = "url = \"https://a.example\"\noauth = { client_id = \"me\", client_secret = \"${GATEHOUSE_TOKEN}\", scopes = [\"a:read\"], issuer = \"https://sso.corp\", redirect_port = 8765 }";
+    let ServerConfig { definition, login, .. } = server(block).expect("valid");
+    let secret = Secret::new("0123456789abcdef");
+    assert_eq!(definition.secrets, std::slice::from_ref(&secret));
+    let wanted = LoginSettings {
+        client_id: Some("me".into()),
+        client_secret: Some(secret),
+        scopes: vec!["a:read".into()],
+        issuer: Some("https://sso.corp".into()),
+        redirect_port: Some(8765),
+    };
+    assert_eq!(login, wanted);
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_named_and_no_error() {
+    let block = "url = \"https://${GATEHOUSE_TEST_B}/mcp\"\nheaders = { X = \"${GATEHOUSE_TEST_A}${GATEHOUSE_TEST_B}\" }";
+    let definition = server(block).expect("valid").definition;
+    assert_eq!(definition.missing, ["GATEHOUSE_TEST_A", "GATEHOUSE_TEST_B"]);
+}
+
+#[test]
+fn secrets_show_themselves_nowhere() {
+    let block = "command = \"x\"\nenv = { A = \"${GATEHOUSE_TOKEN}\" }";
+    let shown = format!("{:?}", server(block).expect("valid"));
+    assert!(!shown.contains("0123456789abcdef"), "{shown}");
+}
+
+#[test]
+fn the_proxy_says_how_servers_are_connected() {
+    let content = "[servers.a]\ncommand = \"a\"\n[servers.b]\ncommand = \"b\"\nenabled = false\n[proxy]\npreconnect_servers = [\"a\"]\nconnection_timeout = 5\nmax_connection_retries = 0\nidle_timeout = \"never\"\n";
+    let servers = parse(content).expect("valid").servers;
+    assert_eq!(servers.proxy.connection_timeout, Duration::from_secs(5));
+    assert_eq!((servers.proxy.retries, servers.proxy.idle_timeout), (0, None));
+    let enabled: Vec<_> = servers.enabled().map(|server| (&*server.name, server.preconnect)).collect();
+    assert_eq!(enabled, [("a", true)]);
+    let eager =
+        parse(&content.replace("preconnect_servers = [\"a\"]", "lazy_connect = false")).expect("valid");
+    assert!(eager.servers.declared.values().all(|server| server.definition.preconnect));
+    assert_eq!(parse("").expect("valid").servers, ServersConfig::default());
+}
+
+#[test]
+fn presets_show_servers_reach_them_and_change_their_tools() {
+    let content = "[servers.git]\ncommand = \"x\"\n[presets.base]\nservers = [\"git\"]\nproxied = [\"tag:work\"]\n[presets.base.tools.git__log]\nname = \"history\"\nfixed = { limit = 5 }\n[presets.base.tools.git__push]\nhide = true\n[presets.more]\nextends = [\"base\"]\ngates.kg = {}\n";
+    let config = parse(content).expect("valid");
+    let exposure = gatehouse_core::Exposure::compile(&config.presets, "more").expect("compiled");
+    let sources: Vec<_> = exposure.sources.iter().map(|(source, _)| source.clone()).collect();
+    assert_eq!(sources, [SourceId::Server("git".into()), SourceId::Gate("kg".into())]);
+    assert_eq!(exposure.tools["git__log"].name.as_deref(), Some("history"));
+    assert!(exposure.tools["git__push"].hidden);
+}
+
+#[test]
+fn every_mistake_has_its_place() {
+    for (block, wanted) in [
+        ("comand = \"x\"", ":2:1: unknown key 'comand'. Did you mean 'command'?"),
+        ("args = []", ":1:10: server 'git' needs a command (a program) or a url (an address)"),
+        ("command = \"x\"\nurl = \"http://a\"", ":3:7: server 'git' has both command and url"),
+        ("command = \"\"", ":2:11: command names no program"),
+        ("command = \"x\"\ntransport = \"http\"", ":3:13: a command is spoken to over \"stdio\""),
+        ("command = \"x\"\ntransport = \"htp\"", ":3:13: 'htp' is not allowed here. Did you mean 'http'?"),
+        ("command = \"x\"\nheaders = { A = \"b\" }", ":3:13: headers go with url"),
+        ("url = \"http://a\"\ntransport = \"stdio\"", ":3:13: a url is spoken to over"),
+        ("url = \"http://a\"\nenv = { A = \"b\" }", ":3:9: env goes with command; a url has headers"),
+        ("url = \"ftp://a\"", ":2:7: url must begin with http:// or https://"),
+        ("url = \"https://me:pw@a/\"", ":2:7: a url carries no password here"),
+        (
+            "url = \"http://a\"\nheaders = { Host = \"b\" }",
+            ":3:13: 'Host' is not the name of a header that can be set",
+        ),
+        ("url = \"http://a\"\nheaders = { A = \"${B\" }", ":3:17: '${' is not closed"),
+        ("command = \"x\"\nenv = { \"A=B\" = \"c\" }", ":3:9: 'A=B' is not the name of a variable"),
+        ("command = \"x\"\ntags = [\"a b\"]", ":3:9: 'a b' cannot be a tag"),
+        ("command = \"x\"\ntimeout = -1", ":3:11: timeout must be 100 ms to 60 min, not -1"),
+        ("command = \"x\"\ntimeout = 0", ":3:11: timeout must be 100 ms to 60 min"),
+        ("command = \"x\"\ntimeout = \"soon\"", ":3:11: timeout: 'soon' is not a time"),
+        ("command = \"x\"\ntimeout = true", ":3:11: timeout is a time such as \"30 s\""),
+        ("command = \"x\"\non_change = \"hold\"", ":3:13: 'hold' is not allowed here."),
+    ] {
+        let why = error(block);
+        assert!(why.contains(wanted), "{block}: {why}");
+    }
+    for (content, wanted) in [
+        ("[servers.a__b]\ncommand = \"x\"", ":1:10: 'a__b' cannot be the name of a server"),
+        ("[proxy]\nidle_timeout = 0", ":2:16: idle_timeout must be 1 s to 1440 min"),
+        ("[proxy]\nmax_connection_retries = -1", ":2:26: max_connection_retries must be 0 to 10, not -1"),
+        ("[proxy]\npreconnect_servers = [\"a\"]", ":2:23: there is no server 'a'; declare it"),
+        (
+            "[servers.github]\ncommand = \"x\"\n[presets.a]\nservers = [\"githb\"]",
+            ":4:12: there is no server 'githb' in this file. Did you mean 'github'?",
+        ),
+        ("[presets.a.tools.x]\nname = \"a b\"", ":2:8: 'a b' contains ' '"),
+        ("[presets.a.tools.x]\nname = \"a\"\nhide = true", ":1:18: 'x' is hidden, so nothing else"),
+        (
+            "[recommend_tools]\nsearch_mode = \"llm\"",
+            ":1:1: unknown key 'recommend_tools'. search_mode, include_metrics",
+        ),
+    ] {
+        let why = parse(content).map(drop).expect_err(content);
+        assert!(why.contains(wanted), "{content}: {why}");
+    }
+}

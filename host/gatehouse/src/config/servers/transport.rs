@@ -1,0 +1,206 @@
+//! How a server is reached, with what the environment says filled in.
+
+use std::{collections::BTreeMap, path::Path};
+
+use gatehouse_core::{
+    http::{Secret, Template, header, secret::sounds_secret},
+    names::quoted,
+    ports::servers::ServerTransport,
+};
+use gatehouse_wire::login::LoginSettings;
+use toml::Spanned;
+
+use super::oauth;
+use crate::config::{ConfigError, Env, error::Text, raw};
+
+/// What the keys of one server say.
+pub(super) struct Read {
+    pub(super) transport: ServerTransport,
+    pub(super) login: LoginSettings,
+    pub(super) missing: Vec<String>,
+    pub(super) secrets: Vec<Secret>,
+    pub(super) literals: Vec<String>,
+}
+
+/// Fills templates in and remembers what came of it.
+pub(super) struct Filler<'a> {
+    pub(super) text: &'a Text,
+    env: &'a Env,
+    missing: Vec<String>,
+    secrets: Vec<Secret>,
+    literals: Vec<String>,
+}
+
+/// Reads the keys; errors point to the key or value.
+pub(super) fn read(
+    text: &Text,
+    name: &Spanned<String>,
+    server: raw::Server,
+    base: Option<&Path>,
+    env: &Env,
+) -> Result<Read, ConfigError> {
+    let mut filler = Filler { text, env, missing: Vec::new(), secrets: Vec::new(), literals: Vec::new() };
+    let asked = server.transport.as_ref().map(|transport| *transport.get_ref());
+    let here = |why: String| match &server.transport {
+        Some(transport) => text.error_at(transport.span(), why),
+        None => text.error_at(name.span(), why),
+    };
+    let shown = name.get_ref();
+    let transport = match (&server.command, &server.url) {
+        (Some(_), Some(url)) => {
+            let why =
+                format!("server '{shown}' has both command and url; it is either a program or an address");
+            return Err(text.error_at(url.span(), why));
+        }
+        (None, None) => {
+            let why = format!("server '{shown}' needs a command (a program) or a url (an address)");
+            return Err(text.error_at(name.span(), why));
+        }
+        (Some(command), None) => {
+            if matches!(asked, Some(raw::Transport::Http | raw::Transport::Sse)) {
+                return Err(here(
+                    "a command is spoken to over \"stdio\"; \"http\" and \"sse\" go with url".into(),
+                ));
+            }
+            if let Some((header, _)) = server.headers.first_key_value() {
+                return Err(text.error_at(header.span(), "headers go with url; a command has env"));
+            }
+            if let Some(oauth) = &server.oauth {
+                return Err(text.error_at(oauth.span(), "oauth goes with url; a program logs in by itself"));
+            }
+            filler.program(command, &server, base)?
+        }
+        (None, Some(url)) => {
+            let other = server.args.first().map(|arg| ("args", arg.span()));
+            let other = other.or_else(|| server.env.keys().next().map(|key| ("env", key.span())));
+            let other = other.or_else(|| server.cwd.as_ref().map(|cwd| ("cwd", cwd.span())));
+            if let Some((key, place)) = other {
+                return Err(text.error_at(place, format!("{key} goes with command; a url has headers")));
+            }
+            let url = filler.address(url)?;
+            let headers = filler.headers(&server.headers)?;
+            match asked {
+                Some(raw::Transport::Stdio) => {
+                    return Err(here(
+                        "a url is spoken to over \"http\" or \"sse\"; \"stdio\" goes with command".into(),
+                    ));
+                }
+                Some(raw::Transport::Sse) => ServerTransport::Sse { url, headers },
+                Some(raw::Transport::Http) | None => ServerTransport::Http { url, headers },
+            }
+        }
+    };
+    let login = server.oauth.as_ref().map(|given| oauth::read(&mut filler, given.get_ref()));
+    let login = login.transpose()?.unwrap_or_default();
+    let Filler { mut missing, secrets, literals, .. } = filler;
+    missing.sort();
+    missing.dedup();
+    Ok(Read { transport, login, missing, secrets, literals })
+}
+
+impl Filler<'_> {
+    /// The text with its variables; where one is not set, as it was typed.
+    pub(super) fn fill(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+        let typed = given.get_ref();
+        let bad = |why: String| self.text.error_at(given.span(), why);
+        if typed.contains('\0') {
+            return Err(bad("a text here has no NUL".into()));
+        }
+        let template = Template::of_text(typed).map_err(bad)?;
+        let lookup = |name: &str| self.env.secret(name);
+        let unset: Vec<String> =
+            template.variables().filter(|name| lookup(name).is_none()).map(str::to_owned).collect();
+        self.secrets.extend(template.variables().filter_map(lookup));
+        self.missing.extend(unset);
+        Ok(template.expand(lookup).unwrap_or_else(|_| typed.clone()))
+    }
+
+    /// A value under a name; what sounds like a credential is one, wherever it stands.
+    pub(super) fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
+        let value = Secret::new(self.fill(given)?);
+        if sounds_secret(name) && !given.get_ref().contains("${") && given.get_ref().len() >= MIN_CREDENTIAL {
+            self.secrets.push(value.clone());
+            self.literals.push(name.to_owned());
+        }
+        Ok(value)
+    }
+
+    fn program(
+        &mut self,
+        command: &Spanned<String>,
+        server: &raw::Server,
+        base: Option<&Path>,
+    ) -> Result<ServerTransport, ConfigError> {
+        let mut program = self.fill(command)?;
+        if program.trim().is_empty() {
+            return Err(self.text.error_at(command.span(), "command names no program"));
+        }
+        if let Some(base) = base.filter(|_| program.contains('/')) {
+            program = base.join(program).display().to_string();
+        }
+        let args = server.args.iter().map(|arg| self.fill(arg)).collect::<Result<_, _>>()?;
+        let mut env = Vec::new();
+        for (name, value) in &server.env {
+            if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
+                let why = format!("'{}' is not the name of a variable", quoted(name.get_ref(), 64));
+                return Err(self.text.error_at(name.span(), why));
+            }
+            env.push((name.get_ref().clone(), self.value(name.get_ref(), value)?));
+        }
+        let cwd = server.cwd.as_ref().map(|cwd| self.fill(cwd)).transpose()?;
+        let cwd = match (base, cwd) {
+            (Some(base), cwd) => Some(base.join(cwd.unwrap_or_default())),
+            (None, Some(cwd)) => Some(std::path::absolute(&cwd).unwrap_or_else(|_| cwd.into())),
+            (None, None) => None,
+        };
+        Ok(ServerTransport::Stdio { command: program, args, env, cwd })
+    }
+
+    fn address(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
+        let unset = self.missing.len();
+        let url = self.fill(given)?;
+        let bad = |why: &str| self.text.error_at(given.span(), why);
+        // What is filled in later is looked at later.
+        if self.missing.len() > unset {
+            return Ok(url);
+        }
+        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        let rest = rest.ok_or_else(|| bad("url must begin with http:// or https://"))?;
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            return Err(bad("a url carries no password here; write it into headers, as ${NAME}"));
+        }
+        if authority.is_empty() || url.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(bad("url is not an address such as https://mcp.example.com/mcp"));
+        }
+        Ok(url)
+    }
+
+    fn headers(
+        &mut self,
+        given: &BTreeMap<Spanned<String>, Spanned<String>>,
+    ) -> Result<Vec<(String, Secret)>, ConfigError> {
+        let mut headers = Vec::new();
+        for (name, value) in given {
+            let shown = quoted(name.get_ref(), 64);
+            if !header::is_name(name.get_ref()) || header::is_framing(name.get_ref()) {
+                let why = format!("'{shown}' is not the name of a header that can be set");
+                return Err(self.text.error_at(name.span(), why));
+            }
+            Template::parse(value.get_ref()).map_err(|why| self.text.error_at(value.span(), why))?;
+            // A key that was read from a file ends in a line break.
+            let filled = Secret::new(self.value(name.get_ref(), value)?.reveal().trim());
+            if !header::is_value(filled.reveal().as_bytes()) {
+                // One that is no value of a header is as good as none, and no reason to stop everything else.
+                let template = Template::of_text(value.get_ref()).ok();
+                let named = template.iter().flat_map(Template::variables).map(str::to_owned);
+                self.missing.extend(named);
+            }
+            headers.push((name.get_ref().clone(), filled));
+        }
+        Ok(headers)
+    }
+}
+
+/// A shorter value is a switch and no credential.
+const MIN_CREDENTIAL: usize = 8;

@@ -1,0 +1,104 @@
+//! The clients whose files are read: where those lie, and where servers stand in them.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+use super::jsonc;
+
+/// A client with a file of MCP servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Client {
+    /// .mcp.json, ~/.claude.json
+    ClaudeCode,
+    /// claude_desktop_config.json
+    ClaudeDesktop,
+    /// .cursor/mcp.json, ~/.cursor/mcp.json
+    Cursor,
+    /// .vscode/mcp.json
+    Vscode,
+    /// ~/.codex/config.toml
+    Codex,
+    /// ~/.gemini/settings.json, .gemini/settings.json
+    Gemini,
+}
+
+impl Client {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::ClaudeCode, Self::ClaudeDesktop, Self::Cursor, Self::Vscode, Self::Codex, Self::Gemini];
+
+    /// Its file in a project.
+    pub(crate) const fn in_project(self) -> Option<&'static str> {
+        match self {
+            Self::ClaudeCode => Some(".mcp.json"),
+            Self::Cursor => Some(".cursor/mcp.json"),
+            Self::Vscode => Some(".vscode/mcp.json"),
+            Self::Gemini => Some(".gemini/settings.json"),
+            Self::Codex => Some(".codex/config.toml"),
+            Self::ClaudeDesktop => None,
+        }
+    }
+
+    /// Its files below the home folder, on any system.
+    pub(crate) fn in_home(self, home: &Path) -> Vec<PathBuf> {
+        let names: &[&str] = match self {
+            Self::ClaudeCode => &[".claude.json"],
+            Self::ClaudeDesktop => &[
+                "Library/Application Support/Claude/claude_desktop_config.json",
+                "AppData/Roaming/Claude/claude_desktop_config.json",
+                ".config/Claude/claude_desktop_config.json",
+            ],
+            Self::Cursor => &[".cursor/mcp.json"],
+            Self::Vscode => &[
+                ".config/Code/User/mcp.json",
+                "Library/Application Support/Code/User/mcp.json",
+                "AppData/Roaming/Code/User/mcp.json",
+            ],
+            Self::Codex => &[".codex/config.toml"],
+            Self::Gemini => &[".gemini/settings.json"],
+        };
+        names.iter().map(|name| home.join(name)).collect()
+    }
+
+    /// Whose file this is, by its name and folder; Claude's shape where nothing says so, which most others share.
+    pub(crate) fn of_file(file: &Path) -> Self {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let folder = file.parent().and_then(Path::file_name);
+        let folder = folder.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        match (folder.as_str(), name.as_str()) {
+            (_, "claude_desktop_config.json") => Self::ClaudeDesktop,
+            (".cursor", _) => Self::Cursor,
+            (".vscode", _) | ("User", "mcp.json") => Self::Vscode,
+            (_, name) if name.ends_with(".toml") => Self::Codex,
+            (".gemini", _) => Self::Gemini,
+            _ => Self::ClaudeCode,
+        }
+    }
+
+    /// The servers of its file, by name. The error says why it is none of its files.
+    pub(super) fn entries(self, text: &str) -> Result<Vec<(String, Value)>, String> {
+        let document = self.read(text)?;
+        let keys: &[&[&str]] = match self {
+            Self::Codex => &[&["mcp_servers"]],
+            Self::Vscode => &[&["servers"], &["mcp", "servers"], &["mcpServers"]],
+            _ => &[&["mcpServers"], &["servers"]],
+        };
+        let at = |path: &&[&str]| path.iter().try_fold(&document, |value, key| value.get(key));
+        let Some(servers) = keys.iter().find_map(at) else {
+            // A client's file of other settings may have none.
+            return Ok(Vec::new());
+        };
+        let servers = servers.as_object().ok_or("its servers are not a table by name")?;
+        Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
+    }
+
+    fn read(self, text: &str) -> Result<Value, String> {
+        if self == Self::Codex {
+            let table: toml::Table = text.parse().map_err(|error| format!("is not TOML: {error}"))?;
+            return serde_json::to_value(table).map_err(|error| format!("cannot be read: {error}"));
+        }
+        serde_json::from_str(&jsonc::plain(text)).map_err(|error| format!("is not JSON: {error}"))
+    }
+}

@@ -1,0 +1,199 @@
+//! One entry of a client's file as the keys of `[servers.NAME]`.
+
+use serde_json::{Map, Value};
+
+use super::{Client, Place, variables};
+
+/// Keys that say the same here, or that are looked at below.
+const READ: [&str; 22] = [
+    "type",
+    "transport",
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "serverUrl",
+    "httpUrl",
+    "headers",
+    "http_headers",
+    "env_http_headers",
+    "bearer_token_env_var",
+    "env_vars",
+    "enabled",
+    "disabled",
+    "timeout",
+    "tool_timeout_sec",
+    "tags",
+    "name",
+    "description",
+    "trust",
+];
+
+/// The keys of `[servers.NAME]`, in the order in which they are written. The error says why the entry cannot be taken.
+pub(super) fn definition(
+    client: Client,
+    place: &Place<'_>,
+    entry: &Value,
+    notes: &mut Vec<String>,
+) -> Result<Map<String, Value>, String> {
+    let entry = entry.as_object().ok_or("it is not a table")?;
+    let mut made = Map::new();
+    let reader = &mut Reader { client, place, entry, notes };
+    let kind = reader.kind()?;
+    match kind {
+        Kind::Program => reader.program(&mut made)?,
+        Kind::Http | Kind::Sse => reader.address(&mut made, kind)?,
+    }
+    let off = entry.get("enabled") == Some(&Value::Bool(false))
+        || entry.get("disabled") == Some(&Value::Bool(true));
+    if off {
+        made.insert("enabled".into(), false.into());
+    }
+    reader.timeout(&mut made);
+    let unknown: Vec<&str> = entry.keys().map(String::as_str).filter(|key| !READ.contains(key)).collect();
+    if !unknown.is_empty() {
+        notes.push(format!("left out: {}", unknown.join(", ")));
+    }
+    Ok(made)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Program,
+    Http,
+    Sse,
+}
+
+struct Reader<'a> {
+    client: Client,
+    place: &'a Place<'a>,
+    entry: &'a Map<String, Value>,
+    notes: &'a mut Vec<String>,
+}
+
+impl Reader<'_> {
+    fn text(&self, key: &str) -> Result<Option<&str>, String> {
+        match self.entry.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(format!("its {key} is not a text")),
+        }
+    }
+
+    fn ours(&mut self, text: &str) -> Result<Value, String> {
+        variables::ours(self.client, self.place, text, self.notes).map(Value::String)
+    }
+
+    fn kind(&self) -> Result<Kind, String> {
+        let told = self.text("type")?.or(self.text("transport")?);
+        let (program, address) = (self.entry.contains_key("command"), self.address_key());
+        Ok(match (told, program, address) {
+            (Some("stdio") | None, true, _) => Kind::Program,
+            (Some("sse"), _, Some(_)) => Kind::Sse,
+            (Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"), _, Some(_)) => {
+                Kind::Http
+            }
+            // For Gemini `url` is the old transport of events alone.
+            (None, _, Some("url")) if self.client == Client::Gemini => Kind::Sse,
+            (None, _, Some(_)) => Kind::Http,
+            (Some(other), ..) => {
+                return Err(format!("its type '{other}' is not stdio, http or sse with what that needs"));
+            }
+            (None, false, None) => return Err("it has neither a command nor a url".into()),
+        })
+    }
+
+    fn address_key(&self) -> Option<&'static str> {
+        ["httpUrl", "url", "serverUrl"].into_iter().find(|key| self.entry.contains_key(*key))
+    }
+
+    fn program(&mut self, made: &mut Map<String, Value>) -> Result<(), String> {
+        let command = self.text("command")?.ok_or("it has no command")?.to_owned();
+        made.insert("command".into(), self.ours(&command)?);
+        let args = match self.entry.get("args") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(args)) => args.clone(),
+            Some(_) => return Err("its args are not a list".into()),
+        };
+        let mut ours = Vec::new();
+        for arg in &args {
+            ours.push(self.ours(arg.as_str().ok_or("its args are not all texts")?)?);
+        }
+        if !ours.is_empty() {
+            made.insert("args".into(), ours.into());
+        }
+        let mut env = self.pairs("env")?;
+        for name in self.names("env_vars")? {
+            env.insert(name.clone(), format!("${{{name}}}").into());
+        }
+        if !env.is_empty() {
+            made.insert("env".into(), env.into());
+        }
+        if let Some(cwd) = self.text("cwd")?.map(str::to_owned) {
+            made.insert("cwd".into(), self.ours(&cwd)?);
+        }
+        if self.entry.contains_key("envFile") {
+            self.notes.push("its envFile is not read here; name its variables under env".into());
+        }
+        Ok(())
+    }
+
+    fn address(&mut self, made: &mut Map<String, Value>, kind: Kind) -> Result<(), String> {
+        let key = self.address_key().ok_or("it has no url")?;
+        let url = self.text(key)?.ok_or("it has no url")?.to_owned();
+        made.insert("url".into(), self.ours(&url)?);
+        let mut headers = self.pairs("headers")?;
+        headers.append(&mut self.pairs("http_headers")?);
+        for (header, variable) in self.pairs("env_http_headers")? {
+            headers.insert(header, format!("${{{}}}", variable.as_str().unwrap_or_default()).into());
+        }
+        if let Some(variable) = self.text("bearer_token_env_var")? {
+            headers.insert("Authorization".into(), format!("Bearer ${{{variable}}}").into());
+        }
+        if !headers.is_empty() {
+            made.insert("headers".into(), headers.into());
+        }
+        if kind == Kind::Sse {
+            made.insert("transport".into(), "sse".into());
+        }
+        Ok(())
+    }
+
+    fn pairs(&mut self, key: &str) -> Result<Map<String, Value>, String> {
+        let pairs = match self.entry.get(key) {
+            None | Some(Value::Null) => return Ok(Map::new()),
+            Some(Value::Object(pairs)) => pairs.clone(),
+            Some(_) => return Err(format!("its {key} is not a table")),
+        };
+        let mut ours = Map::new();
+        for (name, value) in pairs {
+            let text = match value {
+                Value::String(text) => text,
+                Value::Number(_) | Value::Bool(_) => value.to_string(),
+                _ => return Err(format!("{key}.{name} is not a text")),
+            };
+            ours.insert(name, self.ours(&text)?);
+        }
+        Ok(ours)
+    }
+
+    fn names(&self, key: &str) -> Result<Vec<String>, String> {
+        let Some(names) = self.entry.get(key) else { return Ok(Vec::new()) };
+        let names = names.as_array().ok_or_else(|| format!("its {key} is not a list"))?;
+        let text = |name: &Value| {
+            name.as_str().map(str::to_owned).ok_or_else(|| format!("its {key} are not all texts"))
+        };
+        names.iter().map(text).collect()
+    }
+
+    /// Milliseconds for Gemini and the rest, seconds for Codex.
+    fn timeout(&mut self, made: &mut Map<String, Value>) {
+        let millis = self.entry.get("timeout").and_then(Value::as_u64);
+        let seconds = self.entry.get("tool_timeout_sec").and_then(Value::as_f64);
+        let seconds = seconds.or_else(|| millis.map(|millis| millis as f64 / 1_000.0));
+        let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0) else { return };
+        let ours = (seconds.ceil() as u64).clamp(1, 3_600);
+        made.insert("timeout".into(), format!("{ours} s").into());
+    }
+}

@@ -1,0 +1,147 @@
+//! Servers out of the files of other clients, as they would stand in presets.toml. Secrets that stand there in clear become
+//! names of variables; what cannot be taken is named with the reason, and nothing is guessed.
+
+mod client;
+mod entry;
+mod jsonc;
+mod secrets;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+pub(crate) use client::Client;
+pub(crate) use secrets::Secrets;
+
+use crate::config::{
+    self, Config, Env,
+    servers::{MAX_SERVER_NAME, is_server_name},
+};
+
+/// What files of clients hold.
+#[derive(Debug, Default)]
+pub(crate) struct Imported {
+    /// Servers that can be taken, in the order of the files.
+    pub(crate) servers: Vec<Server>,
+    /// What cannot be taken: the file, the name there, and the reason.
+    pub(crate) left_out: Vec<(PathBuf, String, String)>,
+    /// Variables to be set, each with where its value stands now.
+    pub(crate) variables: Vec<(String, String)>,
+}
+
+/// A server as it would stand in presets.toml.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Its name here.
+    pub(crate) name: String,
+    /// The keys of `[servers.NAME]`, in the order in which they are written.
+    pub(crate) definition: Map<String, Value>,
+    /// The file it comes from.
+    pub(crate) file: PathBuf,
+    /// What became different on the way, a sentence each.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The environment of a client's file.
+pub(crate) struct Place<'a> {
+    /// The file.
+    pub(crate) file: &'a Path,
+    /// The home folder of whoever runs this.
+    pub(crate) home: Option<&'a Path>,
+}
+
+impl Place<'_> {
+    /// The folder that clients call the workspace: the one that holds `.vscode` or `.cursor`, else the file's own.
+    fn workspace(&self) -> &Path {
+        let folder = self.file.parent().unwrap_or(Path::new("/"));
+        let hidden = folder.file_name().is_some_and(|name| name == ".vscode" || name == ".cursor");
+        if hidden { folder.parent().unwrap_or(folder) } else { folder }
+    }
+}
+
+/// Collects servers of several files.
+pub(crate) struct Import<'a> {
+    config: &'a Config,
+    env: &'a Env,
+    imported: Imported,
+    secrets: Secrets,
+}
+
+impl<'a> Import<'a> {
+    /// Servers that this configuration declares are left as they are.
+    pub(crate) fn new(config: &'a Config, env: &'a Env) -> Self {
+        Self { config, env, imported: Imported::default(), secrets: Secrets::default() }
+    }
+
+    /// Takes what a file holds; the error says why it is not the file of a client.
+    pub(crate) fn take(&mut self, client: Client, place: &Place<'_>, text: &str) -> Result<(), String> {
+        for (name, entry) in client.entries(text)? {
+            if let Err(why) = self.take_one(client, place, &name, &entry) {
+                self.imported.left_out.push((place.file.to_path_buf(), name, why));
+            }
+        }
+        Ok(())
+    }
+
+    /// All that was taken.
+    pub(crate) fn done(self) -> Imported {
+        Imported { variables: self.secrets.named(), ..self.imported }
+    }
+
+    fn take_one(
+        &mut self,
+        client: Client,
+        place: &Place<'_>,
+        name: &str,
+        entry: &Value,
+    ) -> Result<(), String> {
+        let mut notes = Vec::new();
+        let ours = server_name(name).ok_or("its name has nothing that a name here could have")?;
+        if ours != name {
+            notes.push(format!("it is called '{name}' there"));
+        }
+        let mut definition = entry::definition(client, place, entry, &mut notes)?;
+        if is_gatehouse(&definition) {
+            return Err("it is Gatehouse itself".into());
+        }
+        if self.config.servers.declared.contains_key(&ours) {
+            return Err(format!("presets.toml declares '{ours}' already"));
+        }
+        if let Some(twin) = self.imported.servers.iter().find(|server| server.name == ours) {
+            let from = twin.file.display();
+            return Err(format!("another '{ours}' comes from {from}"));
+        }
+        let described = format!("server '{name}' of {}", place.file.display());
+        self.secrets.take_out(&ours, &described, &mut definition);
+        config::of_json(self.config, &ours, &definition, self.env)?;
+        let file = place.file.to_path_buf();
+        self.imported.servers.push(Server { name: ours, definition, file, notes });
+        Ok(())
+    }
+}
+
+/// Whether a client's entry starts this program: through itself nothing is to be had.
+fn is_gatehouse(definition: &Map<String, Value>) -> bool {
+    let command = definition.get("command").and_then(Value::as_str).map(Path::new);
+    command.and_then(Path::file_stem).is_some_and(|stem| stem == "gatehouse")
+}
+
+/// The name of a server here: what no name may have gives way to a hyphen.
+fn server_name(name: &str) -> Option<String> {
+    if is_server_name(name) {
+        return Some(name.to_owned());
+    }
+    let fitting = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let words: String = name.chars().map(fitting).collect();
+    let words = words.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
+    let mut ours = words.trim_matches(['_', '-']).to_owned();
+    while ours.contains("__") {
+        ours = ours.replace("__", "_");
+    }
+    ours.truncate(MAX_SERVER_NAME);
+    let ours = ours.trim_end_matches(['_', '-']).to_owned();
+    is_server_name(&ours).then_some(ours)
+}

@@ -1,0 +1,141 @@
+//! Files of each client, as people have them.
+
+use super::*;
+use crate::config::Text;
+
+fn import(files: &[(&str, &str)]) -> Imported {
+    let text = Text {
+        file: Some("/etc/gh/presets.toml".into()),
+        content: "[servers.taken]\ncommand = \"x\"\n".into(),
+    };
+    let env = Env::default();
+    let config = Config::parse(&text, &env).expect("valid");
+    let mut import = Import::new(&config, &env);
+    for (file, text) in files {
+        let place = Place { file: Path::new(file), home: Some(Path::new("/home/me")) };
+        import.take(Client::of_file(place.file), &place, text).expect("a client's file");
+    }
+    import.done()
+}
+
+fn blocks(imported: &Imported) -> String {
+    let blocks =
+        imported.servers.iter().map(|server| config::edit::server_block(&server.name, &server.definition));
+    blocks.collect()
+}
+
+#[test]
+fn claude_code_and_desktop() {
+    let imported = import(&[
+        (
+            "/p/.mcp.json",
+            r#"{"mcpServers": {
+                "github": {"command": "npx", "args": ["-y", "@github/mcp"], "env": {"GITHUB_TOKEN": "ghp_0123456789abcdef", "DEBUG": "1"}},
+                "docs": {"type": "http", "url": "https://docs.example/mcp", "headers": {"Authorization": "Bearer ${DOCS_TOKEN:-none}"}},
+                "gatehouse": {"command": "/usr/bin/gatehouse", "args": ["serve"]},
+                "taken": {"command": "y"},
+                "broken": {"args": []}
+            }}"#,
+        ),
+        (
+            "/h/claude_desktop_config.json",
+            r#"{"mcpServers": {"My files!": {"command": "uvx", "args": ["files", "/tmp"]}}}"#,
+        ),
+    ]);
+    let wanted = "[servers.github]\ncommand = \"npx\"\nargs = [\"-y\", \"@github/mcp\"]\nenv = { GITHUB_TOKEN = \"${GITHUB_TOKEN}\", DEBUG = \"1\" }\n[servers.docs]\nurl = \"https://docs.example/mcp\"\nheaders = { Authorization = \"Bearer ${DOCS_TOKEN}\" }\n[servers.My-files]\ncommand = \"uvx\"\nargs = [\"files\", \"/tmp\"]\n";
+    assert_eq!(blocks(&imported), wanted);
+    let stands = "env.GITHUB_TOKEN of server 'github' of /p/.mcp.json";
+    assert_eq!(imported.variables, [("GITHUB_TOKEN".to_owned(), stands.to_owned())]);
+    let left: Vec<(&str, &str)> = imported.left_out.iter().map(|(_, name, why)| (&**name, &**why)).collect();
+    let wanted = [
+        ("gatehouse", "it is Gatehouse itself"),
+        ("taken", "presets.toml declares 'taken' already"),
+        ("broken", "it has neither a command nor a url"),
+    ];
+    assert_eq!(left, wanted);
+    assert_eq!(imported.servers[1].notes, ["DOCS_TOKEN must be set here; there it is \"none\" unless it is"]);
+    assert_eq!(imported.servers[2].notes, ["it is called 'My files!' there"]);
+}
+
+#[test]
+fn cursor_and_vscode_with_their_own_variables() {
+    let imported = import(&[
+        (
+            "/p/.cursor/mcp.json",
+            r#"{"mcpServers": {"a": {"command": "${workspaceFolder}/run", "env": {"K": "${env:MY_KEY}", "H": "${userHome}/x"}}}}"#,
+        ),
+        (
+            "/p/.vscode/mcp.json",
+            "{ // comments, as editors allow them\n \"inputs\": [{\"id\": \"api-key\", \"type\": \"promptString\"}],\n \"servers\": {\n  \"b\": {\"type\": \"sse\", \"url\": \"https://b.example/sse\", \"headers\": {\"X-Key\": \"${input:api-key}\"}},\n  \"c\": {\"command\": \"c\", \"args\": [\"${file}\"]}, /* and commas at the end */\n },\n}",
+        ),
+    ]);
+    let wanted = "[servers.a]\ncommand = \"/p/run\"\nenv = { K = \"${MY_KEY}\", H = \"/home/me/x\" }\n[servers.b]\nurl = \"https://b.example/sse\"\nheaders = { X-Key = \"${API_KEY}\" }\ntransport = \"sse\"\n";
+    assert_eq!(blocks(&imported), wanted);
+    assert_eq!(
+        imported.servers[1].notes,
+        ["the client asks for 'api-key'; here it is the environment variable API_KEY"]
+    );
+    assert_eq!(imported.left_out[0].2, "it uses ${file}, which only its client can fill in");
+}
+
+#[test]
+fn codex_and_gemini() {
+    let imported = import(&[
+        (
+            "/home/me/.codex/config.toml",
+            "model = \"x\"\n[mcp_servers.fs]\ncommand = \"fs\"\nenv_vars = [\"HOME_KEY\"]\ntool_timeout_sec = 90\nenabled = false\nenabled_tools = [\"a\"]\n[mcp_servers.web]\nurl = \"https://w.example/mcp\"\nbearer_token_env_var = \"W_TOKEN\"\n",
+        ),
+        (
+            "/home/me/.gemini/settings.json",
+            r#"{"theme": "x", "mcpServers": {
+                "g": {"httpUrl": "https://g.example/mcp?api_key=abcdefgh12345", "timeout": 2500},
+                "old": {"url": "https://o.example/sse", "headers": {"Authorization": "Bearer $OLD_TOKEN"}},
+                "arg": {"command": "x", "args": ["--api-key", "abcdefgh", "--token=ijklmnop", "-v"]}}}"#,
+        ),
+    ]);
+    let wanted = "[servers.fs]\ncommand = \"fs\"\nenv = { HOME_KEY = \"${HOME_KEY}\" }\nenabled = false\ntimeout = \"90 s\"\n[servers.web]\nurl = \"https://w.example/mcp\"\nheaders = { Authorization = \"Bearer ${W_TOKEN}\" }\n[servers.g]\nurl = \"https://g.example/mcp?api_key=${G_API_KEY}\"\ntimeout = \"3 s\"\n[servers.old]\nurl = \"https://o.example/sse\"\nheaders = { Authorization = \"Bearer ${OLD_TOKEN}\" }\ntransport = \"sse\"\n[servers.arg]\ncommand = \"x\"\nargs = [\"--api-key\", \"${ARG_API_KEY}\", \"--token=${ARG_TOKEN}\", \"-v\"]\n";
+    assert_eq!(blocks(&imported), wanted);
+    assert_eq!(imported.servers[0].notes, ["left out: enabled_tools"]);
+    let names: Vec<&str> = imported.variables.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["ARG_API_KEY", "ARG_TOKEN", "G_API_KEY"]);
+}
+
+#[test]
+fn two_servers_with_one_variable_and_two_values_get_two_variables() {
+    let imported = import(&[(
+        "/p/.mcp.json",
+        r#"{"mcpServers": {"a": {"command": "a", "env": {"API_KEY": "value-of-a"}}, "b": {"command": "b", "env": {"API_KEY": "value-of-b"}}, "c": {"command": "c", "env": {"API_KEY": "value-of-a"}}}}"#,
+    )]);
+    let names: Vec<&str> = imported.variables.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["API_KEY", "B_API_KEY"]);
+    let shown = format!("{imported:?}");
+    assert!(!shown.contains("value-of"), "{shown}");
+}
+
+#[test]
+fn what_is_no_file_of_a_client_is_an_error_and_other_settings_are_none() {
+    let text = Text { file: None, content: String::new() };
+    let env = Env::default();
+    let config = Config::parse(&text, &env).expect("valid");
+    let mut import = Import::new(&config, &env);
+    let place = Place { file: Path::new("/p/.mcp.json"), home: None };
+    assert!(
+        import.take(Client::ClaudeCode, &place, "nonsense").expect_err("refused").starts_with("is not JSON")
+    );
+    assert!(import.take(Client::Codex, &place, "x = [").expect_err("refused").starts_with("is not TOML"));
+    import.take(Client::ClaudeCode, &place, "{\"theme\": \"dark\"}").expect("a file without servers");
+    assert!(import.done().servers.is_empty());
+}
+
+#[test]
+fn names_become_what_a_server_may_be_called() {
+    for (name, wanted) in [
+        ("git", Some("git")),
+        ("@acme/my server", Some("acme-my-server")),
+        ("a__b_", Some("a_b")),
+        ("日本", None),
+    ] {
+        assert_eq!(server_name(name).as_deref(), wanted, "{name}");
+    }
+    assert_eq!(server_name(&"x".repeat(80)).map(|name| name.len()), Some(MAX_SERVER_NAME));
+}

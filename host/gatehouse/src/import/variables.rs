@@ -1,0 +1,90 @@
+//! Variables as clients write them, as presets.toml does.
+
+use super::{Client, Place};
+
+/// The text with `${NAME}` for each variable of the environment. The error names what only the client knows; notes say
+/// what is different here.
+pub(super) fn ours(
+    client: Client,
+    place: &Place<'_>,
+    text: &str,
+    notes: &mut Vec<String>,
+) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        out.push_str(&bare(client, before));
+        let Some((inside, after)) = after.split_once('}') else {
+            return Err(format!("'${{{after}' is not closed"));
+        };
+        out.push_str(&meant(client, place, inside, notes)?);
+        rest = after;
+    }
+    out.push_str(&bare(client, rest));
+    Ok(out)
+}
+
+/// What stands for `${inside}`.
+fn meant(client: Client, place: &Place<'_>, inside: &str, notes: &mut Vec<String>) -> Result<String, String> {
+    let folder = |path: Option<&std::path::Path>| path.map(|path| path.display().to_string());
+    let known = match inside {
+        "workspaceFolder" | "workspaceRoot" => folder(Some(place.workspace())),
+        "workspaceFolderBasename" => folder(place.workspace().file_name().map(std::path::Path::new)),
+        "userHome" => folder(place.home),
+        "/" | "pathSeparator" => Some("/".into()),
+        _ => None,
+    };
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let (name, default) = match inside.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside.strip_prefix("env:").unwrap_or(inside), None),
+    };
+    if let Some(id) = inside.strip_prefix("input:") {
+        let name = variable(id);
+        notes.push(format!("the client asks for '{id}'; here it is the environment variable {name}"));
+        return Ok(format!("${{{name}}}"));
+    }
+    // What editors know beside the environment has names that variables could have.
+    let editor = matches!(client, Client::Vscode | Client::Cursor) && !inside.starts_with("env:");
+    if editor || !is_variable(name) {
+        return Err(format!("it uses ${{{inside}}}, which only its client can fill in"));
+    }
+    if let Some(default) = default.filter(|default| !default.is_empty()) {
+        notes.push(format!("{name} must be set here; there it is \"{default}\" unless it is"));
+    }
+    Ok(format!("${{{name}}}"))
+}
+
+/// Gemini also takes `$NAME`.
+fn bare(client: Client, text: &str) -> String {
+    if client != Client::Gemini {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('$') {
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+        let (name, following) = after.split_at(end);
+        out.push_str(before);
+        out.push_str(&if is_variable(name) { format!("${{{name}}}") } else { format!("${name}") });
+        rest = following;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Whether a text can name a variable here.
+pub(super) fn is_variable(name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(letter)
+}
+
+/// A name for a variable out of any words: `github token` is GITHUB_TOKEN.
+pub(super) fn variable(words: &str) -> String {
+    let letters: String =
+        words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    let name = letters.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
+    if is_variable(&name) { name } else { format!("VALUE_{name}") }
+}

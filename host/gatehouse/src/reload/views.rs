@@ -1,0 +1,53 @@
+//! What would be served, and what is served anew when servers list other tools.
+
+use std::time::Duration;
+
+use tokio::{sync::watch, time::Instant};
+
+use super::Reloader;
+use crate::compose::{Composition, PresetViews};
+
+/// The least time between two looks at what servers list.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+impl Reloader {
+    /// What a composition would serve, where every preset that works now still does.
+    pub(super) async fn views_that_do(&self, composition: &Composition) -> Result<PresetViews, String> {
+        let views = self.views(composition).await?;
+        let broken = views.failing().into_iter().find(|(name, _)| !self.failing.contains(name));
+        match broken {
+            Some((preset, why)) => Err(format!("preset '{preset}' could not be served any more: {why}")),
+            None => Ok(views),
+        }
+    }
+
+    /// Tells when servers list other tools than when this host was composed.
+    pub(super) fn listings(&self) -> watch::Receiver<u64> {
+        let mut listings = self.current.stores.servers.changes();
+        if *listings.borrow_and_update() > 0 {
+            listings.mark_changed();
+        }
+        listings
+    }
+
+    /// A server lists other tools than before: clients of presets that show them are told, if their bytes changed.
+    pub(super) async fn relist(&mut self) {
+        // One that changes its tools all the time is told of now and then.
+        tokio::time::sleep_until(self.relisted + BETWEEN).await;
+        self.relisted = Instant::now();
+        match self.views_that_do(&self.current).await {
+            Ok(views) => {
+                self.failing = views.failing().into_keys().collect();
+                let told = self.presets.swap(views.default, views.presets);
+                self.report.swapped(&told);
+            }
+            Err(why) => tracing::warn!("a server lists other tools, which are not shown: {why}"),
+        }
+    }
+
+    /// What a composition would serve to the clients that are here.
+    pub(super) async fn views(&self, composition: &Composition) -> Result<PresetViews, String> {
+        let chosen = composition.config.select(self.origin.preset.as_deref(), &self.origin.env);
+        composition.views(&chosen.map_err(|error| error.to_string())?, self.origin.all).await
+    }
+}

@@ -1,0 +1,284 @@
+//! `servers`: the MCP servers behind this host, as far as the caller's preset lets its gates reach them. Granted as
+//! `servers`. Which servers and tools those are is the catalog's matter; a call of one is a call like any other.
+
+mod refresh;
+
+use std::{collections::HashSet, future::Future, sync::Arc};
+
+use gatehouse_core::{
+    Catalog, Fault,
+    capability::{Access, Capability},
+    catalog::Entry,
+    fallback::{self, Alternative, Failed},
+    names,
+    outcome::{FaultKind, Outcome},
+    ports::{
+        Ledger, Servers, ToolIndex,
+        ledger::{MetricsFilter, RelatedTool, ToolMetrics},
+        servers::{ServerListing, ServerStatus},
+        tool_index::{KnownListing, KnownTool, ToolHit, ToolQuestion},
+    },
+    tool::{SourceId, ToolId},
+};
+use tokio::time::Instant;
+
+use super::{Capabilities, catalog::Callee};
+use crate::Ports;
+
+/// The most bytes of a question.
+const MAX_QUERY: usize = 64 << 10;
+
+/// The servers that one call may reach.
+pub(crate) struct Reach<'a> {
+    ports: &'a Ports,
+    catalog: &'a Catalog,
+    deadline: Instant,
+}
+
+/// A tool with what the index knows of it.
+pub(crate) struct ServerTool {
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) known: Option<KnownTool>,
+}
+
+/// A server with the number of tools that may be called there; none where it is not known.
+pub(crate) struct ServerWithTools {
+    pub(crate) status: ServerStatus,
+    pub(crate) tool_count: Option<u32>,
+}
+
+/// What a search found, each hit as the preset shapes it.
+pub(crate) struct ServerToolsFound {
+    pub(crate) hits: Vec<(ToolHit, Arc<Entry>)>,
+    pub(crate) unmatched_terms: Vec<String>,
+    pub(crate) note: Option<String>,
+}
+
+impl Capabilities {
+    /// What the call may reach, through the grant.
+    pub(crate) fn reach(&self) -> Result<Reach<'_>, Fault> {
+        let granted = self.granted(Capability::Servers, Access::Full)?;
+        let running = granted.call;
+        Ok(Reach {
+            ports: &granted.facts.ports,
+            catalog: &running.context.catalog,
+            deadline: running.deadline,
+        })
+    }
+
+    /// Calls a tool of a server; the arguments are JSON. Counted with the other calls of tools.
+    pub(crate) async fn call_server_tool(&self, server: &str, tool: &str, arguments: &str) -> Outcome {
+        let entry = self.reach()?.entry(server, tool).await?;
+        Ok(self.held_call(Callee::Proxied(entry), arguments).await?.0)
+    }
+}
+
+impl<'a> Reach<'a> {
+    /// Every server that may be reached, by name.
+    fn statuses(&self) -> Vec<ServerStatus> {
+        let all = self.ports.servers.as_ref().map(|servers| servers.status()).unwrap_or_default();
+        all.into_iter().filter(|server| self.catalog.proxied.reaches(server)).collect()
+    }
+
+    /// The servers, where this one may be reached.
+    fn reached(&self, server: &str) -> Result<&'a dyn Servers, Fault> {
+        let statuses = self.statuses();
+        match &self.ports.servers {
+            Some(servers) if statuses.iter().any(|status| *status.name == *server) => Ok(&**servers),
+            _ => {
+                let near = names::did_you_mean(server, statuses.iter().map(|status| &*status.name));
+                Err(Fault::not_found(format!("There is no server '{}'.{near}", names::quoted(server, 64))))
+            }
+        }
+    }
+
+    fn index(&self) -> Result<&'a dyn ToolIndex, Fault> {
+        self.ports
+            .tools
+            .as_deref()
+            .ok_or_else(|| Fault::unavailable("This host keeps no index of servers' tools."))
+    }
+
+    fn ledger(&self) -> Result<&'a dyn Ledger, Fault> {
+        self.ports.ledger.as_deref().ok_or_else(|| {
+            Fault::unavailable("This host keeps no ledger of calls.")
+                .hint("To have one, set enabled = true under [ledger] in presets.toml.")
+        })
+    }
+
+    async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
+        match &self.ports.tools {
+            Some(index) => index.known(server).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
+        let servers = self.reached(server)?;
+        in_time(self.deadline, server, servers.listing(server)).await
+    }
+
+    async fn entry(&self, server: &str, tool: &str) -> Result<Arc<Entry>, Fault> {
+        self.catalog.proxied.entry(&self.listing(server).await?, tool)
+    }
+
+    /// A tool as the preset shapes it; none where it is held back or gone since it was found.
+    async fn listed(&self, tool: &ToolId) -> Result<Option<Arc<Entry>>, Fault> {
+        let Some(servers) = &self.ports.servers else { return Ok(None) };
+        let listed = servers.known(tool.source.name()).await?;
+        Ok(listed.and_then(|listed| self.catalog.proxied.entry(&listed, &tool.name).ok()))
+    }
+
+    /// Every server with what is known of its tools. Starts none.
+    pub(crate) async fn servers(&self) -> Result<Vec<ServerWithTools>, Fault> {
+        let Some(servers) = &self.ports.servers else { return Ok(Vec::new()) };
+        let mut all = Vec::new();
+        for status in self.statuses() {
+            let known = servers.known(&status.name).await?;
+            let tool_count = known.map(|listed| self.catalog.proxied.entries(&listed).len() as u32);
+            all.push(ServerWithTools { status, tool_count });
+        }
+        Ok(all)
+    }
+
+    /// The tools of one server, by name.
+    pub(crate) async fn tools(&self, server: &str) -> Result<Vec<ServerTool>, Fault> {
+        let entries = self.catalog.proxied.entries(&self.listing(server).await?);
+        let known = self.known(server).await?;
+        Ok(entries.into_iter().map(|entry| with_known(entry, known.as_ref())).collect())
+    }
+
+    /// One tool.
+    pub(crate) async fn tool(&self, server: &str, tool: &str) -> Result<ServerTool, Fault> {
+        let entry = self.entry(server, tool).await?;
+        Ok(with_known(entry, self.known(server).await?.as_ref()))
+    }
+
+    /// Searches the tools that may be called, and says which servers were never asked for theirs.
+    pub(crate) async fn search(
+        &self,
+        question: ToolQuestion,
+        server: Option<&str>,
+    ) -> Result<ServerToolsFound, Fault> {
+        if question.query.len() > MAX_QUERY {
+            return Err(Fault::exhausted(format!("A question has at most {MAX_QUERY} bytes.")));
+        }
+        if let Some(server) = server {
+            self.reached(server)?;
+        }
+        let Some(servers) = &self.ports.servers else {
+            let note = Some("There are no servers.".into());
+            return Ok(ServerToolsFound { hits: Vec::new(), unmatched_terms: Vec::new(), note });
+        };
+        let mut names = self.names();
+        names.retain(|name| server.is_none_or(|server| **name == *server));
+        let mut unasked = Vec::new();
+        for name in &names {
+            if servers.known(name).await?.is_none() {
+                unasked.push(name.to_string());
+            }
+        }
+        unasked.sort();
+        let found = self.index()?.search(&question, &|tool| self.may_call(&names, tool)).await?;
+        let mut hits = Vec::new();
+        for hit in found.hits {
+            if let Some(entry) = self.listed(&hit.id).await? {
+                hits.push((hit, entry));
+            }
+        }
+        let unasked = (!unasked.is_empty()).then(|| not_asked(&unasked));
+        let notes: Vec<String> = [found.note, unasked].into_iter().flatten().collect();
+        let note = (!notes.is_empty()).then(|| notes.join(" "));
+        Ok(ServerToolsFound { hits, unmatched_terms: found.unmatched_terms, note })
+    }
+
+    /// How calls of tools went that may be called.
+    pub(crate) async fn metrics(&self, filter: MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
+        if let Some(SourceId::Server(server)) = &filter.source {
+            self.reached(server)?;
+        }
+        let names = self.names();
+        let mut metrics = self.ledger()?.metrics(&filter).await?;
+        metrics.retain(|one| {
+            self.may_call(&names, &ToolId { source: one.source.clone(), name: one.tool.as_str().into() })
+        });
+        Ok(metrics)
+    }
+
+    /// What may be called instead of a tool.
+    pub(crate) async fn alternatives(
+        &self,
+        server: &str,
+        tool: &str,
+        error: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(Alternative, Arc<Entry>)>, Fault> {
+        let entry = self.entry(server, tool).await?;
+        let names = self.names();
+        let failed = Failed { id: &entry.id, spec: &entry.spec, error };
+        let may_call = |tool: &ToolId| self.may_call(&names, tool);
+        let now = self.ports.clock.now_ms();
+        let (index, ledger) = (self.index()?, self.ports.ledger.as_deref());
+        let found = fallback::alternatives(index, ledger, &failed, &may_call, now, limit).await?;
+        let mut alternatives = Vec::new();
+        for one in found {
+            // The server may list it otherwise than the index has it, and what it lists is what would be called.
+            let listed = self.listed(&one.id).await?;
+            let fits = |now: &Arc<Entry>| now.spec.effect <= entry.spec.effect;
+            alternatives.extend(listed.filter(fits).map(|now| (one, now)));
+        }
+        Ok(alternatives)
+    }
+
+    /// What is called after a tool, or beside it.
+    pub(crate) async fn related(
+        &self,
+        server: &str,
+        tool: &str,
+        limit: usize,
+    ) -> Result<Vec<RelatedTool>, Fault> {
+        let entry = self.entry(server, tool).await?;
+        let names = self.names();
+        // What may not be called is taken away afterwards, so more is asked for.
+        let mut related = self.ledger()?.related(&entry.id, limit * 4).await?;
+        related.retain(|one| {
+            self.may_call(&names, &ToolId { source: one.source.clone(), name: one.tool.as_str().into() })
+        });
+        related.truncate(limit);
+        Ok(related)
+    }
+
+    fn names(&self) -> HashSet<Arc<str>> {
+        self.statuses().into_iter().map(|status| status.name).collect()
+    }
+
+    fn may_call(&self, names: &HashSet<Arc<str>>, tool: &ToolId) -> bool {
+        matches!(&tool.source, SourceId::Server(name) if names.contains(name))
+            && self.catalog.proxied.allows(tool)
+    }
+}
+
+fn with_known(entry: Arc<Entry>, known: Option<&KnownListing>) -> ServerTool {
+    let known = known.and_then(|known| known.tools.iter().find(|tool| tool.name == entry.id.name)).cloned();
+    ServerTool { entry, known }
+}
+
+fn not_asked(servers: &[String]) -> String {
+    let shown = servers.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if servers.len() > 20 { ", …" } else { "" };
+    format!("Not asked yet for their tools: {shown}{more}; listing a server's tools connects it.")
+}
+
+/// What a server is asked for, unless the call is over before.
+async fn in_time<T>(
+    deadline: Instant,
+    server: &str,
+    asked: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
+    let late =
+        |_| Fault::new(FaultKind::TimedOut, format!("Server '{server}' took longer than the call may."));
+    tokio::time::timeout_at(deadline, asked).await.map_err(late)?
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,281 @@
+//! What a gate reaches of servers, under a preset that reaches one of two and denies and hides tools of it.
+
+use std::{collections::BTreeMap, sync::Mutex, time::Duration};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Call, Exposure, Preset, Source, ToolSpec,
+    effect::{Effect, Intent},
+    overrides::ToolOverride,
+    ports::{
+        ledger::Sample,
+        servers::{Circuit, RefreshReport, ServerState},
+        tool_index::{Fit, HeldTool, IndexedListing, MayFind, ToolsFound},
+    },
+    source::Listing,
+};
+use serde_json::{Map, Value};
+
+mod fallbacks;
+
+use super::*;
+use crate::testing;
+
+/// The tools that each server lists.
+const TOOLS: [&str; 4] = ["held", "hidden", "push", "status"];
+
+struct Git(SourceId);
+
+#[async_trait]
+impl Source for Git {
+    fn id(&self) -> &SourceId {
+        &self.0
+    }
+    fn time_limit(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+    async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+        Ok(Arc::default())
+    }
+    async fn call(&self, _: &Call, _: &Entry) -> Outcome {
+        Err(Fault::internal("not called here"))
+    }
+}
+
+fn spec(name: &str) -> Arc<ToolSpec> {
+    Arc::new(ToolSpec {
+        name: name.into(),
+        title: None,
+        description: format!("Is {name}."),
+        input_schema: Arc::default(),
+        output_schema: None,
+        intent: Intent::Query,
+        effect: Effect::ReadOnly,
+        idempotent: true,
+        open_world: false,
+        dry_run: None,
+        meta: None,
+    })
+}
+
+/// The servers `git` and `web` with the same tools, and `new`, which was never asked.
+#[derive(Default)]
+struct Host {
+    refreshed: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Servers for Host {
+    fn status(&self) -> Vec<ServerStatus> {
+        let status = |name: &str, tags: &[&str]| ServerStatus {
+            name: name.into(),
+            transport: "stdio",
+            tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            state: ServerState::Configured,
+            circuit: Circuit::Closed,
+            recovery_in_ms: None,
+            connected_at: None,
+            last_error: None,
+            last_schema_change: None,
+        };
+        vec![status("git", &[]), status("new", &["work"]), status("web", &[])]
+    }
+    fn source(&self, server: &str) -> Option<Arc<dyn Source>> {
+        Some(Arc::new(Git(SourceId::Server(server.into()))))
+    }
+    async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
+        if server == "new" {
+            return std::future::pending().await;
+        }
+        let source = Arc::new(Git(SourceId::Server(server.into())));
+        let listing = Arc::new(Listing { tools: TOOLS.map(spec).into(), ..Listing::default() });
+        Ok(ServerListing { source, listing, held: Arc::new(vec![("held".into(), "it changed".into())]) })
+    }
+    async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
+        if server == "new" { Ok(None) } else { self.listing(server).await.map(Some) }
+    }
+    async fn refresh(&self, server: Option<&str>, _: bool) -> Result<RefreshReport, Fault> {
+        let server = server.unwrap_or("all").to_owned();
+        gatehouse_core::lock(&self.refreshed).push(server.clone());
+        if server == "new" {
+            return Err(Fault::unavailable("It does not start."));
+        }
+        Ok(RefreshReport { added: 4, ..RefreshReport::default() })
+    }
+    async fn change(&self, _: &str, _: &Map<String, Value>) -> Result<Result<ServerListing, Fault>, Fault> {
+        Err(Fault::internal("not asked here"))
+    }
+    async fn remove(&self, _: &str) -> Result<bool, Fault> {
+        Ok(false)
+    }
+}
+
+fn every_tool() -> impl Iterator<Item = ToolId> {
+    let servers = ["git", "web"].into_iter().map(|server| SourceId::Server(server.into()));
+    let sources = servers.chain([SourceId::Gate("git".into())]);
+    sources.flat_map(|source| TOOLS.map(|name| ToolId { source: source.clone(), name: name.into() }))
+}
+
+/// Finds every tool, and has a record of each; a gate is called as a server is.
+struct Everything;
+
+#[async_trait]
+impl ToolIndex for Everything {
+    async fn put(&self, _: IndexedListing, _: bool) -> Result<RefreshReport, Fault> {
+        Ok(RefreshReport::default())
+    }
+    async fn known(&self, _: &str) -> Result<Option<KnownListing>, Fault> {
+        Ok(None)
+    }
+    async fn forget(&self, _: &str) -> Result<(), Fault> {
+        Ok(())
+    }
+    async fn search(&self, _: &ToolQuestion, may_find: MayFind<'_>) -> Result<ToolsFound, Fault> {
+        let found = every_tool().filter(|tool| may_find(tool));
+        let hit = |id: ToolId| ToolHit { spec: spec(&id.name), id, score: 0.9, fit: Fit::Good };
+        Ok(ToolsFound { hits: found.map(hit).collect(), ..ToolsFound::default() })
+    }
+    async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+        Ok(Vec::new())
+    }
+    async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {
+        Ok(false)
+    }
+}
+
+#[async_trait]
+impl Ledger for Everything {
+    fn record(&self, _: Sample) {}
+    async fn metrics(&self, _: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
+        let of = |id: ToolId| ToolMetrics {
+            source: id.source,
+            tool: id.name.to_string(),
+            calls: 1,
+            tool_errors: 0,
+            transport_errors: 0,
+            mean_ms: 1.0,
+            p50_ms: None,
+            p95_ms: None,
+            connecting_ms: 0,
+            tokens_in: 0,
+            tokens_out: 0,
+            last_called: None,
+            last_error: None,
+            by_day: Vec::new(),
+        };
+        Ok(every_tool().map(of).collect())
+    }
+    async fn reset(&self, _: &MetricsFilter) -> Result<u64, Fault> {
+        Ok(0)
+    }
+    async fn related(&self, _: &ToolId, _: usize) -> Result<Vec<RelatedTool>, Fault> {
+        let of = |ToolId { source, name }| {
+            let tool = name.to_string();
+            RelatedTool { source, tool, follows: true, together: 1, of: 1, lift: 1.0 }
+        };
+        Ok(every_tool().map(of).collect())
+    }
+    async fn flush(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// Reaches `git` and `new`; `push` is denied and `hidden` hidden, by the names that clients would see.
+fn catalog() -> Catalog {
+    let hidden = ToolOverride { hidden: true, ..ToolOverride::default() };
+    let preset = Preset {
+        deny: vec!["*__push".into()],
+        proxied: Some(vec!["git".into(), "tag:work".into()]),
+        tools: BTreeMap::from([("git__hidden".to_owned(), hidden)]),
+        ..Preset::default()
+    };
+    let presets = BTreeMap::from([("p".to_owned(), preset)]);
+    let exposure = Exposure::compile(&presets, "p").expect("a preset");
+    Catalog::build(&exposure, Vec::new()).expect("a catalog")
+}
+
+fn with_host(host: &Arc<Host>) -> Ports {
+    let mut ports = testing::ports();
+    ports.servers = Some(Arc::clone(host) as _);
+    ports.tools = Some(Arc::new(Everything));
+    ports.ledger = Some(Arc::new(Everything));
+    ports
+}
+
+fn reach<'a>(ports: &'a Ports, catalog: &'a Catalog) -> Reach<'a> {
+    Reach { ports, catalog, deadline: Instant::now() + Duration::from_secs(5) }
+}
+
+#[tokio::test]
+async fn what_the_preset_hides_leaves_no_trace() {
+    let (ports, catalog) = (with_host(&Arc::default()), catalog());
+    let reach = reach(&ports, &catalog);
+    let servers = reach.servers().await.expect("servers");
+    let told: Vec<_> = servers.iter().map(|one| (&*one.status.name, one.tool_count)).collect();
+    assert_eq!(told, [("git", Some(1)), ("new", None)]);
+    let names = |tools: Vec<ServerTool>| {
+        tools.into_iter().map(|tool| tool.entry.id.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(reach.tools("git").await.expect("tools")), ["status"]);
+    let found = reach.search(ToolQuestion::default(), None).await.expect("found");
+    let hits: Vec<_> = found.hits.iter().map(|(hit, _)| &*hit.id.name).collect();
+    assert_eq!(hits, ["status"]);
+    assert_eq!(
+        found.note.as_deref(),
+        Some("Not asked yet for their tools: new; listing a server's tools connects it.")
+    );
+    let metrics = reach.metrics(MetricsFilter::default()).await.expect("metrics");
+    let counted: Vec<_> = metrics.iter().map(|one| (one.source.kind(), one.tool.as_str())).collect();
+    assert_eq!(counted, [("server", "held"), ("server", "status")]);
+    let related = reach.related("git", "status", 9).await.expect("related");
+    assert!(related.iter().all(|one| ["held", "status"].contains(&one.tool.as_str())), "{related:?}");
+    let alternatives = reach.alternatives("git", "status", None, 9).await.expect("alternatives");
+    assert!(alternatives.is_empty(), "what is held back stands in for nothing");
+}
+
+#[tokio::test]
+async fn what_cannot_be_reached_is_as_unknown_as_what_does_not_exist() {
+    let (ports, catalog) = (with_host(&Arc::default()), catalog());
+    let reach = reach(&ports, &catalog);
+    for server in ["web", "zorp"] {
+        let fault = reach.tools(server).await.err().expect("a fault");
+        assert_eq!(fault.message, format!("There is no server '{server}'."));
+        assert_eq!(fault.kind, FaultKind::NotFound);
+    }
+    for tool in ["push", "hidden", "nothing"] {
+        let fault = reach.tool("git", tool).await.err().expect("a fault");
+        assert_eq!(fault.message, format!("Server 'git' has no tool '{tool}'."));
+    }
+    let fault = reach.tool("git", "held").await.err().expect("a fault");
+    assert_eq!(fault.kind, FaultKind::Denied);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_takes_no_longer_than_the_call_may() {
+    let (ports, catalog) = (with_host(&Arc::default()), catalog());
+    let reach = Reach { deadline: Instant::now(), ..reach(&ports, &catalog) };
+    let fault = reach.tools("new").await.err().expect("a fault");
+    assert_eq!(fault.message, "Server 'new' took longer than the call may.");
+}
+
+#[tokio::test]
+async fn a_refresh_of_all_asks_those_that_may_be_reached() {
+    let (host, catalog) = (Arc::default(), catalog());
+    let ports = with_host(&host);
+    let report = reach(&ports, &catalog).refresh(None, false).await.expect("a report");
+    assert_eq!((report.added, report.failed.len()), (4, 1));
+    let mut refreshed = gatehouse_core::lock(&host.refreshed).clone();
+    refreshed.sort();
+    assert_eq!(refreshed, ["git", "new"]);
+}
+
+#[tokio::test]
+async fn a_host_without_servers_says_so() {
+    let (ports, catalog) = (testing::ports(), catalog());
+    let reach = reach(&ports, &catalog);
+    assert!(reach.servers().await.expect("none").is_empty());
+    let found = reach.search(ToolQuestion::default(), None).await.expect("nothing");
+    assert_eq!((found.hits.len(), found.note.as_deref()), (0, Some("There are no servers.")));
+    let fault = reach.metrics(MetricsFilter::default()).await.expect_err("no ledger");
+    assert_eq!(fault.message, "This host keeps no ledger of calls.");
+}

@@ -1,0 +1,255 @@
+//! The ledger, in a database of its own that all hosts of a machine share.
+//!
+//! Recording puts a call into a queue and returns. What waits is written together, one transaction at a time, by a task
+//! that the first call starts and that ends when nothing waits; nothing is opened before, and nothing runs in between.
+//! What cannot be written waits as long as there is room, and is said once; what is lost is counted.
+
+mod health;
+mod latency;
+mod read;
+mod related;
+mod write;
+
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    lock,
+    outcome::Fault,
+    ports::{
+        Clock, Ledger,
+        ledger::{MetricsFilter, RelatedTool, Sample, ToolMetrics},
+    },
+    tool::ToolId,
+};
+use gatehouse_files::{Durability, write_private};
+use rusqlite::Connection;
+use tokio::{sync::watch, time::timeout};
+
+pub use self::health::LedgerHealth;
+use self::health::Losses;
+use super::{db::Database, error::StoreError, migrations};
+
+/// Milliseconds of a day; days are those of UTC.
+const DAY_MS: i64 = 86_400_000;
+
+/// Calls that wait to be written, at most: some seconds of a busy host.
+const QUEUE: usize = 10_000;
+
+/// Calls that are written in one transaction.
+const BATCH: usize = 500;
+
+/// How long calls are gathered before they are written.
+const GATHER: Duration = Duration::from_secs(1);
+
+/// How long whoever asks waits for what is not written yet: a call may stand behind the question.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The ledger on SQLite.
+pub struct SqliteLedger {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    db: Database,
+    clock: Arc<dyn Clock>,
+    /// How long single calls are kept, in milliseconds.
+    kept_ms: i64,
+    queue: Mutex<Queue>,
+    losses: Losses,
+    /// Held by whoever writes; the day on which old calls were last deleted.
+    writing: tokio::sync::Mutex<Option<i64>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Sample>,
+    /// Calls that were dropped, and of which nobody was told yet.
+    dropped: u64,
+    /// Whether a task is going to write what waits.
+    at_work: bool,
+}
+
+impl SqliteLedger {
+    /// A ledger in this file, which is made with the first call; beside it lies the key that callers are told apart with.
+    /// Single calls are kept for so many days, at least one; what they add up to, for ever.
+    pub fn new(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
+        let inner = Inner {
+            db: Database::new("the ledger", path, migrations::LEDGER),
+            clock,
+            kept_ms: i64::from(retention_days.max(1)) * DAY_MS,
+            queue: Mutex::default(),
+            losses: Losses::default(),
+            writing: tokio::sync::Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// How it does, now and whenever that changes.
+    pub fn health(&self) -> watch::Receiver<LedgerHealth> {
+        self.inner.losses.follow()
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.inner.db.path()
+    }
+
+    /// Writes what waits, and closes the ledger for good.
+    pub async fn close(&self) {
+        // Nothing waits where nothing was ever recorded: then no file is made to be closed.
+        let _said = self.inner.write_all().await;
+        self.inner.db.close().await;
+        let left = {
+            let mut queue = lock(&self.inner.queue);
+            queue.waiting.drain(..).count() as u64 + std::mem::take(&mut queue.dropped)
+        };
+        self.inner.losses.ended(left);
+    }
+}
+
+impl Inner {
+    fn now(&self) -> i64 {
+        i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX)
+    }
+
+    fn first_day(&self, filter: &MetricsFilter) -> i64 {
+        filter.days.map_or(0, |days| self.now() / DAY_MS - i64::from(days.max(1)) + 1)
+    }
+
+    /// Writes everything that waits.
+    async fn write_all(&self) -> Result<(), Fault> {
+        let mut cleaned = self.writing.lock().await;
+        loop {
+            let batch = {
+                let mut queue = lock(&self.queue);
+                let some = queue.waiting.len().min(BATCH);
+                Arc::new(queue.waiting.drain(..some).collect::<Vec<_>>())
+            };
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let (samples, key) = (Arc::clone(&batch), self.db.path().with_extension("key"));
+            let write =
+                move |db: &rusqlite::Transaction<'_>| write::insert(db, &samples, &caller_key(db, &key)?);
+            if let Err(fault) = self.db.write(write).await {
+                let lost = self.keep(&batch, &fault);
+                self.losses.cannot_write(&fault, lost);
+                return Err(fault);
+            }
+            self.losses.wrote(std::mem::take(&mut lock(&self.queue).dropped));
+            let today = self.now() / DAY_MS;
+            if *cleaned != Some(today) {
+                let before = self.now() - self.kept_ms;
+                while self.db.write(move |db| write::forget_calls(db, before)).await? {}
+                *cleaned = Some(today);
+            }
+        }
+    }
+
+    /// The same on a task of its own: a caller that waits for it and gives up loses nothing.
+    async fn written(self: &Arc<Self>) -> Result<(), Fault> {
+        let inner = Arc::clone(self);
+        let write = tokio::spawn(async move { inner.write_all().await });
+        write.await.unwrap_or_else(|_| Err(Fault::internal("the ledger: the work ended without an answer")))
+    }
+
+    /// Puts calls back that could not be written, where that may go better later; how many are lost since this was asked last.
+    fn keep(&self, batch: &[Sample], fault: &Fault) -> u64 {
+        let mut queue = lock(&self.queue);
+        if fault.retryable {
+            for sample in batch.iter().rev() {
+                queue.waiting.push_front(sample.clone());
+            }
+        } else {
+            queue.dropped += batch.len() as u64;
+        }
+        queue.bound();
+        std::mem::take(&mut queue.dropped)
+    }
+
+    async fn gather_and_write(&self) {
+        loop {
+            tokio::time::sleep(GATHER).await;
+            let written = self.write_all().await;
+            let mut queue = lock(&self.queue);
+            if written.is_err() || queue.waiting.is_empty() {
+                queue.at_work = false;
+                return;
+            }
+        }
+    }
+}
+
+impl Queue {
+    fn bound(&mut self) {
+        while self.waiting.len() > QUEUE {
+            self.waiting.pop_front();
+            self.dropped += 1;
+        }
+    }
+}
+
+/// The key that callers are told apart with, which is made here where there is none. Only one process at a time is inside a
+/// transaction that writes, so two never make one each.
+fn caller_key(db: &Connection, path: &Path) -> Result<String, StoreError> {
+    if let Ok(key) = std::fs::read_to_string(path)
+        && key.len() == 64
+    {
+        return Ok(key);
+    }
+    let key: String = db.query_row("SELECT lower(hex(randomblob(32)))", [], |row| row.get(0))?;
+    write_private(path, key.as_bytes(), Durability::Synced).map_err(StoreError::Folder)?;
+    Ok(key)
+}
+
+/// Kind and name of the source that a filter names.
+fn source(filter: &MetricsFilter) -> (Option<&'static str>, Option<&str>) {
+    filter.source.as_ref().map(|source| (source.kind(), &**source.name())).unzip()
+}
+
+#[async_trait]
+impl Ledger for SqliteLedger {
+    fn record(&self, sample: Sample) {
+        let mut queue = lock(&self.inner.queue);
+        queue.waiting.push_back(sample);
+        queue.bound();
+        if queue.at_work {
+            return;
+        }
+        // Outside of the runtime it waits for the next flush.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            queue.at_work = true;
+            let inner = Arc::clone(&self.inner);
+            runtime.spawn(async move { inner.gather_and_write().await });
+        }
+    }
+
+    async fn metrics(&self, filter: &MetricsFilter) -> Result<Vec<ToolMetrics>, Fault> {
+        // What cannot be written was said in the log, and what is there can be read all the same.
+        let _said = timeout(PATIENCE, self.inner.written()).await;
+        let (filter, first_day) = (filter.clone(), self.inner.first_day(filter));
+        let today = self.inner.now() / DAY_MS;
+        self.inner.db.read(move |db| read::metrics(db, &filter, first_day, today)).await
+    }
+
+    async fn reset(&self, filter: &MetricsFilter) -> Result<u64, Fault> {
+        self.flush().await?;
+        let (filter, first_day) = (filter.clone(), self.inner.first_day(filter));
+        self.inner.db.write(move |db| write::reset(db, &filter, first_day)).await
+    }
+
+    async fn related(&self, tool: &ToolId, limit: usize) -> Result<Vec<RelatedTool>, Fault> {
+        let tool = tool.clone();
+        self.inner.db.read(move |db| related::related(db, &tool, limit)).await
+    }
+
+    async fn flush(&self) -> Result<(), Fault> {
+        self.inner.written().await
+    }
+}

@@ -1,0 +1,146 @@
+//! Writing calls down, and forgetting them. A call counts in its day in the transaction that writes its row, so there is no
+//! moment at which it is counted twice or not at all, whatever process ends when; what is older than the days that single
+//! calls are kept is deleted, and nothing has to be added up then.
+
+use gatehouse_core::{
+    FaultKind, SourceId,
+    hash::sha256_hex,
+    ports::ledger::{MetricsFilter, Sample, SampleEnding},
+};
+use rusqlite::{Connection, params};
+
+use super::{DAY_MS, latency::bucket};
+use crate::sqlite::error::StoreError;
+
+/// Rows that one transaction deletes at most: others write in between.
+const AT_ONCE: i64 = 10_000;
+
+/// The most of anything that one call is counted with: a year of microseconds.
+const MOST: u64 = 31_536_000_000_000;
+
+/// The kinds of faults, by their number less two; a new one comes last.
+const FAULTS: [FaultKind; 8] = [
+    FaultKind::UnknownTool,
+    FaultKind::InvalidArguments,
+    FaultKind::NotFound,
+    FaultKind::Denied,
+    FaultKind::Unavailable,
+    FaultKind::TimedOut,
+    FaultKind::Exhausted,
+    FaultKind::Internal,
+];
+
+/// An ending as it is stored.
+fn number(ending: SampleEnding) -> i64 {
+    match ending {
+        SampleEnding::Replied => 0,
+        SampleEnding::ToolError => 1,
+        SampleEnding::Fault(kind) => {
+            2 + FAULTS.iter().position(|one| *one == kind).unwrap_or(FAULTS.len() - 1) as i64
+        }
+    }
+}
+
+/// A stored ending in a word; none for a reply.
+pub(super) fn word(number: i64) -> Option<&'static str> {
+    match number {
+        0 => None,
+        1 => Some("tool-error"),
+        fault => Some(FAULTS.get(fault as usize - 2).map_or("internal", |kind| kind.as_str())),
+    }
+}
+
+fn bounded(value: u64) -> i64 {
+    value.min(MOST) as i64
+}
+
+/// Writes calls down. Callers are told apart with this key, and cannot be guessed without it.
+pub(super) fn insert(db: &Connection, samples: &[Sample], key: &str) -> Result<(), StoreError> {
+    for sample in samples {
+        let tool = tool(db, &sample.tool.source, &sample.tool.name)?;
+        let (at, ending) = (bounded(sample.at), number(sample.ending));
+        let (took, connecting) = (bounded(sample.took_us), bounded(sample.connecting_us));
+        let (tokens_in, tokens_out) = (bounded(sample.tokens_in), bounded(sample.tokens_out));
+        let caller = caller(key, sample.caller);
+        db.prepare_cached(
+            "INSERT INTO call (at, tool, caller, preset, ending, took_us, connecting_us, tokens_in, tokens_out)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![at, tool, caller, sample.preset, ending, took, connecting, tokens_in, tokens_out])?;
+        let failed = if ending == 0 { 0 } else { at * 16 + ending };
+        db.prepare_cached(
+            "INSERT INTO day VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+             ON CONFLICT (tool, day) DO UPDATE SET
+                calls = calls + 1,
+                tool_errors = tool_errors + excluded.tool_errors,
+                transport_errors = transport_errors + excluded.transport_errors,
+                took_us = took_us + excluded.took_us,
+                connecting_us = connecting_us + excluded.connecting_us,
+                tokens_in = tokens_in + excluded.tokens_in,
+                tokens_out = tokens_out + excluded.tokens_out,
+                last_called = max(last_called, excluded.last_called),
+                last_failed = max(last_failed, excluded.last_failed)",
+        )?
+        .execute(params![
+            tool,
+            at / DAY_MS,
+            i64::from(ending == 1),
+            i64::from(ending > 1),
+            took,
+            connecting,
+            tokens_in,
+            tokens_out,
+            at,
+            failed
+        ])?;
+        db.prepare_cached(
+            "INSERT INTO latency VALUES (?1, ?2, ?3, 1)
+             ON CONFLICT (tool, day, bucket) DO UPDATE SET calls = calls + 1",
+        )?
+        .execute(params![tool, at / DAY_MS, bucket(took)])?;
+        db.prepare_cached(
+            "INSERT INTO caller VALUES (?1, ?2, ?3)
+             ON CONFLICT (caller, tool) DO UPDATE SET last = max(last, excluded.last)",
+        )?
+        .execute(params![caller, tool, at])?;
+    }
+    Ok(())
+}
+
+/// The number of a tool, which it gets here where it has none.
+fn tool(db: &Connection, source: &SourceId, name: &str) -> Result<i64, StoreError> {
+    let (kind, source) = (source.kind(), &**source.name());
+    db.prepare_cached("INSERT OR IGNORE INTO tool (kind, source, name) VALUES (?1, ?2, ?3)")?
+        .execute([kind, source, name])?;
+    let mut found =
+        db.prepare_cached("SELECT number FROM tool WHERE kind = ?1 AND source = ?2 AND name = ?3")?;
+    Ok(found.query_row([kind, source, name], |row| row.get(0))?)
+}
+
+fn caller(key: &str, caller: u64) -> i64 {
+    let digest = sha256_hex(format!("{key}:{caller}"));
+    u64::from_str_radix(&digest[..16], 16).unwrap_or_default() as i64
+}
+
+/// Deletes single calls that are older than this; whether there may be more.
+pub(super) fn forget_calls(db: &Connection, before: i64) -> Result<bool, StoreError> {
+    let old = "DELETE FROM call WHERE number IN (SELECT number FROM call WHERE at < ?1 LIMIT ?2)";
+    let gone = db.prepare_cached(old)?.execute([before, AT_ONCE])?;
+    db.prepare_cached("DELETE FROM caller WHERE last < ?1")?.execute([before])?;
+    Ok(gone as i64 == AT_ONCE)
+}
+
+/// Forgets what the filter chooses, from this day on; the number of calls that are gone.
+pub(super) fn reset(db: &Connection, filter: &MetricsFilter, first_day: i64) -> Result<u64, StoreError> {
+    let (kind, source) = super::source(filter);
+    let chosen = "SELECT number FROM tool WHERE (?2 IS NULL OR kind = ?2 AND source = ?3)
+                  AND (?4 IS NULL OR name = ?4)";
+    let count = format!("SELECT coalesce(sum(calls), 0) FROM day WHERE day >= ?1 AND tool IN ({chosen})");
+    let values = params![first_day, kind, source, filter.tool];
+    let gone: i64 = db.query_row(&count, values, |row| row.get(0))?;
+    for (table, since) in [("day", "day >= ?1"), ("latency", "day >= ?1"), ("call", "at / 86400000 >= ?1")] {
+        db.execute(&format!("DELETE FROM {table} WHERE {since} AND tool IN ({chosen})"), values)?;
+    }
+    db.execute(&format!("DELETE FROM caller WHERE last / 86400000 >= ?1 AND tool IN ({chosen})"), values)?;
+    Ok(gone.unsigned_abs())
+}

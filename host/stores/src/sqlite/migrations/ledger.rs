@@ -1,0 +1,68 @@
+//! The schema of the ledger.
+
+use super::Steps;
+
+/// How calls went.
+pub(in crate::sqlite) const LEDGER: Steps = &[
+    // 1: calls for a while, days for ever. Times are milliseconds since 1970, days are UTC days since then. An `ending` is
+    // the number that `ledger/write.rs` gives it; `last_failed` is a time and such a number in one, time * 16 + ending,
+    // 0 where nothing failed.
+    "
+    CREATE TABLE tool (
+        number INTEGER PRIMARY KEY,
+        kind   TEXT NOT NULL,
+        source TEXT NOT NULL,
+        name   TEXT NOT NULL,
+        UNIQUE (kind, source, name)
+    ) STRICT;
+
+    CREATE TABLE call (
+        number        INTEGER PRIMARY KEY,
+        at            INTEGER NOT NULL,
+        tool          INTEGER NOT NULL,
+        caller        INTEGER NOT NULL,
+        preset        TEXT NOT NULL,
+        ending        INTEGER NOT NULL,
+        took_us       INTEGER NOT NULL,
+        connecting_us INTEGER NOT NULL,
+        tokens_in     INTEGER NOT NULL,
+        tokens_out    INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX call_at ON call (at);
+    CREATE INDEX call_tool ON call (tool, at, caller);
+    CREATE INDEX call_caller ON call (caller, at, tool);
+
+    CREATE TABLE day (
+        tool             INTEGER NOT NULL,
+        day              INTEGER NOT NULL,
+        calls            INTEGER NOT NULL,
+        tool_errors      INTEGER NOT NULL,
+        transport_errors INTEGER NOT NULL,
+        took_us          INTEGER NOT NULL,
+        connecting_us    INTEGER NOT NULL,
+        tokens_in        INTEGER NOT NULL,
+        tokens_out       INTEGER NOT NULL,
+        last_called      INTEGER NOT NULL,
+        last_failed      INTEGER NOT NULL,
+        PRIMARY KEY (tool, day)
+    ) STRICT, WITHOUT ROWID;
+
+    CREATE TABLE latency (
+        tool   INTEGER NOT NULL,
+        day    INTEGER NOT NULL,
+        bucket INTEGER NOT NULL,
+        calls  INTEGER NOT NULL,
+        PRIMARY KEY (tool, day, bucket)
+    ) STRICT, WITHOUT ROWID;
+
+    -- Who called what, as long as the calls are kept.
+    CREATE TABLE caller (
+        caller INTEGER NOT NULL,
+        tool   INTEGER NOT NULL,
+        last   INTEGER NOT NULL,
+        PRIMARY KEY (caller, tool)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX caller_tool ON caller (tool, last);
+    CREATE INDEX caller_last ON caller (last);
+    ",
+];

@@ -1,0 +1,116 @@
+//! What is known of the tools of servers, in a file of its own: it is learned again by asking them, and never worth holding up
+//! what is precious.
+
+mod read;
+mod write;
+
+use std::{path::PathBuf, sync::Arc};
+
+use gatehouse_core::{
+    Fault, SourceId, ToolSpec,
+    ports::{
+        servers::RefreshReport,
+        tool_index::{HeldTool, IndexedListing, KnownListing},
+    },
+};
+
+use super::{copy::DataFile, db::Database, migrations, vector_cache::VectorCache};
+use crate::embedding::VectorStore;
+
+/// What vectors of tools are kept under.
+pub(crate) const TOOLS: &str = "tool";
+
+/// The store.
+pub(crate) struct SqliteTools {
+    db: Arc<Database>,
+    cache: Arc<VectorCache>,
+}
+
+/// A tool with its number, and whether it is held back.
+pub(crate) struct StoredTool {
+    pub(crate) number: i64,
+    pub(crate) spec: Arc<ToolSpec>,
+    pub(crate) held: bool,
+}
+
+/// All tools of one server.
+pub(crate) struct StoredServer {
+    pub(crate) server: SourceId,
+    pub(crate) tools: Vec<StoredTool>,
+}
+
+impl SqliteTools {
+    /// A store in this file, which is opened on first use.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let db = Database::new(DataFile::Tools.subject(), path, migrations::TOOLS);
+        Self { db: Arc::new(db), cache: Arc::new(VectorCache::new(TOOLS)) }
+    }
+
+    pub(crate) fn vectors(&self) -> Arc<dyn VectorStore> {
+        Arc::clone(&self.db) as _
+    }
+
+    /// Writes what changed, or everything with `force`.
+    pub(crate) async fn put(
+        &self,
+        listing: IndexedListing,
+        now: i64,
+        force: bool,
+    ) -> Result<RefreshReport, Fault> {
+        self.db.write(move |db| write::put(db, &listing, now, force)).await
+    }
+
+    pub(crate) async fn forget(&self, server: &str) -> Result<(), Fault> {
+        let server = server.to_owned();
+        self.db.write(move |db| write::forget(db, &server)).await
+    }
+
+    pub(crate) async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault> {
+        let [server, tool, digest] = [server, tool, digest].map(str::to_owned);
+        self.db.write(move |db| write::approve(db, &server, &tool, &digest)).await
+    }
+
+    pub(crate) async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
+        let server = server.to_owned();
+        self.db.read(move |db| read::known(db, &server)).await
+    }
+
+    pub(crate) async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+        self.db.read(read::held).await
+    }
+
+    /// Counts changes of what is kept.
+    pub(crate) async fn generation(&self) -> Result<i64, Fault> {
+        self.db.read(read::generation).await
+    }
+
+    /// Every tool, with the state that it is of.
+    pub(crate) async fn all(&self) -> Result<(i64, Vec<StoredServer>), Fault> {
+        self.db.read(|db| Ok((read::generation(db)?, read::all(db)?))).await
+    }
+
+    /// How near each tool is to a vector, by its number, and how many of them have none.
+    pub(crate) async fn cosines(
+        &self,
+        model: &str,
+        vector: Vec<f32>,
+    ) -> Result<(Vec<(i64, f32)>, usize), Fault> {
+        let (cache, model) = (Arc::clone(&self.cache), model.to_owned());
+        let work = move |db: &_| {
+            let all = read::count(db)?;
+            let Some(held) = cache.held(db, &model, vector.len())? else { return Ok((Vec::new(), all)) };
+            Ok((held.cosines(&vector), all.saturating_sub(held.items())))
+        };
+        self.db.read(work).await
+    }
+
+    /// The texts of tools by their keys.
+    pub(crate) async fn specs(&self, keys: &[String]) -> Result<Vec<Option<ToolSpec>>, Fault> {
+        let keys = keys.to_vec();
+        self.db.read(move |db| keys.iter().map(|key| read::spec(db, key)).collect()).await
+    }
+
+    pub(crate) async fn close(&self) {
+        self.db.close().await;
+    }
+}

@@ -1,0 +1,217 @@
+//! What is known of the tools of servers, and the search over them: kept on SQLite, searched in memory. A search that sees another
+//! state of the store than the one it holds reads it anew, so that several hosts may share one.
+
+pub(crate) mod category;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault, lock,
+    ports::{
+        Clock, Embedder, ToolIndex,
+        servers::RefreshReport,
+        tool_index::{HeldTool, IndexedListing, KnownListing, MayFind, ToolHit, ToolQuestion, ToolsFound},
+    },
+    search::{
+        Rows,
+        tools::{Asked, ToolSearch, ToolSegment, Tools, asked, embedded_tool},
+    },
+};
+
+use crate::{
+    embedding::{Embedding, Item, TextSource},
+    sqlite::tools::{SqliteTools, TOOLS},
+};
+
+/// The key of a tool: no name of a server has a line end.
+pub(crate) fn key(server: &str, tool: &str) -> String {
+    format!("{server}\n{tool}")
+}
+
+/// The index.
+pub struct ToolBook {
+    store: Arc<SqliteTools>,
+    embedding: Option<Embedding>,
+    clock: Arc<dyn Clock>,
+    held: Mutex<Option<Arc<Held>>>,
+}
+
+/// All tools at one state of the store.
+struct Held {
+    generation: i64,
+    segments: Vec<ToolSegment>,
+    /// The number in the store of each tool, by its place.
+    numbers: Vec<i64>,
+    places: HashMap<i64, usize>,
+    /// The places of those that are held back.
+    held_back: Rows,
+}
+
+impl ToolBook {
+    /// In this file, which is opened on first use. With an embedder tools are found by meaning too; calls have to be made
+    /// inside a Tokio runtime, where the vectors are made in the background.
+    pub fn sqlite(database: PathBuf, clock: Arc<dyn Clock>, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        let store = Arc::new(SqliteTools::new(database));
+        let texts = Arc::new(ToolTexts(Arc::clone(&store)));
+        let embedding = embedder.map(|embedder| Embedding::new(embedder, store.vectors(), texts));
+        Self { store, embedding, clock, held: Mutex::default() }
+    }
+
+    /// Waits until the tools that are kept now have their vectors; false where they have not, because the model fails or
+    /// it takes longer than this. True at once without an embedder.
+    pub async fn settle(&self, limit: Duration) -> bool {
+        match &self.embedding {
+            Some(embedding) => embedding.settle(limit).await,
+            None => true,
+        }
+    }
+
+    /// Ends the use of it for good.
+    pub async fn close(&self) {
+        if let Some(embedding) = &self.embedding {
+            embedding.stop();
+        }
+        self.store.close().await;
+    }
+
+    async fn tools(&self) -> Result<Arc<Held>, Fault> {
+        let generation = self.store.generation().await?;
+        let held = lock(&self.held).clone();
+        if let Some(held) = held.filter(|held| held.generation == generation) {
+            return Ok(held);
+        }
+        let (generation, servers) = self.store.all().await?;
+        let read = move || {
+            let mut held = Held {
+                generation,
+                segments: Vec::new(),
+                numbers: Vec::new(),
+                places: HashMap::new(),
+                held_back: Rows::default(),
+            };
+            for server in servers {
+                for tool in &server.tools {
+                    let place = held.numbers.len();
+                    held.numbers.push(tool.number);
+                    held.places.insert(tool.number, place);
+                    if tool.held {
+                        held.held_back.insert(place);
+                    }
+                }
+                let specs: Vec<_> = server.tools.into_iter().map(|tool| tool.spec).collect();
+                held.segments.push(ToolSegment::of(&server.server, &specs));
+            }
+            Arc::new(held)
+        };
+        let read = tokio::task::spawn_blocking(read).await;
+        let held =
+            read.map_err(|_| Fault::internal("reading the tools of servers ended without an answer"))?;
+        *lock(&self.held) = Some(Arc::clone(&held));
+        Ok(held)
+    }
+
+    /// How near each tool is to a question, by its place, and what to say where meaning has no part, or not in all.
+    async fn cosines(
+        &self,
+        held: &Held,
+        question: &str,
+    ) -> Result<(Vec<Option<f32>>, Option<String>), Fault> {
+        let Some(embedding) = &self.embedding else { return Ok((Vec::new(), None)) };
+        let (vector, why) = embedding.ask(question).await;
+        let Some(vector) = vector else { return Ok((Vec::new(), why)) };
+        let (near, without) = self.store.cosines(&embedding.vectors().name, vector).await?;
+        let mut cosines = vec![None; held.numbers.len()];
+        for (number, cosine) in near {
+            if let Some(place) = held.places.get(&number) {
+                cosines[*place] = Some(cosine);
+            }
+        }
+        if without > 0 {
+            // Another process may have stored them.
+            embedding.announce();
+        }
+        Ok((cosines, why))
+    }
+}
+
+#[async_trait]
+impl ToolIndex for ToolBook {
+    async fn put(&self, listing: IndexedListing, force: bool) -> Result<RefreshReport, Fault> {
+        let now = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
+        let report = self.store.put(listing, now, force).await?;
+        if let Some(embedding) = self.embedding.as_ref().filter(|_| report.embeddings > 0) {
+            embedding.announce();
+        }
+        Ok(report)
+    }
+
+    async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
+        self.store.known(server).await
+    }
+
+    async fn forget(&self, server: &str) -> Result<(), Fault> {
+        self.store.forget(server).await
+    }
+
+    async fn search(&self, question: &ToolQuestion, may_find: MayFind<'_>) -> Result<ToolsFound, Fault> {
+        let held = self.tools().await?;
+        let mut texts = Vec::new();
+        let mut note = None;
+        for text in asked(&question.query) {
+            let (cosines, why) = self.cosines(&held, text).await?;
+            texts.push(Asked { text, cosines });
+            if why.is_some() {
+                // A model that does not answer is not asked for each part.
+                texts.truncate(1);
+                note = why;
+                break;
+            }
+        }
+        let tools = Tools::of(held.segments.iter().collect());
+        let all: Vec<_> = tools.iter().collect();
+        let allowed: Rows = (0..all.len())
+            .filter(|place| !held.held_back.contains(*place) && may_find(&all[*place].id))
+            .collect();
+        let found = tools.search(&ToolSearch {
+            asked: &texts,
+            allowed: &allowed,
+            limit: question.limit,
+            min_score: question.min_score,
+        });
+        let hits = found.tools.into_iter().map(|found| {
+            let tool = all[found.tool];
+            ToolHit { id: tool.id.clone(), spec: Arc::clone(&tool.spec), score: found.score, fit: found.fit }
+        });
+        Ok(ToolsFound { hits: hits.collect(), unmatched_terms: found.unmatched_terms, note })
+    }
+
+    async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+        self.store.held().await
+    }
+
+    async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault> {
+        self.store.approve(server, tool, digest).await
+    }
+}
+
+/// The texts of tools, for those that wait for their vectors.
+struct ToolTexts(Arc<SqliteTools>);
+
+#[async_trait]
+impl TextSource for ToolTexts {
+    async fn texts(&self, items: &[Item]) -> Result<Vec<Option<String>>, Fault> {
+        let of_tools = items.iter().filter(|item| item.corpus == TOOLS);
+        let keys: Vec<String> = of_tools.map(|item| item.key.clone()).collect();
+        let mut specs = self.0.specs(&keys).await?.into_iter();
+        let mut text = |item: &Item| {
+            if item.corpus == TOOLS { specs.next().flatten().map(|spec| embedded_tool(&spec)) } else { None }
+        };
+        Ok(items.iter().map(&mut text).collect())
+    }
+}

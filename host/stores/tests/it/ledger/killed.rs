@@ -1,0 +1,124 @@
+//! A host that is killed in the middle of writing, or of deleting single calls that are too old, loses nothing that is
+//! added up and counts nothing twice; and two that write at the same time count right.
+#![allow(clippy::print_stdout)] // how the child tells its parent how far it is
+
+use std::{
+    io::{BufRead as _, BufReader, Lines},
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+};
+
+use super::*;
+
+const FILE: &str = "GATEHOUSE_TEST_LEDGER";
+
+/// Calls that the child records before it says that they are written.
+const AT_ONCE: u64 = 50;
+
+struct Writer(Child, Lines<BufReader<ChildStdout>>);
+
+impl Writer {
+    fn start(path: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "ledger::killed::child_that_records_for_ever", "--nocapture"])
+            .env(FILE, path)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self(child, lines)
+    }
+
+    /// Waits until so many batches more are written.
+    fn wrote(&mut self, batches: usize) {
+        let lines = self.1.by_ref().map_while(Result::ok);
+        let seen = lines.filter(|line| line.starts_with("written")).take(batches).count();
+        assert_eq!(seen, batches);
+    }
+
+    /// Kills it as it is; how many batches it said were written by then.
+    fn killed(mut self) -> u64 {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+        self.1.map_while(Result::ok).filter(|line| line.starts_with("written")).count() as u64
+    }
+}
+
+impl Place {
+    fn number(&self, query: &str) -> u64 {
+        let db = rusqlite::Connection::open(&self.path).unwrap();
+        db.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap() as u64
+    }
+
+    /// All calls that are added up. Fails where two tables disagree.
+    fn adds_up(&self) -> u64 {
+        let calls = self.number("SELECT coalesce(sum(calls), 0) FROM day");
+        assert_eq!(self.number("SELECT coalesce(sum(calls), 0) FROM latency"), calls);
+        assert_eq!(self.number("SELECT coalesce(sum(tokens_in), 0) FROM day"), calls * 3);
+        calls
+    }
+
+    /// Fails where some single calls of a day are gone and others are not; the first day that is kept may be cut.
+    fn keeps_whole_days(&self) {
+        let kept = "day > (SELECT min(at) / 86400000 FROM call)";
+        let of_days = self.number(&format!("SELECT coalesce(sum(calls), 0) FROM day WHERE {kept}"));
+        let of_calls = "SELECT count(*) FROM (SELECT at / 86400000 AS day FROM call)";
+        assert_eq!(self.number(&format!("{of_calls} WHERE {kept}")), of_days);
+    }
+}
+
+#[tokio::test]
+async fn a_killed_host_loses_nothing_that_is_added_up_and_doubles_nothing() {
+    let place = Place::new();
+    let mut written = 0;
+    for round in 1..=12 {
+        let mut writer = Writer::start(&place.path);
+        writer.wrote(round * 3);
+        written += round as u64 * 3 + writer.killed();
+        let calls = place.adds_up();
+        place.keeps_whole_days();
+        let batches = calls / AT_ONCE;
+        assert_eq!(calls % AT_ONCE, 0, "a part of a batch was kept");
+        // The one that it was writing may be there as well.
+        assert!((written..=written + 1).contains(&batches), "{batches} of {written}");
+        written = batches;
+    }
+    let ledger = place.ledger();
+    assert_eq!(all(&ledger).await[0].calls, written * AT_ONCE);
+}
+
+#[tokio::test]
+async fn two_processes_on_one_file_count_right() {
+    let place = Place::new();
+    let mut one = Writer::start(&place.path);
+    one.wrote(1);
+    let mut other = Writer::start(&place.path);
+    one.wrote(39);
+    other.wrote(40);
+    let written = 80 + one.killed() + other.killed();
+    let batches = place.adds_up() / AT_ONCE;
+    assert!((written..=written + 2).contains(&batches), "{batches} of {written}");
+}
+
+/// Not a promise of its own: the process that the tests above start and kill. Its days are short, so that each batch has
+/// some to delete.
+#[tokio::test]
+async fn child_that_records_for_ever() {
+    let Some(path) = std::env::var_os(FILE).map(PathBuf::from) else { return };
+    let place = Place { path, ..Place::new() };
+    if place.path.exists() {
+        // Time goes on where a killed one stood.
+        let last = place.number("SELECT coalesce(max(last_called), 0) FROM day");
+        place.clock.advance(last.saturating_sub(place.clock.now_ms()));
+    }
+    let ledger = place.ledger();
+    loop {
+        for _ in 0..AT_ONCE {
+            ledger.record(place.call("read", SampleEnding::Replied));
+        }
+        ledger.flush().await.unwrap();
+        println!("written");
+        place.clock.advance(DAY / 2);
+    }
+}

@@ -1,0 +1,77 @@
+//! What belongs to a tool is told once it is no chance.
+
+use super::*;
+
+#[tokio::test]
+async fn what_follows_is_told_once_it_is_no_chance() {
+    let place = Place::new();
+    let ledger = place.ledger();
+    let session = || {
+        for tool in ["find", "read", "noise", "noise", "noise", "noise"] {
+            ledger.record(place.call(tool, SampleEnding::Replied));
+            place.clock.advance(MINUTE);
+        }
+        place.clock.advance(20 * MINUTE);
+        for _ in 0..20 {
+            ledger.record(place.call("noise", SampleEnding::Replied));
+        }
+        place.clock.advance(20 * MINUTE);
+    };
+    (0..9).for_each(|_| session());
+    ledger.flush().await.unwrap();
+    assert!(ledger.related(&id("find"), 9).await.unwrap().is_empty(), "too little was seen");
+    session();
+    ledger.flush().await.unwrap();
+    let related = ledger.related(&id("find"), 9).await.unwrap();
+    let told: Vec<_> = related.iter().map(|one| (&*one.tool, one.follows, one.together, one.of)).collect();
+    assert_eq!(told, [("read", true, 10, 10)]);
+    assert!(related[0].lift > 5.0, "{related:?}");
+    assert!(ledger.related(&id("unknown"), 9).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_its_callers_call_too_is_told() {
+    let place = Place::new();
+    let ledger = place.ledger();
+    for caller in 0..20 {
+        let tools: &[&str] = if caller < 6 { &["find", "read", "all"] } else { &["other", "all"] };
+        for tool in tools {
+            place.clock.advance(11 * MINUTE);
+            ledger.record(Sample { caller, ..place.call(tool, SampleEnding::Replied) });
+        }
+    }
+    ledger.flush().await.unwrap();
+    let related = ledger.related(&id("find"), 9).await.unwrap();
+    let told: Vec<_> = related.iter().map(|one| (&*one.tool, one.follows, one.together, one.of)).collect();
+    assert_eq!(told, [("read", false, 6, 6)], "what all callers call is no news");
+}
+
+#[tokio::test]
+async fn a_gates_own_calls_between_those_of_servers_do_not_count() {
+    let place = Place::new();
+    let ledger = place.ledger();
+    let through_a_gate = |tool: &str, gate: &[&str]| {
+        ledger.record(place.call(tool, SampleEnding::Replied));
+        for name in gate {
+            let tool = ToolId { source: SourceId::Gate("proxy".into()), name: (*name).into() };
+            ledger.record(Sample { tool, ..place.call("", SampleEnding::Replied) });
+        }
+        place.clock.advance(1_000);
+    };
+    for _ in 0..10 {
+        through_a_gate(
+            "find",
+            &["call_tool", "search_tools", "search_tools", "search_tools", "search_tools"],
+        );
+        through_a_gate("read", &["call_tool"]);
+        place.clock.advance(20 * MINUTE);
+        through_a_gate("noise", &["call_tool"]);
+        through_a_gate("noise", &["call_tool"]);
+        place.clock.advance(20 * MINUTE);
+    }
+    ledger.flush().await.unwrap();
+    let related = ledger.related(&id("find"), 9).await.unwrap();
+    let told: Vec<_> = related.iter().map(|one| (one.source.kind(), &*one.tool, one.together)).collect();
+    assert_eq!(told, [("server", "read", 10)]);
+    assert!((related[0].lift - 4.0).abs() < 1e-9, "one call of four: {related:?}");
+}

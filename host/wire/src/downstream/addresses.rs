@@ -1,0 +1,182 @@
+//! Addresses of a server's resources as clients see them: behind the server's name, so that no two servers share one. They
+//! are mapped back when they are read.
+
+use std::borrow::Cow;
+
+use gatehouse_core::{
+    Content,
+    resource::{MAX_URI, Template},
+};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use serde_json::Value;
+
+/// What no address may have that is listed; servers have it all the same, spaces above all. With it, what such an address is
+/// written with instead: then it can be read back.
+const ODD: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'%')
+    .add(b'{')
+    .add(b'}')
+    .add(b'<')
+    .add(b'>')
+    .add(b'"')
+    .add(b'\\')
+    .add(b'^')
+    .add(b'`')
+    .add(b'|');
+
+/// Stands before an address that is written otherwise; no address begins so.
+const WRITTEN: char = '~';
+
+/// How the addresses of one server are shown.
+pub(super) struct Addresses {
+    prefix: String,
+}
+
+impl Addresses {
+    /// Those of a server.
+    pub(super) fn of(server: &str) -> Self {
+        Self { prefix: format!("gatehouse://server/{server}/") }
+    }
+
+    /// The family of all of them.
+    pub(super) fn family(&self, server: &str) -> Template {
+        Template {
+            uri_template: format!("{}{{+uri}}", self.prefix),
+            name: server.to_owned(),
+            title: None,
+            description: Some(format!("What server '{server}' has to read, by its own address.")),
+            mime_type: None,
+        }
+    }
+
+    /// As clients see an address of the server; none where it would be too long.
+    pub(super) fn exposed(&self, uri: &str) -> Option<String> {
+        let plain = uri.chars().all(|c| c.is_ascii_graphic() && !"{}<>\"\\^`|".contains(c))
+            && !uri.starts_with(WRITTEN);
+        let uri = match plain {
+            true => Cow::from(uri),
+            false => Cow::from(format!("{WRITTEN}{}", utf8_percent_encode(uri, ODD))),
+        };
+        let exposed = format!("{}{uri}", self.prefix);
+        (!uri.is_empty() && exposed.len() <= MAX_URI).then_some(exposed)
+    }
+
+    /// The server's own address; none where it is not of this server.
+    pub(super) fn own(&self, uri: &str) -> Option<String> {
+        let uri = uri.strip_prefix(&self.prefix).filter(|uri| !uri.is_empty())?;
+        match uri.strip_prefix(WRITTEN) {
+            Some(written) => Some(percent_decode_str(written).decode_utf8().ok()?.into_owned()),
+            None => Some(uri.to_owned()),
+        }
+    }
+
+    /// A family of the server's addresses as clients see it.
+    pub(super) fn template(&self, template: Template) -> Template {
+        Template { uri_template: format!("{}{}", self.prefix, template.uri_template), ..template }
+    }
+
+    /// Has links lead to what can be read here. Those that a client opens by itself stay as they are.
+    pub(super) fn map(&self, content: &mut Content) {
+        let map = |uri: &mut String| {
+            let on_the_web = uri.starts_with("http://") || uri.starts_with("https://");
+            if !on_the_web && let Some(exposed) = self.exposed(uri) {
+                *uri = exposed;
+            }
+        };
+        match content {
+            Content::Link(link) => map(&mut link.uri),
+            Content::Embedded(resource) => map(&mut resource.uri),
+            Content::Other(block) => {
+                let place = match block.get("type").and_then(Value::as_str) {
+                    Some("resource_link") => block.get_mut("uri"),
+                    Some("resource") => block.get_mut("resource").and_then(|inner| inner.get_mut("uri")),
+                    _ => None,
+                };
+                if let Some(Value::String(uri)) = place {
+                    map(uri);
+                }
+            }
+            Content::Text(_) | Content::Image(_) | Content::Audio(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::outcome::ResourceLink;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_address_comes_back_as_it_was() {
+        let addresses = Addresses::of("notes");
+        let family = addresses.family("notes");
+        assert_eq!(family.check(), Ok(()));
+        for uri in [
+            "memo://one",
+            "file:///a%20b?x=1#y",
+            "memo://My Note",
+            "memo://\u{e4}/{id}",
+            "~odd",
+            "100%",
+            "%7E",
+            "a\u{202e}b\n",
+        ] {
+            let exposed = addresses.exposed(uri).expect("short enough");
+            assert!(family.matches(&exposed), "{exposed}");
+            assert_eq!(addresses.own(&exposed).as_deref(), Some(uri));
+        }
+        assert_eq!(addresses.exposed("memo://one").as_deref(), Some("gatehouse://server/notes/memo://one"));
+        assert_eq!(addresses.exposed(""), None);
+        assert_eq!(addresses.exposed(&"x".repeat(MAX_URI)), None);
+        for foreign in [
+            "memo://one",
+            "gatehouse://server/note/x",
+            "gatehouse://server/notes/",
+            "gatehouse://server/notes/~%ff",
+        ] {
+            assert_eq!(addresses.own(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn what_a_family_makes_is_an_address_of_the_server() {
+        let addresses = Addresses::of("files");
+        let own = Template { uri_template: "file:///{+path}".into(), ..addresses.family("files") };
+        let template = addresses.template(own);
+        assert_eq!(template.check(), Ok(()));
+        let uri = "gatehouse://server/files/file:///a/b%20c";
+        assert!(template.matches(uri));
+        assert_eq!(addresses.own(uri).as_deref(), Some("file:///a/b%20c"));
+    }
+
+    #[test]
+    fn links_lead_to_what_can_be_read_here() {
+        let addresses = Addresses::of("s");
+        let link = |uri: &str| {
+            let mut content = Content::Link(ResourceLink {
+                uri: uri.into(),
+                name: "x".into(),
+                title: None,
+                description: None,
+                mime_type: None,
+                size: None,
+            });
+            addresses.map(&mut content);
+            match content {
+                Content::Link(link) => link.uri,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(link("memo://1"), "gatehouse://server/s/memo://1");
+        assert_eq!(link("https://example.com/1"), "https://example.com/1");
+        let noted = json!({"type": "resource", "resource": {"uri": "memo://2", "text": "", "_meta": {}}});
+        let mut noted = Content::Other(noted.as_object().cloned().expect("an object"));
+        addresses.map(&mut noted);
+        assert!(
+            matches!(noted, Content::Other(block) if block["resource"]["uri"] == "gatehouse://server/s/memo://2")
+        );
+    }
+}

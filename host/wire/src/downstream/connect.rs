@@ -1,0 +1,278 @@
+//! How connections come about: the transport of a server, and which era of the protocol it speaks. An older server answers
+//! the handshake of 2025 and before; one that knows none of it is asked to introduce itself as since 2026-07-28.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    io,
+    path::PathBuf,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    http::{Redactor, Secret},
+    names::quoted,
+    ports::servers::{ServerDefinition, ServerTransport},
+};
+use gatehouse_net::{Client as HttpClient, HttpClients, Url, root_cause};
+use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
+use rmcp::{
+    RoleClient,
+    model::ProtocolVersion,
+    service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle},
+    transport::{
+        WorkerTransport,
+        async_rw::AsyncRwTransport,
+        streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpClientWorker},
+    },
+};
+use tokio::io::{AsyncRead, ReadBuf};
+
+use crate::login::{LoggedIn, Logins, fault_of};
+
+use super::{
+    connection::{ConnectFailure, Connection, Connector, ListChanged},
+    process::Process,
+    session::{Client, Session},
+    sse::Sse,
+};
+
+/// The longest line that a server may send, as the host's own clients may.
+const MAX_LINE: usize = 16 << 20;
+
+/// Makes real connections.
+pub(super) struct RealConnector {
+    /// This program, which supervises its servers.
+    program: PathBuf,
+    /// Where relative programs and folders begin.
+    base: PathBuf,
+    passed_on: Vec<(String, OsString)>,
+    http: HttpClients,
+    logins: Arc<Logins>,
+}
+
+impl RealConnector {
+    pub(super) fn new(
+        program: PathBuf,
+        base: PathBuf,
+        passed_on: Vec<(String, OsString)>,
+        logins: Arc<Logins>,
+    ) -> Self {
+        Self { program, base, passed_on, http: HttpClients::new(|builder| builder), logins }
+    }
+
+    async fn over_pipes(
+        &self,
+        server: &ServerDefinition,
+        changed: &ListChanged,
+        era: Era,
+    ) -> Result<Session, Attempt> {
+        let (process, output, input) =
+            Process::start(&self.program, &server.transport, &self.base, &self.passed_on)
+                .map_err(Attempt::Failed)?;
+        let output = Lines { inner: output, since_end: 0 };
+        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(MAX_LINE);
+        let client = Client::new(Arc::clone(changed));
+        let transport = client.over(transport);
+        let begun = tokio::select! {
+            begun = serve_client_with_lifecycle(client, transport, era.mode()) => begun,
+            how = process.ended() => {
+                let said = process.complaint().map(|said| format!("; it said: {said}")).unwrap_or_default();
+                return Err(Attempt::Failed(ConnectFailure::passing(format!("it ended at once ({how}){said}"))));
+            }
+        };
+        match begun {
+            Ok(running) => Ok(Session::new(running, Some(process))),
+            Err(error) => {
+                let said = process.complaint().map(|said| format!("; it said: {said}")).unwrap_or_default();
+                tokio::spawn(async move { process.end().await });
+                Err(era.failed(&error, &said))
+            }
+        }
+    }
+
+    async fn over_http(
+        &self,
+        server: &Arc<str>,
+        url: &str,
+        headers: &[(String, Secret)],
+        changed: &ListChanged,
+        era: Era,
+    ) -> Result<RunningService<RoleClient, Client>, Attempt> {
+        let (_, client, custom) = self.addressed(url, headers).map_err(Attempt::Failed)?;
+        // Whoever writes that header has a login of another kind.
+        let logins = (!custom.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins));
+        let client = LoggedIn::new(client, logins, Arc::clone(server));
+        let config = StreamableHttpClientTransportConfig::with_uri(url)
+            .custom_headers(custom)
+            .max_sse_event_size(MAX_LINE);
+        let worker = StreamableHttpClientWorker::new(client, config);
+        let client = Client::new(Arc::clone(changed));
+        let transport = client.over(WorkerTransport::spawn(worker));
+        let begun = serve_client_with_lifecycle(client, transport, era.mode()).await;
+        begun.map_err(|error| match era.failed(&error, "") {
+            Attempt::Failed(failure) => Attempt::Failed(without_secrets(failure, headers)),
+            other => other,
+        })
+    }
+
+    /// Servers that speak like this know the handshake and nothing newer.
+    async fn over_events(
+        &self,
+        url: &str,
+        headers: &[(String, Secret)],
+        changed: &ListChanged,
+    ) -> Result<RunningService<RoleClient, Client>, ConnectFailure> {
+        let (url, client, custom) = self.addressed(url, headers)?;
+        let stream = Sse::open(client, url, custom.into_iter().collect(), MAX_LINE).await;
+        let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
+        let client = Client::new(Arc::clone(changed));
+        let stream = client.over(stream);
+        let begun = serve_client_with_lifecycle(client, stream, Era::Handshake.mode()).await;
+        begun.map_err(|error| match Era::Handshake.failed(&error, "") {
+            Attempt::Failed(failure) | Attempt::OtherEra(failure) => without_secrets(failure, headers),
+        })
+    }
+
+    /// What is needed to send something to a server's address.
+    fn addressed(
+        &self,
+        url: &str,
+        headers: &[(String, Secret)],
+    ) -> Result<(Url, HttpClient, HashMap<HeaderName, HeaderValue>), ConnectFailure> {
+        let url = Url::parse(url)
+            .map_err(|error| ConnectFailure::permanent(format!("its url is none: {error}")))?;
+        let client = self.http.of(&url).map_err(|fault| ConnectFailure::permanent(fault.in_one_line()))?;
+        let mut custom = HashMap::new();
+        for (name, value) in headers {
+            let name = HeaderName::try_from(name.as_str()).map_err(|_| {
+                ConnectFailure::permanent(format!("'{}' is no name of a header", quoted(name, 64)))
+            })?;
+            let mut value = HeaderValue::try_from(value.reveal()).map_err(|_| {
+                ConnectFailure::permanent(format!("the value of the header '{name}' is none"))
+            })?;
+            value.set_sensitive(true);
+            custom.insert(name, value);
+        }
+        Ok((url, client.clone(), custom))
+    }
+}
+
+/// A failure as it may be told.
+fn without_secrets(failure: ConnectFailure, headers: &[(String, Secret)]) -> ConnectFailure {
+    let redactor = Redactor::new(headers.iter().map(|(_, value)| value));
+    ConnectFailure { message: redactor.text(failure.message), ..failure }
+}
+
+/// How an attempt in one era ended.
+enum Attempt {
+    /// In the other era it may succeed.
+    OtherEra(ConnectFailure),
+    Failed(ConnectFailure),
+}
+
+/// The two ways to begin.
+#[derive(Clone, Copy, PartialEq)]
+enum Era {
+    /// With `initialize`: 2024-11-05 to 2025-11-25.
+    Handshake,
+    /// With `server/discover`: since 2026-07-28.
+    Discovery,
+}
+
+impl Era {
+    fn mode(self) -> ClientLifecycleMode {
+        match self {
+            Self::Handshake => ClientLifecycleMode::Initialize,
+            Self::Discovery => {
+                ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
+            }
+        }
+    }
+
+    /// What a failure in this era means.
+    fn failed(self, error: &ClientInitializeError, said: &str) -> Attempt {
+        if let Some(fault) = fault_of(error) {
+            let message = fault.in_one_line().trim_end_matches('.').to_owned();
+            return Attempt::Failed(ConnectFailure { message, permanent: !fault.retryable });
+        }
+        let message = format!("{}{said}", quoted(&root_cause(error), 500));
+        // Refused by a server that answers is not the same as not reached.
+        let answered = matches!(
+            error,
+            ClientInitializeError::JsonRpcError(_)
+                | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+        );
+        if self == Self::Handshake && answered {
+            return Attempt::OtherEra(ConnectFailure::passing(message));
+        }
+        let needs_login = error.is_authorization_required();
+        Attempt::Failed(ConnectFailure { message, permanent: needs_login })
+    }
+}
+
+#[async_trait]
+impl Connector for RealConnector {
+    async fn connect(
+        &self,
+        server: &ServerDefinition,
+        changed: ListChanged,
+    ) -> Result<Arc<dyn Connection>, ConnectFailure> {
+        if !server.missing.is_empty() {
+            let why =
+                format!("the environment has no {}, which its definition names", server.missing.join(", "));
+            return Err(ConnectFailure::permanent(why));
+        }
+        let begin = async |era: Era| match &server.transport {
+            ServerTransport::Stdio { .. } => self.over_pipes(server, &changed, era).await,
+            ServerTransport::Http { url, headers } => {
+                let running = self.over_http(&server.name, url, headers, &changed, era).await?;
+                Ok(Session::new(running, None))
+            }
+            ServerTransport::Sse { url, headers } => {
+                let running = self.over_events(url, headers, &changed).await.map_err(Attempt::Failed)?;
+                Ok(Session::new(running, None))
+            }
+        };
+        let connected = match begin(Era::Handshake).await {
+            Err(Attempt::OtherEra(refused)) => match begin(Era::Discovery).await {
+                // What the newer way says is of interest only where the older one is not known at all.
+                Err(_) => Err(refused),
+                Ok(session) => Ok(session),
+            },
+            Err(Attempt::Failed(failure)) => Err(failure),
+            Ok(session) => Ok(session),
+        };
+        connected.map(|session| Arc::new(session) as Arc<dyn Connection>)
+    }
+}
+
+/// A server's output. A line that is longer than any may be ends it: the library would drop the line, and whoever waits for
+/// what it says would wait in vain.
+struct Lines<R> {
+    inner: R,
+    since_end: usize,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        let new = &buffer.filled()[before..];
+        self.since_end = match memchr::memrchr(b'\n', new) {
+            Some(end) => new.len() - end - 1,
+            None => self.since_end + new.len(),
+        };
+        if self.since_end > MAX_LINE {
+            return Poll::Ready(Err(io::Error::other(format!("a line of more than {MAX_LINE} bytes"))));
+        }
+        read
+    }
+}

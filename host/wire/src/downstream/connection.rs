@@ -1,0 +1,106 @@
+//! What a connection to a server is to the rest: it lists, it calls, it ends. How it is made is the transports' matter.
+
+use std::{fmt, sync::Arc};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    call::ProgressSink,
+    outcome::{EmbeddedResource, Reply},
+    ports::servers::ServerDefinition,
+    prompt::PromptMessage,
+    resource::ResourcePage,
+    source::Listing,
+};
+use serde_json::{Map, Value};
+
+/// Why something that was asked of a connected server has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CallFailure {
+    /// It did not get through: the server is gone, or it does not speak the protocol.
+    Transport(String),
+    /// The server answered that it will not.
+    Refused {
+        /// The code of JSON-RPC.
+        code: i32,
+        /// In the server's words.
+        message: String,
+    },
+    /// The server wants something first that this host's client cannot give.
+    InputRequired,
+}
+
+/// Why there is no connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ConnectFailure {
+    /// In a sentence, without a stop.
+    pub(super) message: String,
+    /// Whether another attempt would end the same way.
+    pub(super) permanent: bool,
+}
+
+impl ConnectFailure {
+    /// One that may pass.
+    pub(super) fn passing(message: impl Into<String>) -> Self {
+        Self { message: message.into(), permanent: false }
+    }
+
+    /// One that stays until somebody mends it.
+    pub(super) fn permanent(message: impl Into<String>) -> Self {
+        Self { message: message.into(), permanent: true }
+    }
+}
+
+impl fmt::Display for ConnectFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Is told that what a server lists is not what it was.
+pub(super) type ListChanged = Arc<dyn Fn() + Send + Sync>;
+
+/// A connected server. Dropping a future that waits for an answer tells the server that nobody does.
+#[async_trait]
+pub(super) trait Connection: Send + Sync {
+    /// All pages of what it lists, as it says it: neither cleaned nor checked.
+    async fn list(&self) -> Result<Listing, CallFailure>;
+
+    /// Sends one call, once, with what goes beside its arguments (`_meta`).
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        meta: Option<&Map<String, Value>>,
+        progress: Option<Arc<dyn ProgressSink>>,
+    ) -> Result<Reply, CallFailure>;
+
+    /// A page of what there is to read, from a cursor of the server's on.
+    async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure>;
+
+    /// What stands at an address of the server's own.
+    async fn read_resource(&self, uri: &str) -> Result<Vec<EmbeddedResource>, CallFailure>;
+
+    /// The messages of a prompt, by the server's own name.
+    async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, CallFailure>;
+
+    /// Waits until it is over, and says why in one line.
+    async fn ended(&self) -> String;
+
+    /// Ends it, and whatever was started for it.
+    async fn close(&self);
+}
+
+/// Makes connections.
+#[async_trait]
+pub(super) trait Connector: Send + Sync {
+    /// One attempt.
+    async fn connect(
+        &self,
+        server: &ServerDefinition,
+        changed: ListChanged,
+    ) -> Result<Arc<dyn Connection>, ConnectFailure>;
+}

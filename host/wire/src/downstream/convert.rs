@@ -1,0 +1,192 @@
+//! From what servers say to core's nouns. What has no place of its own there travels whole.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use gatehouse_core::{
+    Content, Effect, Intent, Reply,
+    outcome::{EmbeddedResource, Media, ResourceBody, ResourceLink},
+    source::Listing,
+    tool::ToolSpec,
+};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerPeerInfo, Tool};
+use serde_json::{Map, Value, json};
+
+use crate::serve::BASE64;
+
+/// The most of a server's instructions that stand for what it is.
+const SUMMARY: usize = 300;
+
+/// What a server lists, with what it says of itself.
+pub(super) fn listing(info: Option<&ServerPeerInfo>, tools: Vec<Tool>) -> Listing {
+    let about = info.and_then(|info| info.server_info.as_ref());
+    let instructions = info.and_then(|info| info.instructions.as_deref()).unwrap_or_default();
+    let first = instructions.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let no_params = json!({"type": "object", "additionalProperties": false, "properties": {}});
+    Listing {
+        name: about.map(|about| about.name.clone()).unwrap_or_default(),
+        version: about.map(|about| about.version.clone()).unwrap_or_default(),
+        summary: first.trim().chars().take(SUMMARY).collect(),
+        params_schema: Arc::new(no_params.as_object().cloned().unwrap_or_default()),
+        tools: tools.into_iter().map(|each| Arc::new(tool(each))).collect(),
+        ..Listing::default()
+    }
+}
+
+/// A tool. What its server does not say counts as the protocol says: it may change what is outside, destroy it, and reach
+/// beyond what it keeps.
+fn tool(tool: Tool) -> ToolSpec {
+    let hints = tool.annotations.unwrap_or_default();
+    let open_world = hints.open_world_hint.unwrap_or(true);
+    let read_only = hints.read_only_hint.unwrap_or(false);
+    let effect = match (read_only, hints.destructive_hint.unwrap_or(true), open_world) {
+        (true, ..) => Effect::ReadOnly,
+        (false, false, false) => Effect::Mutating,
+        (false, ..) => Effect::ExternalExec,
+    };
+    ToolSpec {
+        name: tool.name.as_ref().into(),
+        title: tool.title.or(hints.title),
+        description: tool.description.map(Into::into).unwrap_or_default(),
+        input_schema: tool.input_schema,
+        output_schema: tool.output_schema,
+        intent: if read_only { Intent::Query } else { Intent::Execute },
+        effect,
+        idempotent: read_only || hints.idempotent_hint.unwrap_or(false),
+        open_world,
+        dry_run: None,
+        meta: tool.meta.map(|meta| Arc::new(meta.0)),
+    }
+}
+
+/// The answer to a call. Data that is no object has no place beside the text, which says the same by the protocol; where
+/// there is no text it is said as text.
+pub(super) fn reply(result: CallToolResult) -> Reply {
+    let mut blocks: Vec<_> = result.content.into_iter().map(content).collect();
+    let structured = match result.structured_content {
+        Some(Value::Object(data)) => Some(data),
+        Some(data) if blocks.is_empty() => {
+            blocks.push(Content::Text(data.to_string()));
+            None
+        }
+        _ => None,
+    };
+    Reply {
+        content: blocks,
+        structured,
+        is_error: result.is_error.unwrap_or(false),
+        meta: result.meta.map(|meta| meta.0),
+    }
+}
+
+/// What stands at an address; what it says to programs (`_meta`) has no place there. None where its bytes are not encoded
+/// as the protocol wants.
+pub(super) fn resource(contents: &ResourceContents) -> Option<EmbeddedResource> {
+    let (uri, mime_type, body) = match contents {
+        ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+            (uri, mime_type, ResourceBody::Text(text.clone()))
+        }
+        ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            (uri, mime_type, ResourceBody::Blob(BASE64.decode(blob).ok()?))
+        }
+        _ => return None,
+    };
+    Some(EmbeddedResource { uri: uri.clone(), mime_type: mime_type.clone(), body })
+}
+
+/// A block. One with annotations or `_meta` travels whole, as do bytes that are not encoded as the protocol wants.
+pub(super) fn content(block: ContentBlock) -> Content {
+    let media = |data: &str, mime_type: &str| {
+        let data = BASE64.decode(data).ok()?;
+        Some(Media { data, mime_type: mime_type.to_owned() })
+    };
+    match block {
+        ContentBlock::Text(text) if text.meta.is_none() && text.annotations.is_none() => {
+            Content::Text(text.text)
+        }
+        block => {
+            let plain = match &block {
+                ContentBlock::Image(image) if image.meta.is_none() && image.annotations.is_none() => {
+                    media(&image.data, &image.mime_type).map(Content::Image)
+                }
+                ContentBlock::Audio(audio) if audio.meta.is_none() && audio.annotations.is_none() => {
+                    media(&audio.data, &audio.mime_type).map(Content::Audio)
+                }
+                ContentBlock::Resource(inner) if inner.meta.is_none() && inner.annotations.is_none() => {
+                    embedded(&inner.resource).map(Content::Embedded)
+                }
+                ContentBlock::ResourceLink(link)
+                    if link.meta.is_none() && link.annotations.is_none() && link.icons.is_none() =>
+                {
+                    Some(Content::Link(ResourceLink {
+                        uri: link.uri.clone(),
+                        name: link.name.clone(),
+                        title: link.title.clone(),
+                        description: link.description.clone(),
+                        mime_type: link.mime_type.clone(),
+                        size: link.size,
+                    }))
+                }
+                _ => None,
+            };
+            plain.unwrap_or_else(|| Content::Other(whole(&block)))
+        }
+    }
+}
+
+fn embedded(contents: &ResourceContents) -> Option<EmbeddedResource> {
+    match contents {
+        ResourceContents::TextResourceContents { meta: None, .. }
+        | ResourceContents::BlobResourceContents { meta: None, .. } => resource(contents),
+        _ => None,
+    }
+}
+
+fn whole(block: &ContentBlock) -> Map<String, Value> {
+    match serde_json::to_value(block) {
+        Ok(Value::Object(block)) => block,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool_with(annotations: Value) -> ToolSpec {
+        let listed = json!({"name": "t", "inputSchema": {"type": "object"}, "annotations": annotations});
+        tool(serde_json::from_value(listed).expect("a tool"))
+    }
+
+    #[test]
+    fn what_a_tool_does_not_say_of_itself_counts_as_the_worst() {
+        let plain = tool_with(json!({}));
+        assert_eq!((plain.effect, plain.open_world, plain.idempotent), (Effect::ExternalExec, true, false));
+        assert_eq!(tool_with(json!({"readOnlyHint": true})).effect, Effect::ReadOnly);
+        let own = json!({"destructiveHint": false, "openWorldHint": false});
+        assert_eq!(tool_with(own).effect, Effect::Mutating);
+        assert_eq!(tool_with(json!({"destructiveHint": false})).effect, Effect::ExternalExec);
+    }
+
+    #[test]
+    fn every_kind_of_content_passes_without_loss() {
+        let blocks = json!([
+            {"type": "text", "text": "plain"},
+            {"type": "text", "text": "noted", "annotations": {"audience": ["user"]}},
+            {"type": "image", "data": "AQI=", "mimeType": "image/png"},
+            {"type": "audio", "data": "not base64!", "mimeType": "audio/wav"},
+            {"type": "resource", "resource": {"uri": "x://1", "text": "one"}},
+            {"type": "resource_link", "uri": "x://2", "name": "two", "size": 7},
+        ]);
+        let result = json!({"content": blocks, "structuredContent": {"n": 1}, "isError": true});
+        let reply = reply(serde_json::from_value(result).expect("a result"));
+        assert!(reply.is_error && reply.structured.is_some());
+        let [plain, noted, image, audio, resource, link] = reply.content.try_into().expect("six blocks");
+        assert_eq!(plain, Content::Text("plain".into()));
+        assert!(matches!(noted, Content::Other(block) if block["annotations"]["audience"][0] == "user"));
+        assert!(matches!(image, Content::Image(image) if image.data == [1, 2]));
+        assert!(matches!(audio, Content::Other(block) if block["data"] == "not base64!"), "as it came");
+        assert!(matches!(resource, Content::Embedded(one) if one.body == ResourceBody::Text("one".into())));
+        assert!(matches!(link, Content::Link(link) if link.size == Some(7)));
+    }
+}

@@ -1,0 +1,215 @@
+//! MCP servers behind this host, each as a [`Source`] of tools: started when they are first needed, spoken to in the version
+//! that they know, and ended with the host.
+
+mod addresses;
+mod breaker;
+mod connect;
+mod connection;
+mod convert;
+mod process;
+mod progress;
+mod server;
+mod session;
+mod sse;
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use gatehouse_core::{
+    Fault, Source, lock, names,
+    ports::{
+        Clock, Servers, ToolIndex,
+        servers::{AddedServers, RefreshReport, ServerDefinition, ServerListing, ServerStatus},
+    },
+};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+pub use process::{SUPERVISE, supervise};
+
+use crate::login::Logins;
+use connect::RealConnector;
+use server::{Server, Shared};
+
+/// How servers are connected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DownstreamSettings {
+    /// This program, which supervises the servers that it starts: [`supervise`] is what it does then.
+    pub program: PathBuf,
+    /// Where relative programs begin, and servers without a folder of their own run.
+    pub base: PathBuf,
+    /// Variables of the host's environment that every program gets, beside those that its definition names.
+    pub passed_on: Vec<(String, OsString)>,
+    /// The longest one attempt to connect may take.
+    pub connection_timeout: Duration,
+    /// Attempts after the first one.
+    pub retries: u32,
+}
+
+/// The servers of a host.
+pub struct Downstream {
+    shared: Arc<Shared>,
+    servers: Mutex<BTreeMap<Arc<str>, Arc<Server>>>,
+    added: Option<Arc<dyn AddedServers>>,
+}
+
+impl Downstream {
+    /// Servers that are connected when they are first needed; nothing is opened before. `added` keeps those that are added
+    /// while the host runs; where it is none, none can be. Servers with an address are asked by `logins`, where they have one.
+    pub fn new(
+        settings: DownstreamSettings,
+        index: Arc<dyn ToolIndex>,
+        clock: Arc<dyn Clock>,
+        added: Option<Arc<dyn AddedServers>>,
+        logins: Arc<Logins>,
+    ) -> Self {
+        let DownstreamSettings { program, base, passed_on, connection_timeout, retries } = settings;
+        let connector = Arc::new(RealConnector::new(program, base, passed_on, logins));
+        let shared =
+            Shared { connector, index, clock, connection_timeout, retries, changes: watch::Sender::new(0) };
+        Self { shared: Arc::new(shared), servers: Mutex::default(), added }
+    }
+
+    /// These are the servers from now on. One whose definition is as it was keeps its connection; the others end.
+    pub fn apply(&self, definitions: Vec<ServerDefinition>) {
+        let mut gone = Vec::new();
+        {
+            let mut servers = lock(&self.servers);
+            let mut before = std::mem::take(&mut *servers);
+            for definition in definitions {
+                let name = Arc::clone(&definition.name);
+                let server = match before.remove(&name) {
+                    Some(server) if server.definition == definition => server,
+                    other => {
+                        gone.extend(other);
+                        Server::new(definition, Arc::clone(&self.shared))
+                    }
+                };
+                servers.insert(name, server);
+            }
+            gone.extend(before.into_values());
+        }
+        // Nobody started a server outside a runtime.
+        if let (false, Ok(runtime)) = (gone.is_empty(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move { join_all(gone.iter().map(|server| server.close())).await });
+        }
+    }
+
+    /// Counts changes of what servers list.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.changes.subscribe()
+    }
+
+    /// Connects in the background what is to be connected at start.
+    pub fn preconnect(&self) {
+        let servers: Vec<_> =
+            lock(&self.servers).values().filter(|server| server.definition.preconnect).cloned().collect();
+        for server in servers {
+            tokio::spawn(async move {
+                if let Err(fault) = server.connection().await {
+                    tracing::warn!(source = %server.id(), "not connected at start: {}", fault.in_one_line());
+                }
+            });
+        }
+    }
+
+    /// Ends all, and whatever was started for them.
+    pub async fn close(&self) {
+        let servers = std::mem::take(&mut *lock(&self.servers));
+        join_all(servers.values().map(|server| server.close())).await;
+    }
+
+    fn server(&self, name: &str) -> Result<Arc<Server>, Fault> {
+        let servers = lock(&self.servers);
+        servers.get(name).cloned().ok_or_else(|| {
+            let near = names::did_you_mean(name, servers.keys().map(|name| &**name));
+            Fault::not_found(format!("Unknown server: '{}'.{near}", names::quoted(name, 64)))
+                .hint("list_mcp_servers tells which there are.")
+        })
+    }
+
+    fn all(&self) -> Vec<Arc<Server>> {
+        lock(&self.servers).values().cloned().collect()
+    }
+
+    fn adding(&self) -> Result<&Arc<dyn AddedServers>, Fault> {
+        self.added.as_ref().ok_or_else(|| Fault::denied("This host takes no servers while it runs."))
+    }
+}
+
+#[async_trait]
+impl Servers for Downstream {
+    fn status(&self) -> Vec<ServerStatus> {
+        self.all().iter().map(|server| server.status()).collect()
+    }
+
+    fn source(&self, server: &str) -> Option<Arc<dyn Source>> {
+        self.server(server).ok().map(|server| server as _)
+    }
+
+    async fn listing(&self, server: &str) -> Result<ServerListing, Fault> {
+        self.server(server)?.listing().await
+    }
+
+    async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
+        self.server(server)?.known().await
+    }
+
+    async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault> {
+        if let Some(server) = server {
+            return self.server(server)?.refresh(force).await;
+        }
+        let asked = join_all(self.all().into_iter().map(|server| async move {
+            let report = server.refresh(force).await;
+            (server.definition.name.to_string(), report)
+        }));
+        let mut all = RefreshReport::default();
+        for (name, report) in asked.await {
+            match report {
+                Ok(report) => {
+                    all.added += report.added;
+                    all.updated += report.updated;
+                    all.removed += report.removed;
+                    all.unchanged += report.unchanged;
+                    all.embeddings += report.embeddings;
+                }
+                Err(fault) => all.failed.push((name, fault.in_one_line())),
+            }
+        }
+        Ok(all)
+    }
+
+    async fn change(
+        &self,
+        server: &str,
+        definition: &Map<String, Value>,
+    ) -> Result<Result<ServerListing, Fault>, Fault> {
+        let definition = self.adding()?.add(server, definition).await?;
+        let server = Server::new(definition, Arc::clone(&self.shared));
+        let before = lock(&self.servers).insert(Arc::clone(&server.definition.name), Arc::clone(&server));
+        if let Some(before) = before {
+            before.close().await;
+        }
+        Ok(server.listing().await)
+    }
+
+    async fn remove(&self, server: &str) -> Result<bool, Fault> {
+        if !self.adding()?.remove(server).await? {
+            return Ok(false);
+        }
+        let before = lock(&self.servers).remove(server);
+        if let Some(before) = before {
+            before.close().await;
+        }
+        self.shared.index.forget(server).await?;
+        self.shared.changes.send_modify(|changes| *changes += 1);
+        Ok(true)
+    }
+}

@@ -1,0 +1,181 @@
+//! A server as a child process: its pipes, what it says on standard error, and its end. Between it and the host stands a
+//! supervisor, a process of this same program, which outlives neither: see [`supervise`].
+
+mod supervise;
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    io::{self, BufRead, BufReader, Read},
+    os::{fd::OwnedFd, unix::process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, ChildStderr, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use gatehouse_core::{lock, names::quoted, ports::servers::ServerTransport};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tokio::{
+    net::unix::pipe::{Receiver, Sender},
+    sync::watch,
+};
+
+pub use supervise::{SUPERVISE, supervise};
+
+use super::connection::ConnectFailure;
+
+/// Lines of its standard error that are kept, and characters of each.
+const KEPT_LINES: usize = 20;
+const KEPT_CHARACTERS: usize = 300;
+
+/// How long a server may take to end when its input is closed.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// A running server.
+pub(super) struct Process {
+    supervisor: Pid,
+    errors: Arc<Tail>,
+    exit: watch::Receiver<Option<String>>,
+}
+
+/// The last lines that a server wrote to its standard error.
+#[derive(Default)]
+pub(super) struct Tail(Mutex<VecDeque<String>>);
+
+impl Process {
+    /// Starts a server, and gives the pipes to it.
+    pub(super) fn start(
+        program: &Path,
+        transport: &ServerTransport,
+        base: &Path,
+        passed_on: &[(String, OsString)],
+    ) -> Result<(Self, Receiver, Sender), ConnectFailure> {
+        let ServerTransport::Stdio { command, args, env, cwd } = transport else {
+            return Err(ConnectFailure::permanent("it is no program"));
+        };
+        let mut supervised = Command::new(program);
+        supervised.arg(SUPERVISE).arg(std::process::id().to_string()).arg(command).args(args);
+        supervised.env_clear();
+        supervised.envs(passed_on.iter().map(|(name, value)| (name, value)));
+        supervised.envs(env.iter().map(|(name, value)| (name, value.reveal())));
+        supervised.current_dir(cwd.as_ref().map_or_else(|| base.to_path_buf(), PathBuf::clone));
+        supervised.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own: what a terminal sends to the host is not for its servers.
+        supervised.process_group(0);
+        let (started, starting) = std::sync::mpsc::sync_channel(1);
+        let errors = Arc::new(Tail::default());
+        let (tell, exit) = watch::channel(None);
+        let tail = Arc::clone(&errors);
+        // The thread that starts a process has to live as long as the process: the supervisor ends with it.
+        thread::Builder::new()
+            .name("server".into())
+            .spawn(move || {
+                let mut child = match supervised.spawn() {
+                    Ok(child) => child,
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                        return;
+                    }
+                };
+                let errors = child.stderr.take();
+                let _ = started.send(Ok(pipes(&mut child)));
+                tail.follow(errors);
+                let status = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+                tell.send_replace(Some(status));
+            })
+            .map_err(|error| ConnectFailure::passing(format!("no thread can be had for it: {error}")))?;
+        let failed = |error: io::Error| {
+            let folder = cwd.as_deref().unwrap_or(base);
+            let why = if folder.is_dir() {
+                error.to_string()
+            } else {
+                format!("there is no folder {}", folder.display())
+            };
+            ConnectFailure::permanent(format!("'{}' cannot be started: {why}", quoted(command, 200)))
+        };
+        let began = starting.recv().map_err(|_| ConnectFailure::passing("its thread ended"))?;
+        let (pid, input, output) = began.and_then(|pipes| pipes).map_err(failed)?;
+        let (output, input) = Receiver::from_owned_fd(output)
+            .and_then(|output| Ok((output, Sender::from_owned_fd(input)?)))
+            .map_err(|error| ConnectFailure::passing(format!("its pipes cannot be used: {error}")))?;
+        Ok((Self { supervisor: pid, errors, exit }, output, input))
+    }
+
+    /// The last lines of its standard error, one after the other.
+    pub(super) fn complaint(&self) -> Option<String> {
+        self.errors.last()
+    }
+
+    /// Waits for its end, and says how it ended.
+    pub(super) async fn ended(&self) -> String {
+        let mut exit = self.exit.clone();
+        let status = exit.wait_for(Option::is_some).await;
+        status.ok().and_then(|status| status.clone()).unwrap_or_else(|| "it is gone".into())
+    }
+
+    /// Ends it and whatever it started; its input is closed already.
+    pub(super) async fn end(&self) {
+        if tokio::time::timeout(GRACE, self.ended()).await.is_err() {
+            let _ = kill_process(self.supervisor, Signal::TERM);
+            if tokio::time::timeout(GRACE, self.ended()).await.is_err() {
+                let _ = kill_process_group(self.supervisor, Signal::KILL);
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    /// Whoever drops it has no time to wait; the supervisor has.
+    fn drop(&mut self) {
+        if self.exit.borrow().is_none() {
+            let _ = kill_process(self.supervisor, Signal::TERM);
+        }
+    }
+}
+
+fn pipes(child: &mut Child) -> io::Result<(Pid, OwnedFd, OwnedFd)> {
+    let missing = || io::Error::other("a pipe is missing");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or_else(missing)?;
+    let input = child.stdin.take().ok_or_else(missing)?;
+    let output = child.stdout.take().ok_or_else(missing)?;
+    Ok((pid, input.into(), output.into()))
+}
+
+impl Tail {
+    /// Reads until the end. Lines without an end are cut, and what floods is dropped as it comes.
+    fn follow(&self, errors: Option<ChildStderr>) {
+        let Some(errors) = errors else { return };
+        let mut errors = BufReader::new(errors);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            // Four bytes at most make a character.
+            match errors.by_ref().take(4 * KEPT_CHARACTERS as u64).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => self.add(&line),
+            }
+        }
+    }
+
+    fn add(&self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim_end();
+        if line.is_empty() {
+            return;
+        }
+        let mut lines = lock(&self.0);
+        if lines.len() == KEPT_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(quoted(line, KEPT_CHARACTERS));
+    }
+
+    fn last(&self) -> Option<String> {
+        let lines = lock(&self.0);
+        // Programs say last why they end.
+        let said: Vec<_> = lines.iter().rev().take(3).map(String::as_str).collect();
+        (!said.is_empty()).then(|| said.into_iter().rev().collect::<Vec<_>>().join(" / "))
+    }
+}

@@ -1,0 +1,298 @@
+//! One server: connected when it is first needed, by one attempt however many wait; left alone while it fails; stopped when
+//! nobody uses it; and a source of tools all the while.
+
+mod attempt;
+mod learn;
+mod offers;
+mod source;
+
+use std::{
+    sync::{Arc, Mutex, Weak},
+    time::Duration,
+};
+
+use gatehouse_core::{
+    Fault, SourceId,
+    http::Redactor,
+    lock,
+    ports::{
+        Clock, ToolIndex,
+        servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus},
+    },
+    single_flight::SingleFlight,
+};
+use tokio::{sync::watch, time::Instant};
+
+use super::{
+    addresses::Addresses,
+    breaker::Breaker,
+    connection::{ConnectFailure, Connection, Connector, ListChanged},
+};
+use attempt::Attempt;
+
+/// What all servers of a host share.
+pub(super) struct Shared {
+    pub(super) connector: Arc<dyn Connector>,
+    pub(super) index: Arc<dyn ToolIndex>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// The longest one attempt to connect may take.
+    pub(super) connection_timeout: Duration,
+    /// Attempts after the first one.
+    pub(super) retries: u32,
+    /// Counts changes of what servers list.
+    pub(super) changes: watch::Sender<u64>,
+}
+
+/// The waits before attempts to connect: doubling from the first to the longest.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(16);
+
+/// A server of the host.
+pub(super) struct Server {
+    pub(super) definition: ServerDefinition,
+    id: SourceId,
+    shared: Arc<Shared>,
+    inner: Mutex<Inner>,
+    connecting: SingleFlight<(), Result<Arc<dyn Connection>, Fault>>,
+    /// Takes out of every message what must come back in none.
+    redactor: Redactor,
+    /// How clients see the addresses of what it has to read.
+    addresses: Addresses,
+    own: Weak<Self>,
+}
+
+/// What changes about it.
+struct Inner {
+    state: ServerState,
+    breaker: Breaker,
+    connection: Option<Arc<dyn Connection>>,
+    connected_at: Option<u64>,
+    last_error: Option<String>,
+    last_used: Instant,
+    in_flight: u32,
+    /// What was found when the connection was made.
+    found: RefreshReport,
+    /// When what it lists last changed, as far as the index was asked.
+    last_change: Option<u64>,
+    /// The server said that its lists changed before there was a connection to ask it over.
+    stale: bool,
+}
+
+impl Server {
+    pub(super) fn new(definition: ServerDefinition, shared: Arc<Shared>) -> Arc<Self> {
+        Arc::new_cyclic(|own| Self {
+            id: SourceId::Server(Arc::clone(&definition.name)),
+            redactor: Redactor::new(&definition.secrets),
+            addresses: Addresses::of(&definition.name),
+            definition,
+            shared,
+            inner: Mutex::new(Inner {
+                state: ServerState::Configured,
+                breaker: Breaker::default(),
+                connection: None,
+                connected_at: None,
+                last_error: None,
+                last_used: Instant::now(),
+                in_flight: 0,
+                found: RefreshReport::default(),
+                last_change: None,
+                stale: false,
+            }),
+            connecting: SingleFlight::default(),
+            own: Weak::clone(own),
+        })
+    }
+
+    /// How it does.
+    pub(super) fn status(&self) -> ServerStatus {
+        let inner = lock(&self.inner);
+        let (circuit, recovery) = inner.breaker.told(Instant::now());
+        ServerStatus {
+            name: Arc::clone(&self.definition.name),
+            transport: self.definition.transport.as_str(),
+            tags: self.definition.tags.clone(),
+            state: inner.state,
+            circuit,
+            recovery_in_ms: recovery.map(|time| time.as_millis() as u64),
+            connected_at: inner.connected_at,
+            last_error: inner.last_error.clone(),
+            last_schema_change: inner.last_change,
+        }
+    }
+
+    /// The connection, where there is one.
+    fn connected(&self) -> Option<Arc<dyn Connection>> {
+        lock(&self.inner).connection.clone()
+    }
+
+    /// The connection, made where there is none. Those who want it at the same time share one attempt, which goes on as
+    /// long as one of them waits.
+    pub(super) async fn connection(&self) -> Result<Arc<dyn Connection>, Fault> {
+        if let Some(connection) = self.connected() {
+            return Ok(connection);
+        }
+        let Some(own) = self.own.upgrade() else { return Err(Fault::unavailable("The host is ending.")) };
+        self.connecting.run((), || async move { own.connect().await }).await
+    }
+
+    async fn connect(self: Arc<Self>) -> Result<Arc<dyn Connection>, Fault> {
+        if let Some(connection) = self.connected() {
+            return Ok(connection);
+        }
+        let attempt = Attempt::begin(&self)?;
+        let mut wait = FIRST_WAIT;
+        let mut left = self.shared.retries;
+        loop {
+            match self.try_once().await {
+                Ok((connection, found)) => {
+                    let stale = attempt.succeeded(&connection, found);
+                    self.watch(&connection);
+                    if stale {
+                        let own = Arc::clone(&self);
+                        tokio::spawn(async move { own.list_again().await });
+                    }
+                    return Ok(connection);
+                }
+                Err(failure) => {
+                    let open = attempt.failed(&failure);
+                    if failure.permanent || open || left == 0 {
+                        return Err(self.unreachable(&failure.message));
+                    }
+                    left -= 1;
+                }
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// Connects and has it list its tools. Whoever finds a connection finds what it lists, too.
+    async fn try_once(&self) -> Result<(Arc<dyn Connection>, RefreshReport), ConnectFailure> {
+        let weak = Weak::clone(&self.own);
+        let changed: ListChanged = Arc::new(move || {
+            if let Some(server) = weak.upgrade() {
+                tokio::spawn(async move { server.list_again().await });
+            }
+        });
+        let limit = self.shared.connection_timeout;
+        let late = || ConnectFailure::passing(format!("it did not answer within {} s", limit.as_secs()));
+        let connecting = async {
+            let connection = self.shared.connector.connect(&self.definition, changed).await?;
+            match self.learn(&connection, false).await {
+                Ok(found) => Ok((connection, found)),
+                Err(why) => {
+                    connection.close().await;
+                    Err(ConnectFailure::passing(why))
+                }
+            }
+        };
+        let connected = tokio::time::timeout(limit, connecting).await.unwrap_or_else(|_| Err(late()));
+        connected
+            .map_err(|failure| ConnectFailure { message: self.redactor.text(failure.message), ..failure })
+    }
+
+    /// Lets go of the connection when it is over, and ends it when nobody has used it for long.
+    fn watch(&self, connection: &Arc<dyn Connection>) {
+        let (weak, connection) = (Weak::clone(&self.own), Arc::clone(connection));
+        let idle = self.definition.idle_timeout;
+        tokio::spawn(async move {
+            loop {
+                let Some(server) = weak.upgrade() else { break };
+                let rest = server.rest(idle);
+                drop(server);
+                let nobody = async {
+                    match rest {
+                        Some(rest) => tokio::time::sleep(rest).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    why = connection.ended() => {
+                        if let Some(server) = weak.upgrade() {
+                            server.over(&connection, ServerState::Failed, Some(why));
+                        }
+                        return;
+                    }
+                    () = nobody => {}
+                }
+                let Some(server) = weak.upgrade() else { break };
+                if server.rest(idle) == Some(Duration::ZERO)
+                    && server.over(&connection, ServerState::Dormant, None)
+                {
+                    break;
+                }
+            }
+            connection.close().await;
+        });
+    }
+
+    /// How long it may still be idle.
+    fn rest(&self, idle: Option<Duration>) -> Option<Duration> {
+        let inner = lock(&self.inner);
+        let idle = idle?;
+        let rest = if inner.in_flight > 0 { idle } else { idle.saturating_sub(inner.last_used.elapsed()) };
+        Some(rest)
+    }
+
+    /// This connection is not to be used any more; false where another one is, or a call runs on it.
+    fn over(&self, connection: &Arc<dyn Connection>, state: ServerState, why: Option<String>) -> bool {
+        let mut inner = lock(&self.inner);
+        let is_it = inner.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection));
+        if !is_it || (state == ServerState::Dormant && inner.in_flight > 0) {
+            return false;
+        }
+        inner.connection = None;
+        inner.connected_at = None;
+        inner.state = state;
+        inner.last_error = why.map(|why| self.redactor.text(why)).or(inner.last_error.take());
+        true
+    }
+
+    /// Ends it, and what was started for it.
+    pub(super) async fn close(&self) {
+        let connection = {
+            let mut inner = lock(&self.inner);
+            inner.state = ServerState::Configured;
+            inner.connected_at = None;
+            inner.connection.take()
+        };
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    /// A connection that is there, and on which nothing gets through.
+    fn lost(&self, connection: &Arc<dyn Connection>, why: &str) -> Fault {
+        self.over(connection, ServerState::Failed, Some(why.to_owned()));
+        let connection = Arc::clone(connection);
+        tokio::spawn(async move { connection.close().await });
+        self.unreachable(why)
+    }
+
+    fn unreachable(&self, why: &str) -> Fault {
+        let (name, why) = (&self.definition.name, self.redactor.text(why.to_owned()));
+        Fault::unavailable(format!("Server '{name}' cannot be reached: {why}."))
+            .hint(format!("`gatehouse servers status` says how it does; its definition is [servers.{name}]."))
+    }
+}
+
+/// Something that runs on the connection: the server is not idle.
+struct InFlight<'a>(&'a Server);
+
+impl<'a> InFlight<'a> {
+    fn begin(server: &'a Server) -> Self {
+        lock(&server.inner).in_flight += 1;
+        Self(server)
+    }
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        let mut inner = lock(&self.0.inner);
+        inner.in_flight -= 1;
+        inner.last_used = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! An attempt to connect a server, and what its end means for the next one.
+
+use std::{cell::Cell, sync::Arc};
+
+use gatehouse_core::{
+    Fault, lock,
+    ports::servers::{Circuit, RefreshReport, ServerState},
+};
+use tokio::time::Instant;
+
+use super::Server;
+use crate::downstream::connection::{ConnectFailure, Connection};
+
+/// An attempt to connect; one that is given up decides nothing.
+pub(super) struct Attempt<'a> {
+    server: &'a Server,
+    decided: Cell<bool>,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn begin(server: &'a Server) -> Result<Self, Fault> {
+        let mut inner = lock(&server.inner);
+        inner.breaker.admit(Instant::now()).map_err(|left| {
+            let name = &server.definition.name;
+            let last = inner
+                .last_error
+                .as_deref()
+                .map(|why| format!(" It failed last with: {why}."))
+                .unwrap_or_default();
+            let seconds = left.as_secs_f64();
+            Fault::unavailable(format!(
+                "Circuit breaker open for '{name}'. Recovery attempt in {seconds:.1}s.{last}"
+            ))
+        })?;
+        inner.state = ServerState::Connecting;
+        inner.stale = false;
+        Ok(Self { server, decided: Cell::new(false) })
+    }
+
+    /// Whether what was found is not what the server lists by now.
+    pub(super) fn succeeded(&self, connection: &Arc<dyn Connection>, found: RefreshReport) -> bool {
+        self.decided.set(true);
+        let mut inner = lock(&self.server.inner);
+        inner.breaker.succeeded();
+        inner.state = ServerState::Connected;
+        inner.connection = Some(Arc::clone(connection));
+        inner.connected_at = Some(self.server.shared.clock.now_ms());
+        inner.last_used = Instant::now();
+        inner.last_error = None;
+        inner.found = found;
+        std::mem::take(&mut inner.stale)
+    }
+
+    /// Whether the circuit is open now.
+    pub(super) fn failed(&self, failure: &ConnectFailure) -> bool {
+        self.decided.set(true);
+        let mut inner = lock(&self.server.inner);
+        inner.breaker.connection_failed(Instant::now());
+        inner.state = ServerState::Failed;
+        inner.last_error = Some(failure.message.clone());
+        inner.breaker.told(Instant::now()).0 == Circuit::Open
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if !self.decided.get() {
+            let mut inner = lock(&self.server.inner);
+            inner.breaker.probe_abandoned();
+            inner.state = ServerState::Configured;
+        }
+    }
+}

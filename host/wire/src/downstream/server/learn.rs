@@ -1,0 +1,135 @@
+//! What a server lists: asked for when it is connected or says that it changed, written down, and told from there.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Weak},
+};
+
+use gatehouse_core::{
+    Fault, checks, lock,
+    names::quoted,
+    ports::{
+        servers::{RefreshReport, ServerListing},
+        tool_index::IndexedListing,
+    },
+    source::{Listing, MAX_TOOLS},
+};
+
+use super::{InFlight, Server};
+use crate::downstream::connection::{CallFailure, Connection};
+
+impl Server {
+    /// Asks what it lists and writes it down; what is wrong with single tools is told in the log, and they are left out.
+    pub(super) async fn learn(
+        &self,
+        connection: &Arc<dyn Connection>,
+        force: bool,
+    ) -> Result<RefreshReport, String> {
+        let _in_use = InFlight::begin(self);
+        let mut listing = connection.list().await.map_err(|failure| told(&failure))?;
+        let (source, own) = (self.id.clone(), Weak::clone(&self.own));
+        let checked = checks::run(&self.id, move |_| {
+            listing.clean();
+            let mut refused = own.upgrade().map(|own| own.offer(&mut listing)).unwrap_or_default();
+            refused.extend(sound(&mut listing));
+            (listing, refused)
+        });
+        let (listing, refused) = checked.await.map_err(|fault| fault.in_one_line())?;
+        for why in refused.iter().take(8) {
+            tracing::warn!(%source, "something it lists is left out: {}", self.redactor.text(why.clone()));
+        }
+        let indexed = IndexedListing {
+            server: Arc::clone(&self.definition.name),
+            tags: self.definition.tags.clone(),
+            listing: Arc::new(listing),
+            on_change: self.definition.on_change,
+        };
+        let report = self.shared.index.put(indexed, force).await.map_err(|fault| fault.in_one_line())?;
+        if report.added + report.updated + report.removed > 0 {
+            tracing::info!(%source, added = report.added, updated = report.updated, removed = report.removed,
+                unchanged = report.unchanged, "tools listed");
+            self.shared.changes.send_modify(|changes| *changes += 1);
+        }
+        // The index alone knows whether another host saw the change first.
+        self.known().await.map_err(|fault| fault.in_one_line())?;
+        Ok(report)
+    }
+
+    pub(super) async fn list_again(&self) {
+        let connection = {
+            let mut inner = lock(&self.inner);
+            inner.stale = inner.connection.is_none();
+            inner.connection.clone()
+        };
+        if let Some(connection) = connection
+            && let Err(why) = self.learn(&connection, false).await
+        {
+            tracing::warn!(source = %self.id, "the tools cannot be listed again: {}", self.redactor.text(why));
+        }
+    }
+
+    /// Asks anew what it lists.
+    pub(in crate::downstream) async fn refresh(&self, force: bool) -> Result<RefreshReport, Fault> {
+        let before = self.connected();
+        let connection = self.connection().await?;
+        // One that was made for this has just listed.
+        if before.is_none() && !force {
+            return Ok(lock(&self.inner).found.clone());
+        }
+        self.learn(&connection, force).await.map_err(|why| self.lost(&connection, &why))
+    }
+
+    /// What is known of what it lists, without starting it.
+    pub(in crate::downstream) async fn known(&self) -> Result<Option<ServerListing>, Fault> {
+        let known = self.shared.index.known(&self.definition.name).await?;
+        lock(&self.inner).last_change = known.as_ref().and_then(|known| known.last_change);
+        let Some(source) = self.own.upgrade() else { return Ok(None) };
+        Ok(known.map(|known| {
+            let held =
+                known.tools.iter().filter_map(|tool| Some((tool.name.to_string(), tool.held.clone()?)));
+            ServerListing { source: source as _, held: Arc::new(held.collect()), listing: known.listing }
+        }))
+    }
+
+    /// The same, asked for where nothing is known.
+    pub(in crate::downstream) async fn listing(&self) -> Result<ServerListing, Fault> {
+        if let Some(known) = self.known().await? {
+            return Ok(known);
+        }
+        self.connection().await?;
+        self.known().await?.ok_or_else(|| Fault::internal(format!("What {} lists was not kept.", self.id)))
+    }
+}
+
+/// What failed, for people.
+fn told(failure: &CallFailure) -> String {
+    match failure {
+        CallFailure::Transport(why) => why.clone(),
+        CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
+        CallFailure::InputRequired => "it wants an answer of a person first".into(),
+    }
+}
+
+/// Leaves out tools that no client could be shown, each with the reason: one bad tool takes no other with it.
+fn sound(listing: &mut Listing) -> Vec<String> {
+    let mut refused = Vec::new();
+    let alone = Listing { tools: Vec::new(), ..listing.clone() };
+    let mut seen = HashSet::new();
+    let tools = std::mem::take(&mut listing.tools);
+    for tool in tools {
+        let one = Listing { tools: vec![Arc::clone(&tool)], ..alone.clone() };
+        let why = match one.check() {
+            _ if !seen.insert(Arc::clone(&tool.name)) => {
+                format!("'{}' is listed twice", quoted(&tool.name, 64))
+            }
+            _ if listing.tools.len() == MAX_TOOLS => "there are too many".into(),
+            Err(why) => why.to_string(),
+            Ok(()) => {
+                listing.tools.push(tool);
+                continue;
+            }
+        };
+        refused.push(why);
+    }
+    refused
+}

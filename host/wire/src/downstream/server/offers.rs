@@ -1,0 +1,116 @@
+//! What a server has besides tools, as clients of a preset that shows it see that.
+
+use std::time::Duration;
+
+use gatehouse_core::{
+    Fault,
+    names::quoted,
+    outcome::{EmbeddedResource, ResourceLink},
+    prompt::PromptMessage,
+    resource::ResourcePage,
+    source::Listing,
+};
+use serde_json::{Map, Value};
+
+use super::{InFlight, Server};
+use crate::downstream::connection::CallFailure;
+
+/// How long a list waits for a server that is connected; what it listed last stands for what it does not say in time.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The most bytes of what is remembered of a server's resources.
+const MAX_REMEMBERED: usize = 1 << 20;
+
+impl Server {
+    /// Has a listing say of resources and prompts what clients can be shown; gives the reasons why others are left out.
+    pub(super) fn offer(&self, listing: &mut Listing) -> Vec<String> {
+        let mut refused = Vec::new();
+        let bare = Listing { params_schema: listing.params_schema.clone(), ..Listing::default() };
+        let mut sound = |one: Listing| one.check().map_err(|why| refused.push(why.to_string())).is_ok();
+        let mut seen = std::collections::HashSet::new();
+        listing.prompts.retain(|prompt| {
+            seen.insert(prompt.name.clone())
+                && sound(Listing { prompts: vec![prompt.clone()], ..bare.clone() })
+        });
+        let templates = std::mem::take(&mut listing.templates);
+        if listing.resources {
+            let all = templates.into_iter().map(|template| self.addresses.template(template));
+            listing.templates = vec![self.addresses.family(&self.definition.name)];
+            listing
+                .templates
+                .extend(all.filter(|one| sound(Listing { templates: vec![one.clone()], ..bare.clone() })));
+        }
+        let mut left = MAX_REMEMBERED;
+        let known = std::mem::take(&mut listing.known_resources);
+        let known = known.into_iter().filter_map(|link| self.shown(link)).take_while(|link| {
+            let texts = [&link.title, &link.description, &link.mime_type].into_iter().flatten();
+            let bytes = link.uri.len() + link.name.len() + texts.map(String::len).sum::<usize>();
+            left.checked_sub(bytes).map(|rest| left = rest).is_some()
+        });
+        listing.known_resources = known.collect();
+        refused
+    }
+
+    /// A link as clients see it; none where its address is too long.
+    fn shown(&self, link: ResourceLink) -> Option<ResourceLink> {
+        let uri = self.addresses.exposed(&link.uri)?;
+        Some(ResourceLink { uri, ..link })
+    }
+
+    /// A page of what there is to read. A server that is not connected is not started for it: what it listed when it was
+    /// says enough to choose from.
+    pub(super) async fn page(&self, cursor: Option<&str>) -> Result<ResourcePage, Fault> {
+        let connection = self.connected();
+        if let Some(connection) = connection {
+            let _running = InFlight::begin(self);
+            match tokio::time::timeout(PATIENCE, connection.list_resources(cursor)).await {
+                Ok(Ok(page)) => {
+                    let resources = page.resources.into_iter().filter_map(|link| self.shown(link)).collect();
+                    return Ok(ResourcePage { resources, next: page.next });
+                }
+                Ok(Err(CallFailure::Refused { message, .. })) if cursor.is_some() => {
+                    return Err(Fault::invalid(self.redactor.text(message)));
+                }
+                _ => tracing::warn!(source = %self.id, "what it has to read is told as it was"),
+            }
+        }
+        if cursor.is_some() {
+            return Err(Fault::invalid("The list has to be begun anew: the server ended meanwhile."));
+        }
+        let known = self.known().await?;
+        let resources = known.map(|known| known.listing.known_resources.clone()).unwrap_or_default();
+        Ok(ResourcePage { resources, next: None })
+    }
+
+    /// What stands at an address as clients see it.
+    pub(super) async fn read(&self, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
+        let own = self.addresses.own(uri);
+        let own =
+            own.ok_or_else(|| Fault::not_found(format!("Resource not found: '{}'", quoted(uri, 256))))?;
+        let _running = InFlight::begin(self);
+        let connection = self.connection().await?;
+        let read = connection.read_resource(&own).await;
+        let mut read = read.map_err(|failure| self.call_failed(&connection, failure))?;
+        for part in &mut read {
+            // Where a folder is read, each part has its own.
+            if let Some(exposed) = self.addresses.exposed(&part.uri) {
+                part.uri = exposed;
+            }
+        }
+        Ok(read)
+    }
+
+    /// The messages of a prompt.
+    pub(super) async fn messages(
+        &self,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, Fault> {
+        let _running = InFlight::begin(self);
+        let connection = self.connection().await?;
+        let made = connection.get_prompt(name, arguments.clone()).await;
+        let mut made = made.map_err(|failure| self.call_failed(&connection, failure))?;
+        made.iter_mut().for_each(|message| self.addresses.map(&mut message.content));
+        Ok(made)
+    }
+}

@@ -1,0 +1,130 @@
+//! The server as a source: its tools are called, and what else it has is read, as that of any other.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Call, Fault, FaultKind, Outcome, Source, SourceId, catalog::Entry, lock, outcome::EmbeddedResource,
+    ports::servers::ServerState, prompt::PromptMessage, resource::ResourcePage, source::Listing,
+};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::{InFlight, Server};
+use crate::downstream::connection::{CallFailure, Connection};
+
+#[async_trait]
+impl Source for Server {
+    fn id(&self) -> &SourceId {
+        &self.id
+    }
+
+    fn time_limit(&self) -> Duration {
+        self.definition.timeout
+    }
+
+    async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+        let listed = self.listing().await?;
+        if listed.held.is_empty() {
+            return Ok(listed.listing);
+        }
+        let mut listing = Listing::clone(&listed.listing);
+        listing.tools.retain(|tool| listed.held.iter().all(|(held, _)| **held != *tool.name));
+        Ok(Arc::new(listing))
+    }
+
+    async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
+        let _running = InFlight::begin(self);
+        let began = Instant::now();
+        let connection = self.connection().await;
+        let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        call.context.connecting_us.fetch_add(connecting, Ordering::Relaxed);
+        let connection = connection?;
+        let Value::Object(arguments) = call.arguments.clone() else {
+            return Err(Fault::invalid("The arguments are no object."));
+        };
+        let meta = call.context.meta.as_deref();
+        let answer = connection.call(&tool.id.name, arguments, meta, call.context.progress.clone()).await;
+        match answer {
+            Ok(mut reply) => {
+                lock(&self.inner).breaker.succeeded();
+                // Where a client of this preset can read it, links lead there.
+                let offered = call.context.catalog.offered.resource_sources();
+                if offered.iter().any(|known| *known.source.id() == self.id) {
+                    reply.content.iter_mut().for_each(|block| self.addresses.map(block));
+                }
+                Ok(reply)
+            }
+            Err(failure) => Err(self.call_failed(&connection, failure)),
+        }
+    }
+
+    async fn list_resources(
+        &self,
+        _: &Call,
+        _: &Arc<str>,
+        cursor: Option<&str>,
+    ) -> Result<ResourcePage, Fault> {
+        self.page(cursor).await
+    }
+
+    async fn read_resource(&self, _: &Call, _: &Arc<str>, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
+        self.read(uri).await
+    }
+
+    /// Nothing is read to answer: nobody knows.
+    async fn resource_changes_in(&self, _: &Call, _: &Arc<str>, _: &str) -> Result<Option<Duration>, Fault> {
+        Ok(None)
+    }
+
+    async fn get_prompt(
+        &self,
+        _: &Call,
+        _: &Arc<str>,
+        name: &str,
+        arguments: &Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, Fault> {
+        self.messages(name, arguments).await
+    }
+}
+
+impl Server {
+    /// What a caller is told of a call without an answer.
+    pub(super) fn call_failed(&self, connection: &Arc<dyn Connection>, failure: CallFailure) -> Fault {
+        const INVALID_PARAMS: i32 = -32602;
+        const METHOD_NOT_FOUND: i32 = -32601;
+        const RESOURCE_NOT_FOUND: i32 = -32002;
+        let name = &self.definition.name;
+        match failure {
+            CallFailure::Transport(why) => {
+                let why = self.redactor.text(why);
+                lock(&self.inner).breaker.call_failed(Instant::now());
+                self.over(connection, ServerState::Failed, Some(why.clone()));
+                let mut fault = Fault::unavailable(format!("Server '{name}' gave no answer: {why}."));
+                // It may have done what it was asked before it was gone.
+                fault.retryable = false;
+                fault.hint("Whether it did what it was asked is not known.")
+            }
+            CallFailure::Refused { code, message } => {
+                let message = self.redactor.text(message);
+                lock(&self.inner).breaker.succeeded();
+                let kind = match code {
+                    INVALID_PARAMS => FaultKind::InvalidArguments,
+                    METHOD_NOT_FOUND | RESOURCE_NOT_FOUND => FaultKind::NotFound,
+                    _ => FaultKind::Internal,
+                };
+                Fault::new(kind, format!("Server '{name}' answered: {message} ({code})"))
+            }
+            CallFailure::InputRequired => {
+                lock(&self.inner).breaker.succeeded();
+                Fault::denied(format!(
+                    "Server '{name}' wants an answer of a person first, and this host passes no questions on."
+                ))
+                .hint("Call the tool from a client that is connected to that server itself.")
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The life of a server over a connector that does what a test tells it, with the clock at rest.
+
+use std::sync::{
+    atomic::{AtomicBool, AtomicU32, Ordering},
+    mpsc,
+};
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use gatehouse_core::{
+    Call, CallContext, Catalog, Content, Exposure, Outcome, Pipeline, Reply,
+    outcome::EmbeddedResource,
+    ports::{
+        servers::{Circuit, ServerTransport},
+        tool_index::{HeldTool, IndexedListing, KnownListing, MayFind, OnChange, ToolQuestion, ToolsFound},
+    },
+    prompt::PromptMessage,
+    resource::ResourcePage,
+    source::Listing,
+    tool::ToolSpec,
+};
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::downstream::connection::CallFailure;
+
+mod scripted;
+
+/// Keeps the clock at rest while what is listed is checked: tokio lets time go by when all tasks wait, and knows nothing of
+/// the thread that checks, but counts its own blocking tasks.
+type Hold = Arc<Mutex<Option<mpsc::Sender<()>>>>;
+
+/// What the next attempts to connect end in.
+#[derive(Default)]
+struct Scripted {
+    attempts: AtomicU32,
+    down: AtomicBool,
+    slow: AtomicBool,
+    closed: Arc<AtomicU32>,
+    calls: Arc<AtomicU32>,
+    hold: Hold,
+}
+
+struct Fake {
+    hold: Hold,
+    calls: Arc<AtomicU32>,
+    closed: Arc<AtomicU32>,
+    end: watch::Sender<Option<String>>,
+}
+
+/// An index in memory.
+struct Known(Mutex<Option<Arc<Listing>>>, Hold);
+
+#[async_trait]
+impl ToolIndex for Known {
+    async fn put(&self, listing: IndexedListing, _: bool) -> Result<RefreshReport, Fault> {
+        lock(&self.1).take();
+        let added = listing.listing.tools.len() as u32;
+        let before = lock(&self.0).replace(listing.listing);
+        Ok(RefreshReport { added: if before.is_none() { added } else { 0 }, ..RefreshReport::default() })
+    }
+
+    async fn known(&self, _: &str) -> Result<Option<KnownListing>, Fault> {
+        let listing = lock(&self.0).clone();
+        Ok(listing.map(|listing| KnownListing { listing, last_change: None, tools: Arc::default() }))
+    }
+
+    async fn forget(&self, _: &str) -> Result<(), Fault> {
+        lock(&self.0).take();
+        Ok(())
+    }
+
+    async fn search(&self, _: &ToolQuestion, _: MayFind<'_>) -> Result<ToolsFound, Fault> {
+        Ok(ToolsFound::default())
+    }
+
+    async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+        Ok(Vec::new())
+    }
+
+    async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {
+        Ok(false)
+    }
+}
+
+struct Noon;
+
+impl Clock for Noon {
+    fn now_ms(&self) -> u64 {
+        12
+    }
+}
+
+fn server() -> (Arc<Server>, Arc<Scripted>) {
+    let connector = Arc::new(Scripted::default());
+    let shared = Shared {
+        connector: Arc::clone(&connector) as _,
+        index: Arc::new(Known(Mutex::default(), Arc::clone(&connector.hold))),
+        clock: Arc::new(Noon),
+        connection_timeout: Duration::from_secs(30),
+        retries: 3,
+        changes: watch::Sender::new(0),
+    };
+    let definition = ServerDefinition {
+        name: "s".into(),
+        transport: ServerTransport::Http { url: "http://localhost".into(), headers: Vec::new() },
+        tags: Vec::new(),
+        timeout: Duration::from_secs(30),
+        preconnect: false,
+        idle_timeout: Some(Duration::from_secs(600)),
+        on_change: OnChange::Warn,
+        secrets: Vec::new(),
+        missing: Vec::new(),
+    };
+    (Server::new(definition, Arc::new(shared)), connector)
+}
+
+async fn call(server: &Arc<Server>, tool: &str) -> Outcome {
+    let listed = server.listing().await?;
+    let offers = vec![gatehouse_core::catalog::SourceListing {
+        source: listed.source,
+        listing: listed.listing,
+        params: Map::new(),
+        problem: None,
+    }];
+    let catalog =
+        Arc::new(Catalog::build(&Exposure::of_sources("p", Vec::new()), offers).expect("a catalog"));
+    let pipeline = Arc::new(Pipeline::new(Vec::new()));
+    Call::new(CallContext::new(&pipeline, catalog, format!("s__{tool}")), json!({})).run().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_connected_once_by_all_who_need_it_and_only_then() {
+    let (server, connector) = server();
+    assert_eq!(server.status().state, ServerState::Configured);
+    let calls = join_all((0..8).map(|_| call(&server, "work"))).await;
+    assert!(calls.iter().all(Result::is_ok), "{calls:?}");
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 1);
+    assert_eq!(connector.calls.load(Ordering::SeqCst), 8);
+    let status = server.status();
+    assert_eq!((status.state, status.connected_at), (ServerState::Connected, Some(12)));
+}
+
+#[tokio::test]
+async fn tools_that_nobody_could_be_shown_are_left_out_alone() {
+    let (server, _) = server();
+    let listing = server.listing().await.expect("a listing").listing;
+    let names: Vec<&str> = listing.tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(names, ["work", "die", "refuse"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn connecting_is_tried_again_until_the_circuit_opens_and_one_attempt_closes_it() {
+    let (server, connector) = server();
+    connector.down.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    let fault = call(&server, "work").await.expect_err("down");
+    assert!(fault.message.contains("Server 's' cannot be reached: it is down."), "{fault}");
+    assert_eq!(
+        (connector.attempts.load(Ordering::SeqCst), began.elapsed()),
+        (3, Duration::from_secs(3)),
+        "1 s, then 2 s"
+    );
+    tokio::time::advance(Duration::from_millis(17_700)).await;
+    let fault = call(&server, "work").await.expect_err("open");
+    assert!(fault.message.starts_with("Circuit breaker open for 's'. Recovery attempt in 12.3s."), "{fault}");
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 3, "nothing is attempted");
+    assert_eq!(server.status().recovery_in_ms, Some(12_300));
+    tokio::time::advance(Duration::from_millis(12_300)).await;
+    connector.down.store(false, Ordering::SeqCst);
+    assert!(call(&server, "work").await.is_ok());
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 4, "exactly one");
+    assert_eq!(server.status().circuit, Circuit::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_takes_no_longer_than_it_may() {
+    let (server, connector) = server();
+    connector.slow.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    let fault = call(&server, "work").await.expect_err("slow");
+    assert!(fault.message.contains("it did not answer within 30 s"), "{fault}");
+    assert_eq!(began.elapsed(), Duration::from_secs(93), "three attempts and the waits between them");
+}
+
+/// Lets time go by, and what waited for it run.
+async fn pass(seconds: u64) {
+    tokio::time::sleep_until(Instant::now() + Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_uses_is_stopped_and_the_next_call_starts_it_again() {
+    let (server, connector) = server();
+    assert!(call(&server, "work").await.is_ok());
+    pass(599).await;
+    assert!(call(&server, "work").await.is_ok());
+    pass(599).await;
+    assert_eq!(server.status().state, ServerState::Connected, "a call counts");
+    pass(2).await;
+    assert_eq!(server.status().state, ServerState::Dormant);
+    assert_eq!(connector.closed.load(Ordering::SeqCst), 1);
+    assert!(server.known().await.expect("an index").is_some(), "what it lists is still known");
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 1);
+    assert!(call(&server, "work").await.is_ok());
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_sent_is_never_sent_again() {
+    let (server, connector) = server();
+    let fault = call(&server, "die").await.expect_err("dead");
+    assert!(fault.message.contains("gave no answer: exit status: 3") && !fault.retryable, "{fault}");
+    assert_eq!(connector.calls.load(Ordering::SeqCst), 1);
+    assert_eq!(server.status().state, ServerState::Failed);
+    assert!(call(&server, "work").await.is_ok(), "and the next call starts it again");
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_with_an_error_is_well() {
+    let (server, _) = server();
+    for _ in 0..10 {
+        let fault = call(&server, "refuse").await.expect_err("refused");
+        assert_eq!(fault.message, "Server 's' answered: not today (-32603)");
+    }
+    assert_eq!(server.status().circuit, Circuit::Closed);
+}

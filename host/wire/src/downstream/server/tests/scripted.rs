@@ -1,0 +1,97 @@
+//! A connector, and connections, that do what a test tells them.
+
+use super::*;
+
+#[async_trait]
+impl Connector for Scripted {
+    async fn connect(
+        &self,
+        _: &ServerDefinition,
+        _: ListChanged,
+    ) -> Result<Arc<dyn Connection>, ConnectFailure> {
+        self.attempts.fetch_add(1, Ordering::SeqCst);
+        if self.slow.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        if self.down.load(Ordering::SeqCst) {
+            return Err(ConnectFailure::passing("it is down"));
+        }
+        let (calls, closed) = (Arc::clone(&self.calls), Arc::clone(&self.closed));
+        Ok(Arc::new(Fake { hold: Arc::clone(&self.hold), calls, closed, end: watch::Sender::new(None) }))
+    }
+}
+
+#[async_trait]
+impl Connection for Fake {
+    async fn list(&self) -> Result<Listing, CallFailure> {
+        let tool = |name: &str, schema: Value| {
+            Arc::new(ToolSpec {
+                name: name.into(),
+                title: None,
+                description: "Does something.".into(),
+                input_schema: Arc::new(schema.as_object().cloned().expect("an object")),
+                output_schema: None,
+                intent: gatehouse_core::Intent::Query,
+                effect: gatehouse_core::Effect::ReadOnly,
+                idempotent: true,
+                open_world: false,
+                dry_run: None,
+                meta: None,
+            })
+        };
+        let object = || json!({"type": "object"});
+        let tools = vec![
+            tool("work", object()),
+            tool("work", object()),
+            tool("wrong name!", object()),
+            tool("no_object", json!({"type": "string"})),
+            tool("die", object()),
+            tool("refuse", object()),
+        ];
+        let (go_on, held) = mpsc::channel();
+        tokio::task::spawn_blocking(move || held.recv());
+        lock(&self.hold).replace(go_on);
+        let params_schema = Arc::new(object().as_object().cloned().expect("an object"));
+        Ok(Listing { name: "fake".into(), params_schema, tools, ..Listing::default() })
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        _: Map<String, Value>,
+        _: Option<&Map<String, Value>>,
+        _: Option<Arc<dyn gatehouse_core::call::ProgressSink>>,
+    ) -> Result<Reply, CallFailure> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        match tool {
+            "die" => {
+                self.end.send_replace(Some("exit status: 3".into()));
+                Err(CallFailure::Transport("exit status: 3".into()))
+            }
+            "refuse" => Err(CallFailure::Refused { code: -32603, message: "not today".into() }),
+            _ => Ok(Reply { content: vec![Content::Text("done".into())], ..Reply::default() }),
+        }
+    }
+
+    async fn list_resources(&self, _: Option<&str>) -> Result<ResourcePage, CallFailure> {
+        Ok(ResourcePage::default())
+    }
+
+    async fn read_resource(&self, _: &str) -> Result<Vec<EmbeddedResource>, CallFailure> {
+        Ok(Vec::new())
+    }
+
+    async fn get_prompt(&self, _: &str, _: Map<String, Value>) -> Result<Vec<PromptMessage>, CallFailure> {
+        Ok(Vec::new())
+    }
+
+    async fn ended(&self) -> String {
+        let mut end = self.end.subscribe();
+        let why = end.wait_for(Option::is_some).await.expect("a sender");
+        why.clone().unwrap_or_default()
+    }
+
+    async fn close(&self) {
+        self.closed.fetch_add(1, Ordering::SeqCst);
+    }
+}

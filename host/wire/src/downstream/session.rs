@@ -1,0 +1,285 @@
+//! A connection as the protocol library speaks it, over whatever carries it. It uses none of the library's helpers that
+//! repeat a call or answer it from a cache: what is sent is sent once.
+
+mod offers;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault, Reply, call::ProgressSink, lock, names::quoted, outcome::EmbeddedResource, prompt::PromptMessage,
+    resource::ResourcePage, source::Listing,
+};
+use rmcp::{
+    ClientHandler, RoleClient,
+    model::{
+        CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
+        ClientCapabilities, ClientConfig, ClientRequest, GetMeta, Implementation, ListToolsRequest,
+        MetaObject, PaginatedRequestParams, ProgressToken, RequestId, RequestMetaObject, ServerResult,
+    },
+    service::{
+        NotificationContext, Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken,
+        ServiceError,
+    },
+};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::{
+    connection::{CallFailure, Connection, ListChanged},
+    convert,
+    process::Process,
+    progress::{InOrder, Watchers},
+};
+
+/// The most pages of a list, and the most tools in them, that are read.
+const MAX_PAGES: usize = 64;
+const MAX_TOOLS: usize = 4_096;
+
+/// How long it may take to know why a connection closed.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What the host is to a server: a client without a model, a person or files.
+pub(super) struct Client {
+    changed: ListChanged,
+    watchers: Watchers,
+}
+
+impl Client {
+    pub(super) fn new(changed: ListChanged) -> Self {
+        Self { changed, watchers: Watchers::default() }
+    }
+
+    /// The transport with its progress told in order.
+    pub(super) fn over<T>(&self, transport: T) -> InOrder<T> {
+        InOrder::new(transport, self.watchers.clone())
+    }
+}
+
+impl ClientHandler for Client {
+    fn get_info(&self) -> ClientConfig {
+        let client = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), client)
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        (self.changed)();
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        (self.changed)();
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        (self.changed)();
+    }
+}
+
+/// A connection that is established.
+pub(super) struct Session {
+    peer: Peer<RoleClient>,
+    watchers: Watchers,
+    stop: Mutex<Option<RunningServiceCancellationToken>>,
+    /// The child process that carries it, where one does.
+    process: Option<Arc<Process>>,
+    end: watch::Receiver<Option<String>>,
+}
+
+impl Session {
+    pub(super) fn new(running: RunningService<RoleClient, Client>, process: Option<Process>) -> Self {
+        let (peer, watchers) = (running.peer().clone(), running.service().watchers.clone());
+        let stop = Mutex::new(Some(running.cancellation_token()));
+        let process = process.map(Arc::new);
+        let (tell, end) = watch::channel(None);
+        let watched = process.clone();
+        tokio::spawn(async move {
+            let why = match &watched {
+                // Whoever else has its output keeps that open when it is gone.
+                Some(process) => tokio::select! {
+                    how = process.ended() => how,
+                    _ = running.waiting() => "it closed its output".into(),
+                },
+                None => {
+                    let _ = running.waiting().await;
+                    "the connection is closed".into()
+                }
+            };
+            let said = watched.and_then(|process| process.complaint());
+            tell.send_replace(Some(
+                said.map_or_else(|| why.clone(), |said| format!("{why}; it said: {said}")),
+            ));
+        });
+        Self { peer, watchers, stop, process, end }
+    }
+
+    async fn request(
+        &self,
+        request: ClientRequest,
+        progress: Option<Arc<dyn ProgressSink>>,
+    ) -> Result<ServerResult, CallFailure> {
+        let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let handle = match handle {
+            Ok(handle) => handle,
+            Err(error) => return Err(self.failure(error).await),
+        };
+        let token = handle.progress_token.clone();
+        if let Some(progress) = progress {
+            self.watchers.add(token.clone(), progress);
+        }
+        let mut waiting = Waiting { session: self, id: handle.id.clone(), token, answered: false };
+        let answer = handle.await_response().await;
+        waiting.answered = true;
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.failure(error).await),
+        }
+    }
+
+    /// Reads a list page by page until there are `most` or no more.
+    async fn pages<T>(
+        &self,
+        method: &str,
+        most: usize,
+        ask: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
+        take: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
+    ) -> Result<Vec<T>, CallFailure> {
+        let (mut all, mut cursor) = (Vec::new(), None);
+        for _ in 0..MAX_PAGES {
+            let page =
+                cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let (items, next) = take(self.request(ask(page), None).await?).ok_or_else(|| odd(method))?;
+            all.extend(items);
+            cursor = next;
+            if cursor.is_none() || all.len() >= most {
+                break;
+            }
+        }
+        all.truncate(most);
+        Ok(all)
+    }
+
+    async fn failure(&self, error: ServiceError) -> CallFailure {
+        match error {
+            ServiceError::McpError(error) => {
+                CallFailure::Refused { code: error.code.0, message: quoted(&error.message, 2_000) }
+            }
+            ServiceError::TransportClosed => {
+                // Its output may be closed before it is known how the process ended and what it said last.
+                let why = tokio::time::timeout(LAST_WORDS, self.ended()).await;
+                CallFailure::Transport(why.unwrap_or_else(|_| "the connection closed".into()))
+            }
+            other => {
+                let fault = crate::login::fault_of(&other).map(Fault::in_one_line);
+                CallFailure::Transport(quoted(&fault.unwrap_or_else(|| other.to_string()), 500))
+            }
+        }
+    }
+}
+
+/// What came is nothing that answers the request.
+fn odd(method: &str) -> CallFailure {
+    CallFailure::Transport(format!("it answered {method} with something else"))
+}
+
+/// A request without an answer yet. Where nobody waits for one any more, the server is told.
+struct Waiting<'a> {
+    session: &'a Session,
+    id: RequestId,
+    token: ProgressToken,
+    answered: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.session.watchers.remove(&self.token);
+        if self.answered {
+            return;
+        }
+        let (peer, id) = (self.session.peer.clone(), self.id.clone());
+        tokio::spawn(async move {
+            let params =
+                CancelledNotificationParam::new(Some(id), Some("The caller does not wait any more.".into()));
+            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
+        });
+    }
+}
+
+#[async_trait]
+impl Connection for Session {
+    async fn list(&self) -> Result<Listing, CallFailure> {
+        let info = self.peer.peer_info();
+        let has_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
+        let ask = |page| ListToolsRequest { params: page, ..Default::default() }.into();
+        let take = |said| match said {
+            ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
+            _ => None,
+        };
+        let tools = match has_tools {
+            true => self.pages("tools/list", MAX_TOOLS, ask, take).await?,
+            false => Vec::new(),
+        };
+        let mut listing = convert::listing(info.as_deref(), tools);
+        if let Some(info) = &info {
+            self.add_offers(&info.capabilities, &mut listing).await;
+        }
+        Ok(listing)
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        meta: Option<&Map<String, Value>>,
+        progress: Option<Arc<dyn ProgressSink>>,
+    ) -> Result<Reply, CallFailure> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        if let Some(meta) = meta {
+            request.get_meta_mut().extend(RequestMetaObject(MetaObject(meta.clone())));
+        }
+        match self.request(request, progress).await? {
+            ServerResult::CallToolResult(result) => Ok(convert::reply(result)),
+            ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
+                Err(CallFailure::InputRequired)
+            }
+            _ => Err(odd("tools/call")),
+        }
+    }
+
+    async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure> {
+        self.resources(cursor).await
+    }
+
+    async fn read_resource(&self, uri: &str) -> Result<Vec<EmbeddedResource>, CallFailure> {
+        self.read(uri).await
+    }
+
+    async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, CallFailure> {
+        self.messages(name, arguments).await
+    }
+
+    async fn ended(&self) -> String {
+        let mut end = self.end.clone();
+        let why = end.wait_for(Option::is_some).await;
+        why.ok().and_then(|why| why.clone()).unwrap_or_else(|| "it is gone".into())
+    }
+
+    async fn close(&self) {
+        let stop = lock(&self.stop).take();
+        if let Some(stop) = stop {
+            // Closes its input, on which servers end.
+            stop.cancel();
+            self.ended().await;
+        }
+        if let Some(process) = &self.process {
+            process.end().await;
+        }
+    }
+}

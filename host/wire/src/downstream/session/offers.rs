@@ -1,0 +1,188 @@
+//! What a server has besides tools: resources and prompts.
+
+use std::time::Duration;
+
+use gatehouse_core::{
+    outcome::{EmbeddedResource, ResourceLink},
+    prompt::{MAX_PROMPTS, Prompt, PromptArgument, PromptMessage, Speaker},
+    resource::{MAX_TEMPLATES, ResourcePage, Template},
+    source::Listing,
+};
+use rmcp::model::{
+    GetPromptRequest, GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest,
+    ListResourcesRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, Role,
+    ServerCapabilities, ServerResult,
+};
+use serde_json::{Map, Value};
+
+use super::{super::convert, CallFailure, Session};
+
+/// How long a server may take to say what it has besides tools; its tools do not wait longer for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The most resources that are remembered of a server.
+const MAX_REMEMBERED: usize = 1_000;
+
+/// What came is nothing that answers the request.
+fn odd<T>(method: &str) -> Result<T, CallFailure> {
+    Err(super::odd(method))
+}
+
+impl Session {
+    /// Adds to what a server lists what it has besides tools. What fails or takes too long is left out, and the log says so:
+    /// the tools are there all the same.
+    pub(super) async fn add_offers(&self, has: &ServerCapabilities, listing: &mut Listing) {
+        let (resources, prompts) = (has.resources.is_some(), has.prompts.is_some());
+        let all = async {
+            tokio::join!(
+                async { if resources { self.templates().await } else { Ok(Vec::new()) } },
+                async { if resources { self.all_resources().await } else { Ok(Vec::new()) } },
+                async { if prompts { self.prompts().await } else { Ok(Vec::new()) } },
+            )
+        };
+        let Ok((templates, known, prompts)) = tokio::time::timeout(PATIENCE, all).await else {
+            tracing::warn!(
+                "server '{}' does not say within {} s what it has besides tools; that is left out",
+                listing.name,
+                PATIENCE.as_secs()
+            );
+            return;
+        };
+        let left_out = |what: &str, failure: CallFailure| {
+            tracing::warn!("the {what} of server '{}' are left out: {failure:?}", listing.name);
+        };
+        let templates = templates.unwrap_or_else(|failure| {
+            left_out("templates of resources", failure);
+            Vec::new()
+        });
+        let known = known.unwrap_or_else(|failure| {
+            left_out("resources", failure);
+            Vec::new()
+        });
+        let prompts = prompts.unwrap_or_else(|failure| {
+            left_out("prompts", failure);
+            Vec::new()
+        });
+        listing.resources = resources;
+        (listing.templates, listing.known_resources, listing.prompts) = (templates, known, prompts);
+    }
+
+    async fn templates(&self) -> Result<Vec<Template>, CallFailure> {
+        let ask = |page| ListResourceTemplatesRequest { params: page, ..Default::default() }.into();
+        let take = |said| match said {
+            ServerResult::ListResourceTemplatesResult(page) => {
+                Some((page.resource_templates, page.next_cursor))
+            }
+            _ => None,
+        };
+        // One more is the family of all addresses.
+        let listed = self.pages("resources/templates/list", MAX_TEMPLATES - 1, ask, take).await?;
+        Ok(listed.into_iter().map(template).collect())
+    }
+
+    async fn all_resources(&self) -> Result<Vec<ResourceLink>, CallFailure> {
+        let ask = |page| ListResourcesRequest { params: page, ..Default::default() }.into();
+        let take = |said| match said {
+            ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
+            _ => None,
+        };
+        let listed = self.pages("resources/list", MAX_REMEMBERED, ask, take).await?;
+        Ok(listed.into_iter().map(link).collect())
+    }
+
+    async fn prompts(&self) -> Result<Vec<Prompt>, CallFailure> {
+        let ask = |page| ListPromptsRequest { params: page, ..Default::default() }.into();
+        let take = |said| match said {
+            ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
+            _ => None,
+        };
+        let listed = self.pages("prompts/list", MAX_PROMPTS, ask, take).await?;
+        Ok(listed.into_iter().map(prompt).collect())
+    }
+
+    /// A page of what there is to read now.
+    pub(super) async fn resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure> {
+        let page =
+            cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
+        let request = ListResourcesRequest { params: page, ..Default::default() };
+        match self.request(request.into(), None).await? {
+            ServerResult::ListResourcesResult(page) => Ok(ResourcePage {
+                resources: page.resources.into_iter().map(link).collect(),
+                next: page.next_cursor,
+            }),
+            _ => odd("resources/list"),
+        }
+    }
+
+    /// What stands at an address of the server's own.
+    pub(super) async fn read(&self, uri: &str) -> Result<Vec<EmbeddedResource>, CallFailure> {
+        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
+        match self.request(request.into(), None).await? {
+            ServerResult::ReadResourceResult(read) => {
+                let parts = read.contents.iter().map(convert::resource);
+                parts.collect::<Option<_>>().map_or_else(|| odd("resources/read"), Ok)
+            }
+            ServerResult::InputRequiredResult(_) => Err(CallFailure::InputRequired),
+            _ => odd("resources/read"),
+        }
+    }
+
+    /// The messages of a prompt.
+    pub(super) async fn messages(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<PromptMessage>, CallFailure> {
+        let params = GetPromptRequestParams::new(name).with_arguments(arguments);
+        match self.request(GetPromptRequest::new(params).into(), None).await? {
+            ServerResult::GetPromptResult(made) => Ok(made
+                .messages
+                .into_iter()
+                .map(|message| PromptMessage {
+                    speaker: match message.role {
+                        Role::Assistant => Speaker::Assistant,
+                        _ => Speaker::User,
+                    },
+                    content: convert::content(message.content),
+                })
+                .collect()),
+            ServerResult::InputRequiredResult(_) => Err(CallFailure::InputRequired),
+            _ => odd("prompts/get"),
+        }
+    }
+}
+
+fn template(told: rmcp::model::ResourceTemplate) -> Template {
+    Template {
+        uri_template: told.uri_template,
+        name: told.name,
+        title: told.title,
+        description: told.description,
+        mime_type: told.mime_type,
+    }
+}
+
+fn link(told: rmcp::model::Resource) -> ResourceLink {
+    ResourceLink {
+        uri: told.uri,
+        name: told.name,
+        title: told.title,
+        description: told.description,
+        mime_type: told.mime_type,
+        size: told.size,
+    }
+}
+
+fn prompt(told: rmcp::model::Prompt) -> Prompt {
+    let argument = |told: rmcp::model::PromptArgument| PromptArgument {
+        name: told.name,
+        description: told.description.or(told.title),
+        required: told.required.unwrap_or(false),
+    };
+    Prompt {
+        name: told.name.into(),
+        title: told.title,
+        description: told.description,
+        arguments: told.arguments.unwrap_or_default().into_iter().map(argument).collect(),
+    }
+}

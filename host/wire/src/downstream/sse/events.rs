@@ -1,0 +1,117 @@
+//! Server-sent events, cut out of the bytes as they come. What belongs to no event is not kept, and no event is longer than
+//! it may be.
+
+/// An event with its data; its name is empty where the server gives none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) name: String,
+    pub(super) data: String,
+}
+
+/// An event, or one of its lines, was longer than allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+/// The bytes of a stream that are not yet an event.
+pub(super) struct Events {
+    limit: usize,
+    /// A line without its end.
+    line: Vec<u8>,
+    /// The last byte was a carriage return, so that a line feed that follows ends nothing.
+    after_return: bool,
+    name: Vec<u8>,
+    /// The lines of data, each with a line feed.
+    data: Vec<u8>,
+}
+
+impl Events {
+    /// For events of at most `limit` bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, line: Vec::new(), after_return: false, name: Vec::new(), data: Vec::new() }
+    }
+
+    /// Takes bytes, and gives what they complete to `each`.
+    pub(super) fn take(&mut self, mut bytes: &[u8], mut each: impl FnMut(Event)) -> Result<(), TooLong> {
+        while !bytes.is_empty() {
+            if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let end = memchr::memchr2(b'\n', b'\r', bytes);
+            let piece = &bytes[..end.unwrap_or(bytes.len())];
+            if self.line.len() + piece.len() + self.data.len() > self.limit {
+                return Err(TooLong);
+            }
+            self.line.extend_from_slice(piece);
+            let Some(end) = end else { return Ok(()) };
+            self.after_return = bytes[end] == b'\r';
+            bytes = &bytes[end + 1..];
+            if let Some(event) = self.end_line() {
+                each(event);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the line adds to its event; an empty line ends it.
+    fn end_line(&mut self) -> Option<Event> {
+        let line = std::mem::take(&mut self.line);
+        if line.is_empty() {
+            let (name, mut data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
+            // One line feed stands behind each line; an event without data is none.
+            data.pop()?;
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            return Some(Event { name: text(&name), data: text(&data) });
+        }
+        let (field, value) = match memchr::memchr(b':', &line) {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (&line[..], &[][..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"event" => self.name = value.to_vec(),
+            b"data" => {
+                self.data.extend_from_slice(value);
+                self.data.push(b'\n');
+            }
+            // Comments, ids and times to come again mean nothing for a stream that is not resumed.
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(pieces: &[&[u8]]) -> Result<Vec<(String, String)>, TooLong> {
+        let (mut events, mut found) = (Events::new(64), Vec::new());
+        for piece in pieces {
+            events.take(piece, |event| found.push((event.name, event.data)))?;
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn events_are_read_however_their_bytes_are_cut() {
+        let stream =
+            ": hello\n\nevent: endpoint\ndata: /x?é=1\r\n\r\nid: 7\rdata:{\"a\":\rdata\rdata: 1}\r\r\
+                      event: lost\n\ndata: end"
+                .as_bytes();
+        let whole = all(&[stream]).expect("short");
+        let expected = [("endpoint", "/x?é=1"), ("", "{\"a\":\n\n1}")];
+        assert_eq!(whole, expected.map(|(name, data)| (name.to_owned(), data.to_owned())));
+        for cut in 0..stream.len() {
+            assert_eq!(all(&[&stream[..cut], &stream[cut..]]), Ok(whole.clone()), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn no_event_is_longer_than_it_may_be() {
+        assert_eq!(all(&[&[b'x'; 65]]), Err(TooLong), "without an end");
+        let line = b"data: 0123456789012345678901234567\n".as_slice();
+        assert!(all(&[line, b"\n", line, b"\n", line, b"\n"]).is_ok(), "each is short");
+        assert_eq!(all(&[line, line, line]), Err(TooLong), "in many lines");
+    }
+}

@@ -1,0 +1,190 @@
+//! HTTP with server-sent events, as servers of the first version of the protocol have it: a stream of everything that the
+//! server says, whose first event names the address that everything for it is sent to.
+//!
+//! The address has to be of the same origin as the stream: what is sent there has the headers of the server's definition,
+//! and those are for nobody else. A stream that ends is not resumed, for nothing tells what was lost with it.
+
+mod events;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::VecDeque, fmt};
+
+use gatehouse_core::names::quoted;
+use gatehouse_net::{Body, Client, Error, Method, Response, StatusCode, Url, http_cause};
+use http::{
+    HeaderMap,
+    header::{ACCEPT, CONTENT_TYPE},
+};
+use rmcp::{
+    RoleClient,
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+
+use self::events::{Event, Events};
+use super::connection::ConnectFailure;
+
+/// The most of an answer that is quoted where it is no stream.
+const QUOTED: usize = 300;
+
+/// Why the transport does not work, in a sentence without a stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SseError {
+    message: String,
+    /// What the server answered with, where it answered.
+    status: Option<StatusCode>,
+}
+
+impl fmt::Display for SseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for SseError {}
+
+impl SseError {
+    fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), status: None }
+    }
+
+    fn broken(error: Error) -> Self {
+        Self::new(http_cause(error))
+    }
+
+    fn answered(status: StatusCode) -> Self {
+        Self { message: format!("it answered {status}"), status: Some(status) }
+    }
+}
+
+impl From<SseError> for ConnectFailure {
+    fn from(error: SseError) -> Self {
+        // What a server says of the request itself it will say again.
+        let permanent = error.status.is_some_and(|status| status.is_client_error());
+        Self { message: error.message, permanent }
+    }
+}
+
+/// An open stream, and where answers to it go.
+pub(super) struct Sse {
+    client: Client,
+    headers: HeaderMap,
+    endpoint: Url,
+    stream: Option<Stream>,
+}
+
+/// What comes from the server.
+struct Stream {
+    response: Response,
+    events: Events,
+    /// Complete, and not yet taken.
+    came: VecDeque<Event>,
+}
+
+impl Sse {
+    /// Opens the stream and waits for its first event. `headers` go with each request; no event may have more than `limit`
+    /// bytes.
+    ///
+    /// # Errors
+    /// Where there is no stream at this address, or where it names an address of another origin.
+    pub(super) async fn open(
+        client: Client,
+        url: Url,
+        headers: HeaderMap,
+        limit: usize,
+    ) -> Result<Self, SseError> {
+        let request = client.request(Method::GET, url.clone()).headers(headers.clone());
+        let response = request.header(ACCEPT, "text/event-stream").send().await.map_err(SseError::broken)?;
+        if response.status() != StatusCode::OK {
+            return Err(SseError::answered(response.status()));
+        }
+        let kind =
+            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.starts_with("text/event-stream") {
+            return Err(SseError::new(format!(
+                "it answered with '{}' and no stream of events",
+                quoted(kind, 64)
+            )));
+        }
+        let mut stream = Stream { response, events: Events::new(limit), came: VecDeque::new() };
+        let endpoint = loop {
+            let first = stream.next().await?.ok_or_else(|| SseError::new("its stream ended at once"))?;
+            if first.name == "endpoint" {
+                break endpoint(&url, &first.data)?;
+            }
+        };
+        Ok(Self { client, headers, endpoint, stream: Some(stream) })
+    }
+}
+
+/// The address that a server names, which may be relative to that of its stream.
+fn endpoint(stream: &Url, named: &str) -> Result<Url, SseError> {
+    let told = quoted(named, QUOTED);
+    let url = stream
+        .join(named)
+        .map_err(|error| SseError::new(format!("it wants answers at '{told}': {error}")))?;
+    if url.origin() != stream.origin() {
+        return Err(SseError::new(format!(
+            "it wants answers at '{told}', which is not where its stream is: nothing is sent to another host"
+        )));
+    }
+    Ok(url)
+}
+
+impl Stream {
+    /// The next event; none at the end. Nothing is lost where the future is dropped.
+    async fn next(&mut self) -> Result<Option<Event>, SseError> {
+        loop {
+            if let Some(event) = self.came.pop_front() {
+                return Ok(Some(event));
+            }
+            let Some(bytes) = self.response.chunk().await.map_err(SseError::broken)? else { return Ok(None) };
+            let came = &mut self.came;
+            let taken = self.events.take(&bytes, |event| came.push_back(event));
+            taken.map_err(|_| SseError::new("it sent an event that is longer than any may be"))?;
+        }
+    }
+}
+
+impl Transport<RoleClient> for Sse {
+    type Error = SseError;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
+        let request = self.client.request(Method::POST, self.endpoint.clone()).headers(self.headers.clone());
+        async move {
+            let body = serde_json::to_vec(&message)
+                .map_err(|error| SseError::new(format!("the message cannot be written: {error}")))?;
+            let request = request.header(CONTENT_TYPE, "application/json").body(Body::from(body));
+            let response = request.send().await.map_err(SseError::broken)?;
+            // What it says comes over the stream; this answer says only that the message is there.
+            if response.status().is_success() { Ok(()) } else { Err(SseError::answered(response.status())) }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let stream = self.stream.as_mut()?;
+        let why = loop {
+            match stream.next().await {
+                Ok(Some(event)) if !matches!(&*event.name, "" | "message") => {}
+                Ok(Some(event)) => match serde_json::from_str(&event.data) {
+                    Ok(message) => return Some(message),
+                    Err(error) => break format!("an event is no message of the protocol: {error}"),
+                },
+                Ok(None) => break "the server ended it".to_owned(),
+                Err(error) => break error.to_string(),
+            }
+        };
+        tracing::debug!("a stream of events is over: {}", quoted(&why, QUOTED));
+        self.stream = None;
+        None
+    }
+
+    async fn close(&mut self) -> Result<(), SseError> {
+        self.stream = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! The transport against a server of that time, made of sockets alone.
+
+use std::sync::{Arc, Mutex};
+
+use gatehouse_core::{Content, lock};
+use gatehouse_net::{HttpClients, Url};
+use http::{HeaderMap, HeaderValue};
+use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
+use serde_json::{Map, Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+};
+
+use super::{
+    super::{
+        connection::{CallFailure, Connection},
+        session::{Client, Session},
+    },
+    Sse,
+};
+
+/// Far less than a reply may have.
+const LIMIT: usize = 4_096;
+
+/// A server: what it was asked, as `METHOD PATH TOKEN` and the method of each message.
+struct Server {
+    url: Url,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Opens its stream with this; where it is empty, what is asked for is not there.
+    async fn start(opening: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        tokio::spawn(async move {
+            let (say, said) = unbounded_channel();
+            let mut said = Some(said);
+            while let Ok((socket, _)) = listener.accept().await {
+                tokio::spawn(answer(socket, opening, say.clone(), said.take(), Arc::clone(&seen)));
+            }
+        });
+        Self { url: format!("http://{address}/sse").parse().expect("a url"), asked }
+    }
+
+    async fn open(&self) -> Result<Sse, String> {
+        let client = HttpClients::default().of(&self.url).expect("a client").clone();
+        let headers =
+            HeaderMap::from_iter([(http::header::AUTHORIZATION, HeaderValue::from_static("t0ken"))]);
+        Sse::open(client, self.url.clone(), headers, LIMIT).await.map_err(|error| error.to_string())
+    }
+
+    async fn connect(&self) -> Session {
+        let client = Client::new(Arc::new(|| {}));
+        let stream = self.open().await.expect("a stream");
+        let running = serve_client_with_lifecycle(client, stream, ClientLifecycleMode::Initialize).await;
+        Session::new(running.expect("a handshake"), None)
+    }
+
+    fn asked(&self) -> Vec<String> {
+        lock(&self.asked).clone()
+    }
+}
+
+/// One connection with one request: the first is for the stream, the others bring messages.
+async fn answer(
+    socket: TcpStream,
+    opening: &str,
+    say: UnboundedSender<String>,
+    said: Option<UnboundedReceiver<String>>,
+    asked: Arc<Mutex<Vec<String>>>,
+) {
+    let mut socket = BufReader::new(socket);
+    let (mut line, mut length, mut token) = (String::new(), 0, String::new());
+    socket.read_line(&mut line).await.expect("a request");
+    let asks = line.rsplit_once(' ').expect("three words").0.to_owned();
+    loop {
+        line.clear();
+        socket.read_line(&mut line).await.expect("a header");
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        match name {
+            "content-length" => length = value.parse().expect("a length"),
+            "authorization" => token = value.to_owned(),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    socket.read_exact(&mut body).await.expect("a body");
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let method = message["method"].as_str().unwrap_or_default();
+    lock(&asked).push(format!("{asks} {token} {method}").trim_end().to_owned());
+    match said {
+        Some(_) if opening.is_empty() => {
+            let _ = socket.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").await;
+        }
+        Some(mut said) => {
+            let _ = socket.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n").await;
+            let _ = socket.write_all(opening.as_bytes()).await;
+            while let Some(said) = said.recv().await.filter(|said| said != "end") {
+                let _ = socket.write_all(said.as_bytes()).await;
+            }
+        }
+        None => {
+            let _ = socket.write_all(b"HTTP/1.1 202 Accepted\r\nconnection: close\r\n\r\n").await;
+            let _ = say.send(reply(&message).unwrap_or_default());
+        }
+    }
+}
+
+/// What comes over the stream for a message.
+fn reply(message: &Value) -> Option<String> {
+    let result = match (message["method"].as_str()?, message["params"]["name"].as_str()) {
+        ("initialize", _) => json!({"protocolVersion": "2024-11-05", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "old", "version": "1"}}),
+        ("tools/list", _) => json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+        ("tools/call", Some("die")) => return Some("end".into()),
+        ("tools/call", Some("large")) => {
+            json!({"content": [{"type": "text", "text": "x".repeat(LIMIT)}]})
+        }
+        ("tools/call", _) => json!({"content": [{"type": "text", "text": "hello"}]}),
+        _ => return None,
+    };
+    let message = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+    Some(format!(": still here\r\n\r\nevent: message\r\ndata: {message}\r\n\r\n"))
+}
+
+const STREAM: &str = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages?session=7\n\n";
+
+#[tokio::test]
+async fn a_server_of_the_first_version_lists_and_answers() {
+    let server = Server::start(STREAM).await;
+    let session = server.connect().await;
+    assert_eq!(&*session.list().await.expect("a list").tools[0].name, "echo");
+    let reply = session.call("echo", Map::new(), None, None).await.expect("a reply");
+    assert_eq!(reply.content, [Content::Text("hello".into())]);
+    let asked = server.asked();
+    assert_eq!(asked[0], "GET /sse t0ken");
+    let methods = ["initialize", "notifications/initialized", "tools/list", "tools/call"];
+    let sent = methods.map(|method| format!("POST /messages?session=7 t0ken {method}"));
+    assert_eq!(asked[1..], sent, "each message with the headers, at the address that the stream named");
+}
+
+#[tokio::test]
+async fn a_call_whose_stream_ends_fails_and_is_not_sent_again() {
+    for tool in ["die", "large"] {
+        let server = Server::start(STREAM).await;
+        let session = server.connect().await;
+        let failure = session.call(tool, Map::new(), None, None).await.expect_err("no stream");
+        assert!(matches!(failure, CallFailure::Transport(_)), "{tool}: {failure:?}");
+        session.ended().await;
+        let sent = server.asked().iter().filter(|asked| asked.ends_with("tools/call")).count();
+        assert_eq!(sent, 1, "{tool}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_to_another_origin() {
+    let away = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: http://127.0.0.2:9/take\n\n";
+    let server = Server::start(away).await;
+    let why = server.open().await.err().expect("refused");
+    assert!(why.contains("'http://127.0.0.2:9/take', which is not where its stream is"), "{why}");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_no_stream_is_told() {
+    let none = Server::start("").await.open().await.err();
+    assert_eq!(none.as_deref(), Some("it answered 404 Not Found"));
+    let page = Server::start("content-type: text/html\r\n\r\n<p>").await.open().await.err();
+    assert_eq!(page.as_deref(), Some("it answered with 'text/html' and no stream of events"));
+}

@@ -1,0 +1,158 @@
+//! Addresses in a login: what it is bound to, and where a document may send the host. Such documents come from strangers,
+//! so they lead only to https on the public internet; a machine of the own network is reached where presets.toml names it.
+
+use std::net::IpAddr;
+
+use gatehouse_core::{
+    Fault,
+    http::{Reach, address::is_public},
+    names::quoted,
+};
+use gatehouse_net::Url;
+
+/// The longest address that is looked at, in bytes.
+const LONGEST: usize = 2048;
+
+/// An address that may be asked, and what its name may stand for.
+#[derive(Debug, Clone)]
+pub(super) struct Target {
+    pub(super) url: Url,
+    pub(super) reach: Reach,
+}
+
+/// The hosts that presets.toml names for one login.
+pub(super) struct Named {
+    hosts: Vec<String>,
+    /// Whether this machine is among them.
+    loopback: bool,
+}
+
+impl Named {
+    /// Those of these addresses.
+    pub(super) fn new<'a>(urls: impl IntoIterator<Item = &'a Url>) -> Self {
+        let hosts: Vec<String> =
+            urls.into_iter().filter_map(|url| Some(url.host_str()?.to_owned())).collect();
+        let loopback = hosts.iter().any(|host| is_loopback(host));
+        Self { hosts, loopback }
+    }
+
+    /// The address, if it may be asked. `what` begins the message: `The token endpoint of a.example`.
+    ///
+    /// # Errors
+    /// `denied`, with what is wrong with it.
+    pub(super) fn check(&self, text: &str, what: &str) -> Result<Target, Fault> {
+        let bad = |why: &str| Fault::denied(format!("{what} is not used: '{}' {why}.", quoted(text, 200)));
+        if text.len() > LONGEST {
+            return Err(bad("is too long"));
+        }
+        let url = Url::parse(text).map_err(|_| bad("is not an address"))?;
+        let host = url.host_str().unwrap_or_default();
+        let loopback = is_loopback(host);
+        match url.scheme() {
+            "https" => {}
+            "http" if loopback => {}
+            _ => return Err(bad("does not begin with https://")),
+        }
+        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+            return Err(bad("has a user, a password or a fragment in it"));
+        }
+        let named = self.hosts.iter().any(|one| one == host) || (loopback && self.loopback);
+        let local = loopback || literal(host).is_some_and(|address| !is_public(address));
+        if local && !named {
+            return Err(bad("lies in a private network").hint(NAME_IT));
+        }
+        Ok(Target { reach: if named { Reach::Any } else { Reach::Public }, url })
+    }
+}
+
+/// How a private authorization server comes to be asked.
+pub(super) const NAME_IT: &str = "If the authorization server is meant to lie in your network, write its address as issuer in \
+     [servers.<name>.oauth] of presets.toml.";
+
+fn literal(host: &str) -> Option<IpAddr> {
+    host.trim_start_matches('[').trim_end_matches(']').parse().ok()
+}
+
+/// Whether the host is this machine, by its name or number.
+pub(super) fn is_loopback(host: &str) -> bool {
+    host == "localhost" || literal(host).is_some_and(|address| address.is_loopback())
+}
+
+/// What a login is bound to: scheme, host, port and path of a server. No query, no fragment.
+pub(super) fn resource(url: &Url) -> String {
+    let mut resource = url.clone();
+    resource.set_query(None);
+    resource.set_fragment(None);
+    resource.into()
+}
+
+/// Whether a server at `url` belongs to the resource that metadata names: the same origin, and a path at or below the
+/// resource's.
+pub(super) fn covers(resource: &Url, url: &Url) -> bool {
+    let (of, path) = (resource.path().trim_end_matches('/'), url.path());
+    let below = path.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    resource.origin() == url.origin() && below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).expect("a URL")
+    }
+
+    #[test]
+    fn documents_of_public_servers_lead_to_public_addresses_over_https() {
+        let named = Named::new([&url("https://mcp.example/mcp")]);
+        let reach = |text: &str| named.check(text, "It").map(|target| target.reach).ok();
+        assert_eq!(reach("https://auth.example/token"), Some(Reach::Public));
+        assert_eq!(reach("https://mcp.example:8443/token"), Some(Reach::Any));
+        for bad in [
+            "http://auth.example/token",
+            "http://mcp.example/token",
+            "ftp://auth.example/",
+            "file:///etc/passwd",
+            "https://127.0.0.1/",
+            "http://localhost:8080/",
+            "https://[::1]/",
+            "https://169.254.169.254/latest",
+            "https://0x7f.1/",
+            "https://2130706433/",
+            "https://10.0.0.1/",
+            "https://u:p@auth.example/",
+            "https://auth.example/#x",
+            "auth.example",
+        ] {
+            assert_eq!(reach(bad), None, "{bad}");
+        }
+        assert_eq!(reach(&format!("https://auth.example/{}", "x".repeat(LONGEST))), None);
+    }
+
+    #[test]
+    fn what_presets_toml_names_may_be_private() {
+        let named = Named::new([&url("http://127.0.0.1:1/mcp"), &url("https://sso.corp")]);
+        let reach = |text: &str| named.check(text, "It").map(|target| target.reach).ok();
+        assert_eq!(reach("http://localhost:9/x"), Some(Reach::Any));
+        assert_eq!(reach("https://sso.corp/x"), Some(Reach::Any));
+        assert_eq!(reach("https://other.corp/x"), Some(Reach::Public));
+        assert_eq!(reach("https://10.0.0.1/x"), None);
+    }
+
+    #[test]
+    fn a_resource_covers_what_lies_below_it() {
+        let covered = |resource: &str, server: &str| covers(&url(resource), &url(server));
+        assert!(covered("https://a.example", "https://a.example/mcp"));
+        assert!(covered("https://a.example/mcp/", "https://a.example:443/mcp"));
+        for (resource, server) in [
+            ("https://a.example/mcp", "https://a.example/mcp2"),
+            ("https://a.example/mcp/x", "https://a.example/mcp"),
+            ("https://a.example", "http://a.example"),
+            ("https://a.example", "https://a.example:444"),
+            ("https://a.example", "https://a.example.evil"),
+        ] {
+            assert!(!covered(resource, server), "{resource} {server}");
+        }
+        assert_eq!(resource(&url("https://A.example:443/Mcp?x=1#y")), "https://a.example/Mcp");
+    }
+}

@@ -1,0 +1,248 @@
+//! Where the browser comes back to after a login: a port on this machine that takes one answer, the one with the right
+//! state, and is closed then. What other programs or pages send there changes nothing.
+
+use std::time::Duration;
+
+use gatehouse_core::{Fault, FaultKind, http::Secret, names::quoted};
+use gatehouse_net::Url;
+use subtle::ConstantTimeEq as _;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::timeout,
+};
+
+use super::metadata::same;
+
+/// How long somebody has to log in.
+const LIMIT: Duration = Duration::from_secs(5 * 60);
+
+/// How long a browser has to say what it wants; some open connections that they never use.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// Bytes of a request's head.
+const MAX_HEAD: usize = 32 << 10;
+
+/// Connections at the same time.
+const MAX_CONNECTIONS: usize = 16;
+
+const THANKS: &str = "Gatehouse has got the answer and goes on in the terminal. You can close this window.";
+
+/// A port that waits for one answer.
+pub(super) struct Callback {
+    listener: TcpListener,
+    /// Where the browser is sent back to.
+    pub(super) redirect: String,
+}
+
+/// What the answer has to be.
+pub(super) struct Expected<'a> {
+    pub(super) state: &'a Secret,
+    pub(super) issuer: &'a str,
+    /// Whether it must say who answers (RFC 9207).
+    pub(super) names_issuer: bool,
+}
+
+/// The parameters of an answer.
+#[derive(Default)]
+struct Parameters {
+    code: Option<String>,
+    state: Option<String>,
+    iss: Option<String>,
+    error: Option<String>,
+    error_description: Option<String>,
+}
+
+impl Callback {
+    /// Opens the port, a free one unless a certain one is wanted.
+    pub(super) async fn open(port: Option<u16>) -> Result<Self, Fault> {
+        let failed = |error: std::io::Error| {
+            let port = port.map_or_else(String::new, |port| format!(" {port}"));
+            Fault::unavailable(format!("The port{port} for the answer cannot be opened: {error}."))
+        };
+        let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await.map_err(failed)?;
+        let port = listener.local_addr().map_err(failed)?.port();
+        Ok(Self { listener, redirect: format!("http://127.0.0.1:{port}/callback") })
+    }
+
+    /// The code that the browser brings.
+    ///
+    /// # Errors
+    /// `denied` where the answer is a refusal or comes from another issuer, `timed-out` where none came in five minutes.
+    pub(super) async fn code(self, expected: &Expected<'_>) -> Result<Secret, Fault> {
+        timeout(LIMIT, self.wait(expected)).await.unwrap_or_else(|_| {
+            let minutes = LIMIT.as_secs() / 60;
+            Err(Fault::new(FaultKind::TimedOut, format!("Nobody logged in within {minutes} minutes.")))
+        })
+    }
+
+    async fn wait(self, expected: &Expected<'_>) -> Result<Secret, Fault> {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
+                    let Ok((stream, _)) = accepted else { continue };
+                    connections.spawn(timeout(HEAD, head(stream)));
+                }
+                Some(read) = connections.join_next() => {
+                    let Ok(Ok(Some((mut stream, target)))) = read else { continue };
+                    let found = target.as_deref().and_then(|target| expected.answer(target));
+                    let (status, text) = match found {
+                        Some(_) => ("200 OK", THANKS),
+                        None => ("400 Bad Request", "This is not the answer that Gatehouse waits for."),
+                    };
+                    reply(&mut stream, status, text).await;
+                    if let Some(answer) = found {
+                        return answer;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Expected<'_> {
+    /// What the request for this target comes to; none where it is not the answer.
+    fn answer(&self, target: &str) -> Option<Result<Secret, Fault>> {
+        let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
+        if url.path() != "/callback" {
+            return None;
+        }
+        let mut answer = Parameters::default();
+        for (name, value) in url.query_pairs() {
+            let field = match &*name {
+                "code" => &mut answer.code,
+                "state" => &mut answer.state,
+                "iss" => &mut answer.iss,
+                "error" => &mut answer.error,
+                "error_description" => &mut answer.error_description,
+                _ => continue,
+            };
+            // A parameter that stands twice means what the reader wants it to mean.
+            if field.replace(value.into_owned()).is_some() {
+                return None;
+            }
+        }
+        let state = answer.state.as_deref().unwrap_or_default();
+        if !bool::from(state.as_bytes().ct_eq(self.state.reveal().as_bytes())) {
+            return None;
+        }
+        Some(self.code_of(answer))
+    }
+
+    fn code_of(&self, answer: Parameters) -> Result<Secret, Fault> {
+        let issuer = quoted(self.issuer, 200);
+        match &answer.iss {
+            Some(iss) if same(iss, self.issuer) => {}
+            Some(iss) => {
+                let other = quoted(iss, 200);
+                return Err(Fault::denied(format!(
+                    "The login was sent to {issuer}, and '{other}' answered."
+                )));
+            }
+            None if self.names_issuer => {
+                return Err(Fault::denied(format!(
+                    "The answer to the login does not say that it is of {issuer}."
+                )));
+            }
+            None => {}
+        }
+        if let Some(error) = &answer.error {
+            let why = answer.error_description.map_or_else(String::new, |why| format!(", {why}"));
+            let why = quoted(&format!("{error}{why}"), 300);
+            return Err(Fault::denied(format!("{issuer} refuses the login: {}.", why.trim_end_matches('.'))));
+        }
+        let code = answer.code.filter(|code| !code.is_empty());
+        let code =
+            code.ok_or_else(|| Fault::denied(format!("{issuer} answers the login without a code.")))?;
+        Ok(Secret::new(code))
+    }
+}
+
+/// The target of the GET request that comes in; none inside where it is another request, none where there is none.
+async fn head(mut stream: TcpStream) -> Option<(TcpStream, Option<String>)> {
+    let mut head = Vec::new();
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let mut piece = [0; 4096];
+        let read = stream.read(&mut piece).await.ok()?;
+        if read == 0 || head.len() + read > MAX_HEAD {
+            return None;
+        }
+        head.extend_from_slice(&piece[..read]);
+    }
+    let text = String::from_utf8_lossy(&head);
+    let mut words = text.lines().next().unwrap_or_default().split(' ');
+    let target = (words.next() == Some("GET")).then(|| words.next().map(str::to_owned)).flatten();
+    Some((stream, target.filter(|target| target.starts_with('/') && !target.starts_with("//"))))
+}
+
+async fn reply(stream: &mut TcpStream, status: &str, text: &str) {
+    let length = text.len();
+    let answer = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {length}\r\n\
+         cache-control: no-store\r\nreferrer-policy: no-referrer\r\nconnection: close\r\n\r\n{text}"
+    );
+    // A browser that is gone has nothing to be told.
+    let _ = timeout(HEAD, async {
+        stream.write_all(answer.as_bytes()).await?;
+        stream.shutdown().await
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(target: &str, names_issuer: bool) -> Option<Result<String, String>> {
+        let state = Secret::new("right");
+        let expected = Expected { state: &state, issuer: "https://a.example", names_issuer };
+        let answer = expected.answer(target)?;
+        Some(answer.map(|code| code.reveal().to_owned()).map_err(|fault| fault.message))
+    }
+
+    #[test]
+    fn only_the_right_state_is_an_answer() {
+        assert_eq!(code("/callback?code=c&state=right", false), Some(Ok("c".into())));
+        assert_eq!(code("/callback?code=c&state=right&iss=https://a.example/", true), Some(Ok("c".into())));
+        for other in [
+            "/callback?code=c&state=wrong",
+            "/callback?code=c",
+            "/callback?error=access_denied",
+            "/callback?code=c&code=d&state=right",
+            "/callback?code=c&state=right&state=right",
+            "/other?code=c&state=right",
+            "/favicon.ico",
+        ] {
+            assert_eq!(code(other, false), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn refusals_and_other_issuers_end_the_login() {
+        let why = |target: &str, names: bool| code(target, names).and_then(Result::err).unwrap_or_default();
+        assert_eq!(
+            why("/callback?error=access_denied&error_description=no.&state=right", false),
+            "https://a.example refuses the login: access_denied, no."
+        );
+        assert!(
+            why("/callback?code=c&state=right&iss=https://evil.example", false)
+                .contains("'https://evil.example'")
+        );
+        assert!(why("/callback?code=c&state=right", true).contains("does not say"));
+        assert!(why("/callback?state=right", false).contains("without a code"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_longer_than_five_minutes() {
+        let callback = Callback::open(None).await.expect("a port");
+        let state = Secret::new("right");
+        let expected = Expected { state: &state, issuer: "https://a.example", names_issuer: false };
+        let fault = callback.code(&expected).await.expect_err("nobody came");
+        assert_eq!(
+            (fault.kind, fault.message.as_str()),
+            (FaultKind::TimedOut, "Nobody logged in within 5 minutes.")
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! What a server says with a 401: where its metadata is and which scopes it wants (RFC 6750 section 3, RFC 9728 section 5.1).
+
+/// Bytes of a header that are looked at.
+const LONGEST: usize = 8 << 10;
+
+/// The parameters of the first `Bearer` challenge.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Challenge {
+    /// Where the metadata of the protected resource is.
+    pub resource_metadata: Option<String>,
+    /// Scopes, parted by spaces.
+    pub scope: Option<String>,
+    /// Why the token was not taken: `invalid_token`, `insufficient_scope`.
+    pub error: Option<String>,
+}
+
+impl Challenge {
+    /// Reads the values of `WWW-Authenticate`. A header may have several challenges, of several schemes.
+    pub fn of<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut challenge = Self::default();
+        for value in values.into_iter().filter(|value| value.len() <= LONGEST) {
+            for (scheme, name, value) in parameters(value) {
+                if !scheme.eq_ignore_ascii_case("bearer") {
+                    continue;
+                }
+                let field = match name.to_ascii_lowercase().as_str() {
+                    "resource_metadata" => &mut challenge.resource_metadata,
+                    "scope" => &mut challenge.scope,
+                    "error" => &mut challenge.error,
+                    _ => continue,
+                };
+                field.get_or_insert(value);
+            }
+        }
+        challenge
+    }
+
+    /// The scopes, one by one.
+    pub(super) fn scopes(&self) -> Vec<String> {
+        self.scope.iter().flat_map(|scope| scope.split_whitespace()).map(str::to_owned).collect()
+    }
+}
+
+/// Scheme, name and value of each parameter.
+fn parameters(text: &str) -> Vec<(&str, &str, String)> {
+    let (mut found, mut scheme, mut rest) = (Vec::new(), "", text);
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let (word, after) = rest.split_at(rest.find([' ', '\t', ',', '=', '"']).unwrap_or(rest.len()));
+        let spaced = after.trim_start();
+        match spaced.strip_prefix('=') {
+            Some(value) if !word.is_empty() => {
+                let (value, next) = value_of(value.trim_start());
+                found.push((scheme, word, value));
+                rest = next;
+            }
+            // A scheme, or what belongs to none.
+            _ if !word.is_empty() => (scheme, rest) = (word, after),
+            _ => match rest.chars().next() {
+                Some(odd) => rest = &rest[odd.len_utf8()..],
+                None => return found,
+            },
+        }
+    }
+}
+
+/// A value, and what follows it. In quotes a backslash takes the next character as it is.
+fn value_of(text: &str) -> (String, &str) {
+    let Some(inner) = text.strip_prefix('"') else {
+        let (value, rest) = text.split_at(text.find([' ', '\t', ',']).unwrap_or(text.len()));
+        return (value.to_owned(), rest);
+    };
+    let (mut value, mut letters) = (String::new(), inner.char_indices());
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '"' => return (value, &inner[at + 1..]),
+            '\\' => value.extend(letters.next().map(|(_, letter)| letter)),
+            _ => value.push(letter),
+        }
+    }
+    (value, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(values: &[&str]) -> (String, String, String) {
+        let Challenge { resource_metadata, scope, error } = Challenge::of(values.iter().copied());
+        (resource_metadata.unwrap_or_default(), scope.unwrap_or_default(), error.unwrap_or_default())
+    }
+
+    #[test]
+    fn challenges_are_read_as_servers_write_them() {
+        for (value, metadata, scope, error) in [
+            (
+                r#"Bearer resource_metadata="https://a/x", scope="a b", error="invalid_token""#,
+                "https://a/x",
+                "a b",
+                "invalid_token",
+            ),
+            ("bearer Resource_Metadata=https://a/x", "https://a/x", "", ""),
+            (r#"Basic realm="x, scope=no", Bearer scope = "a\"b""#, "", "a\"b", ""),
+            (r#"DPoP scope="no", bearer scope="yes""#, "", "yes", ""),
+            ("Bearer", "", "", ""),
+            ("", "", "", ""),
+            (r#"Bearer scope="open"#, "", "open", ""),
+            (r#"= "" ,,= Bearer scope="x\"#, "", "x", ""),
+        ] {
+            assert_eq!(read(&[value]), (metadata.into(), scope.into(), error.into()), "{value}");
+        }
+        assert_eq!(read(&["Basic x=y", "Bearer scope=a", "Bearer scope=b"]).1, "a");
+        assert_eq!(read(&[&format!("Bearer scope=\"{}\"", "x".repeat(LONGEST))]).1, "");
+    }
+}

@@ -1,0 +1,142 @@
+//! Who Gatehouse is to an authorization server: the client that presets.toml names, else one that it registers
+//! (RFC 7591), and how that client shows itself at the token endpoint.
+
+use gatehouse_core::{Fault, http::Secret, names::quoted};
+use gatehouse_net::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    LoginSettings,
+    http::{LoginHttp, Sent, basic},
+    metadata::Authority,
+    stored,
+};
+
+/// How a client shows that it is itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AuthMethod {
+    /// By its id alone; the code challenge does the rest.
+    None,
+    /// With its secret in `Authorization`.
+    ClientSecretBasic,
+    /// With its secret in the form.
+    ClientSecretPost,
+}
+
+/// A client of one authorization server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Client {
+    pub(super) id: String,
+    #[serde(with = "stored::optional_secret", default)]
+    pub(super) secret: Option<Secret>,
+    pub(super) auth_method: AuthMethod,
+}
+
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<String>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+impl Client {
+    /// The client for a login whose redirect comes back to `redirect`.
+    pub(super) async fn of(
+        server: &str,
+        settings: &LoginSettings,
+        authority: &Authority,
+        http: &LoginHttp,
+        redirect: &str,
+    ) -> Result<Self, Fault> {
+        let issuer = quoted(&authority.issuer, 200);
+        let Some(id) = &settings.client_id else {
+            return Self::register(server, authority, http, redirect).await;
+        };
+        if id.starts_with("https://") && !authority.takes_client_documents {
+            return Err(Fault::denied(format!("{issuer} takes no address of a document as client_id."))
+                .hint(write_client_id(server, &issuer)));
+        }
+        let auth_method = match &settings.client_secret {
+            None => AuthMethod::None,
+            Some(_) => AuthMethod::for_secret(&authority.auth_methods),
+        };
+        Ok(Self { id: id.clone(), secret: settings.client_secret.clone(), auth_method })
+    }
+
+    async fn register(
+        server: &str,
+        authority: &Authority,
+        http: &LoginHttp,
+        redirect: &str,
+    ) -> Result<Self, Fault> {
+        let issuer = quoted(&authority.issuer, 200);
+        let Some(endpoint) = &authority.registration else {
+            return Err(Fault::denied(format!("{issuer} registers no clients by itself."))
+                .hint(write_client_id(server, &issuer)));
+        };
+        let about = json!({
+            "client_name": "Gatehouse",
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "application_type": "native",
+        });
+        let sent = Sent { body: Some(("application/json", about.to_string())), ..Sent::default() };
+        let answer = http.send(Method::POST, endpoint, sent).await?;
+        if !answer.status.is_success() {
+            return Err(Fault::denied(format!(
+                "{issuer} does not register Gatehouse: {}.",
+                answer.told(&[])
+            ))
+            .hint(write_client_id(server, &issuer)));
+        }
+        let registered: Registered = answer.json(&format!("What {issuer} says of the registration"))?;
+        let auth_method = match registered.token_endpoint_auth_method.as_deref() {
+            _ if registered.client_secret.is_none() => AuthMethod::None,
+            Some("none") => AuthMethod::None,
+            Some(method) => AuthMethod::for_secret(&[method.to_owned()]),
+            None => AuthMethod::for_secret(&authority.auth_methods),
+        };
+        Ok(Self { id: registered.client_id, secret: registered.client_secret.map(Secret::new), auth_method })
+    }
+
+    /// Adds to a form, or beside it, what shows who sends it.
+    pub(super) fn sign(&self, mut pairs: Vec<(&'static str, String)>) -> Sent {
+        let mut sent = Sent { secrets: self.secret.iter().cloned().collect(), ..Sent::default() };
+        match (&self.secret, self.auth_method) {
+            (Some(secret), AuthMethod::ClientSecretBasic) => {
+                sent.authorization = Some(basic(&self.id, secret))
+            }
+            (Some(secret), AuthMethod::ClientSecretPost) => {
+                pairs.push(("client_id", self.id.clone()));
+                pairs.push(("client_secret", secret.reveal().to_owned()));
+            }
+            _ => pairs.push(("client_id", self.id.clone())),
+        }
+        let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        sent.body = Some(("application/x-www-form-urlencoded", super::http::form(&pairs)));
+        sent
+    }
+}
+
+impl AuthMethod {
+    /// RFC 8414: without a list it is `client_secret_basic`.
+    fn for_secret(offered: &[String]) -> Self {
+        let has = |name: &str| offered.iter().any(|one| one == name);
+        if has("client_secret_post") && !has("client_secret_basic") {
+            Self::ClientSecretPost
+        } else {
+            Self::ClientSecretBasic
+        }
+    }
+}
+
+fn write_client_id(server: &str, issuer: &str) -> String {
+    format!(
+        "Register Gatehouse at {issuer} with the redirect address http://127.0.0.1/callback, and write the \
+         client_id that you get in [servers.{server}.oauth] of presets.toml."
+    )
+}

@@ -1,0 +1,158 @@
+//! The login itself, from the first refusal of the server to tokens on disk: authorization code with PKCE (S256), for one
+//! resource, with a redirect to this machine (RFC 6749, 7636, 8252, 8707).
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use gatehouse_core::{Fault, http::Secret};
+use gatehouse_net::{Method, StatusCode, Url, random_bytes};
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    LoginSettings, LoginState, Logins,
+    address::{Named, Target, resource},
+    callback::{Callback, Expected},
+    challenge::Challenge,
+    client::Client,
+    http::Sent,
+    metadata::{Authority, Discovery},
+    parsed,
+    stored::Login,
+    token::{Issued, Refused, TokenEndpoint},
+};
+
+/// What a server is asked to see whether it wants a login. It changes nothing there.
+const PING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+
+impl Logins {
+    /// Logs in to the server at `url`, and keeps the login. `show` gets the address that a browser has to open.
+    ///
+    /// # Errors
+    /// What the server, its authorization server or the person at the browser refuse, and what is not safe there.
+    pub async fn log_in(
+        &self,
+        server: &str,
+        url: &str,
+        settings: &LoginSettings,
+        show: &(dyn Fn(&Url) + Send + Sync),
+    ) -> Result<LoginState, Fault> {
+        let shared = &self.shared;
+        // A name that no file can have is found before anybody logs in.
+        shared.store.read(server).await.or_else(|fault| match fault.kind {
+            gatehouse_core::FaultKind::InvalidArguments => Err(fault),
+            _ => Ok(None),
+        })?;
+        let url = parsed(url)?;
+        let named_issuer = settings.issuer.as_deref().map(parsed).transpose()?;
+        let named = Named::new([&url].into_iter().chain(&named_issuer));
+        let target = named.check(url.as_str(), &format!("Server '{server}'"))?;
+        let (challenge, status) = self.probe(&target).await?;
+        let discovery =
+            Discovery { http: &shared.http, named: &named, server: &url, issuer: settings.issuer.as_deref() };
+        let authority = discovery.run(&challenge).await.map_err(|fault| match status {
+            StatusCode::UNAUTHORIZED => fault,
+            _ => {
+                let message =
+                    format!("Server '{server}' asks for no login: it answers {status}. {}", fault.message);
+                Fault { message, ..fault }
+            }
+        })?;
+        let callback = Callback::open(settings.redirect_port).await?;
+        let redirect = callback.redirect.clone();
+        let client = Client::of(server, settings, &authority, &shared.http, &redirect).await?;
+        let scopes = scopes(settings, &challenge, &authority);
+        let (state, verifier) = (random()?, random()?);
+        show(&authorization(&authority, &client, &redirect, &scopes, &state, &verifier));
+        let expected =
+            Expected { state: &state, issuer: &authority.issuer, names_issuer: authority.names_issuer };
+        let code = callback.code(&expected).await?;
+        let endpoint = TokenEndpoint {
+            http: &shared.http,
+            target: &authority.token,
+            client: &client,
+            resource: &authority.resource,
+        };
+        let issued =
+            endpoint.exchange(&code, &verifier, &redirect).await.map_err(|refused| match refused {
+                Refused::Grant(told) | Refused::Client(told) => {
+                    Fault::denied(format!("The login is refused: {told}."))
+                }
+                Refused::Other(fault) => fault,
+            })?;
+        let mut login = Login {
+            server: resource(&url),
+            resource: authority.resource,
+            issuer: authority.issuer,
+            named_issuer: settings.issuer.clone(),
+            token_endpoint: authority.token.url.into(),
+            revocation_endpoint: authority.revocation.map(|endpoint| endpoint.url.into()),
+            client,
+            scopes,
+            access_token: Secret::new(""),
+            refresh_token: None,
+            issued_at: 0,
+            expires_at: None,
+        };
+        login.take(issued, shared.clock.now_ms());
+        let _locked = shared.store.lock(server).await?;
+        shared.store.write(server, &login).await?;
+        Ok(login.state(shared.clock.now_ms()))
+    }
+
+    /// What the server says to somebody who is not logged in. Old servers take no POST at this address.
+    async fn probe(&self, target: &Target) -> Result<(Challenge, StatusCode), Fault> {
+        let ping = Sent { body: Some(("application/json", PING.to_owned())), ..Sent::default() };
+        let mut answer = self.shared.http.send(Method::POST, target, ping).await?;
+        if matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
+            answer = self.shared.http.get(target).await?;
+        }
+        Ok((Challenge::of(answer.challenges()), answer.status))
+    }
+}
+
+impl Login {
+    /// Takes new tokens in the place of the old ones. A server that sends no new refresh token goes on with the old one.
+    pub(super) fn take(&mut self, issued: Issued, now: u64) {
+        self.access_token = issued.access;
+        self.refresh_token = issued.refresh.or_else(|| self.refresh_token.take());
+        self.issued_at = now;
+        self.expires_at = issued.life.map(|life| now.saturating_add(life * 1000));
+        self.scopes = issued.scopes.unwrap_or_else(|| std::mem::take(&mut self.scopes));
+    }
+}
+
+/// Those that presets.toml or the command line say, else those that the server asked for, else all that it knows.
+fn scopes(settings: &LoginSettings, challenge: &Challenge, authority: &Authority) -> Vec<String> {
+    let told = [settings.scopes.clone(), challenge.scopes(), authority.scopes.clone()];
+    told.into_iter().find(|scopes| !scopes.is_empty()).unwrap_or_default()
+}
+
+/// 256 bits that nobody can guess, in letters that an address can hold.
+fn random() -> Result<Secret, Fault> {
+    Ok(Secret::new(URL_SAFE_NO_PAD.encode(random_bytes::<32>()?)))
+}
+
+fn authorization(
+    authority: &Authority,
+    client: &Client,
+    redirect: &str,
+    scopes: &[String],
+    state: &Secret,
+    verifier: &Secret,
+) -> Url {
+    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.reveal().as_bytes()));
+    let mut url = authority.authorization.url.clone();
+    let mut query = url.query_pairs_mut();
+    query.extend_pairs([
+        ("response_type", "code"),
+        ("client_id", &client.id),
+        ("redirect_uri", redirect),
+        ("state", state.reveal()),
+        ("code_challenge", &challenge),
+        ("code_challenge_method", "S256"),
+        ("resource", &authority.resource),
+    ]);
+    if !scopes.is_empty() {
+        query.append_pair("scope", &scopes.join(" "));
+    }
+    drop(query);
+    url
+}

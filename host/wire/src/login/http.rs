@@ -1,0 +1,165 @@
+//! Requests of a login: bounded in size and time, never redirected, and only to addresses that [`super::address`] lets
+//! through. A name that stands for a private address is refused where the client connects.
+
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use gatehouse_core::{
+    Fault, FaultKind,
+    http::{Reach, Redactor, Secret},
+    names::quoted,
+};
+use gatehouse_net::{
+    BodyError, HttpClients, Method, Request, StatusCode, Url,
+    header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue},
+    plain_cause, read_body,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::address::{NAME_IT, Target};
+use crate::outbound::resolver::{self, NotPublic, Resolver};
+
+/// For one request with its answer.
+const WHOLE: Duration = Duration::from_secs(20);
+
+/// Bytes of an answer; documents of this kind have a few thousand.
+const MAX_BODY: usize = 256 << 10;
+
+/// Opens nothing before the first request.
+pub(super) struct LoginHttp {
+    public: HttpClients,
+    any: HttpClients,
+}
+
+/// What came back.
+pub(super) struct Response {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
+}
+
+/// What is sent besides the method.
+#[derive(Default)]
+pub(super) struct Sent {
+    pub(super) body: Option<(&'static str, String)>,
+    pub(super) authorization: Option<Secret>,
+    /// What must not come back in a message.
+    pub(super) secrets: Vec<Secret>,
+}
+
+impl LoginHttp {
+    pub(super) fn new() -> Self {
+        let clients = |reach: Reach| {
+            HttpClients::new(move |builder| {
+                // Logins are rare; an idle connection would only be another one's to find.
+                builder.dns_resolver(Resolver::new(reach, resolver::system())).pool_max_idle_per_host(0)
+            })
+        };
+        Self { public: clients(Reach::Public), any: clients(Reach::Any) }
+    }
+
+    pub(super) async fn get(&self, target: &Target) -> Result<Response, Fault> {
+        self.send(Method::GET, target, Sent::default()).await
+    }
+
+    /// Sends one request. A fault names the host and nothing of the address but that.
+    pub(super) async fn send(&self, method: Method, target: &Target, sent: Sent) -> Result<Response, Fault> {
+        let host = target.url.host_str().unwrap_or_default().to_owned();
+        let clients = if target.reach == Reach::Any { &self.any } else { &self.public };
+        let client = clients.of(&target.url)?;
+        let mut request = Request::new(method, target.url.clone());
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(authorization) = sent.authorization {
+            let mut value = HeaderValue::from_str(authorization.reveal())
+                .map_err(|_| Fault::internal("The credentials cannot be sent in a header."))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        if let Some((media_type, body)) = sent.body {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+            *request.body_mut() = Some(body.into());
+        }
+        let exchange = async {
+            let response = client.execute(request).await.map_err(|error| failed(&host, error))?;
+            let (status, headers) = (response.status(), response.headers().clone());
+            // A stream of events that a server opens without a login has no end; nobody reads it.
+            let body = if is_events(&headers) { Ok(Vec::new()) } else { read_body(response, MAX_BODY).await };
+            let body = body.map_err(|error| match error {
+                BodyError::TooLarge | BodyError::Stopped => {
+                    Fault::denied(format!("{host} answers with more than {MAX_BODY} bytes."))
+                }
+                BodyError::Broken(error, _) => failed(&host, error),
+            })?;
+            Ok(Response { status, headers, body })
+        };
+        timeout(WHOLE, exchange).await.unwrap_or_else(|_| {
+            let seconds = WHOLE.as_secs();
+            Err(Fault::new(FaultKind::TimedOut, format!("{host} did not answer within {seconds} s.")))
+        })
+    }
+}
+
+fn is_events(headers: &HeaderMap) -> bool {
+    let told = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    told.starts_with("text/event-stream")
+}
+
+fn failed(host: &str, error: gatehouse_net::Error) -> Fault {
+    let error = error.without_url();
+    let mut causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+    if causes.any(|cause| cause.is::<NotPublic>()) {
+        return Fault::denied(format!("{host} is not asked: its name stands for no public address."))
+            .hint(NAME_IT);
+    }
+    let cause = quoted(&plain_cause(&error), 200);
+    Fault::unavailable(format!("{host} cannot be reached: {cause}."))
+}
+
+impl Response {
+    /// The values of `WWW-Authenticate`.
+    pub(super) fn challenges(&self) -> impl Iterator<Item = &str> {
+        let values = self.headers.get_all(gatehouse_net::header::WWW_AUTHENTICATE);
+        values.iter().filter_map(|value| value.to_str().ok())
+    }
+
+    /// The document in it. `what` begins the message.
+    pub(super) fn json<T: DeserializeOwned>(&self, what: &str) -> Result<T, Fault> {
+        serde_json::from_slice(&self.body)
+            .map_err(|_| Fault::unavailable(format!("{what} is not a document that can be read.")))
+    }
+
+    /// The `error` of RFC 6749 section 5.2 that it holds, if any.
+    pub(super) fn error(&self) -> Option<String> {
+        let value: Value = serde_json::from_slice(&self.body).ok()?;
+        Some(value.get("error")?.as_str()?.to_owned())
+    }
+
+    /// What it says about an error, without what was secret in the request.
+    pub(super) fn told(&self, secrets: &[Secret]) -> String {
+        let value: Value = serde_json::from_slice(&self.body).unwrap_or_default();
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let told: Vec<String> = [text("error"), text("error_description")].into_iter().flatten().collect();
+        let told = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+        let clean = Redactor::new(secrets).text(told);
+        format!("{}{}", self.status.as_u16(), quoted(clean.trim_end_matches('.'), 300))
+    }
+}
+
+/// `name=value&…`, escaped as forms are.
+pub(super) fn form(pairs: &[(&str, &str)]) -> String {
+    // A form is written as the query of an address is.
+    let Ok(mut url) = Url::parse("http://form.invalid/") else { return String::new() };
+    url.query_pairs_mut().extend_pairs(pairs);
+    url.query().unwrap_or_default().to_owned()
+}
+
+/// `Authorization` with id and secret of a client (RFC 6749 section 2.3.1: each escaped as in a form).
+pub(super) fn basic(id: &str, secret: &Secret) -> Secret {
+    let escaped = |text: &str| form(&[("", text)]).trim_start_matches('=').to_owned();
+    let pair = STANDARD.encode(format!("{}:{}", escaped(id), escaped(secret.reveal())));
+    Secret::new(format!("Basic {pair}"))
+}

@@ -1,0 +1,198 @@
+//! Finds where to log in: the metadata of the protected resource (RFC 9728), then that of its authorization server
+//! (RFC 8414, or OpenID Connect Discovery). Both are checked before anything of them is used: the resource must be the
+//! server, the issuer must be the one that was asked, and S256 must be there.
+
+use gatehouse_core::{Fault, names::quoted};
+use gatehouse_net::Url;
+use serde::Deserialize;
+
+use super::{
+    address::{Named, Target, covers},
+    challenge::Challenge,
+    http::LoginHttp,
+};
+
+/// Where to log in, checked.
+pub(super) struct Authority {
+    /// As its metadata writes it.
+    pub(super) issuer: String,
+    /// What the token is to be for (RFC 8707).
+    pub(super) resource: String,
+    /// Scopes to ask for where nobody says otherwise.
+    pub(super) scopes: Vec<String>,
+    pub(super) authorization: Target,
+    pub(super) token: Target,
+    pub(super) registration: Option<Target>,
+    pub(super) revocation: Option<Target>,
+    /// How clients with a secret show it.
+    pub(super) auth_methods: Vec<String>,
+    /// Whether the redirect must name the issuer (RFC 9207).
+    pub(super) names_issuer: bool,
+    /// Whether a client may be the address of a document about it.
+    pub(super) takes_client_documents: bool,
+}
+
+#[derive(Deserialize)]
+struct ResourceDocument {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct AuthorityDocument {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    registration_endpoint: Option<String>,
+    revocation_endpoint: Option<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    token_endpoint_auth_methods_supported: Vec<String>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+    #[serde(default)]
+    client_id_metadata_document_supported: bool,
+}
+
+/// One search for the place to log in to a server.
+pub(super) struct Discovery<'a> {
+    pub(super) http: &'a LoginHttp,
+    pub(super) named: &'a Named,
+    pub(super) server: &'a Url,
+    /// The authorization server that presets.toml names.
+    pub(super) issuer: Option<&'a str>,
+}
+
+impl Discovery<'_> {
+    /// Where to log in.
+    ///
+    /// # Errors
+    /// `denied` for documents that break a rule, `unavailable` where there are none.
+    pub(super) async fn run(&self, challenge: &Challenge) -> Result<Authority, Fault> {
+        let found = self.resource(challenge).await?;
+        // Servers from before RFC 9728 are their own authorization server.
+        let document = found.unwrap_or_else(|| ResourceDocument {
+            resource: super::address::resource(self.server),
+            authorization_servers: vec![self.server.origin().ascii_serialization()],
+            scopes_supported: Vec::new(),
+        });
+        let issuer = self.choose(&document)?;
+        let about = self.authority(&issuer).await?;
+        let endpoint = |text: &str, what: &str| {
+            self.named.check(text, &format!("The {what} endpoint of {}", quoted(&issuer, 200)))
+        };
+        if !about.code_challenge_methods_supported.iter().any(|method| method == "S256") {
+            let message =
+                format!("{} does not say that it checks S256 code challenges.", quoted(&issuer, 200));
+            return Err(Fault::denied(message).hint("A login there would not be safe from other programs."));
+        }
+        let optional =
+            |text: &Option<String>, what: &str| text.as_ref().map(|text| endpoint(text, what)).transpose();
+        Ok(Authority {
+            authorization: endpoint(&about.authorization_endpoint, "authorization")?,
+            token: endpoint(&about.token_endpoint, "token")?,
+            registration: optional(&about.registration_endpoint, "registration")?,
+            revocation: optional(&about.revocation_endpoint, "revocation")?,
+            issuer: about.issuer,
+            resource: document.resource,
+            scopes: document.scopes_supported,
+            auth_methods: about.token_endpoint_auth_methods_supported,
+            names_issuer: about.authorization_response_iss_parameter_supported,
+            takes_client_documents: about.client_id_metadata_document_supported,
+        })
+    }
+
+    /// The metadata of the server; none where it has none.
+    async fn resource(&self, challenge: &Challenge) -> Result<Option<ResourceDocument>, Fault> {
+        let host = self.server.host_str().unwrap_or_default();
+        let what = format!("The metadata of {host}");
+        let candidates = match &challenge.resource_metadata {
+            Some(told) => vec![told.clone()],
+            None => well_known(self.server, "oauth-protected-resource"),
+        };
+        for candidate in candidates {
+            let answer = self.http.get(&self.named.check(&candidate, &what)?).await?;
+            if !answer.status.is_success() {
+                continue;
+            }
+            let document: ResourceDocument = answer.json(&what)?;
+            let of_server = Url::parse(&document.resource).is_ok_and(|url| covers(&url, self.server));
+            if !of_server {
+                let shown = quoted(&document.resource, 200);
+                return Err(Fault::denied(format!("{what} is for another resource: '{shown}'.")));
+            }
+            return Ok(Some(document));
+        }
+        if challenge.resource_metadata.is_some() {
+            return Err(Fault::unavailable(format!("{what} is not where the server says.")));
+        }
+        Ok(None)
+    }
+
+    /// The authorization server that presets.toml names, else the first.
+    fn choose(&self, document: &ResourceDocument) -> Result<String, Fault> {
+        let host = self.server.host_str().unwrap_or_default();
+        let listed = &document.authorization_servers;
+        let chosen = match self.issuer {
+            Some(issuer) => listed.iter().find(|one| same(one, issuer)),
+            None => listed.first(),
+        };
+        chosen.cloned().ok_or_else(|| match self.issuer {
+            Some(issuer) => {
+                let shown = quoted(issuer, 200);
+                Fault::denied(format!("{host} does not take logins of '{shown}', which presets.toml names."))
+            }
+            None => Fault::unavailable(format!("{host} names no authorization server.")),
+        })
+    }
+
+    async fn authority(&self, issuer: &str) -> Result<AuthorityDocument, Fault> {
+        let shown = quoted(issuer, 200);
+        let base = self.named.check(issuer, "The authorization server")?.url;
+        let mut candidates = well_known(&base, "oauth-authorization-server");
+        candidates.extend(well_known(&base, "openid-configuration"));
+        let path = base.path().trim_end_matches('/');
+        if !path.is_empty() {
+            // Only OpenID Connect appends; the root is another issuer.
+            candidates.retain(|candidate| candidate.ends_with(path));
+            let mut appended = base.clone();
+            appended.set_path(&format!("{path}/.well-known/openid-configuration"));
+            candidates.push(appended.into());
+        }
+        for candidate in candidates {
+            let answer = self.http.get(&self.named.check(&candidate, "The authorization server")?).await?;
+            if !answer.status.is_success() {
+                continue;
+            }
+            let document: AuthorityDocument = answer.json(&format!("The metadata of {shown}"))?;
+            if !same(&document.issuer, issuer) {
+                let other = quoted(&document.issuer, 200);
+                return Err(Fault::denied(format!(
+                    "The metadata of {shown} is for another issuer: '{other}'."
+                )));
+            }
+            return Ok(document);
+        }
+        Err(Fault::unavailable(format!("{shown} publishes no metadata of an authorization server.")))
+    }
+}
+
+/// Where a document about a URL is looked for: with its path behind the name, then at the root.
+fn well_known(url: &Url, name: &str) -> Vec<String> {
+    let origin = url.origin().ascii_serialization();
+    let path = url.path().trim_end_matches('/');
+    let mut places = vec![format!("{origin}/.well-known/{name}{path}")];
+    if !path.is_empty() {
+        places.push(format!("{origin}/.well-known/{name}"));
+    }
+    places
+}
+
+/// Issuers are compared as they are written, but for the slash at the end that one of two documents often has.
+pub(super) fn same(a: &str, b: &str) -> bool {
+    a.strip_suffix('/').unwrap_or(a) == b.strip_suffix('/').unwrap_or(b)
+}

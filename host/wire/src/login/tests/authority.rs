@@ -1,0 +1,290 @@
+//! An MCP server that wants a login, and the authorization server beside it, on one port of this machine. Each vice is what
+//! a real one may do to a client.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use gatehouse_core::lock;
+use gatehouse_net::Url;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::request::{Seen, read};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Vice {
+    NoMetadata,
+    NoResourceMetadata,
+    OtherResource,
+    OtherIssuer,
+    MetadataIsHtml,
+    MetadataRedirects,
+    NoS256,
+    PlainToken,
+    PrivateToken,
+    NoRegistration,
+    RegistrationRefused,
+    NamesIssuer,
+    CodeUsed,
+    TokenFails,
+    TokenStuck,
+    TokenLarge,
+    TokenIsHtml,
+    TokenOfOtherType,
+    RefreshRefused,
+    ClientUnknown,
+    KeepsRefresh,
+    NoRefresh,
+    NoRevocation,
+    NoLoginWanted,
+    TakesNoToken,
+    TakesNoTokenAndSaysNothing,
+    WantsScope,
+    RepliesWithError,
+}
+
+#[derive(Default)]
+struct State {
+    vices: BTreeSet<Vice>,
+    seen: Vec<Seen>,
+    /// Code challenges by code.
+    codes: BTreeMap<String, String>,
+    access: String,
+    refresh: String,
+    number: u32,
+}
+
+pub(super) struct Authority {
+    pub(super) address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+impl Authority {
+    pub(super) fn start(vices: &[Vice]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let vices = vices.iter().copied().collect();
+        let state = Arc::new(Mutex::new(State { vices, ..State::default() }));
+        let kept = Arc::clone(&state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let state = Arc::clone(&kept);
+                std::thread::spawn(move || serve(stream, address, &state));
+            }
+        });
+        Self { address, state }
+    }
+
+    pub(super) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// From now on with this vice.
+    pub(super) fn now(&self, vice: Vice) {
+        lock(&self.state).vices.insert(vice);
+    }
+
+    pub(super) fn no_longer(&self, vice: Vice) {
+        lock(&self.state).vices.remove(&vice);
+    }
+
+    /// Takes the token that it issued no more, as if its time were up.
+    pub(super) fn expire(&self) {
+        lock(&self.state).access.clear();
+    }
+
+    /// The tokens that it takes now.
+    pub(super) fn tokens(&self) -> (String, String) {
+        let state = lock(&self.state);
+        (state.access.clone(), state.refresh.clone())
+    }
+
+    pub(super) fn seen(&self, path: &str) -> Vec<Seen> {
+        lock(&self.state).seen.iter().filter(|seen| seen.path == path).cloned().collect()
+    }
+
+    /// How often tokens were renewed, or were to be.
+    pub(super) fn renewals(&self) -> usize {
+        let token = self.seen("/token");
+        token
+            .iter()
+            .filter(|seen| seen.form.get("grant_type").is_some_and(|kind| kind == "refresh_token"))
+            .count()
+    }
+}
+
+fn serve(mut stream: TcpStream, address: SocketAddr, state: &Mutex<State>) {
+    let Some(seen) = read(&stream) else { return };
+    let answer = {
+        let mut state = lock(state);
+        state.seen.push(seen.clone());
+        state.answer(&seen, &format!("http://{address}"))
+    };
+    let Some((status, headers, body)) = answer else {
+        // Stuck until the client gives up.
+        let _ = stream.read(&mut [0]);
+        return;
+    };
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status} Said\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n");
+    let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+}
+
+/// Status, headers and body.
+type Answer = (u16, String, String);
+
+fn json_of(status: u16, value: Value) -> Option<Answer> {
+    Some((status, "content-type: application/json\r\n".into(), value.to_string()))
+}
+
+fn html() -> Option<Answer> {
+    Some((200, "content-type: text/html\r\n".into(), "<p>Sign in".into()))
+}
+
+impl State {
+    fn has(&self, vice: Vice) -> bool {
+        self.vices.contains(&vice)
+    }
+
+    fn answer(&mut self, seen: &Seen, base: &str) -> Option<Answer> {
+        let nothing = || Some((404, String::new(), String::new()));
+        match seen.path.as_str() {
+            "/mcp" | "/other" => self.server(seen, base),
+            "/.well-known/oauth-protected-resource/mcp" => {
+                if self.has(Vice::NoMetadata) || self.has(Vice::NoResourceMetadata) {
+                    return nothing();
+                }
+                if self.has(Vice::MetadataRedirects) {
+                    return Some((302, format!("location: {base}/elsewhere\r\n"), String::new()));
+                }
+                if self.has(Vice::MetadataIsHtml) {
+                    return html();
+                }
+                let resource = if self.has(Vice::OtherResource) { "https://bank.example/mcp" } else { base };
+                let scopes = ["read", "write"];
+                json_of(
+                    200,
+                    json!({"resource": resource, "authorization_servers": [base], "scopes_supported": scopes}),
+                )
+            }
+            "/.well-known/oauth-authorization-server" if !self.has(Vice::NoMetadata) => self.metadata(base),
+            "/register" if self.has(Vice::RegistrationRefused) => {
+                json_of(400, json!({"error": "invalid_redirect_uri"}))
+            }
+            "/register" => json_of(201, json!({"client_id": "registered-1"})),
+            "/authorize" => self.authorize(seen, base),
+            "/token" => self.token(seen),
+            "/revoke" => Some((200, String::new(), String::new())),
+            _ => nothing(),
+        }
+    }
+
+    /// Echoes what it was told, credentials included.
+    fn server(&self, seen: &Seen, base: &str) -> Option<Answer> {
+        if self.has(Vice::TakesNoTokenAndSaysNothing) {
+            return Some((401, String::new(), String::new()));
+        }
+        if self.has(Vice::WantsScope) {
+            let wants = "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"admin\"\r\n";
+            return Some((403, wants.into(), String::new()));
+        }
+        if self.has(Vice::RepliesWithError) {
+            return Some((400, String::new(), format!("you said {}", seen.authorization)));
+        }
+        let known = !self.has(Vice::TakesNoToken)
+            && !self.access.is_empty()
+            && seen.authorization == format!("Bearer {}", self.access);
+        if known || self.has(Vice::NoLoginWanted) {
+            return json_of(200, json!({"jsonrpc": "2.0", "id": 0, "result": {"echo": seen.authorization}}));
+        }
+        let place = if self.has(Vice::NoMetadata) || self.has(Vice::NoResourceMetadata) {
+            String::new()
+        } else {
+            format!(" resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\", scope=\"read\"")
+        };
+        Some((401, format!("www-authenticate: Bearer{place}\r\n"), String::new()))
+    }
+
+    fn metadata(&self, base: &str) -> Option<Answer> {
+        let token = match () {
+            () if self.has(Vice::PlainToken) => "http://auth.example/token".to_owned(),
+            () if self.has(Vice::PrivateToken) => "https://169.254.169.254/token".to_owned(),
+            () => format!("{base}/token"),
+        };
+        let mut document = json!({
+            "issuer": if self.has(Vice::OtherIssuer) { "https://evil.example" } else { base },
+            "authorization_endpoint": format!("{base}/authorize"),
+            "token_endpoint": token,
+            "registration_endpoint": format!("{base}/register"),
+            "revocation_endpoint": format!("{base}/revoke"),
+            "code_challenge_methods_supported": ["plain", "S256"],
+            "authorization_response_iss_parameter_supported": self.has(Vice::NamesIssuer),
+        });
+        let fields = document.as_object_mut().expect("an object");
+        for (vice, field) in [
+            (Vice::NoS256, "code_challenge_methods_supported"),
+            (Vice::NoRegistration, "registration_endpoint"),
+            (Vice::NoRevocation, "revocation_endpoint"),
+        ] {
+            if self.has(vice) {
+                fields.remove(field);
+            }
+        }
+        json_of(200, document)
+    }
+
+    /// Sends the browser back with a code.
+    fn authorize(&mut self, seen: &Seen, base: &str) -> Option<Answer> {
+        self.number += 1;
+        let code = format!("code-secret-{}", self.number);
+        self.codes.insert(code.clone(), seen.query["code_challenge"].clone());
+        let mut back = Url::parse(&seen.query["redirect_uri"]).expect("a redirect");
+        back.query_pairs_mut().append_pair("code", &code).append_pair("state", &seen.query["state"]);
+        if self.has(Vice::NamesIssuer) {
+            back.query_pairs_mut().append_pair("iss", base);
+        }
+        Some((302, format!("location: {back}\r\n"), String::new()))
+    }
+
+    fn token(&mut self, seen: &Seen) -> Option<Answer> {
+        // What went wrong is told with all that was sent, as careless servers do.
+        let refused = |error: &str| json_of(400, json!({"error": error, "error_description": seen.body}));
+        match () {
+            () if self.has(Vice::TokenStuck) => return None,
+            () if self.has(Vice::TokenFails) => return Some((500, String::new(), seen.body.clone())),
+            () if self.has(Vice::TokenIsHtml) => return html(),
+            () if self.has(Vice::TokenLarge) => return Some((200, String::new(), "x".repeat(1 << 20))),
+            () if self.has(Vice::ClientUnknown) => return refused("invalid_client"),
+            () => {}
+        }
+        let form = |name: &str| seen.form.get(name).map_or("", String::as_str);
+        if form("grant_type") == "refresh_token" {
+            if self.has(Vice::RefreshRefused) || form("refresh_token") != self.refresh {
+                return refused("invalid_grant");
+            }
+        } else {
+            let challenge = self.codes.remove(form("code")).unwrap_or_default();
+            let proof = URL_SAFE_NO_PAD.encode(Sha256::digest(form("code_verifier").as_bytes()));
+            if self.has(Vice::CodeUsed) || challenge != proof {
+                return refused("invalid_grant");
+            }
+        }
+        self.number += 1;
+        let number = self.number;
+        self.access = format!("access-secret-{number}");
+        let keeps = self.has(Vice::KeepsRefresh) && !self.refresh.is_empty();
+        let kind = if self.has(Vice::TokenOfOtherType) { "mac" } else { "Bearer" };
+        let mut issued = json!({"access_token": self.access, "token_type": kind, "expires_in": 3600});
+        if !keeps && !self.has(Vice::NoRefresh) {
+            self.refresh = format!("refresh-secret-{number}");
+            issued["refresh_token"] = self.refresh.as_str().into();
+        }
+        json_of(200, issued)
+    }
+}

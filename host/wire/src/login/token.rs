@@ -1,0 +1,154 @@
+//! What is asked of the token endpoint: tokens for a code, new ones for a refresh token, and that one be revoked.
+
+use gatehouse_core::{Fault, http::Secret, names::quoted};
+use gatehouse_net::Method;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    address::Target,
+    client::Client,
+    http::{LoginHttp, Response},
+};
+
+/// Bytes of a token; a header with a longer one is refused by most servers.
+const MAX_TOKEN: usize = 16 << 10;
+
+/// The longest life of a token that is believed, in seconds: what comes then is asked for again.
+const MAX_LIFE: u64 = 10 * 365 * 24 * 3600;
+
+/// Tokens as they were issued.
+pub(super) struct Issued {
+    pub(super) access: Secret,
+    pub(super) refresh: Option<Secret>,
+    /// Seconds.
+    pub(super) life: Option<u64>,
+    /// None where they are those that were asked for.
+    pub(super) scopes: Option<Vec<String>>,
+}
+
+/// Why there are no tokens.
+pub(super) enum Refused {
+    /// What was shown is not valid, and never will be again.
+    Grant(String),
+    /// The client is not known there.
+    Client(String),
+    /// Anything else; it may go another time.
+    Other(Fault),
+}
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        Self::Other(fault)
+    }
+}
+
+#[derive(Deserialize)]
+struct Document {
+    access_token: String,
+    token_type: String,
+    refresh_token: Option<String>,
+    /// A number, or one in quotes.
+    expires_in: Option<Value>,
+    scope: Option<String>,
+}
+
+/// One client at one token endpoint.
+pub(super) struct TokenEndpoint<'a> {
+    pub(super) http: &'a LoginHttp,
+    pub(super) target: &'a Target,
+    pub(super) client: &'a Client,
+    /// What the tokens are for (RFC 8707).
+    pub(super) resource: &'a str,
+}
+
+impl TokenEndpoint<'_> {
+    /// Tokens for a code, which is used up by it.
+    pub(super) async fn exchange(
+        &self,
+        code: &Secret,
+        verifier: &Secret,
+        redirect: &str,
+    ) -> Result<Issued, Refused> {
+        let pairs = vec![
+            ("grant_type", "authorization_code".to_owned()),
+            ("code", code.reveal().to_owned()),
+            ("redirect_uri", redirect.to_owned()),
+            ("code_verifier", verifier.reveal().to_owned()),
+        ];
+        self.ask(pairs, [code.clone(), verifier.clone()]).await
+    }
+
+    /// New tokens. A server that rotates refresh tokens takes the old one no more.
+    pub(super) async fn refresh(&self, refresh: &Secret) -> Result<Issued, Refused> {
+        let pairs =
+            vec![("grant_type", "refresh_token".to_owned()), ("refresh_token", refresh.reveal().to_owned())];
+        self.ask(pairs, [refresh.clone()]).await
+    }
+
+    async fn ask(
+        &self,
+        mut pairs: Vec<(&'static str, String)>,
+        secrets: impl IntoIterator<Item = Secret>,
+    ) -> Result<Issued, Refused> {
+        pairs.push(("resource", self.resource.to_owned()));
+        let mut sent = self.client.sign(pairs);
+        sent.secrets.extend(secrets);
+        let secrets = sent.secrets.clone();
+        let answer = self.http.send(Method::POST, self.target, sent).await?;
+        let host = self.target.url.host_str().unwrap_or_default();
+        if answer.status.is_success() {
+            return Ok(Issued::read(&answer, host)?);
+        }
+        let told = format!("{host} answers {}", answer.told(&secrets));
+        match answer.error().as_deref() {
+            Some("invalid_grant") if answer.status.is_client_error() => Err(Refused::Grant(told)),
+            Some("invalid_client" | "unauthorized_client") => Err(Refused::Client(told)),
+            _ => Err(Refused::Other(Fault::unavailable(format!("{told}.")))),
+        }
+    }
+
+    /// Takes a token back (RFC 7009).
+    pub(super) async fn revoke(&self, token: &Secret, kind: &str) -> Result<(), Fault> {
+        let pairs = vec![("token", token.reveal().to_owned()), ("token_type_hint", kind.to_owned())];
+        let mut sent = self.client.sign(pairs);
+        sent.secrets.push(token.clone());
+        let secrets = sent.secrets.clone();
+        let answer = self.http.send(Method::POST, self.target, sent).await?;
+        if answer.status.is_success() {
+            return Ok(());
+        }
+        let host = self.target.url.host_str().unwrap_or_default();
+        Err(Fault::unavailable(format!("{host} answers {}.", answer.told(&secrets))))
+    }
+}
+
+impl Issued {
+    fn read(answer: &Response, host: &str) -> Result<Self, Fault> {
+        let document: Document = answer.json(&format!("What the token endpoint of {host} answers"))?;
+        if !document.token_type.eq_ignore_ascii_case("bearer") {
+            let kind = quoted(&document.token_type, 40);
+            return Err(Fault::unavailable(format!(
+                "{host} issues tokens of the type '{kind}', not bearer tokens."
+            )));
+        }
+        let fit = |token: &str| {
+            !token.is_empty() && token.len() <= MAX_TOKEN && token.bytes().all(|byte| byte.is_ascii_graphic())
+        };
+        let refresh = document.refresh_token.filter(|token| !token.is_empty());
+        if !fit(&document.access_token) || !refresh.as_deref().is_none_or(fit) {
+            return Err(Fault::unavailable(format!("{host} issues a token that no header can hold.")));
+        }
+        let life = document.expires_in.and_then(|life| match life {
+            Value::String(text) => text.parse().ok(),
+            number => number.as_u64().or_else(|| number.as_f64().map(|seconds| seconds.max(0.0) as u64)),
+        });
+        let scopes = document.scope.map(|scope| scope.split_whitespace().map(str::to_owned).collect());
+        Ok(Self {
+            access: Secret::new(document.access_token),
+            refresh: refresh.map(Secret::new),
+            life: life.map(|life: u64| life.min(MAX_LIFE)),
+            scopes,
+        })
+    }
+}

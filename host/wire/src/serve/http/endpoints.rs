@@ -1,0 +1,156 @@
+//! Tools of the gate `proxy` for programs that speak no MCP: a path for each, JSON in and JSON out. A request is a call of
+//! the tool that its preset has, so whatever holds for a client's call holds here; a preset without the tool has no
+//! such path.
+
+use std::sync::Arc;
+
+use gatehouse_core::{Call, CallContext, Catalog, Fault, FaultKind, Outcome, Principal, Reply};
+use http::{HeaderValue, Method, StatusCode, header::ALLOW};
+use serde_json::{Map, Value, json};
+
+use super::reply::{self, BoxResponse};
+use crate::serve::{ServedPreset, ServedPresets, asks::without_panic, reply as results};
+
+/// One path.
+pub(super) struct Endpoint {
+    path: &'static str,
+    method: Method,
+    /// As the gate itself calls it.
+    tool: &'static str,
+    answers: Answers,
+}
+
+/// What an endpoint makes of the reply.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    /// Its data.
+    Data,
+    /// All of it, as a client of MCP gets it.
+    Result,
+    /// How many servers there are, of its data, and what serves them.
+    Status,
+}
+
+impl Endpoint {
+    const fn new(path: &'static str, method: Method, tool: &'static str, answers: Answers) -> Self {
+        Self { path, method, tool, answers }
+    }
+}
+
+static ENDPOINTS: [Endpoint; 7] = [
+    Endpoint::new("tools/search", Method::POST, "search_tools", Answers::Data),
+    Endpoint::new("tools/recommend", Method::POST, "recommend_tools", Answers::Data),
+    Endpoint::new("tools/call", Method::POST, "call_tool", Answers::Result),
+    // What was not changed is embedded anew, too.
+    Endpoint::new("tools/embed", Method::POST, "refresh_mcp_server", Answers::Data),
+    Endpoint::new("refresh", Method::POST, "refresh_mcp_server", Answers::Data),
+    Endpoint::new("servers", Method::GET, "list_mcp_servers", Answers::Data),
+    Endpoint::new("status", Method::GET, "list_mcp_servers", Answers::Status),
+];
+
+/// The endpoint of what stands behind `/mcp/` or `/mcp/p/<preset>/`.
+pub(super) fn find(path: &str) -> Option<&'static Endpoint> {
+    ENDPOINTS.iter().find(|endpoint| endpoint.path == path)
+}
+
+impl Endpoint {
+    /// Answers a request that was admitted, and whose body was read.
+    pub(super) async fn answer(
+        &self,
+        presets: &ServedPresets,
+        served: &Arc<ServedPreset>,
+        principal: Principal,
+        method: &Method,
+        body: &[u8],
+    ) -> BoxResponse {
+        if *method != self.method {
+            let why = format!("/{} takes {} requests.", self.path, self.method);
+            let mut response = failed(StatusCode::METHOD_NOT_ALLOWED, &Fault::invalid(why));
+            if let Ok(allowed) = HeaderValue::from_str(self.method.as_str()) {
+                response.headers_mut().insert(ALLOW, allowed);
+            }
+            return response;
+        }
+        let catalog = served.catalog();
+        let Some(name) = self.name_in(&catalog).map(str::to_owned) else {
+            let why = format!("Preset '{}' has no tool '{}'.", catalog.preset, self.tool);
+            let fault = Fault::not_found(why)
+                .hint("The gate proxy has it; presets.toml says which preset has that gate.");
+            return failed(StatusCode::NOT_FOUND, &fault);
+        };
+        let arguments = match self.arguments(body) {
+            Ok(arguments) => arguments,
+            Err(fault) => return failed(StatusCode::BAD_REQUEST, &fault),
+        };
+        let preset = Arc::clone(&catalog.preset);
+        let mut call = CallContext::new(&presets.pipeline, catalog, &name);
+        let id = call.id;
+        call.principal = principal;
+        // Whoever asked and went away drops this future, and so the call.
+        let outcome = without_panic(id, &name, Call::new(call, arguments).run()).await;
+        self.told(outcome, &preset)
+    }
+
+    /// What the preset calls the tool.
+    fn name_in<'a>(&self, catalog: &'a Catalog) -> Option<&'a str> {
+        catalog.exposed_name(self.tool).or_else(|| catalog.get(self.tool).map(|entry| entry.name.as_str()))
+    }
+
+    fn arguments(&self, body: &[u8]) -> Result<Value, Fault> {
+        let mut arguments: Map<String, Value> = match body {
+            [] => Map::new(),
+            body => serde_json::from_slice(body).map_err(|error| {
+                Fault::invalid(format!("The body is not a JSON object: {error}."))
+                    .hint(format!("It has the arguments of {}.", self.tool))
+            })?,
+        };
+        if self.path == "tools/embed" {
+            arguments.insert("force".into(), true.into());
+        }
+        Ok(arguments.into())
+    }
+
+    fn told(&self, outcome: Outcome, preset: &str) -> BoxResponse {
+        let reply = match outcome {
+            Ok(reply) => reply,
+            Err(fault) => return failed(status(fault.kind), &fault),
+        };
+        let told = match (self.answers, data(&reply)) {
+            (Answers::Data, Some(data)) => data,
+            (Answers::Status, Some(data)) => json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "preset": preset,
+                "servers": data.get("total"),
+                "connected": data.get("connected"),
+            }),
+            _ => results::call_result(Ok(reply), true),
+        };
+        reply::json(StatusCode::OK, &told)
+    }
+}
+
+/// The reply as data: its own, or its text where that is JSON.
+fn data(reply: &Reply) -> Option<Value> {
+    if let Some(data) = &reply.structured {
+        return Some(Value::Object(data.clone()));
+    }
+    let [gatehouse_core::Content::Text(text)] = reply.content.as_slice() else { return None };
+    serde_json::from_str::<Map<String, Value>>(text).ok().map(Value::Object)
+}
+
+fn failed(status: StatusCode, fault: &Fault) -> BoxResponse {
+    reply::json(status, &json!({ "error": results::in_parts(fault) }))
+}
+
+/// The nearest that HTTP has for a fault.
+const fn status(kind: FaultKind) -> StatusCode {
+    match kind {
+        FaultKind::InvalidArguments => StatusCode::BAD_REQUEST,
+        FaultKind::UnknownTool | FaultKind::NotFound => StatusCode::NOT_FOUND,
+        FaultKind::Denied => StatusCode::FORBIDDEN,
+        FaultKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        FaultKind::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+        FaultKind::Exhausted => StatusCode::TOO_MANY_REQUESTS,
+        FaultKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}

@@ -1,0 +1,161 @@
+//! What a host writes down of calls: it adds up whatever ends when, it costs no call anything, and where it cannot be written
+//! that is said.
+
+use std::{fs, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Place, host::PATIENCE};
+
+fn place(more: &str) -> Place {
+    Place::with(&format!("[presets.p]\ngates.echo = {{}}\n{more}"), &["echo"])
+}
+
+/// How calls of `echo` went, as the command tells it.
+fn echo(place: &Place) -> Value {
+    let told = place.run(&["tools", "metrics", "echo", "echo", "--json"]).json();
+    told["metrics"].get(0).cloned().unwrap_or_default()
+}
+
+fn call(client: &mut Client, times: usize) {
+    for n in 0..times {
+        let said = n.to_string();
+        assert_eq!(client.text("echo", json!({"text": said})), said);
+    }
+}
+
+#[test]
+fn two_hosts_on_one_folder_count_right() {
+    let place = place("");
+    let (mut one, mut other) = (Client::start(&place, "p"), Client::start(&place, "p"));
+    for _ in 0..10 {
+        call(&mut one, 5);
+        call(&mut other, 5);
+    }
+    assert_eq!((one.close(), other.close()), (Some(0), Some(0)));
+    let told = echo(&place);
+    assert_eq!(
+        (&told["calls"], &told["success_rate"], &told["kind"]),
+        (&json!(100), &json!(1.0), &json!("gate"))
+    );
+}
+
+#[test]
+fn a_host_that_is_killed_loses_nothing_that_was_counted() {
+    let place = place("");
+    let mut counted = 0;
+    for round in 0..4 {
+        let mut client = Client::start(&place, "p");
+        call(&mut client, 20);
+        let start = std::time::Instant::now();
+        // What is written is written within a second or so; what comes then may be lost with the host.
+        while echo(&place)["calls"].as_u64().unwrap_or_default() < counted + 20 {
+            assert!(start.elapsed() < PATIENCE, "round {round}: {}", echo(&place));
+        }
+        call(&mut client, round * 7);
+        drop(client);
+        let now = echo(&place)["calls"].as_u64().expect("calls");
+        assert!((counted + 20..=counted + 20 + round as u64 * 7).contains(&now), "round {round}: {now}");
+        counted = now;
+    }
+}
+
+#[test]
+fn switched_off_it_writes_nothing_and_says_so() {
+    let place = place("[ledger]\nenabled = false\n");
+    let mut client = Client::start(&place, "p");
+    call(&mut client, 3);
+    assert_eq!(client.close(), Some(0));
+    assert!(!place.path("state/ledger.db").exists());
+    let told = place.run(&["tools", "metrics"]);
+    assert!(
+        told.stdout().starts_with("No call is recorded: enabled = false under [ledger]"),
+        "{}",
+        told.stdout()
+    );
+    assert_eq!(place.run(&["tools", "metrics", "--json"]).json()["enabled"], false);
+    assert!(place.run(&["status"]).stdout().contains("\nledger     off: enabled = false"));
+}
+
+#[test]
+fn a_newer_database_costs_no_call_and_is_said_in_the_log_and_by_status() {
+    let place = place("");
+    let mut client = Client::start(&place, "p");
+    call(&mut client, 1);
+    assert_eq!(client.close(), Some(0));
+    // The version of a database stands in its header: four bytes at 60.
+    let path = place.path("state/ledger.db");
+    let mut database = fs::read(&path).expect("the database");
+    database[60..64].copy_from_slice(&999_u32.to_be_bytes());
+    fs::write(&path, &database).expect("write it");
+
+    let mut client = Client::start(&place, "p");
+    call(&mut client, 5);
+    client.log_with("calls are not written down, and go on: the ledger at");
+    let start = std::time::Instant::now();
+    let lost = |status: &Value| status["hosts"][0]["ledger"]["lost"].as_u64();
+    loop {
+        let status = place.run(&["status", "--json"]).json();
+        if lost(&status) == Some(5) {
+            assert_eq!(status["ledger"]["ok"], false, "{status}");
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "{status}");
+    }
+    let told = place.run(&["status"]).stdout();
+    assert!(told.contains("5 calls are missing in the ledger"), "{told}");
+    assert!(told.contains("\nledger     down: the ledger at"), "{told}");
+    assert_eq!(client.close(), Some(0));
+    assert_eq!(fs::read(&path).expect("the database"), database, "it is not touched");
+}
+
+/// A host in a small world of its own where `sh` does this first; none where the machine does not allow that.
+fn confined(place: &Place, before: &str) -> Option<Client> {
+    let mut confined = Command::new("unshare");
+    confined.args(["--map-root-user", "--mount", "sh", "-c"]);
+    let mut tried = Command::new(confined.get_program());
+    tried.args(confined.get_args()).arg("mount -t tmpfs none /mnt");
+    if !tried.status().is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("GATEHOUSE_REQUIRE_SERVICES").is_none(), "no disk of our own can be made");
+        eprintln!("SKIPPED: `unshare --map-root-user --mount` does not work here");
+        return None;
+    }
+    let command = place.command(&["serve", "--preset", "p"]);
+    confined
+        .arg(format!("{before} && exec \"$0\" \"$@\""))
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => confined.env(name, value),
+            None => confined.env_remove(name),
+        };
+    }
+    confined.current_dir(place.path(""));
+    let mut client = Client::spawn(confined);
+    client.initialize("2025-11-25");
+    Some(client)
+}
+
+#[test]
+fn a_disk_that_is_full_costs_no_call() {
+    let place = place("");
+    let room =
+        "mkdir -p state && mount -t tmpfs -o size=64k none state && head -c 60000 /dev/zero > state/filling";
+    let Some(mut client) = confined(&place, room) else { return };
+    call(&mut client, 20);
+    client.log_with("calls are not written down, and go on: the ledger at");
+    call(&mut client, 20);
+    assert_eq!(client.close(), Some(0));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_costs_no_call() {
+    let place = place("");
+    let room = "mkdir -p state && mount -t tmpfs -o ro none state";
+    let Some(mut client) = confined(&place, room) else { return };
+    call(&mut client, 20);
+    client.log_with("calls are not written down, and go on: the ledger at");
+    call(&mut client, 20);
+    assert_eq!(client.close(), Some(0));
+}

@@ -1,0 +1,123 @@
+//! Logins to servers, from the command line.
+
+mod authority;
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _},
+    os::unix::fs::PermissionsExt as _,
+    process::{Command, Stdio},
+    time::Instant,
+};
+
+use serde_json::{Value, json};
+
+use self::authority::{Authority, browse};
+use crate::support::{Place, host::PATIENCE};
+
+fn place(authority: &Authority) -> Place {
+    let block = format!("[servers.git]\nurl = \"http://{}/mcp\"\n", authority.address);
+    let program = "[servers.local]\ncommand = \"true\"\n";
+    let header = "[servers.keyed]\nurl = \"https://a.example\"\nheaders.Authorization = \"Bearer ${KEY}\"\n";
+    Place::with(&format!("{block}{program}{header}[presets.a]\nservers = [\"git\"]\n"), &[])
+}
+
+/// Runs a login with somebody who agrees. Standard output, and everything that was told.
+fn log_in(mut command: Command) -> (String, String) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("run gatehouse");
+    let mut told = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+    loop {
+        let begin = told.len();
+        assert!(stderr.read_line(&mut told).expect("text") > 0, "no address was told:\n{told}");
+        let line = told[begin..].trim();
+        if line.starts_with("http://") {
+            browse(line);
+            break;
+        }
+    }
+    stderr.read_to_string(&mut told).expect("text");
+    let mut out = String::new();
+    child.stdout.take().expect("piped").read_to_string(&mut out).expect("text");
+    assert!(child.wait().expect("an end").success(), "{told}");
+    (out, told)
+}
+
+#[test]
+fn a_server_is_logged_in_to_and_out_of() {
+    let authority = Authority::start();
+    let place = place(&authority);
+    let (out, told) = log_in(place.command(&["servers", "login", "git", "--no-browser", "--json"]));
+    let until = serde_json::from_str::<Value>(&out).expect("JSON");
+    assert_eq!((&until["logged_in"], &until["renewable"]), (&json!(true), &json!(true)));
+    assert!(!format!("{out}{told}").contains("secret-"), "{out}{told}");
+    let file = place.path("state/logins/git.json");
+    assert_eq!(fs::metadata(&file).expect("a login").permissions().mode() & 0o777, 0o600);
+    assert!(fs::read_to_string(&file).expect("a login").contains("secret-refresh"));
+
+    let ran = place.run(&["servers", "logout", "git", "--json"]);
+    assert_eq!(ran.json(), json!({"server": "git", "logged_in": false, "revoked": true, "why": null}));
+    assert!(authority.bodies("/revoke")[0].contains("token=secret-refresh"));
+    assert!(!file.exists());
+    let ran = place.run(&["servers", "logout", "git"]);
+    assert_eq!((ran.code(), ran.stderr().trim()), (1, "gatehouse: there is no login to 'git'"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_browser_of_the_desktop_is_opened() {
+    let authority = Authority::start();
+    let place = place(&authority);
+    let opener =
+        place.write("bin/xdg-open", "#!/bin/sh\necho \"$1\" > \"$0.new\"; mv \"$0.new\" \"$0.opened\"\n");
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut command = place.command(&["servers", "login", "git"]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", place.path("bin").display()));
+    let (out, told) = log_in(command);
+    assert!(out.starts_with("logged in to 'git'; the login holds for "), "{out}");
+    let (opened, start) = (place.path("bin/xdg-open.opened"), Instant::now());
+    while !opened.exists() {
+        assert!(start.elapsed() < PATIENCE, "no browser was opened");
+        std::thread::yield_now();
+    }
+    let opened = fs::read_to_string(opened).expect("an address");
+    assert!(opened.contains("/authorize?") && told.contains(opened.trim()), "{opened}\n{told}");
+}
+
+#[test]
+fn what_cannot_be_logged_in_to_is_said() {
+    let authority = Authority::start();
+    let place = place(&authority);
+    for (server, code, why) in [
+        ("gitt", 2, "there is no server 'gitt'. Did you mean 'git'?"),
+        ("local", 2, "server 'local' is a program; only servers with a url are logged in to"),
+        ("keyed", 2, "server 'keyed' needs the environment variable KEY, which is not set"),
+    ] {
+        let ran = place.run(&["servers", "login", server]);
+        assert_eq!((ran.code(), ran.stderr().trim()), (code, &*format!("gatehouse: {why}")), "{server}");
+    }
+    let mut keyed = place.command(&["servers", "login", "keyed"]);
+    let ran = keyed.env("KEY", "0123456789").output().expect("run gatehouse");
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(told.contains("has an Authorization header in its block; take it out to log in"), "{told}");
+}
+
+#[test]
+fn keys_of_a_login_are_checked() {
+    for (keys, why) in [
+        ("client_secret = \"x\"", "client_secret goes with client_id"),
+        ("scopes = [\"read write\"]", "'read write' is not a scope; scopes are a list of words"),
+        ("issuer = \"auth.example\"", "issuer must be an address such as https://auth.example.com"),
+        ("redirect_port = 70000", "redirect_port must be 1 to 65535, not 70000"),
+        ("client = \"x\"", "unknown key 'client'"),
+    ] {
+        let place =
+            Place::with(&format!("[servers.git]\nurl = \"https://a.example\"\noauth = {{ {keys} }}\n"), &[]);
+        let ran = place.run(&["servers", "list"]);
+        assert!(ran.code() == 2 && ran.stderr().contains(why), "{keys}: {}", ran.stderr());
+    }
+    let place = Place::with("[servers.git]\ncommand = \"x\"\noauth = {}\n", &[]);
+    let told = place.run(&["servers", "list"]).stderr();
+    assert!(told.contains("oauth goes with url; a program logs in by itself"), "{told}");
+}

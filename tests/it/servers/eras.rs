@@ -1,0 +1,67 @@
+//! Each hop speaks the version that its two sides know: an old server answers a new client, and the reverse.
+
+use serde_json::{Value, json};
+
+use super::{Listening, child, showing};
+use crate::support::{Client, Place};
+
+/// A server of each era over each transport that the era has.
+fn both() -> (Place, [Listening; 3]) {
+    let old = Listening::start("http", &["version=2025-03-26"]);
+    let new = Listening::start("http", &["era=new"]);
+    let sse = Listening::start("sse", &["version=2024-11-05"]);
+    let blocks = [
+        child("old", &["version=2024-11-05"], ""),
+        child("new", &["era=new"], ""),
+        old.block("oldhttp", "http"),
+        new.block("newhttp", "http"),
+        sse.block("sse", "sse"),
+    ];
+    let place = showing(&["old", "new", "oldhttp", "newhttp", "sse"], &blocks.concat());
+    (place, [old, new, sse])
+}
+
+const SERVERS: [&str; 5] = ["old", "new", "oldhttp", "newhttp", "sse"];
+
+#[test]
+fn servers_of_both_eras_answer_an_old_client() {
+    let (place, _servers) = both();
+    let mut client = Client::raw(&place, &["serve", "--preset", "all"], &[]);
+    assert_eq!(client.initialize("2024-11-05")["protocolVersion"], "2024-11-05");
+    for server in SERVERS {
+        assert_eq!(client.text(&format!("{server}__echo"), json!({"text": server})), server);
+    }
+}
+
+#[test]
+fn servers_of_both_eras_answer_a_new_client() {
+    let (place, _servers) = both();
+    let mut client = Client::raw(&place, &["serve", "--preset", "all"], &[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut ask = |method: &str, mut params: Value| {
+        params["_meta"] = meta.clone();
+        client.request(method, params)
+    };
+    let found = ask("server/discover", json!({}));
+    assert!(found["result"]["supportedVersions"].to_string().contains("2026-07-28"), "{found}");
+    for server in SERVERS {
+        let answer =
+            ask("tools/call", json!({"name": format!("{server}__echo"), "arguments": {"text": server}}));
+        assert_eq!(answer["result"]["content"][0]["text"], server, "{answer}");
+    }
+}
+
+#[test]
+fn a_question_to_a_person_is_refused_in_both_eras() {
+    let (place, _servers) = both();
+    let mut client = Client::start(&place, "all");
+    let said = client.fails("new__ask", json!({}));
+    assert!(said.contains("Server 'new' wants an answer of a person first"), "{said}");
+    // A server of the older era is told so itself, and goes on.
+    let said = client.text("old__ask", json!({}));
+    assert_eq!(said, "\"decline\"");
+}

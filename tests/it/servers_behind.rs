@@ -1,0 +1,112 @@
+//! Servers behind a host, from the configuration to the client: shown directly, changed by the preset, reloaded, called from
+//! the command line. The server is another host, in a folder of its own.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Client, Place,
+    host::PATIENCE,
+    place::{Ran, binary},
+};
+
+/// A host that serves the gate echo, to stand behind another.
+fn inner() -> Place {
+    Place::with("[presets.one]\ngates.echo = {}\n", &["echo"])
+}
+
+/// Declares that host as a server.
+fn server(name: &str, inner: &Place) -> String {
+    let config = inner.path("presets.toml");
+    let (command, state) = (binary(), inner.path("state"));
+    format!(
+        "[servers.{name}]\ncommand = {command:?}\nargs = [\"serve\", \"--preset\", \"one\", \"--config\", {config:?}]\n\
+         env = {{ GATEHOUSE_STATE = {state:?} }}\ntags = [\"work\"]\n"
+    )
+}
+
+fn run(place: &Place, code: i32, arguments: &[&str]) -> Ran {
+    let ran = place.run(arguments);
+    assert_eq!(ran.code(), code, "{arguments:?}:\n{}{}", ran.stdout(), ran.stderr());
+    ran
+}
+
+#[test]
+fn a_preset_shows_the_tools_of_a_server_and_calls_them() {
+    let inner = inner();
+    let preset = "[presets.full]\nservers = [\"far\"]\ndeny = [\"far__big\"]\n\
+        [presets.full.tools.far__echo]\nname = \"say\"\nfixed = { text = \"fixed\" }\n[presets.plain]\nservers = [\"far\"]\n";
+    let place = Place::with(&format!("{}{preset}", server("far", &inner)), &[]);
+    let mut client = Client::start(&place, "plain");
+    assert_eq!(client.tools(), ["far__big", "far__echo"]);
+    assert_eq!(client.text("far__echo", json!({"text": "hello"})), "hello");
+    assert!(client.fails("far__echo", json!({"text": 5})).contains("text"));
+    assert_eq!(client.close(), Some(0));
+    let mut client = Client::start(&place, "full");
+    assert_eq!(client.tools(), ["say"]);
+    assert_eq!(client.text("say", json!({})), "fixed");
+    assert!(client.fails("say", json!({"text": "mine"})).contains("text"), "what is fixed cannot be set");
+    assert_eq!(client.call("far__big", json!({}))["message"], "Unknown tool: 'far__big'.");
+}
+
+#[test]
+fn commands_know_the_tools_of_servers() {
+    let inner = inner();
+    let place = Place::with(&format!("{}[presets.full]\nservers = [\"far\"]\n", server("far", &inner)), &[]);
+    assert_eq!(run(&place, 0, &["call", "far__echo", "{\"text\": \"hello\"}"]).stdout(), "hello\n");
+    let tools = run(&place, 0, &["allowed-tools", "full", "--no-base"]).json();
+    assert_eq!(tools, json!(["mcp__gatehouse__far__big", "mcp__gatehouse__far__echo"]));
+    let shown = run(&place, 0, &["presets", "show", "full", "--json"]).json();
+    assert_eq!((&shown["servers"], &shown["tools"][0]["server"]), (&json!(["far"]), &json!("far")));
+    let why = run(&place, 0, &["explain", "far__echo"]).stdout();
+    assert!(why.contains("'far__echo' comes from server 'far', which calls it 'echo'"), "{why}");
+    assert_eq!(
+        run(&place, 0, &["servers", "refresh", "--json"]).json()["unchanged"],
+        2,
+        "they are known by now"
+    );
+    let unknown = run(&place, 1, &["servers", "refresh", "fra"]).stderr();
+    assert!(unknown.contains("Unknown server: 'fra'"), "{unknown}");
+}
+
+#[test]
+fn a_server_that_cannot_be_started_takes_nothing_else_with_it() {
+    let inner = inner();
+    let broken = "[servers.gone]\ncommand = \"./no-such-program\"\n[servers.poor]\ncommand = \"x\"\nenv = { A = \"${GATEHOUSE_TEST_UNSET}\" }\n";
+    let preset =
+        "[proxy]\nmax_connection_retries = 0\n[presets.full]\nservers = [\"far\", \"gone\", \"poor\"]\n";
+    let place = Place::with(&format!("{}{broken}{preset}", server("far", &inner)), &[]);
+    let mut client = Client::start(&place, "full");
+    assert_eq!(client.tools(), ["far__big", "far__echo"]);
+    let log = client.log_with("server 'poor' does not list its tools");
+    assert!(log.contains("server 'gone' does not list its tools"), "{log}");
+    assert!(log.contains("GATEHOUSE_TEST_UNSET"), "{log}");
+    let hosts = |place: &Place| run(place, 0, &["servers", "status", "--json"]).json()["hosts"].clone();
+    let states = |hosts: &Value| -> Vec<String> {
+        let servers = hosts[0]["servers"].as_array().into_iter().flatten();
+        servers.map(|server| server["state"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let start = std::time::Instant::now();
+    while states(&hosts(&place)) != ["connected", "failed", "failed"] {
+        assert!(start.elapsed() < PATIENCE, "{}", hosts(&place));
+    }
+}
+
+#[test]
+fn clients_are_told_when_a_server_lists_other_tools_and_servers_come_and_go_with_the_file() {
+    let inner = inner();
+    let blocks = server("far", &inner);
+    let place = Place::with(&format!("{blocks}[presets.full]\nservers = [\"far\"]\n"), &[]);
+    let mut client = Client::start(&place, "full");
+    assert_eq!(client.tools(), ["far__big", "far__echo"]);
+    inner.write("presets.toml", "[presets.one]\ngates.echo = {}\ndeny = [\"big\"]\n");
+    client.told(1);
+    assert_eq!(client.tools(), ["far__echo"]);
+    let second = server("near", &inner);
+    place.write("presets.toml", format!("{blocks}{second}[presets.full]\nservers = [\"far\", \"near\"]\n"));
+    client.told(2);
+    assert_eq!(client.tools(), ["far__echo", "near__echo"]);
+    place.write("presets.toml", format!("{second}[presets.full]\nservers = [\"near\"]\n"));
+    client.told(3);
+    assert_eq!(client.tools(), ["near__echo"]);
+    assert_eq!(client.text("near__echo", json!({"text": "hello"})), "hello");
+}

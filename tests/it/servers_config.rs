@@ -1,0 +1,146 @@
+//! Servers in the configuration: declared, added, imported, shown in presets. Nothing here starts one.
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, place::Ran};
+
+const GIT: &str = "# mine\n[servers.git]\ncommand = \"git-mcp\" # of ours\nargs = [\"--token\", \"${GIT_TOKEN}\"]\ntags = [\"work\"]\n";
+
+fn run(place: &Place, code: i32, arguments: &[&str]) -> Ran {
+    let ran = place.run(arguments);
+    assert_eq!(ran.code(), code, "{arguments:?}:\n{}{}", ran.stdout(), ran.stderr());
+    ran
+}
+
+fn presets(place: &Place) -> String {
+    std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml")
+}
+
+#[test]
+fn servers_are_listed_with_what_they_need_and_without_secrets() {
+    let off = "[servers.off]\nurl = \"https://off.example/mcp\"\nenabled = false\n";
+    let place = Place::with(&format!("{GIT}{off}"), &[]);
+    let told = run(&place, 0, &["servers", "list", "--json"]).json();
+    assert_eq!(told[0]["missing"], json!(["GIT_TOKEN"]));
+    assert_eq!(told[1]["enabled"], json!(false));
+    let ran = place.command(&["servers", "list"]).env("GIT_TOKEN", "s3cret-value").output().expect("run");
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(text.contains("git-mcp --token [secret]") && !text.contains("s3cret-value"), "{text}");
+    let ran = run(&place, 0, &["doctor"]).stdout();
+    assert!(ran.contains("warn  server git: there is no program 'git-mcp'"), "{ran}");
+    assert!(ran.contains("warn  server git: it needs the environment variable GIT_TOKEN"), "{ran}");
+    assert!(!ran.contains("server off"), "{ran}");
+}
+
+#[test]
+fn a_server_is_added_to_the_file_and_taken_out_again() {
+    let place = Place::with(GIT, &[]);
+    let add =
+        ["servers", "add", "web", "--env", "API_KEY=0123456789", "--tag", "x", "--", "npx", "-y", "web-mcp"];
+    let ran = run(&place, 0, &add);
+    let block = "[servers.web]\ncommand = \"npx\"\nargs = [\"-y\", \"web-mcp\"]\nenv = { API_KEY = \"${API_KEY}\" }\ntags = [\"x\"]\n";
+    assert_eq!(presets(&place), format!("{GIT}\n{block}"));
+    assert!(ran.stderr().contains("Set API_KEY in the environment of the host"), "{}", ran.stderr());
+    let all = format!("{}{}", ran.stdout(), ran.stderr());
+    assert!(!all.contains("0123456789"), "{all}");
+    assert!(run(&place, 2, &add).stderr().contains("it has a server 'web' already"));
+    run(&place, 0, &["servers", "remove", "web"]);
+    assert_eq!(presets(&place), GIT);
+    let unknown = run(&place, 2, &["servers", "remove", "gitt"]).stderr();
+    assert!(unknown.contains("there is no server 'gitt'. Did you mean 'git'?"), "{unknown}");
+    let bad = run(&place, 2, &["servers", "add", "a__b", "--", "x"]).stderr();
+    assert!(bad.contains("'a__b' cannot be the name of a server"), "{bad}");
+    assert_eq!(presets(&place), GIT);
+}
+
+#[test]
+fn without_a_file_a_server_is_added_to_the_data_folder() {
+    let place = Place::with("", &[]);
+    let built_in = |arguments: &[&str]| run(&place, 0, &[arguments, &["--config", "built-in"]].concat());
+    built_in(&["servers", "add", "web", "--url", "https://web.example/mcp"]);
+    let kept: Value =
+        serde_json::from_slice(&std::fs::read(place.path("state/servers/added.json")).expect("kept"))
+            .expect("JSON");
+    assert_eq!(kept, json!({"servers": {"web": {"url": "https://web.example/mcp"}}}));
+    assert_eq!(built_in(&["servers", "list", "--json"]).json()[0]["from"], "added");
+    built_in(&["servers", "remove", "web"]);
+    assert_eq!(built_in(&["servers", "list", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn servers_of_other_clients_are_shown_and_written_where_they_are_named() {
+    let place = Place::with(GIT, &[]);
+    place.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"git": {"command": "theirs"}, "hub": {"command": "npx", "args": ["hub"], "env": {"HUB_TOKEN": "ghp_0123456789abcdef"}}}}"#,
+    );
+    place.write(".cursor/mcp.json", r#"{"mcpServers": {"docs": {"url": "https://docs.example/mcp"}}}"#);
+    // The home folder of this place is its working folder, where only Cursor's file counts as the user's.
+    let unnamed = run(&place, 0, &["servers", "import"]);
+    assert_eq!(unnamed.stdout(), "[servers.docs]\nurl = \"https://docs.example/mcp\"\n\n");
+    assert!(
+        unnamed.stderr().contains(".mcp.json is not read: to import it, name it"),
+        "{}",
+        unnamed.stderr()
+    );
+    let named = run(&place, 0, &["servers", "import", ".mcp.json"]);
+    let block =
+        "[servers.hub]\ncommand = \"npx\"\nargs = [\"hub\"]\nenv = { HUB_TOKEN = \"${HUB_TOKEN}\" }\n";
+    assert_eq!(named.stdout(), format!("{block}\n"));
+    assert!(
+        named.stderr().contains("is left out: presets.toml declares 'git' already"),
+        "{}",
+        named.stderr()
+    );
+    assert!(named.stderr().contains("Set HUB_TOKEN"), "{}", named.stderr());
+    assert_eq!(presets(&place), GIT, "showing changes nothing");
+    let told = run(&place, 0, &["servers", "import", "--from", "claude-code", "--write", "--json"]).json();
+    assert_eq!(told["servers"][0]["name"], "hub");
+    assert_eq!(presets(&place), format!("{GIT}\n{block}"));
+    assert!(!told.to_string().contains("ghp_"), "{told}");
+}
+
+#[test]
+fn an_untrusted_file_declares_nothing_and_trust_shows_what_it_would_start() {
+    let place = Place::with(GIT, &[]);
+    let ran = place.nameless(&["servers", "list", "--json"]).output().expect("run");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout).trim(), "[]");
+    let told = run(&place, 0, &["trust", "--json"]).json();
+    assert_eq!(told["allows"]["servers"], json!(["git: git-mcp --token ${GIT_TOKEN}"]));
+}
+
+#[test]
+fn a_preset_changes_tools_of_gates_too_and_a_call_goes_through_it() {
+    let tools = "[presets.full.tools.say]\nname = \"repeat\"\n[presets.full.tools.ech]\nhide = true\n";
+    let place = Place::with(&format!("[presets.full]\ngates.echo = {{}}\n{tools}"), &["echo"]);
+    let why = run(&place, 1, &["presets", "show", "full"]).stderr();
+    assert!(why.contains("tools names '") && why.contains("which no gate of the preset has"), "{why}");
+    let place = Place::with("[presets.full]\ngates.echo = {}\n", &["echo"]);
+    let listed = run(&place, 0, &["presets", "show", "full", "--json"]).json();
+    let tool = listed["tools"][0]["name"].as_str().expect("a tool").to_owned();
+    let changed =
+        format!("[presets.full]\ngates.echo = {{}}\n[presets.full.tools.{tool}]\nname = \"renamed\"\n");
+    place.write("presets.toml", changed);
+    let told = run(&place, 0, &["explain", "renamed"]).stdout();
+    assert!(told.contains(&format!("'renamed' comes from gate 'echo', which calls it '{tool}'")), "{told}");
+    let unknown = run(&place, 1, &["call", &tool]).stderr();
+    assert!(unknown.contains(&format!("Unknown tool: '{tool}'")), "{unknown}");
+    place.write(
+        "presets.toml",
+        format!("[presets.full]\ngates.echo = {{}}\n[presets.full.tools.{tool}]\nhide = true\n"),
+    );
+    let told = run(&place, 0, &["explain", &tool]).stdout();
+    assert!(told.contains(&format!("preset 'full' hides '{tool}'")), "{told}");
+}
+
+#[test]
+fn a_call_from_the_command_line_passes_the_checks_that_a_clients_call_passes() {
+    let place = Place::with("[presets.full]\ngates.kg = {}\n[gates.kg]\ngrants = [\"knowledge\"]\n", &["kg"]);
+    let ran = run(&place, 1, &["call", "search_knowledge", "{\"query\": 5}"]);
+    assert!(ran.stderr().contains("query"), "{}", ran.stderr());
+    let found = run(&place, 0, &["call", "search_knowledge", "{\"query\": \"x\"}", "--json"]).json();
+    assert_eq!(found["content"][0]["type"], "text");
+    assert!(
+        run(&place, 2, &["call", "search_knowledge", "{"]).stderr().contains("the arguments are not JSON")
+    );
+}

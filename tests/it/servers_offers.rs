@@ -1,0 +1,92 @@
+//! Resources, prompts and `_meta` of a server that a preset shows: behind the server's name, and mapped back. The server is
+//! another host, in a folder of its own.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Client, Place,
+    place::{binary, built},
+};
+
+/// A host with books and a prompt, to stand behind another.
+fn inner() -> Place {
+    let place = Place::with("[presets.one]\ngates.poetry = { shelf = \"poetry\", books = 2 }\n", &[]);
+    place.write("gates/poetry.wasm", built("shelf"));
+    place
+}
+
+fn outer(inner: &Place) -> Place {
+    let (command, config, state) = (binary(), inner.path("presets.toml"), inner.path("state"));
+    Place::with(
+        &format!(
+            "[servers.far]\ncommand = {command:?}\nargs = [\"serve\", \"--preset\", \"one\", \"--config\", {config:?}]\n\
+             env = {{ GATEHOUSE_STATE = {state:?} }}\n[presets.all]\nservers = [\"far\"]\n"
+        ),
+        &[],
+    )
+}
+
+fn uris(client: &mut Client) -> Vec<String> {
+    let said = client.request("resources/list", json!({}));
+    let resources = said["result"]["resources"].as_array().unwrap_or_else(|| panic!("{said}"));
+    resources.iter().filter_map(|resource| Some(resource["uri"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn what_a_server_has_to_read_stands_behind_its_name() {
+    let inner = inner();
+    let place = outer(&inner);
+    let mut client = Client::start(&place, "all");
+    let books = ["gatehouse://server/far/test://poetry/0", "gatehouse://server/far/test://poetry/1"];
+    let listed = uris(&mut client);
+    assert!(books.iter().all(|book| listed.iter().any(|uri| uri == book)), "{listed:?}");
+    let templates =
+        client.request("resources/templates/list", json!({}))["result"]["resourceTemplates"].clone();
+    assert_eq!(templates[0]["uriTemplate"], "gatehouse://server/far/{+uri}", "{templates}");
+    assert!(templates.to_string().contains("gatehouse://server/far/test://poetry/"), "{templates}");
+    let read = client.request("resources/read", json!({"uri": books[1]}));
+    let part = &read["result"]["contents"][0];
+    assert_eq!(part["uri"], books[1], "{read}");
+    assert!(part["text"].as_str().is_some_and(|text| !text.is_empty()), "{read}");
+    let error = client.request("resources/read", json!({"uri": "gatehouse://server/far/test://poetry/99"}));
+    assert_eq!(error["error"]["code"], -32002, "{error}");
+    assert!(error.to_string().contains("Server 'far' answered"), "{error}");
+    assert_eq!(client.close(), Some(0));
+    // Another client: what is known of the server is told without starting it.
+    let mut client = Client::start(&place, "all");
+    assert_eq!(uris(&mut client), listed);
+    let hosts = place.run(&["servers", "status", "--json"]).json()["hosts"].clone();
+    assert!(!hosts.to_string().contains("\"connected\""), "{hosts}");
+}
+
+#[test]
+fn a_prompt_of_a_server_is_made_under_its_prefixed_name() {
+    let inner = inner();
+    let place = outer(&inner);
+    let mut own = Client::start(&inner, "one");
+    let declared = own.request("prompts/list", json!({}))["result"]["prompts"].clone();
+    let mut client = Client::start(&place, "all");
+    let prompts = client.request("prompts/list", json!({}))["result"]["prompts"].clone();
+    let prefixed = |mut prompt: Value| {
+        prompt["name"] = format!("far__{}", prompt["name"].as_str().unwrap_or_default()).into();
+        prompt
+    };
+    let expected: Vec<_> = declared.as_array().expect("prompts").iter().cloned().map(prefixed).collect();
+    assert_eq!(prompts, json!(expected));
+    let (name, far) = (&declared[0]["name"], &prompts[0]["name"]);
+    let arguments: serde_json::Map<_, _> = declared[0]["arguments"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|argument| Some((argument["name"].as_str()?.to_owned(), json!("x"))))
+        .collect();
+    let there =
+        own.request("prompts/get", json!({"name": name, "arguments": arguments}))["result"]["messages"]
+            .clone();
+    let here =
+        client.request("prompts/get", json!({"name": far, "arguments": arguments}))["result"]["messages"]
+            .clone();
+    assert!(here.as_array().is_some_and(|messages| !messages.is_empty()), "{here}");
+    assert_eq!(here.as_array().map(Vec::len), there.as_array().map(Vec::len));
+    assert_eq!(here[0]["content"]["text"], there[0]["content"]["text"]);
+}

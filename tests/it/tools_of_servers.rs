@@ -1,0 +1,156 @@
+//! `gatehouse tools …`, and what an agent is told of tools that belong together: both from calls that were really made.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Place, text_of};
+
+/// A server whose tools do as they are called, and presets that reach it, one without the tool `kinds`.
+fn place() -> Place {
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let presets = format!(
+        "[servers.s]\ncommand = {server:?}\nargs = [\"stdio\"]\n[gates.proxy]\ngrants = [\"servers\"]\n\
+         [gates.echo]\n[presets.p]\ngates.proxy = {{}}\n[presets.less]\nextends = [\"p\"]\ndeny = [\"s__kinds\"]\n\
+         [presets.none]\ngates.echo = {{}}\n[host]\ndefault_preset = \"p\"\n"
+    );
+    Place::with(&presets, &["proxy", "echo"])
+}
+
+fn run(place: &Place, code: i32, arguments: &[&str]) -> String {
+    let ran = place.run(arguments);
+    assert_eq!(ran.code(), code, "{arguments:?}:\n{}{}", ran.stdout(), ran.stderr());
+    if code == 0 { ran.stdout() } else { ran.stderr() }
+}
+
+fn call(client: &mut Client, tool: &str) -> Value {
+    let arguments = json!({"server_name": "s", "tool_name": tool, "arguments": {"text": "hello"}});
+    client.call("call_tool", arguments)
+}
+
+#[test]
+fn each_command_says_what_the_gate_says() {
+    let place = place();
+    assert!(run(&place, 0, &["tools", "metrics"]).starts_with("No call was recorded yet."));
+    assert!(!place.path("state/ledger.db").exists(), "looking makes no database");
+    run(&place, 0, &["servers", "refresh", "s"]);
+    let found = run(&place, 0, &["tools", "search", "say what it is told"]);
+    assert!(found.starts_with("s: echo("), "{found}");
+    let found = place.run(&["tools", "search", "say what it is told", "--json"]).json();
+    assert_eq!(
+        (&found["results"][0]["server_name"], &found["results"][0]["tool_name"]),
+        (&json!("s"), &json!("echo"))
+    );
+    let schema = place.run(&["tools", "schema", "s", "echo", "--json"]).json();
+    assert_eq!(schema["inputSchema"]["properties"]["text"]["type"], "string", "{schema}");
+    let best =
+        place.run(&["tools", "recommend", "say what it is told", "--mode", "semantic", "--json"]).json();
+    assert_eq!(
+        (&best["search_mode"], &best["recommendations"][0]["tool"]),
+        (&json!("semantic"), &json!("echo"))
+    );
+    assert_eq!(run(&place, 0, &["tools", "call", "s", "echo", "{\"text\": \"hello\"}"]), "hello\n");
+    let failed = place.run(&["tools", "call", "s", "fails", "--json"]);
+    let told: Value = serde_json::from_str(&failed.stdout()).expect("JSON");
+    assert_eq!((failed.code(), &told["isError"]), (1, &json!(true)));
+    let others = place.run(&["tools", "alternatives", "s", "echo", "--json"]).json();
+    assert!(others["alternatives"].is_array() && others["related"] == json!([]), "{others}");
+    let refused = place.run(&["tools", "alternatives", "s", "echo", "--error", "DENIED", "--json"]).json();
+    assert_eq!(refused["alternatives"], json!([]));
+    let told = run(&place, 0, &["tools", "metrics", "s"]);
+    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+    let rows: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[1], ["server", "s"], "{told}");
+    assert_eq!(&rows[2][..5], ["echo", "1", "100", "0", "0"], "{told}");
+    assert_eq!(&rows[3][..5], ["fails", "1", "0", "1", "0"], "{told}");
+    assert!(rows[2].last().is_some_and(|line| line.ends_with('█')) && !told.contains('\u{1b}'), "{told}");
+    let one = place.run(&["tools", "metrics", "s", "fails", "--days", "1", "--json"]).json();
+    assert_eq!((&one["total_calls"], &one["metrics"][0]["by_day"]), (&json!(1), &json!([1])));
+}
+
+#[test]
+fn what_is_not_there_is_said_with_what_is() {
+    let place = place();
+    let without = run(&place, 2, &["tools", "search", "x", "--preset", "none"]);
+    assert!(
+        without.contains("preset 'none' has no tool 'search_tools', which is of the gate proxy."),
+        "{without}"
+    );
+    assert!(without.contains("With --preset it may be: less, p."), "{without}");
+    run(&place, 0, &["tools", "call", "s", "echo", "{\"text\": \"x\"}"]);
+    let none = run(&place, 0, &["tools", "metrics", "proxi"]);
+    assert_eq!(none, "No call of 'proxi' was recorded. Did you mean 'proxy'?\n");
+    let bad = run(&place, 2, &["tools", "metrics", "--days", "0"]);
+    assert!(bad.contains("--days"), "{bad}");
+}
+
+#[test]
+fn what_is_called_next_is_told_with_its_counts_and_never_what_the_preset_hides() {
+    let place = place();
+    let mut client = Client::start(&place, "p");
+    let related = json!({"server_name": "s", "tool_name": "echo"});
+    for round in 0..11 {
+        if round == 9 {
+            client.text("get_tool_metrics", json!({}));
+            let thin = client.text("get_tool_alternatives", related.clone());
+            assert!(!thin.contains("Often called next"), "{thin}");
+        }
+        for tool in ["echo", "kinds", "progress", "progress", "progress", "progress", "progress", "progress"]
+        {
+            assert_ne!(call(&mut client, tool)["isError"], true, "{tool}");
+        }
+    }
+    // Asks for what is written, and so has it written.
+    client.text("get_tool_metrics", json!({}));
+    let told = client.text("get_tool_alternatives", related.clone());
+    assert!(told.contains("Often called next: s: kinds (11 of 11, "), "{told}");
+    let task = json!({"task_description": "say what it is told", "top_k": 1});
+    let told = client.text("recommend_tools", task.clone());
+    assert!(
+        told.starts_with("s: echo(") && told.contains("Often called next: s: kinds (11 of 11, "),
+        "{told}"
+    );
+    assert_eq!(client.close(), Some(0));
+
+    let mut client = Client::start(&place, "less");
+    for (tool, arguments) in [("get_tool_alternatives", related), ("recommend_tools", task)] {
+        let told = client.text(tool, arguments);
+        assert!(!told.contains("kinds"), "{told}");
+    }
+}
+
+#[test]
+fn what_the_same_callers_call_too_is_told_and_each_client_over_stdio_is_a_caller() {
+    let place = place();
+    for caller in 0..10 {
+        let mut client = Client::start(&place, "p");
+        for tool in if caller < 5 { ["progress", "kinds"] } else { ["noise", "noise"] } {
+            assert_ne!(call(&mut client, tool)["isError"], true, "{tool}");
+        }
+        assert_eq!(client.close(), Some(0));
+    }
+    let told = run(&place, 0, &["tools", "alternatives", "s", "kinds"]);
+    assert!(
+        told.contains("Often by the same callers: s: progress (5 of 5, 2 times as often as by chance)"),
+        "{told}"
+    );
+    assert!(!told.contains("callers: s: noise"), "{told}");
+}
+
+#[test]
+fn an_empty_reply_is_told_with_other_tools_and_a_refusal_never_is() {
+    let place = place();
+    let mut client = Client::start(&place, "p");
+    let empty = json!({"server_name": "s", "tool_name": "echo", "arguments": {"text": ""}});
+    let empty = client.call("call_tool", empty);
+    let told: String =
+        empty["content"].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str()).collect();
+    assert!(told.contains("The reply is empty."), "{empty}");
+    let failed: Value = serde_json::from_str(&text_of(&call(&mut client, "fails"))).expect("JSON");
+    assert_eq!(failed["error_code"], "EXECUTION_ERROR");
+    assert!(failed["fallback_suggestions"].is_array(), "{failed}");
+    let wrong = json!({"server_name": "s", "tool_name": "echo", "arguments": {"text": 5}});
+    let wrong: Value = serde_json::from_str(&text_of(&client.call("call_tool", wrong))).expect("JSON");
+    assert_eq!(
+        (&wrong["error_code"], &wrong["fallback_suggestions"]),
+        (&json!("INVALID_ARGUMENTS"), &json!([]))
+    );
+}

@@ -1,0 +1,163 @@
+//! A catalogue of tools, searched as the gateway does it.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use gatehouse_core::{
+    Effect, Intent, SourceId, ToolSpec,
+    page::Fit,
+    search::{
+        Rows, dense,
+        tools::{Asked, Found, FoundTool, ToolSearch, ToolSegment, Tools, asked, embedded_tool},
+    },
+};
+use gatehouse_text::LocalEmbedder;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    sets::{Question, Tool},
+    tools::held_out,
+};
+
+/// Hits of a search as it is asked for by default.
+const DEFAULT: usize = 10;
+
+/// A question that nothing answers.
+#[derive(Deserialize)]
+pub(crate) struct Asking {
+    q: String,
+}
+
+/// Tools by server, with their vectors.
+pub(crate) struct Catalogue {
+    segments: Vec<ToolSegment>,
+    /// By number: the first of the tools with the same name and text.
+    ids: Vec<String>,
+    vectors: Vec<Option<Vec<f32>>>,
+    all: Rows,
+    /// The first of its twins, by id.
+    twins: HashMap<String, String>,
+}
+
+impl Catalogue {
+    pub(crate) fn of(tools: &[Tool]) -> Self {
+        let mut first: HashMap<(&str, &str), &str> = HashMap::new();
+        let mut twins = HashMap::new();
+        let mut servers: BTreeMap<&str, Vec<&Tool>> = BTreeMap::new();
+        for tool in tools {
+            let one = first.entry((&tool.name, &tool.description)).or_insert(&tool.id);
+            twins.insert(tool.id.clone(), (*one).to_owned());
+            // Where a set tells no server of its tools, one has them all.
+            let server = tool.id.split_once('/').map_or("tools", |(server, _)| server);
+            servers.entry(server).or_default().push(tool);
+        }
+        let (mut segments, mut ids, mut vectors) = (Vec::new(), Vec::new(), Vec::new());
+        for (server, tools) in servers {
+            let specs: Vec<Arc<ToolSpec>> = tools
+                .iter()
+                .map(|tool| Arc::new(spec(&tool.name, &tool.description, &tool.params)))
+                .collect();
+            ids.extend(tools.iter().map(|tool| twins[&tool.id].clone()));
+            vectors.extend(specs.iter().map(|spec| LocalEmbedder.vector(&embedded_tool(spec))));
+            segments.push(ToolSegment::of(&SourceId::Server(server.into()), &specs));
+        }
+        let all = (0..ids.len()).collect();
+        Self { segments, ids, vectors, all, twins }
+    }
+
+    /// Each of several twins once, where the first of them stands.
+    pub(crate) fn once(&self, ids: &[String]) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let first = |id: &String| self.twins.get(id).cloned();
+        ids.iter().filter_map(first).filter(|id| seen.insert(id.clone())).collect()
+    }
+
+    /// What a search finds, best first.
+    pub(crate) fn found(&self, question: &str, limit: usize) -> Vec<String> {
+        // Twins take places of the list.
+        let found = self.search(question, 3 * limit);
+        let mut ids = self.told(&found.tools);
+        ids.truncate(limit);
+        ids
+    }
+
+    fn search(&self, question: &str, limit: usize) -> Found {
+        self.asked(question, |tools, texts| {
+            tools.search(&ToolSearch { asked: texts, allowed: &self.all, limit, min_score: 0.0 })
+        })
+    }
+
+    /// The best ten, whether they fit or not.
+    fn uncut(&self, question: &str) -> Vec<String> {
+        let all = self.asked(question, |tools, texts| {
+            tools.order(&ToolSearch { asked: texts, allowed: &self.all, limit: DEFAULT, min_score: 0.0 })
+        });
+        self.told(&all.tools[..all.tools.len().min(DEFAULT)])
+    }
+
+    fn told(&self, found: &[FoundTool]) -> Vec<String> {
+        self.once(&found.iter().map(|tool| self.ids[tool.tool].clone()).collect::<Vec<_>>())
+    }
+
+    fn asked(&self, question: &str, search: impl Fn(&Tools<'_>, &[Asked<'_>]) -> Found) -> Found {
+        let tools = Tools::of(self.segments.iter().collect());
+        let texts: Vec<Asked<'_>> = asked(question)
+            .into_iter()
+            .map(|text| {
+                let vector = LocalEmbedder.vector(text);
+                let near = |tool: &Option<Vec<f32>>| dense::cosine(vector.as_ref()?, tool.as_ref()?);
+                Asked { text, cosines: self.vectors.iter().map(near).collect() }
+            })
+            .collect();
+        search(&tools, &texts)
+    }
+
+    /// How often it is said that nothing fits: of questions about something else, and of those that some tool answers; and how
+    /// many hits a reply has. Of the halves that were held out.
+    pub(crate) fn fits(&self, set: &str, questions: &[Question], elsewhere: &[Asking]) -> Value {
+        let others: Vec<Found> =
+            elsewhere.iter().skip(1).step_by(2).map(|asking| self.search(&asking.q, DEFAULT)).collect();
+        let nothing = |found: &&Found| found.tools.iter().all(|tool| tool.fit == Fit::Weak);
+        let (mut own, mut own_nothing, mut empty, mut lost, mut hits) = (0, 0, 0, 0, Vec::new());
+        for question in questions.iter().filter(|question| held_out(question)) {
+            let found = self.search(&question.q, DEFAULT);
+            own += 1;
+            own_nothing += usize::from(nothing(&&found));
+            empty += usize::from(found.tools.is_empty());
+            hits.push(found.tools.len());
+            let right = self.once(&question.rel);
+            let has = |ids: &[String]| ids.iter().any(|id| right.contains(id));
+            lost += usize::from(has(&self.uncut(&question.q)) && !has(&self.told(&found.tools)));
+        }
+        hits.sort_unstable();
+        json!({
+            "document": format!("tools: {set}"), "elsewhere": others.len(),
+            "elsewhere_nothing": others.iter().filter(nothing).count(),
+            "elsewhere_empty": others.iter().filter(|found| found.tools.is_empty()).count(),
+            "own": own, "own_nothing": own_nothing, "own_empty": empty, "own_lost": lost, "hits": hits.get(hits.len() / 2),
+        })
+    }
+}
+
+/// A tool with these parameters, each a string.
+pub(crate) fn spec(name: &str, description: &str, parameters: &[String]) -> ToolSpec {
+    let properties: Map<String, Value> =
+        parameters.iter().map(|name| (name.clone(), json!({"type": "string"}))).collect();
+    let schema = Map::from_iter([("type".into(), json!("object")), ("properties".into(), properties.into())]);
+    ToolSpec {
+        name: name.into(),
+        title: None,
+        description: description.into(),
+        input_schema: Arc::new(schema),
+        output_schema: None,
+        intent: Intent::Query,
+        effect: Effect::ReadOnly,
+        idempotent: true,
+        open_world: false,
+        dry_run: None,
+        meta: None,
+    }
+}

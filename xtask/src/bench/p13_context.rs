@@ -1,0 +1,134 @@
+//! P13 and P15: what an agent pays in tokens for eight servers: the list of tools, and a task of five questions with every
+//! search, schema, call and reply; through the gate proxy, and with each server connected directly.
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::reference::References;
+use super::report::{Bound, Judged, Report, Row};
+use super::server::Server;
+use super::setup::Bench;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// A question in an agent's words, the server and the tool that answer it, and what it is called with; `{place}` stands
+/// for the servers' folder.
+const TASK: [(&str, &str, &str, &str); 5] = [
+    (
+        "read the text of a file on disk",
+        "filesystem",
+        "read_text_file",
+        r#"{"path":"{place}/files/note.txt"}"#,
+    ),
+    ("show the commits of a repository", "git", "git_log", r#"{"repo_path":"{place}/repository"}"#),
+    (
+        "convert a time between time zones",
+        "time",
+        "convert_time",
+        r#"{"source_timezone":"UTC","time":"12:00","target_timezone":"Asia/Tokyo"}"#,
+    ),
+    (
+        "remember a person in the knowledge graph",
+        "memory",
+        "create_entities",
+        r#"{"entities":[{"name":"Ada","entityType":"person","observations":["likes engines"]}]}"#,
+    ),
+    ("which tables does the database have", "sqlite", "list_tables", "{}"),
+];
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    if bench.noise() {
+        return Ok(());
+    }
+    let references = References::new(bench)?;
+    let counter = Counter::new(bench)?;
+    let mut servers = references.start_each(bench)?;
+    let lists = servers.iter_mut().map(listed).collect::<Result<Vec<_>>>()?;
+    let direct: usize = counter.count(&lists)?.into_iter().sum();
+    let mut gateway = bench.start(&references.gateway(bench)?)?;
+    let proxied: usize = counter.count(&[listed(&mut gateway)?])?.into_iter().sum();
+    let what = format!("tokens of tools/list, {} servers", references.len());
+    report.add(row("P13", what, proxied, direct, (10.0, 3.0)));
+    // A server that was never asked is not found yet; what was learned of it is kept.
+    spoken(&mut gateway, "refresh_mcp_server", json!({}))?;
+    let place = references.folder().display().to_string();
+    let (mut calls, mut discovery) = (Vec::new(), Vec::new());
+    for (question, server, tool, arguments) in TASK {
+        let found = spoken(&mut gateway, "search_tools", json!({"query": question}))?;
+        if !found[1].contains(tool) {
+            bail!("'{question}' does not find {tool}: {}", found[1]);
+        }
+        discovery.extend(found);
+        let named = json!({"server_name": server, "tool_name": tool});
+        discovery.extend(spoken(&mut gateway, "get_tool_schema", named.clone())?);
+        let arguments: Value = serde_json::from_str(&arguments.replace("{place}", &place))?;
+        let mut call = named;
+        call["arguments"] = arguments;
+        calls.extend(spoken(&mut gateway, "call_tool", call)?);
+    }
+    let calls: usize = counter.count(&calls)?.into_iter().sum();
+    let discovery: usize = counter.count(&discovery)?.into_iter().sum();
+    let what = format!("net tokens of a task, {} questions over {} servers", TASK.len(), references.len());
+    report.add(row("P15", what, proxied + discovery + calls, direct + calls, (100.0, 50.0)));
+    // As long as nothing has to be searched twice.
+    let break_even = (direct - proxied.min(direct)) * TASK.len() / discovery.max(1);
+    let told = json!({"direct_list": direct, "proxy_list": proxied, "discovery": discovery, "calls": calls,
+        "questions": TASK.len(), "break_even_questions": break_even});
+    report.fact("context", told);
+    Ok(())
+}
+
+/// The tools as a model is handed them.
+fn listed(server: &mut Server) -> Result<String> {
+    Ok(server.ask("tools/list", "{}")?["tools"].to_string())
+}
+
+/// What a call adds to the conversation: its arguments, and the text of its reply.
+fn spoken(server: &mut Server, tool: &str, arguments: Value) -> Result<[String; 2]> {
+    let parameters = json!({"name": tool, "arguments": arguments});
+    let reply = server.ask("tools/call", &parameters.to_string())?;
+    if reply["isError"] == true {
+        bail!("{tool} answered {reply}");
+    }
+    let blocks = reply["content"].as_array().context("a reply without content")?;
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    Ok([parameters.to_string(), texts.join("\n")])
+}
+
+fn row(id: &'static str, what: String, ours: usize, floor: usize, (reach, aim): (f64, f64)) -> Row {
+    let share = 100.0 * ours as f64 / floor.max(1) as f64;
+    Row {
+        id,
+        what: format!("{what}: {ours} of {floor}"),
+        unit: "%",
+        ours: share,
+        floor: 100.0,
+        ratio: share / 100.0,
+        n: 1,
+        judged: Judged::Value,
+        reach: Bound::AtMost(reach),
+        aim: Bound::AtMost(aim),
+    }
+}
+
+/// Counts tokens as the gateway does.
+struct Counter {
+    program: std::path::PathBuf,
+    file: std::path::PathBuf,
+}
+
+impl Counter {
+    fn new(bench: &Bench) -> Result<Self> {
+        let build = ["build", "--release", "-p", "bench-quality"];
+        process::run(process::cargo().current_dir(&bench.root).args(build))?;
+        let program = Workspace::load()?.binary("release", "bench-quality");
+        Ok(Self { program, file: bench.folder.join("texts.json") })
+    }
+
+    fn count(&self, texts: &[String]) -> Result<Vec<usize>> {
+        std::fs::write(&self.file, serde_json::to_string(texts)?)?;
+        let mut command = process::command(&self.program);
+        serde_json::from_str(&process::output(command.arg("--tokens").arg(&self.file))?)
+            .context("its answer is no list of numbers")
+    }
+}

@@ -1,0 +1,119 @@
+//! The eight reference servers of the protocol: how they are started alone, and a gateway that has them behind it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::server::Server;
+use super::setup::{Bench, Gateway};
+use crate::process;
+use crate::tools;
+
+/// One server: its name, its program, its arguments, and a variable with its value where it needs one.
+struct Reference {
+    name: &'static str,
+    program: PathBuf,
+    arguments: Vec<String>,
+    variable: Option<(&'static str, String)>,
+}
+
+/// All of them over files in one folder.
+pub(crate) struct References {
+    servers: Vec<Reference>,
+    folder: PathBuf,
+}
+
+impl References {
+    /// Installs what is missing, and makes the files that the servers work on.
+    pub(crate) fn new(bench: &Bench) -> Result<Self> {
+        let folder = bench.folder.join("reference");
+        let at = |name: &str| folder.join(name).display().to_string();
+        fs::create_dir_all(folder.join("files"))
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::write(folder.join("files/note.txt"), "There are 42 apples.\n")?;
+        repository(&folder.join("repository"))?;
+        let node = tools::NODE_CLIENTS.node()?;
+        let scripts = tools::NODE_SERVERS.ensure()?.join("node_modules/@modelcontextprotocol");
+        let script = |name: &str| scripts.join(name).join("dist/index.js").display().to_string();
+        let python = tools::PYTHON_SERVERS.programs()?;
+        let old = tools::OLD_PYTHON_SERVERS.programs()?;
+        let server = |name, program: &Path, arguments: &[String]| Reference {
+            name,
+            program: program.into(),
+            arguments: arguments.to_vec(),
+            variable: None,
+        };
+        let mut memory = server("memory", &node, &[script("server-memory")]);
+        memory.variable = Some(("MEMORY_FILE_PATH", at("memory.json")));
+        let servers = vec![
+            server("everything", &node, &[script("server-everything"), "stdio".into()]),
+            server("filesystem", &node, &[script("server-filesystem"), at("files")]),
+            memory,
+            server("thinking", &node, &[script("server-sequential-thinking")]),
+            server("git", &python.join("mcp-server-git"), &["--repository".into(), at("repository")]),
+            server("time", &python.join("mcp-server-time"), &["--local-timezone".into(), "UTC".into()]),
+            server("fetch", &python.join("mcp-server-fetch"), &[]),
+            server("sqlite", &old.join("mcp-server-sqlite"), &["--db-path".into(), at("data.db")]),
+        ];
+        Ok(Self { servers, folder })
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// Starts each alone, as a client without a gateway does.
+    pub(crate) fn start_each(&self, bench: &Bench) -> Result<Vec<Server>> {
+        let start = |server: &Reference| {
+            let mut command: Command = bench.clean(&server.program);
+            command.args(&server.arguments);
+            if let Some((name, value)) = &server.variable {
+                command.env(name, value);
+            }
+            Server::start(command, self.folder.join(format!("{}.log", server.name))).context(server.name)
+        };
+        self.servers.iter().map(start).collect()
+    }
+
+    /// A gateway whose preset has the gate proxy and nothing else.
+    pub(crate) fn gateway(&self, bench: &Bench) -> Result<Gateway> {
+        let folder = bench.folder.join("proxy");
+        let gates = folder.join("gates");
+        fs::create_dir_all(&gates).with_context(|| format!("cannot make {}", gates.display()))?;
+        let file = bench.root.join("gates/proxy.wasm");
+        fs::copy(&file, gates.join("proxy.wasm"))
+            .with_context(|| format!("cannot copy {}", file.display()))?;
+        let mut text = format!(
+            "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.proxy]\ngrants = [\"servers\"]\n\n\
+             [presets.bench]\ngates.proxy = {{}}\n",
+            json!(gates)
+        );
+        for Reference { name, program, arguments, variable } in &self.servers {
+            text +=
+                &format!("\n[servers.{name}]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
+            if let Some((name, value)) = variable {
+                text += &format!("env = {{ {name} = {} }}\n", json!(value));
+            }
+        }
+        fs::write(folder.join("presets.toml"), text)?;
+        Ok(Gateway::at(folder))
+    }
+
+    /// Where the servers' files are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+/// A repository with one commit.
+fn repository(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let git = |arguments: &[&str]| process::run(process::command("git").args(arguments).current_dir(folder));
+    git(&["init", "--quiet"])?;
+    let who = ["-c", "user.name=T", "-c", "user.email=t@localhost"];
+    git(&[&who[..], &["commit", "--quiet", "--allow-empty", "-m", "A first step"]].concat())
+}
