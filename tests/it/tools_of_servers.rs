@@ -153,4 +153,5 @@ fn an_empty_reply_is_told_with_other_tools_and_a_refusal_never_is() {
         (&wrong["error_code"], &wrong["fallback_suggestions"]),
         (&json!("INVALID_ARGUMENTS"), &json!([]))
     );
+    assert!(wrong["schema"].is_object() && wrong.get("hint").is_none(), "the schema is told once: {wrong}");
 }

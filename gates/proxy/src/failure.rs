@@ -74,6 +74,10 @@ pub(crate) fn of_fault(args: &Args, fault: Fault, suggest: impl FnOnce(&str) -> 
             // The message says what is wrong; the schema what would be right.
             let tool = servers::tool(&args.server_name, &args.tool_name);
             failure.schema = tool.and_then(|tool| schema::read(&tool.input_schema)).ok();
+            // The host's hint is the same schema as text.
+            if failure.schema.is_some() {
+                failure.hint = failure.hint.filter(|hint| !hint.starts_with("Expected: "));
+            }
         }
         "SERVER_NOT_FOUND" => failure.or_hint(LIST, |list| format!("{list} says which servers there are.")),
         "TOOL_NOT_FOUND" => {

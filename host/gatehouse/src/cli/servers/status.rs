@@ -63,6 +63,7 @@ pub(super) async fn refresh(
     }
     match report.failed.len() {
         0 => Ok(()),
+        1 => Err(Failure::Failed("a server could not be asked".into())),
         failed => Err(Failure::Failed(format!("{failed} servers could not be asked"))),
     }
 }
