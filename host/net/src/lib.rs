@@ -15,6 +15,7 @@ pub use body::{BodyError, read_body, read_body_while};
 pub use client::HttpClients;
 pub use error::{http_cause, plain_cause, root_cause};
 pub use reqwest::{
-    Body, Client, ClientBuilder, Error, Method, Request, Response, StatusCode, Url, dns, header,
+    Body, Client, ClientBuilder, Error, Method, Request, RequestBuilder, Response, StatusCode, Url, dns,
+    header,
 };
 pub use tls::{Roots, install_crypto, random_bytes, tls_config};

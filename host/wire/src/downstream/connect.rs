@@ -37,7 +37,7 @@ use super::{
     connection::{ConnectFailure, Connection, Connector, ListChanged},
     process::Process,
     session::{Client, Session},
-    sse::Sse,
+    sse::{Asking, Sse},
 };
 
 /// The longest line that a server may send, as the host's own clients may.
@@ -103,9 +103,7 @@ impl RealConnector {
         era: Era,
     ) -> Result<RunningService<RoleClient, Client>, Attempt> {
         let (_, client, custom) = self.addressed(url, headers).map_err(Attempt::Failed)?;
-        // Whoever writes that header has a login of another kind.
-        let logins = (!custom.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins));
-        let client = LoggedIn::new(client, logins, Arc::clone(server));
+        let client = LoggedIn::new(client, self.logins_for(&custom), Arc::clone(server));
         let config = StreamableHttpClientTransportConfig::with_uri(url)
             .custom_headers(custom)
             .max_sse_event_size(MAX_LINE);
@@ -122,12 +120,15 @@ impl RealConnector {
     /// Servers that speak like this know the handshake and nothing newer.
     async fn over_events(
         &self,
+        server: &Arc<str>,
         url: &str,
         headers: &[(String, Secret)],
         changed: &ListChanged,
     ) -> Result<RunningService<RoleClient, Client>, ConnectFailure> {
         let (url, client, custom) = self.addressed(url, headers)?;
-        let stream = Sse::open(client, url, custom.into_iter().collect(), MAX_LINE).await;
+        let logins = self.logins_for(&custom).map(|logins| (logins, Arc::clone(server)));
+        let asking = Asking::new(client, url, custom.into_iter().collect(), logins);
+        let stream = Sse::open(asking, MAX_LINE).await;
         let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
         let client = Client::new(Arc::clone(changed));
         let stream = client.over(stream);
@@ -135,6 +136,11 @@ impl RealConnector {
         begun.map_err(|error| match Era::Handshake.failed(&error, "") {
             Attempt::Failed(failure) | Attempt::OtherEra(failure) => without_secrets(failure, headers),
         })
+    }
+
+    /// The logins to ask with. Whoever writes that header has a login of another kind.
+    fn logins_for(&self, headers: &HashMap<HeaderName, HeaderValue>) -> Option<Arc<Logins>> {
+        (!headers.contains_key(&AUTHORIZATION)).then(|| Arc::clone(&self.logins))
     }
 
     /// What is needed to send something to a server's address.
@@ -233,7 +239,8 @@ impl Connector for RealConnector {
                 Ok(Session::new(running, None))
             }
             ServerTransport::Sse { url, headers } => {
-                let running = self.over_events(url, headers, &changed).await.map_err(Attempt::Failed)?;
+                let running =
+                    self.over_events(&server.name, url, headers, &changed).await.map_err(Attempt::Failed)?;
                 Ok(Session::new(running, None))
             }
         };

@@ -10,7 +10,7 @@ mod process;
 mod progress;
 mod server;
 mod session;
-mod sse;
+pub(crate) mod sse;
 
 use std::{
     collections::BTreeMap,

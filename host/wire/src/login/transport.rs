@@ -34,8 +34,10 @@ pub(crate) struct LoggedIn<C> {
 
 /// The fault of a login that an error comes from.
 pub(crate) fn fault_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault> {
-    std::iter::successors(Some(error), |&error| cause(error))
-        .find_map(|error| error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref())
+    std::iter::successors(Some(error), |&error| cause(error)).find_map(|error| {
+        let inner = || error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref();
+        error.downcast_ref().or_else(inner)
+    })
 }
 
 /// What stands behind an error, also where the library does not call it the source.

@@ -4,24 +4,24 @@
 //! The address has to be of the same origin as the stream: what is sent there has the headers of the server's definition,
 //! and those are for nobody else. A stream that ends is not resumed, for nothing tells what was lost with it.
 
+mod asking;
 mod events;
 #[cfg(test)]
 mod tests;
 
 use std::{collections::VecDeque, fmt};
 
-use gatehouse_core::names::quoted;
-use gatehouse_net::{Body, Client, Error, Method, Response, StatusCode, Url, http_cause};
-use http::{
-    HeaderMap,
-    header::{ACCEPT, CONTENT_TYPE},
-};
+use bytes::Bytes;
+use gatehouse_core::{Fault, names::quoted};
+use gatehouse_net::{Body, Error, Method, RequestBuilder, Response, StatusCode, Url, http_cause};
+use http::header::{ACCEPT, CONTENT_TYPE};
 use rmcp::{
     RoleClient,
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 
+pub(crate) use self::asking::Asking;
 use self::events::{Event, Events};
 use super::connection::ConnectFailure;
 
@@ -30,10 +30,12 @@ const QUOTED: usize = 300;
 
 /// Why the transport does not work, in a sentence without a stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SseError {
+pub(crate) struct SseError {
     message: String,
     /// What the server answered with, where it answered.
     status: Option<StatusCode>,
+    /// What is wrong with the login, where something is.
+    login: Option<Fault>,
 }
 
 impl fmt::Display for SseError {
@@ -42,11 +44,15 @@ impl fmt::Display for SseError {
     }
 }
 
-impl std::error::Error for SseError {}
+impl std::error::Error for SseError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.login.as_ref().map(|fault| fault as _)
+    }
+}
 
 impl SseError {
     fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), status: None }
+        Self { message: message.into(), status: None, login: None }
     }
 
     fn broken(error: Error) -> Self {
@@ -54,22 +60,29 @@ impl SseError {
     }
 
     fn answered(status: StatusCode) -> Self {
-        Self { message: format!("it answered {status}"), status: Some(status) }
+        Self { status: Some(status), ..Self::new(format!("it answered {status}")) }
+    }
+
+    fn login(fault: Fault) -> Self {
+        let message = fault.in_one_line().trim_end_matches('.').to_owned();
+        Self { login: Some(fault), ..Self::new(message) }
     }
 }
 
 impl From<SseError> for ConnectFailure {
     fn from(error: SseError) -> Self {
         // What a server says of the request itself it will say again.
-        let permanent = error.status.is_some_and(|status| status.is_client_error());
+        let permanent = match &error.login {
+            Some(fault) => !fault.retryable,
+            None => error.status.is_some_and(|status| status.is_client_error()),
+        };
         Self { message: error.message, permanent }
     }
 }
 
 /// An open stream, and where answers to it go.
-pub(super) struct Sse {
-    client: Client,
-    headers: HeaderMap,
+pub(crate) struct Sse {
+    asking: Asking,
     endpoint: Url,
     stream: Option<Stream>,
 }
@@ -83,19 +96,20 @@ struct Stream {
 }
 
 impl Sse {
-    /// Opens the stream and waits for its first event. `headers` go with each request; no event may have more than `limit`
-    /// bytes.
+    /// Opens the stream and waits for its first event. No event may have more than `limit` bytes.
     ///
     /// # Errors
     /// Where there is no stream at this address, or where it names an address of another origin.
-    pub(super) async fn open(
-        client: Client,
-        url: Url,
-        headers: HeaderMap,
-        limit: usize,
-    ) -> Result<Self, SseError> {
-        let request = client.request(Method::GET, url.clone()).headers(headers.clone());
-        let response = request.header(ACCEPT, "text/event-stream").send().await.map_err(SseError::broken)?;
+    pub(crate) async fn open(asking: Asking, limit: usize) -> Result<Self, SseError> {
+        match Self::begin(&asking, limit).await {
+            Ok((endpoint, stream)) => Ok(Self { asking, endpoint, stream: Some(stream) }),
+            Err(error) => Err(SseError { message: asking.clean(error.message), ..error }),
+        }
+    }
+
+    async fn begin(asking: &Asking, limit: usize) -> Result<(Url, Stream), SseError> {
+        let request = |request: RequestBuilder| request.header(ACCEPT, "text/event-stream");
+        let response = asking.send(Method::GET, asking.url(), request).await?;
         if response.status() != StatusCode::OK {
             return Err(SseError::answered(response.status()));
         }
@@ -111,10 +125,10 @@ impl Sse {
         let endpoint = loop {
             let first = stream.next().await?.ok_or_else(|| SseError::new("its stream ended at once"))?;
             if first.name == "endpoint" {
-                break endpoint(&url, &first.data)?;
+                break endpoint(asking.url(), &first.data)?;
             }
         };
-        Ok(Self { client, headers, endpoint, stream: Some(stream) })
+        Ok((endpoint, stream))
     }
 }
 
@@ -154,12 +168,15 @@ impl Transport<RoleClient> for Sse {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
-        let request = self.client.request(Method::POST, self.endpoint.clone()).headers(self.headers.clone());
+        let (asking, endpoint) = (self.asking.clone(), self.endpoint.clone());
         async move {
             let body = serde_json::to_vec(&message)
                 .map_err(|error| SseError::new(format!("the message cannot be written: {error}")))?;
-            let request = request.header(CONTENT_TYPE, "application/json").body(Body::from(body));
-            let response = request.send().await.map_err(SseError::broken)?;
+            let body = Bytes::from(body);
+            let request = |request: RequestBuilder| {
+                request.header(CONTENT_TYPE, "application/json").body(Body::from(body.clone()))
+            };
+            let response = asking.send(Method::POST, &endpoint, request).await?;
             // What it says comes over the stream; this answer says only that the message is there.
             if response.status().is_success() { Ok(()) } else { Err(SseError::answered(response.status())) }
         }
@@ -170,7 +187,7 @@ impl Transport<RoleClient> for Sse {
         let why = loop {
             match stream.next().await {
                 Ok(Some(event)) if !matches!(&*event.name, "" | "message") => {}
-                Ok(Some(event)) => match serde_json::from_str(&event.data) {
+                Ok(Some(event)) => match serde_json::from_str(&self.asking.clean(event.data)) {
                     Ok(message) => return Some(message),
                     Err(error) => break format!("an event is no message of the protocol: {error}"),
                 },

@@ -18,7 +18,7 @@ use super::{
         connection::{CallFailure, Connection},
         session::{Client, Session},
     },
-    Sse,
+    Asking, Sse,
 };
 
 /// Far less than a reply may have.
@@ -51,7 +51,8 @@ impl Server {
         let client = HttpClients::default().of(&self.url).expect("a client").clone();
         let headers =
             HeaderMap::from_iter([(http::header::AUTHORIZATION, HeaderValue::from_static("t0ken"))]);
-        Sse::open(client, self.url.clone(), headers, LIMIT).await.map_err(|error| error.to_string())
+        let asking = Asking::new(client, self.url.clone(), headers, None);
+        Sse::open(asking, LIMIT).await.map_err(|error| error.to_string())
     }
 
     async fn connect(&self) -> Session {

@@ -200,6 +200,13 @@ impl State {
         let known = !self.has(Vice::TakesNoToken)
             && !self.access.is_empty()
             && seen.authorization == format!("Bearer {}", self.access);
+        if known && seen.method == "GET" {
+            let events = format!(
+                "event: endpoint\ndata: /mcp\n\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":{{\"told\":\"{}\"}}}}\n\n",
+                seen.authorization
+            );
+            return Some((200, "content-type: text/event-stream\r\n".into(), events));
+        }
         if known || self.has(Vice::NoLoginWanted) {
             return json_of(200, json!({"jsonrpc": "2.0", "id": 0, "result": {"echo": seen.authorization}}));
         }

@@ -11,6 +11,7 @@ use gatehouse_net::Url;
 /// One request as it came in.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
+    pub(super) method: String,
     pub(super) path: String,
     pub(super) authorization: String,
     pub(super) query: BTreeMap<String, String>,
@@ -28,9 +29,10 @@ pub(super) fn read(stream: &TcpStream) -> Option<Seen> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
-    let target = line.split(' ').nth(1)?.to_owned();
+    let mut words = line.split(' ');
+    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
     let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let mut seen = Seen { path: path.into(), query: pairs(query), ..Seen::default() };
+    let mut seen = Seen { method, path: path.into(), query: pairs(query), ..Seen::default() };
     let mut length = 0;
     loop {
         let mut line = String::new();

@@ -3,22 +3,31 @@
 use gatehouse_net::HttpClients;
 use rmcp::{
     model::{ClientJsonRpcMessage, ClientRequest, NumberOrString, PingRequest},
-    transport::streamable_http_client::{
-        StreamableHttpClient as _, StreamableHttpError, StreamableHttpPostResponse,
+    transport::{
+        Transport as _,
+        streamable_http_client::{
+            StreamableHttpClient as _, StreamableHttpError, StreamableHttpPostResponse,
+        },
     },
 };
 
 use super::*;
-use crate::login::{LoggedIn, fault_of};
+use crate::{
+    downstream::sse::{Asking, Sse},
+    login::{LoggedIn, fault_of},
+};
+
+fn ping_message() -> ClientJsonRpcMessage {
+    let ping = ClientRequest::PingRequest(PingRequest::default());
+    ClientJsonRpcMessage::request(ping, NumberOrString::Number(0))
+}
 
 /// The text of the reply to one ping, or the fault that it ends in.
 async fn ping(place: &Place, host: &Arc<Logins>) -> Result<String, Fault> {
     let clients = HttpClients::default();
     let client = clients.of(&place.target()).expect("a client").clone();
     let client = LoggedIn::new(client, Some(Arc::clone(host)), "git".into());
-    let ping = ClientRequest::PingRequest(PingRequest::default());
-    let message = ClientJsonRpcMessage::request(ping, NumberOrString::Number(0));
-    match client.post_message(place.url().into(), message, None, None, Default::default()).await {
+    match client.post_message(place.url().into(), ping_message(), None, None, Default::default()).await {
         Ok(StreamableHttpPostResponse::Json(message, _)) => {
             Ok(serde_json::to_string(&message).expect("a message"))
         }
@@ -108,4 +117,35 @@ async fn faults_of_a_login_come_through_the_protocol() {
         Some("Server 'git' wants a login. Run: gatehouse servers login git"),
         "{error:?}"
     );
+}
+
+/// A stream of events with the logins of a host.
+async fn stream(place: &Place, host: &Arc<Logins>) -> Result<Sse, Fault> {
+    let clients = HttpClients::default();
+    let client = clients.of(&place.target()).expect("a client").clone();
+    let logins = Some((Arc::clone(host), "git".into()));
+    let asking = Asking::new(client, place.target(), Default::default(), logins);
+    Sse::open(asking, 4_096).await.map_err(|error| fault_of(&error).expect("a fault").clone())
+}
+
+#[tokio::test]
+async fn a_stream_of_events_has_a_login_like_any_other_request() {
+    let place = Place::with(&[]);
+    let host = Arc::new(place.host());
+    let wanted = stream(&place, &host).await.err().map(|fault| fault.in_one_line());
+    assert_eq!(wanted.as_deref(), Some("Server 'git' wants a login. Run: gatehouse servers login git"));
+    place.log_in().await.expect("a login");
+    let mut opened = stream(&place, &host).await.expect("a stream");
+    let told = opened.receive().await.expect("a message");
+    let told = serde_json::to_string(&told).expect("a message");
+    assert!(told.contains("[redacted]") && !told.contains("-secret-"), "{told}");
+
+    let before = place.authority.seen("/mcp").len();
+    place.authority.expire();
+    opened.send(ping_message()).await.expect("sent");
+    assert_eq!((place.authority.seen("/mcp").len() - before, place.authority.renewals()), (2, 1));
+    place.authority.now(Vice::TakesNoToken);
+    let error = opened.send(ping_message()).await.expect_err("refused");
+    let over = "The login to 'git' is not valid any more. Run: gatehouse servers login git";
+    assert_eq!(fault_of(&error).map(Fault::in_one_line).as_deref(), Some(over));
 }
