@@ -35,12 +35,12 @@ fn refusals(schema: &Value) -> [String; 2] {
     })
 }
 
-fn with_definitions(definitions: Value) -> Value {
+pub(crate) fn with_definitions(definitions: Value) -> Value {
     json!({"type": "object", "properties": {"x": {"$ref": "#/$defs/a0"}}, "$defs": definitions})
 }
 
 /// A definition for each level; `next` makes one of the reference to the one below it.
-fn chain(levels: usize, next: impl Fn(Value) -> Value) -> Map<String, Value> {
+pub(crate) fn chain(levels: usize, next: impl Fn(Value) -> Value) -> Map<String, Value> {
     let mut definitions: Map<String, Value> = (0..levels)
         .map(|level| (format!("a{level}"), next(json!({"$ref": format!("#/$defs/a{}", level + 1)}))))
         .collect();
@@ -90,7 +90,7 @@ fn a_schema_that_hides_its_weight_is_refused_with_the_reason() {
 }
 
 /// Calls a tool and, until it answers, asks for pings and other calls; gives its result.
-fn call_beside_others(client: &mut Client, tool: &str, arguments: &Value) -> Value {
+pub(crate) fn call_beside_others(client: &mut Client, tool: &str, arguments: &Value) -> Value {
     let id = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
     let mut slowest = std::time::Duration::ZERO;
     for _ in 0..20 {

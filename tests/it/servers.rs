@@ -7,6 +7,7 @@ mod ends;
 mod eras;
 mod failures;
 mod lists;
+mod schemas;
 
 use std::{
     fs,

@@ -14,6 +14,33 @@ fn a_list_in_pages_is_read_to_its_end() {
 }
 
 #[test]
+fn a_list_without_an_end_is_told_of_and_takes_no_other_server_with_it() {
+    let blocks = child("s", &["pages=endless"], "") + &child("honest", &[], "");
+    let place = showing(&["s", "honest"], &blocks);
+    let mut client = Client::start(&place, "all");
+    assert_eq!(client.text("honest__echo", json!({"text": "here"})), "here");
+    assert!(!client.tools().iter().any(|tool| tool.starts_with("s__")));
+    client.log_with("what it answers to tools/list has no end after 64 pages");
+}
+
+#[test]
+fn a_hundred_thousand_tools_are_cut_and_said() {
+    let place = showing(&[], "");
+    let many: Vec<_> = (0..100_000)
+        .map(|number| json!({"name": format!("t{number}"), "inputSchema": {"type": "object"}}))
+        .collect();
+    let file = place.write("many.json", serde_json::to_vec(&many).expect("JSON"));
+    let block = child("s", &[&format!("tools={}", file.display())], "") + &child("honest", &[], "");
+    place.write("presets.toml", block + "[presets.all]\nservers = [\"s\", \"honest\"]\n");
+    let mut client = Client::start(&place, "all");
+    let listed = client.tools();
+    assert_eq!(listed.iter().filter(|tool| tool.starts_with("s__")).count(), 512);
+    assert_eq!(client.text("honest__echo", json!({"text": "here"})), "here");
+    assert_eq!(client.text("s__echo", json!({"text": "and here"})), "and here");
+    client.log_with("there are too many");
+}
+
+#[test]
 fn clients_are_told_when_the_list_of_a_server_grows() {
     let sse = Listening::start("sse", &[]);
     let place =

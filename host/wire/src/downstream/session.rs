@@ -154,11 +154,11 @@ impl Session {
             all.extend(items);
             cursor = next;
             if cursor.is_none() || all.len() >= most {
-                break;
+                all.truncate(most);
+                return Ok(all);
             }
         }
-        all.truncate(most);
-        Ok(all)
+        Err(CallFailure::Transport(format!("what it answers to {method} has no end after {MAX_PAGES} pages")))
     }
 
     async fn failure(&self, error: ServiceError) -> CallFailure {
