@@ -1,11 +1,14 @@
 //! What gates of a preset may reach of servers, whose tools the client is not shown: named, changed, hidden and denied by
 //! the same lines of the preset as if it were.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex},
+};
 
 use crate::{
     catalog::Entry,
-    names,
+    lock, names,
     outcome::Fault,
     ports::servers::{ServerListing, ServerStatus},
     preset::Exposure,
@@ -15,11 +18,16 @@ use crate::{
 /// The rules of one preset.
 pub struct Proxied {
     exposure: Arc<Exposure>,
+    /// Tools that were called, with what they were made of: to read a schema takes longer than to check arguments.
+    made: Mutex<HashMap<ToolId, Arc<Entry>>>,
 }
+
+/// Entries that are kept. Where there are more, all are made anew; a session calls far fewer tools.
+const MOST_MADE: usize = 1_024;
 
 impl Proxied {
     pub(crate) fn new(exposure: &Exposure) -> Self {
-        Self { exposure: Arc::new(exposure.clone()) }
+        Self { exposure: Arc::new(exposure.clone()), made: Mutex::default() }
     }
 
     /// Whether the preset lets its gates reach a server.
@@ -54,11 +62,25 @@ impl Proxied {
             return Err(Fault::denied(format!("Tool '{tool}' of server '{server}' is held back: {why}"))
                 .hint(format!("To look at it and approve it: gatehouse servers review {server}")));
         }
+        let id = id(&spec.name);
+        let made = lock(&self.made).get(&id).cloned();
+        let is_of = |entry: &Arc<Entry>| {
+            Arc::ptr_eq(&entry.declared, spec) && Arc::ptr_eq(&entry.source, &listed.source)
+        };
+        if let Some(entry) = made.filter(is_of) {
+            return Ok(entry);
+        }
         static NO_PARAMS: LazyLock<Arc<str>> = LazyLock::new(|| "{}".into());
-        Entry::exposed(&self.exposure, &listed.source, &listed.listing, spec, &NO_PARAMS)
+        let entry = Entry::exposed(&self.exposure, &listed.source, &listed.listing, spec, &NO_PARAMS)
             .map_err(|error| Fault::internal(error.to_string()))?
             .map(Arc::new)
-            .ok_or_else(|| Fault::not_found(format!("Server '{server}' has no tool '{tool}'.")))
+            .ok_or_else(|| Fault::not_found(format!("Server '{server}' has no tool '{tool}'.")))?;
+        let mut made = lock(&self.made);
+        if made.len() >= MOST_MADE {
+            made.clear();
+        }
+        made.insert(id, Arc::clone(&entry));
+        Ok(entry)
     }
 
     /// Every tool of a server that may be called, as the preset changes it, by name.

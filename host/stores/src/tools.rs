@@ -2,6 +2,7 @@
 //! state of the store than the one it holds reads it anew, so that several hosts may share one.
 
 pub(crate) mod category;
+mod known;
 
 use std::{
     collections::HashMap,
@@ -24,6 +25,7 @@ use gatehouse_core::{
     },
 };
 
+use self::known::KnownListings;
 use crate::{
     embedding::{Embedding, Item, TextSource},
     sqlite::tools::{SqliteTools, TOOLS},
@@ -40,6 +42,7 @@ pub struct ToolBook {
     embedding: Option<Embedding>,
     clock: Arc<dyn Clock>,
     held: Mutex<Option<Arc<Held>>>,
+    known: KnownListings,
 }
 
 /// All tools at one state of the store.
@@ -60,7 +63,7 @@ impl ToolBook {
         let store = Arc::new(SqliteTools::new(database));
         let texts = Arc::new(ToolTexts(Arc::clone(&store)));
         let embedding = embedder.map(|embedder| Embedding::new(embedder, store.vectors(), texts));
-        Self { store, embedding, clock, held: Mutex::default() }
+        Self { store, embedding, clock, held: Mutex::default(), known: KnownListings::default() }
     }
 
     /// Waits until the tools that are kept now have their vectors; false where they have not, because the model fails or
@@ -144,7 +147,9 @@ impl ToolBook {
 impl ToolIndex for ToolBook {
     async fn put(&self, listing: IndexedListing, force: bool) -> Result<RefreshReport, Fault> {
         let now = i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX);
-        let report = self.store.put(listing, now, force).await?;
+        let report = self.store.put(listing, now, force).await;
+        self.known.changed();
+        let report = report?;
         if let Some(embedding) = self.embedding.as_ref().filter(|_| report.embeddings > 0) {
             embedding.announce();
         }
@@ -152,11 +157,13 @@ impl ToolIndex for ToolBook {
     }
 
     async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
-        self.store.known(server).await
+        self.known.of(&self.store, server).await
     }
 
     async fn forget(&self, server: &str) -> Result<(), Fault> {
-        self.store.forget(server).await
+        let forgotten = self.store.forget(server).await;
+        self.known.changed();
+        forgotten
     }
 
     async fn search(&self, question: &ToolQuestion, may_find: MayFind<'_>) -> Result<ToolsFound, Fault> {
@@ -196,7 +203,9 @@ impl ToolIndex for ToolBook {
     }
 
     async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault> {
-        self.store.approve(server, tool, digest).await
+        let approved = self.store.approve(server, tool, digest).await;
+        self.known.changed();
+        approved
     }
 }
 

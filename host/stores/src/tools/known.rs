@@ -1,0 +1,74 @@
+//! What servers list, held for calls: each call of a server's tool needs the definition of it, and to read that from the store
+//! takes longer than many a server takes to answer.
+
+use std::{collections::HashMap, sync::Mutex, time::Duration};
+
+use gatehouse_core::{Fault, lock, ports::tool_index::KnownListing};
+use tokio::time::Instant;
+
+use crate::sqlite::tools::SqliteTools;
+
+/// How long what is held is believed before the store is asked whether another process changed it. Somebody who approves a
+/// tool at a shell does not notice so little.
+const BELIEVED: Duration = Duration::from_millis(500);
+
+#[derive(Default)]
+pub(super) struct KnownListings {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Of the store, when it was looked at last.
+    generation: i64,
+    looked: Option<Instant>,
+    /// Counts what this process changed.
+    changes: u64,
+    listings: HashMap<String, Option<KnownListing>>,
+}
+
+impl KnownListings {
+    pub(super) async fn of(&self, store: &SqliteTools, server: &str) -> Result<Option<KnownListing>, Fault> {
+        let changes = {
+            let state = lock(&self.state);
+            let is_fresh = state.looked.is_some_and(|looked| looked.elapsed() < BELIEVED);
+            if let Some(known) = state.listings.get(server).filter(|_| is_fresh) {
+                return Ok(known.clone());
+            }
+            state.changes
+        };
+        let generation = store.generation().await?;
+        if let Some(known) = self.looked(generation, changes, server) {
+            return Ok(known);
+        }
+        let known = store.known(server).await?;
+        let mut state = lock(&self.state);
+        // What was read beside a change may be from before it.
+        if (state.changes, state.generation) == (changes, generation) {
+            state.listings.insert(server.to_owned(), known.clone());
+        }
+        Ok(known)
+    }
+
+    /// What is held of a server, if it is of this state of the store; what is of another one is let go.
+    fn looked(&self, generation: i64, changes: u64, server: &str) -> Option<Option<KnownListing>> {
+        let mut state = lock(&self.state);
+        if state.changes != changes {
+            return None;
+        }
+        if state.generation != generation {
+            state.listings.clear();
+            state.generation = generation;
+        }
+        state.looked = Some(Instant::now());
+        state.listings.get(server).cloned()
+    }
+
+    /// To be called after each change that this process makes.
+    pub(super) fn changed(&self) {
+        let mut state = lock(&self.state);
+        state.changes += 1;
+        state.listings.clear();
+        state.looked = None;
+    }
+}
