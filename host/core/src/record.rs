@@ -53,7 +53,7 @@ impl CallObserver for LedgerObserver {
         self.ledger.record(Sample {
             at: self.clock.now_ms(),
             tool: entry.id.clone(),
-            preset: context.catalog.preset.to_string(),
+            preset: Arc::clone(&context.catalog.preset),
             caller: caller.finish(),
             ending: match record.ending {
                 CallEnding::Replied => SampleEnding::Replied,

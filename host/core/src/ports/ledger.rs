@@ -1,5 +1,7 @@
 //! The ledger: how calls went, for the whole machine and for ever. It never holds arguments or replies.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +18,7 @@ pub struct Sample {
     /// The tool, by its source's own name.
     pub tool: ToolId,
     /// The preset it came through.
-    pub preset: String,
+    pub preset: Arc<str>,
     /// Who called: the same for the same caller, and nothing that tells who it is.
     pub caller: u64,
     /// How it ended.

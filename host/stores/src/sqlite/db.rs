@@ -87,12 +87,18 @@ impl Database {
     /// The same for what is kept for a while only: what was deleted leaves no trace, and [`Database::give_back`] makes the
     /// file smaller.
     pub(super) fn temporary(subject: &'static str, path: PathBuf, steps: Steps) -> Self {
-        Self::with(subject, path, steps, Options { busy: BUSY, temporary: true })
+        Self::with(subject, path, steps, Options { temporary: true, ..Options::new(BUSY) })
+    }
+
+    /// The same for counts that are written all the time: small in memory, and a power cut may take the last of them, which
+    /// the end of a process does not.
+    pub(super) fn of_counts(subject: &'static str, path: PathBuf, steps: Steps) -> Self {
+        Self::with(subject, path, steps, Options { counts: true, ..Options::new(BUSY) })
     }
 
     /// The same that waits so long for another process that writes.
     pub(super) fn with_patience(subject: &'static str, path: PathBuf, steps: Steps, busy: Duration) -> Self {
-        Self::with(subject, path, steps, Options { busy, temporary: false })
+        Self::with(subject, path, steps, Options::new(busy))
     }
 
     fn with(subject: &'static str, path: PathBuf, steps: Steps, options: Options) -> Self {

@@ -85,7 +85,7 @@ async fn files_that_are_no_database_or_newer_are_refused_unchanged() {
 fn many_openings_at_once_succeed() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("k.db");
-    let options = Options { busy: BUSY, temporary: true };
+    let options = Options { temporary: true, ..Options::new(BUSY) };
     let threads: Vec<_> = (0..8)
         .map(|_| {
             let path = path.clone();

@@ -25,6 +25,9 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// Work for the writer.
 pub(super) type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
+/// KiB that the writing connection to counts keeps in memory at most.
+const COUNTS_CACHE: i64 = 512;
+
 /// How the connection that writes is set up.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
@@ -32,6 +35,14 @@ pub(super) struct Options {
     pub(super) busy: Duration,
     /// Whether what was deleted is overwritten, and its place can be given back to the disk.
     pub(super) temporary: bool,
+    /// Whether little memory and little waiting for the disk count for more than the last second before a power cut.
+    pub(super) counts: bool,
+}
+
+impl Options {
+    pub(super) fn new(busy: Duration) -> Self {
+        Self { busy, temporary: false, counts: false }
+    }
 }
 
 /// The thread that owns the connection that writes; it ends when this is dropped.
@@ -114,6 +125,10 @@ fn try_open(path: &Path, steps: Steps, options: Options) -> Result<Connection, S
     // A long transaction makes a long `-wal`, which would stay so long.
     let _limit: i64 =
         connection.pragma_update_and_check(None, "journal_size_limit", WAL_LEFT, |row| row.get(0))?;
+    if options.counts {
+        connection.pragma_update(None, "synchronous", "normal")?;
+        connection.pragma_update(None, "cache_size", -COUNTS_CACHE)?;
+    }
     functions::register(&connection)?;
     migrations::migrate(&mut connection, steps)?;
     Ok(connection)

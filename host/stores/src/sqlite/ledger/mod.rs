@@ -1,17 +1,18 @@
 //! The ledger, in a database of its own that all hosts of a machine share.
 //!
-//! Recording puts a call into a queue and returns. What waits is written together, one transaction at a time, by a task
-//! that the first call starts and that ends when nothing waits; nothing is opened before, and nothing runs in between.
-//! What cannot be written waits as long as there is room, and is said once; what is lost is counted.
+//! Recording adds a call to what waits and returns. What waits is written together, in one transaction, by a task that the
+//! first call starts and that ends when nothing waits; nothing is opened before, and nothing runs in between. Every call is
+//! counted; of a rush only the first are kept singly, for a row costs more than many a call. What cannot be written waits as
+//! long as there is room, and is said once; what is lost is counted.
 
 mod health;
 mod latency;
 mod read;
 mod related;
+mod sums;
 mod write;
 
 use std::{
-    collections::VecDeque,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
@@ -32,17 +33,14 @@ use rusqlite::Connection;
 use tokio::{sync::watch, time::timeout};
 
 pub use self::health::LedgerHealth;
-use self::health::Losses;
+use self::{health::Losses, sums::Sums};
 use super::{db::Database, error::StoreError, migrations};
 
 /// Milliseconds of a day; days are those of UTC.
 const DAY_MS: i64 = 86_400_000;
 
-/// Calls that wait to be written, at most: some seconds of a busy host.
-const QUEUE: usize = 10_000;
-
-/// Calls that are written in one transaction.
-const BATCH: usize = 500;
+/// Calls that are written singly at once, at most: what is usually called next shows in fewer.
+const ROWS: usize = 1_000;
 
 /// How long calls are gathered before they are written.
 const GATHER: Duration = Duration::from_secs(1);
@@ -68,11 +66,18 @@ struct Inner {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Sample>,
+    waiting: Batch,
     /// Calls that were dropped, and of which nobody was told yet.
     dropped: u64,
     /// Whether a task is going to write what waits.
     at_work: bool,
+}
+
+/// What one transaction writes.
+#[derive(Default)]
+struct Batch {
+    sums: Sums,
+    rows: Vec<Sample>,
 }
 
 impl SqliteLedger {
@@ -80,7 +85,7 @@ impl SqliteLedger {
     /// Single calls are kept for so many days, at least one; what they add up to, for ever.
     pub fn new(path: PathBuf, retention_days: u32, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
-            db: Database::new("the ledger", path, migrations::LEDGER),
+            db: Database::of_counts("the ledger", path, migrations::LEDGER),
             clock,
             kept_ms: i64::from(retention_days.max(1)) * DAY_MS,
             queue: Mutex::default(),
@@ -107,7 +112,7 @@ impl SqliteLedger {
         self.inner.db.close().await;
         let left = {
             let mut queue = lock(&self.inner.queue);
-            queue.waiting.drain(..).count() as u64 + std::mem::take(&mut queue.dropped)
+            std::mem::take(&mut queue.waiting).sums.calls + std::mem::take(&mut queue.dropped)
         };
         self.inner.losses.ended(left);
     }
@@ -126,17 +131,14 @@ impl Inner {
     async fn write_all(&self) -> Result<(), Fault> {
         let mut cleaned = self.writing.lock().await;
         loop {
-            let batch = {
-                let mut queue = lock(&self.queue);
-                let some = queue.waiting.len().min(BATCH);
-                Arc::new(queue.waiting.drain(..some).collect::<Vec<_>>())
-            };
-            if batch.is_empty() {
+            let batch = Arc::new(std::mem::take(&mut lock(&self.queue).waiting));
+            if batch.sums.calls == 0 {
                 return Ok(());
             }
-            let (samples, key) = (Arc::clone(&batch), self.db.path().with_extension("key"));
-            let write =
-                move |db: &rusqlite::Transaction<'_>| write::insert(db, &samples, &caller_key(db, &key)?);
+            let (written, key) = (Arc::clone(&batch), self.db.path().with_extension("key"));
+            let write = move |db: &rusqlite::Transaction<'_>| {
+                write::insert(db, &written.sums, &written.rows, &caller_key(db, &key)?)
+            };
             if let Err(fault) = self.db.write(write).await {
                 let lost = self.keep(&batch, &fault);
                 self.losses.cannot_write(&fault, lost);
@@ -160,16 +162,16 @@ impl Inner {
     }
 
     /// Puts calls back that could not be written, where that may go better later; how many are lost since this was asked last.
-    fn keep(&self, batch: &[Sample], fault: &Fault) -> u64 {
+    fn keep(&self, batch: &Batch, fault: &Fault) -> u64 {
         let mut queue = lock(&self.queue);
         if fault.retryable {
-            for sample in batch.iter().rev() {
-                queue.waiting.push_front(sample.clone());
-            }
+            queue.dropped += queue.waiting.sums.put_back(&batch.sums);
+            let room = ROWS.saturating_sub(queue.waiting.rows.len()).min(batch.rows.len());
+            let newest = &batch.rows[batch.rows.len() - room..];
+            queue.waiting.rows.splice(..0, newest.iter().cloned());
         } else {
-            queue.dropped += batch.len() as u64;
+            queue.dropped += batch.sums.calls;
         }
-        queue.bound();
         std::mem::take(&mut queue.dropped)
     }
 
@@ -178,7 +180,7 @@ impl Inner {
             tokio::time::sleep(GATHER).await;
             let written = self.write_all().await;
             let mut queue = lock(&self.queue);
-            if written.is_err() || queue.waiting.is_empty() {
+            if written.is_err() || queue.waiting.sums.calls == 0 {
                 queue.at_work = false;
                 return;
             }
@@ -187,10 +189,11 @@ impl Inner {
 }
 
 impl Queue {
-    fn bound(&mut self) {
-        while self.waiting.len() > QUEUE {
-            self.waiting.pop_front();
+    fn add(&mut self, sample: Sample) {
+        if !self.waiting.sums.add(&sample) {
             self.dropped += 1;
+        } else if self.waiting.rows.len() < ROWS {
+            self.waiting.rows.push(sample);
         }
     }
 }
@@ -217,8 +220,7 @@ fn source(filter: &MetricsFilter) -> (Option<&'static str>, Option<&str>) {
 impl Ledger for SqliteLedger {
     fn record(&self, sample: Sample) {
         let mut queue = lock(&self.inner.queue);
-        queue.waiting.push_back(sample);
-        queue.bound();
+        queue.add(sample);
         if queue.at_work {
             return;
         }

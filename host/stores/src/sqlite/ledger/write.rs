@@ -1,6 +1,8 @@
-//! Writing calls down, and forgetting them. A call counts in its day in the transaction that writes its row, so there is no
-//! moment at which it is counted twice or not at all, whatever process ends when; what is older than the days that single
+//! Writing calls down, and forgetting them. A call counts in its day in one transaction, with its row where it has one, so
+//! there is no moment at which it is counted twice or not at all, whatever process ends when; what is older than the days that single
 //! calls are kept is deleted, and nothing has to be added up then.
+
+use std::collections::HashMap;
 
 use gatehouse_core::{
     FaultKind, SourceId,
@@ -9,14 +11,11 @@ use gatehouse_core::{
 };
 use rusqlite::{Connection, params};
 
-use super::{DAY_MS, latency::bucket};
+use super::sums::{Day, Sums, bounded};
 use crate::sqlite::error::StoreError;
 
 /// Rows that one transaction deletes at most: others write in between.
 const AT_ONCE: i64 = 10_000;
-
-/// The most of anything that one call is counted with: a year of microseconds.
-const MOST: u64 = 31_536_000_000_000;
 
 /// The kinds of faults, by their number less two; a new one comes last.
 const FAULTS: [FaultKind; 8] = [
@@ -31,7 +30,7 @@ const FAULTS: [FaultKind; 8] = [
 ];
 
 /// An ending as it is stored.
-fn number(ending: SampleEnding) -> i64 {
+pub(super) fn number(ending: SampleEnding) -> i64 {
     match ending {
         SampleEnding::Replied => 0,
         SampleEnding::ToolError => 1,
@@ -50,59 +49,76 @@ pub(super) fn word(number: i64) -> Option<&'static str> {
     }
 }
 
-fn bounded(value: u64) -> i64 {
-    value.min(MOST) as i64
-}
-
-/// Writes calls down. Callers are told apart with this key, and cannot be guessed without it.
-pub(super) fn insert(db: &Connection, samples: &[Sample], key: &str) -> Result<(), StoreError> {
-    for sample in samples {
-        let tool = tool(db, &sample.tool.source, &sample.tool.name)?;
-        let (at, ending) = (bounded(sample.at), number(sample.ending));
-        let (took, connecting) = (bounded(sample.took_us), bounded(sample.connecting_us));
-        let (tokens_in, tokens_out) = (bounded(sample.tokens_in), bounded(sample.tokens_out));
-        let caller = caller(key, sample.caller);
-        db.prepare_cached(
-            "INSERT INTO call (at, tool, caller, preset, ending, took_us, connecting_us, tokens_in, tokens_out)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(params![at, tool, caller, sample.preset, ending, took, connecting, tokens_in, tokens_out])?;
-        let failed = if ending == 0 { 0 } else { at * 16 + ending };
-        db.prepare_cached(
-            "INSERT INTO day VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
-             ON CONFLICT (tool, day) DO UPDATE SET
-                calls = calls + 1,
-                tool_errors = tool_errors + excluded.tool_errors,
-                transport_errors = transport_errors + excluded.transport_errors,
-                took_us = took_us + excluded.took_us,
-                connecting_us = connecting_us + excluded.connecting_us,
-                tokens_in = tokens_in + excluded.tokens_in,
-                tokens_out = tokens_out + excluded.tokens_out,
-                last_called = max(last_called, excluded.last_called),
-                last_failed = max(last_failed, excluded.last_failed)",
-        )?
-        .execute(params![
+/// Writes down what calls add up to, and those of them that are kept singly. Callers are told apart with this key, and
+/// cannot be guessed without it.
+pub(super) fn insert(db: &Connection, sums: &Sums, rows: &[Sample], key: &str) -> Result<(), StoreError> {
+    let mut tools = HashMap::new();
+    let mut callers = HashMap::new();
+    let mut known = |told: u64| *callers.entry(told).or_insert_with(|| caller(key, told));
+    let mut into_days = db.prepare_cached(
+        "INSERT INTO day VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+         ON CONFLICT (tool, day) DO UPDATE SET
+            calls = calls + excluded.calls,
+            tool_errors = tool_errors + excluded.tool_errors,
+            transport_errors = transport_errors + excluded.transport_errors,
+            took_us = took_us + excluded.took_us,
+            connecting_us = connecting_us + excluded.connecting_us,
+            tokens_in = tokens_in + excluded.tokens_in,
+            tokens_out = tokens_out + excluded.tokens_out,
+            last_called = max(last_called, excluded.last_called),
+            last_failed = max(last_failed, excluded.last_failed)",
+    )?;
+    let mut into_latencies = db.prepare_cached(
+        "INSERT INTO latency VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (tool, day, bucket) DO UPDATE SET calls = calls + excluded.calls",
+    )?;
+    let mut into_callers = db.prepare_cached(
+        "INSERT INTO caller VALUES (?1, ?2, ?3)
+         ON CONFLICT (caller, tool) DO UPDATE SET last = max(last, excluded.last)",
+    )?;
+    for ((id, day), sum) in &sums.days {
+        let tool = tool(db, &id.source, &id.name)?;
+        tools.insert(id, tool);
+        let Day { calls, tool_errors, transport_errors, took, connecting, .. } = sum;
+        let Day { tokens_in, tokens_out, last_called, last_failed, .. } = sum;
+        into_days.execute(params![
             tool,
-            at / DAY_MS,
-            i64::from(ending == 1),
-            i64::from(ending > 1),
+            day,
+            calls,
+            tool_errors,
+            transport_errors,
             took,
             connecting,
             tokens_in,
             tokens_out,
-            at,
-            failed
+            last_called,
+            last_failed
         ])?;
-        db.prepare_cached(
-            "INSERT INTO latency VALUES (?1, ?2, ?3, 1)
-             ON CONFLICT (tool, day, bucket) DO UPDATE SET calls = calls + 1",
-        )?
-        .execute(params![tool, at / DAY_MS, bucket(took)])?;
-        db.prepare_cached(
-            "INSERT INTO caller VALUES (?1, ?2, ?3)
-             ON CONFLICT (caller, tool) DO UPDATE SET last = max(last, excluded.last)",
-        )?
-        .execute(params![caller, tool, at])?;
+        for (bucket, calls) in &sum.latencies {
+            into_latencies.execute([&tool, day, bucket, calls])?;
+        }
+        for (caller, last) in &sum.callers {
+            into_callers.execute([known(*caller), tool, *last])?;
+        }
+    }
+    let mut into_calls = db.prepare_cached(
+        "INSERT INTO call (at, tool, caller, preset, ending, took_us, connecting_us, tokens_in, tokens_out)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    for sample in rows {
+        // One whose tool had no room is counted as lost.
+        let Some(tool) = tools.get(&sample.tool) else { continue };
+        into_calls.execute(params![
+            bounded(sample.at),
+            tool,
+            known(sample.caller),
+            &*sample.preset,
+            number(sample.ending),
+            bounded(sample.took_us),
+            bounded(sample.connecting_us),
+            bounded(sample.tokens_in),
+            bounded(sample.tokens_out)
+        ])?;
     }
     Ok(())
 }

@@ -16,7 +16,11 @@ async fn what_cannot_be_written_stops_no_call() {
     assert_eq!(ledger.flush().await.unwrap_err().kind, FaultKind::Unavailable);
     std::fs::remove_dir(&place.path).unwrap();
     ledger.flush().await.unwrap();
-    assert_eq!(all(&ledger).await[0].calls, 10_000, "as many as may wait, the newest");
+    assert_eq!(
+        (all(&ledger).await[0].calls, place.rows("call")),
+        (20_000, 1_000),
+        "all count, few are kept singly"
+    );
 }
 
 #[tokio::test]
@@ -25,8 +29,9 @@ async fn what_is_lost_is_counted_and_the_trouble_is_named_while_it_lasts() {
     std::fs::create_dir_all(&place.path).unwrap();
     let ledger = place.ledger();
     let health = ledger.health();
-    for _ in 0..10_007 {
-        ledger.record(place.call("read", SampleEnding::Replied));
+    // As many tools as there is room for, and some more.
+    for tool in 0..4_103 {
+        ledger.record(place.call(&format!("tool {tool}"), SampleEnding::Replied));
     }
     ledger.flush().await.unwrap_err();
     let told = health.borrow().clone();
@@ -85,7 +90,7 @@ async fn a_writer_that_is_stalled_holds_up_neither_calls_nor_questions() {
     let written = all(&ledger).await[0].calls;
     let lost = ledger.health().borrow().lost;
     assert_eq!(written + lost, 100_001, "each is there or counted as lost");
-    assert!(written >= 10_000, "{written}");
+    assert_eq!(lost, 0);
 }
 
 #[tokio::test]

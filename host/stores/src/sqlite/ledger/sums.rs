@@ -1,0 +1,116 @@
+//! What calls add up to while they wait to be written. However many there are, they take no more room than their tools do,
+//! and no more writing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use gatehouse_core::{ports::ledger::Sample, tool::ToolId};
+
+use super::{DAY_MS, latency::bucket, write::number};
+
+/// Tools with calls of one day that may wait.
+pub(super) const MOST_DAYS: usize = 4_096;
+
+/// Callers of one tool that may wait; what is told of callers needs no more.
+const MOST_CALLERS: usize = 1_024;
+
+/// The most of anything that one call is counted with: a year of microseconds.
+const MOST: u64 = 31_536_000_000_000;
+
+/// What calls of one tool on one day add up to; times are microseconds, moments milliseconds since 1970.
+#[derive(Default)]
+pub(super) struct Day {
+    pub(super) calls: i64,
+    pub(super) tool_errors: i64,
+    pub(super) transport_errors: i64,
+    pub(super) took: i64,
+    pub(super) connecting: i64,
+    pub(super) tokens_in: i64,
+    pub(super) tokens_out: i64,
+    pub(super) last_called: i64,
+    /// The moment times 16, and how it ended.
+    pub(super) last_failed: i64,
+    /// Calls by bucket.
+    pub(super) latencies: BTreeMap<i64, i64>,
+    /// When each caller called last.
+    pub(super) callers: HashMap<u64, i64>,
+}
+
+/// Calls that are not written yet, by tool and day.
+#[derive(Default)]
+pub(super) struct Sums {
+    pub(super) days: HashMap<(ToolId, i64), Day>,
+    /// All of them.
+    pub(super) calls: u64,
+}
+
+pub(super) fn bounded(value: u64) -> i64 {
+    value.min(MOST) as i64
+}
+
+impl Sums {
+    /// The day that a call belongs to; none where there is no room for another one.
+    fn day(&mut self, tool: &ToolId, day: i64) -> Option<&mut Day> {
+        let key = (tool.clone(), day);
+        if self.days.len() >= MOST_DAYS && !self.days.contains_key(&key) {
+            return None;
+        }
+        Some(self.days.entry(key).or_default())
+    }
+
+    /// Adds a call; false where there is no room.
+    pub(super) fn add(&mut self, sample: &Sample) -> bool {
+        let at = bounded(sample.at);
+        let Some(day) = self.day(&sample.tool, at / DAY_MS) else { return false };
+        let (ending, took) = (number(sample.ending), bounded(sample.took_us));
+        day.calls += 1;
+        day.tool_errors += i64::from(ending == 1);
+        day.transport_errors += i64::from(ending > 1);
+        day.took += took;
+        day.connecting += bounded(sample.connecting_us);
+        day.tokens_in += bounded(sample.tokens_in);
+        day.tokens_out += bounded(sample.tokens_out);
+        day.last_called = day.last_called.max(at);
+        day.last_failed = day.last_failed.max(if ending == 0 { 0 } else { at * 16 + ending });
+        *day.latencies.entry(bucket(took)).or_default() += 1;
+        day.called(sample.caller, at);
+        self.calls += 1;
+        true
+    }
+
+    /// Adds what could not be written; how many calls there was no room for.
+    pub(super) fn put_back(&mut self, unwritten: &Self) -> u64 {
+        let mut lost = 0;
+        for ((tool, number), one) in &unwritten.days {
+            let Some(day) = self.day(tool, *number) else {
+                lost += one.calls.unsigned_abs();
+                continue;
+            };
+            day.calls += one.calls;
+            day.tool_errors += one.tool_errors;
+            day.transport_errors += one.transport_errors;
+            day.took += one.took;
+            day.connecting += one.connecting;
+            day.tokens_in += one.tokens_in;
+            day.tokens_out += one.tokens_out;
+            day.last_called = day.last_called.max(one.last_called);
+            day.last_failed = day.last_failed.max(one.last_failed);
+            for (bucket, calls) in &one.latencies {
+                *day.latencies.entry(*bucket).or_default() += calls;
+            }
+            for (caller, last) in &one.callers {
+                day.called(*caller, *last);
+            }
+        }
+        self.calls += unwritten.calls - lost;
+        lost
+    }
+}
+
+impl Day {
+    fn called(&mut self, caller: u64, at: i64) {
+        if self.callers.len() < MOST_CALLERS || self.callers.contains_key(&caller) {
+            let last = self.callers.entry(caller).or_default();
+            *last = at.max(*last);
+        }
+    }
+}
