@@ -203,3 +203,35 @@ fn every_command_in_the_docs_exists() {
         check_call(&place, &page, &arguments);
     }
 }
+
+/// All of the code that words messages, with texts that go over several lines put together.
+fn code(folder: &Path, all: &mut String) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            code(&path, all);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).expect("code");
+            for part in text.split("\\\n") {
+                all.push_str(part.trim_start());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_message_that_troubleshooting_explains_exists() {
+    let mut all = String::new();
+    code(&repository().join("host"), &mut all);
+    code(&repository().join("gates"), &mut all);
+    let page = std::fs::read_to_string(repository().join("docs/troubleshooting.md")).expect("a page");
+    let mut seen = 0;
+    for message in page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()) {
+        // Names and numbers stand between, and quotation marks around them.
+        for part in message.split('…').map(|part| part.trim_matches([' ', '\'', '.'])) {
+            assert!(all.contains(part), "no message has '{part}' of '{message}'");
+        }
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen}");
+}

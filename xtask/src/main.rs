@@ -48,7 +48,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        usage: "bench [--quick] [--noise] [--quality [--data FOLDER]] [--json FILE] [--from-nothing] [P1 P2 P3 P4 P5 P6 P10 P11 P12 P14 P16]",
+        usage: "bench [--quick] [--noise] [--quality [--data FOLDER]] [--json FILE] [--from-nothing] [--publish] [P1 … P16]",
         summary: "measure the gateway beside a native server, in one run",
         run: bench::run,
     },

@@ -7,6 +7,7 @@
 //! native server on both sides: what then differs from 1 is the error of the method. `--quality` measures what the
 //! search finds instead of how long it takes.
 
+mod publish;
 mod quality;
 mod reference;
 mod report;
@@ -85,6 +86,7 @@ struct Options {
     noise: bool,
     quality: bool,
     from_nothing: bool,
+    publish: bool,
     data: Option<PathBuf>,
     json: Option<PathBuf>,
     only: Vec<String>,
@@ -93,6 +95,9 @@ struct Options {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = parse(arguments)?;
     let workspace = Workspace::load()?;
+    if options.publish {
+        return publish::run(&workspace.root);
+    }
     let mut report = Report::new(&workspace, options.quick, options.noise)?;
     if options.quality {
         quality::run(&workspace, options.data, &mut report)?;
@@ -126,6 +131,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--noise" => options.noise = true,
             "--from-nothing" => options.from_nothing = true,
             "--quality" => options.quality = true,
+            "--publish" => options.publish = true,
             "--data" => {
                 let folder = rest.next().ok_or_else(|| Usage("--data needs a folder".into()))?;
                 options.data = Some(folder.into());

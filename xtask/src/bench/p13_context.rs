@@ -52,12 +52,13 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     // A server that was never asked is not found yet; what was learned of it is kept.
     spoken(&mut gateway, "refresh_mcp_server", json!({}))?;
     let place = references.folder().display().to_string();
-    let (mut calls, mut discovery) = (Vec::new(), Vec::new());
+    let (mut calls, mut discovery, mut searches) = (Vec::new(), Vec::new(), Vec::new());
     for (question, server, tool, arguments) in TASK {
         let found = spoken(&mut gateway, "search_tools", json!({"query": question}))?;
         if !found[1].contains(tool) {
             bail!("'{question}' does not find {tool}: {}", found[1]);
         }
+        searches.push(found[1].clone());
         discovery.extend(found);
         let named = json!({"server_name": server, "tool_name": tool});
         discovery.extend(spoken(&mut gateway, "get_tool_schema", named.clone())?);
@@ -72,8 +73,11 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     report.add(row("P15", what, proxied + discovery + calls, direct + calls, (100.0, 50.0)));
     // As long as nothing has to be searched twice.
     let break_even = (direct - proxied.min(direct)) * TASK.len() / discovery.max(1);
+    let mut searches = counter.count(&searches)?;
+    searches.sort_unstable();
     let told = json!({"direct_list": direct, "proxy_list": proxied, "discovery": discovery, "calls": calls,
-        "questions": TASK.len(), "break_even_questions": break_even});
+        "search_reply_p50": searches[searches.len() / 2], "questions": TASK.len(),
+        "break_even_questions": break_even});
     report.fact("context", told);
     Ok(())
 }
