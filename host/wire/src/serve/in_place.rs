@@ -6,8 +6,10 @@
 //!
 //! Lists and reads of resources, and prompts, are taken as calls are, for guests run for them too.
 //!
-//! What has to wait, or whose guest has used up a tick of the clock, goes on beside the others on threads of its
-//! own; everything else that a client asks is the protocol library's.
+//! What has to wait goes on beside the others, and on threads of its own once it computes for long; everything else that a
+//! client asks is the protocol library's.
+
+mod waiting;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -32,6 +34,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::waiting::{BRIEF, Step, Waiting, Work};
 use super::handler::Handler;
 
 /// Replies that may wait for one another. The client works on the first ones while the next ones are made.
@@ -49,7 +52,7 @@ pub(super) struct InPlace<T: Transport<RoleServer>> {
     handler: Arc<Handler>,
     client: Client,
     /// Calls that were not answered at once.
-    running: JoinSet<TxJsonRpcMessage<RoleServer>>,
+    running: JoinSet<Step>,
     /// What ends each of them.
     cancels: HashMap<RequestId, CancellationToken>,
     replies: Replies<T::Error>,
@@ -81,7 +84,7 @@ impl<T: Transport<RoleServer>> InPlace<T> {
         let cancel = context.ct.clone();
         let handler = Arc::clone(&self.handler);
         let reply_to = id.clone();
-        let mut work = Box::pin(async move {
+        let mut work: Work = Box::pin(async move {
             // A panic here would leave the client without an answer for ever, and without any other.
             let result = AssertUnwindSafe(handler.handle_request(request, context)).catch_unwind().await;
             match result {
@@ -94,6 +97,7 @@ impl<T: Transport<RoleServer>> InPlace<T> {
             }
         });
         // Among many calls one would have to wait for no other reason than that the ones before it did not.
+        let began = Instant::now();
         match poll!(unconstrained(work.as_mut())) {
             Poll::Ready(reply) => {
                 cancel.cancel();
@@ -101,12 +105,22 @@ impl<T: Transport<RoleServer>> InPlace<T> {
             }
             Poll::Pending => {
                 self.cancels.insert(id, cancel);
-                match self.workers.handle() {
-                    Some(workers) => self.running.spawn_on(work, workers),
-                    None => self.running.spawn(work),
-                };
+                if began.elapsed() < BRIEF {
+                    self.running.spawn(Waiting::new(work));
+                } else {
+                    self.elsewhere(work);
+                }
             }
         }
+    }
+
+    /// Lets a call go on where nobody waits for its thread.
+    fn elsewhere(&mut self, work: Work) {
+        let work = async move { Step::Done(Box::new(work.await)) };
+        match self.workers.handle() {
+            Some(workers) => self.running.spawn_on(work, workers),
+            None => self.running.spawn(work),
+        };
     }
 
     /// Lets a reply go out with those that wait.
@@ -143,8 +157,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InPlace<T> {
             let message = tokio::select! {
                 biased;
                 Some(done) = self.running.join_next() => {
-                    if let Ok(reply) = done {
-                        self.end(reply);
+                    match done {
+                        Ok(Step::Done(reply)) => self.end(*reply),
+                        Ok(Step::Busy(work)) => self.elsewhere(work),
+                        Err(_) => {}
                     }
                     continue;
                 }
