@@ -2,13 +2,11 @@
 //! into a folder of the cache, and are files like all others from there on: watched, indexed, compiled once.
 
 use std::{
-    fs,
-    io::{self, Read},
+    fs, io,
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
 
-use flate2::read::DeflateDecoder;
 use gatehouse_files::{Durability, make_private, write_private};
 
 use crate::config::Config;
@@ -21,16 +19,21 @@ struct BuiltIn {
     name: &'static str,
     /// Bytes of its file.
     size: u64,
-    /// The file, deflated.
-    packed: &'static [u8],
 }
 
-impl BuiltIn {
-    fn unpacked(&self) -> io::Result<Vec<u8>> {
-        let mut gate = Vec::with_capacity(self.size as usize);
-        DeflateDecoder::new(self.packed).take(self.size + 1).read_to_end(&mut gate)?;
-        Ok(gate)
+/// Every gate with its bytes: they are packed one behind the other.
+fn unpacked() -> io::Result<Vec<(&'static BuiltIn, Vec<u8>)>> {
+    let size: u64 = GATES.iter().map(|gate| gate.size).sum();
+    let mut all = zstd::bulk::decompress(PACKED, size as usize)?;
+    let mut gates = Vec::new();
+    // From the last one, so that no byte is moved twice.
+    for gate in GATES.iter().rev() {
+        let begin = all.len().checked_sub(gate.size as usize);
+        let begin =
+            begin.ok_or_else(|| io::Error::other("the binary has fewer bytes of gates than it says"))?;
+        gates.push((gate, all.split_off(begin)));
     }
+    Ok(gates)
 }
 
 /// The list of what was written; no gate is called so.
@@ -75,11 +78,12 @@ pub(crate) fn unpack(cache: &Path, configured: &[PathBuf]) {
     {
         return;
     }
-    let write =
-        |gate: &BuiltIn| write_private(&folder.join(gate.name), &gate.unpacked()?, Durability::Unsynced);
+    let write = |(gate, bytes): (&BuiltIn, Vec<u8>)| {
+        write_private(&folder.join(gate.name), &bytes, Durability::Unsynced)
+    };
     let write_all = || {
         make_private(&folder)?;
-        GATES.iter().try_for_each(write)?;
+        unpacked()?.into_iter().try_for_each(write)?;
         let stamps = GATES.iter().map(|gate| stamp(&folder, gate)).collect::<io::Result<Vec<_>>>()?;
         write_private(&list, stamps.join("\n").as_bytes(), Durability::Unsynced)
     };
