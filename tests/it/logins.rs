@@ -55,6 +55,9 @@ fn a_server_is_logged_in_to_and_out_of() {
     assert_eq!(fs::metadata(&file).expect("a login").permissions().mode() & 0o777, 0o600);
     assert!(fs::read_to_string(&file).expect("a login").contains("secret-refresh"));
 
+    let status = place.run(&["servers", "status"]).stdout();
+    let held = status.lines().find(|line| line.starts_with("login to 'git': the login holds for "));
+    assert!(held.is_some_and(|line| line.ends_with("is renewed ahead of its end")), "{status}");
     let ran = place.run(&["servers", "logout", "git", "--json"]);
     assert_eq!(ran.json(), json!({"server": "git", "logged_in": false, "revoked": true, "why": null}));
     assert!(authority.bodies("/revoke")[0].contains("token=secret-refresh"));

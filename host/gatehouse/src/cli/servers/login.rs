@@ -77,6 +77,27 @@ pub(super) async fn log_out(name: &str, place: &Place, env: &Env, json: bool) ->
     Ok(())
 }
 
+/// Every login that there is to a server that is declared now, in a few words.
+pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Result<Vec<(String, String)>, Failure> {
+    let logins = logins(config);
+    let mut servers = Added::new(Arc::clone(config), env.clone()).now().servers;
+    servers.extend(config.servers.declared.clone());
+    let mut all = Vec::new();
+    for (name, server) in servers {
+        let Ok(url) = address(&name, &server) else { continue };
+        let state = logins.state(&name, &url).await?;
+        let again = match &state {
+            LoginState::None => continue,
+            LoginState::Valid { .. } => String::new(),
+            LoginState::Ended | LoginState::Elsewhere { .. } => {
+                format!("; run: gatehouse servers login {name}")
+            }
+        };
+        all.push((name, told(&state, logins.now_ms()) + &again));
+    }
+    Ok(all)
+}
+
 /// A login in a few words, at a time in milliseconds since 1970-01-01T00:00:00Z.
 fn told(state: &LoginState, now: u64) -> String {
     match state {

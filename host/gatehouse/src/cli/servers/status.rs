@@ -1,24 +1,29 @@
 //! `gatehouse servers status|refresh`
 
 use gatehouse_core::ports::{Servers as _, servers::RefreshReport};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::Failure;
+use super::{Failure, login};
 use crate::{
     compose::Composition,
+    config::Env,
     out,
     presence::{self, RunningHost},
 };
 
-/// How servers do, as the hosts that run see them; each host has connections of its own.
-pub(super) fn status(composition: &Composition, json: bool) {
+/// How servers do, as the hosts that run see them, for each host has connections of its own; and the logins to them, which
+/// all share.
+pub(super) async fn status(composition: &Composition, env: &Env, json: bool) -> Result<(), Failure> {
     let hosts = presence::running(&composition.config.state);
+    let logins = login::all(&composition.config, env).await?;
     if json {
         let told = |host: &RunningHost| json!({"pid": host.facts.pid, "preset": host.facts.preset, "servers": host.servers});
-        return out::json(&json!({
+        out::json(&json!({
             "configured": composition.stores.servers.status(),
             "hosts": hosts.iter().map(told).collect::<Vec<_>>(),
+            "logins": logins.iter().map(|(name, login)| (name.clone(), json!(login))).collect::<Map<_, _>>(),
         }));
+        return Ok(());
     }
     if hosts.is_empty() {
         out::note("No host runs on this data folder, so nothing is connected.");
@@ -30,6 +35,10 @@ pub(super) fn status(composition: &Composition, json: bool) {
     let of_hosts = hosts.iter().flat_map(|host| row(&host.facts.pid.to_string(), &host.servers));
     rows.extend(of_nobody.chain(of_hosts));
     out::table(&rows);
+    for (name, login) in &logins {
+        out::line(format!("login to '{name}': {login}"));
+    }
+    Ok(())
 }
 
 fn row(host: &str, servers: &[Value]) -> Vec<Vec<String>> {
