@@ -111,7 +111,11 @@ fn crates_know_only_whom_they_may() {
     let broken = crates.iter().flat_map(|one| {
         let line = MAY_KNOW.iter().find(|(folder, _)| is_in(&one.folder, folder));
         let (_, allowed) = line.unwrap_or_else(|| panic!("{}: MAY_KNOW has no line for it", one.folder));
-        let known = one.dependencies.iter().filter(|name| ours.contains(&name.as_str()));
+        // What damages input is for tests alone, and knows nobody.
+        let known = one
+            .dependencies
+            .iter()
+            .filter(|name| ours.contains(&name.as_str()) && *name != "gatehouse-mutate");
         let wrong = known.filter(|name| !allowed.contains(&name.as_str()));
         wrong.map(|name| format!("{}/Cargo.toml: '{name}' is behind a wall", one.folder)).collect::<Vec<_>>()
     });
@@ -141,7 +145,9 @@ fn every_field_has_one_crate_that_knows_it() {
 #[test]
 fn every_crate_takes_the_lints_of_the_workspace() {
     let manifests = super::files("", "Cargo.toml");
-    let members = manifests.iter().filter(|(path, _)| path != "Cargo.toml");
+    // One is a workspace of its own, which has none to take.
+    let members =
+        manifests.iter().filter(|(path, _)| !["Cargo.toml", "fuzz/Cargo.toml"].contains(&path.as_str()));
     let without = members.filter(|(_, text)| {
         let manifest: toml::Table = text.parse().expect("TOML");
         manifest.get("lints").and_then(|lints| lints.get("workspace")) != Some(&toml::Value::Boolean(true))
