@@ -50,4 +50,5 @@ mod summaries;
 mod tidy;
 mod tools;
 mod tools_of_servers;
+mod upgrading;
 mod vices;
