@@ -27,6 +27,7 @@ mod logins;
 mod malformed;
 mod nesting;
 mod outbound;
+mod packages;
 mod private;
 mod protocol;
 mod proxy;

@@ -62,6 +62,12 @@ const STEPS: &[Step] = &[
         needs: &[],
         run: installs::languages,
     },
+    Step {
+        name: "packages",
+        about: "installers and validators for the tests",
+        needs: &[],
+        run: installs::packages,
+    },
     Step { name: "servers", about: "database servers for the tests", needs: &[], run: servers },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },

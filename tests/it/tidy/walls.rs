@@ -8,7 +8,7 @@ use super::none;
 use crate::support::repository;
 
 /// Which of our crates the crates of a folder may know; the first line that fits counts.
-const MAY_KNOW: [(&str, &[&str]); 16] = [
+const MAY_KNOW: [(&str, &[&str]); 17] = [
     ("host/core", &[]),
     ("host/files", &[]),
     ("host/net", &["gatehouse-core"]),
@@ -38,6 +38,7 @@ const MAY_KNOW: [(&str, &[&str]); 16] = [
     ("tests/fixtures/gates", &["gatehouse-sdk"]),
     ("tests/quality", &["gatehouse-core", "gatehouse-text", "gatehouse-stores"]),
     ("tests", &[]),
+    ("packaging", &[]),
     ("xtask", &[]),
 ];
 
