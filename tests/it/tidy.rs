@@ -49,7 +49,10 @@ fn collect(folder: &Path, into: &mut Vec<PathBuf>) {
 
 /// All Rust of the repository.
 fn rust() -> Vec<(String, String)> {
-    ["host", "gates", "xtask", "tests"].into_iter().flat_map(|folder| files(folder, ".rs")).collect()
+    ["host", "gates", "fuzz", "packaging", "xtask", "tests"]
+        .into_iter()
+        .flat_map(|folder| files(folder, ".rs"))
+        .collect()
 }
 
 /// The text of one file.

@@ -54,8 +54,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "dist",
-        usage: "dist",
-        summary: "package the release build into target/dist/",
+        usage: "dist [--binary FILE] [--store] [archive wheel npm debian image mcpb registry]",
+        summary: "make packages of the release build, or of FILE, in target/dist/",
         run: dist::run,
     },
 ];

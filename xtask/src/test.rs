@@ -3,6 +3,7 @@
 //! A part that cannot be had here (no network, no Python, no Node) is skipped loudly; with
 //! GATEHOUSE_REQUIRE_SERVICES=1, as CI sets it, it is a failure.
 
+mod checks;
 mod installs;
 
 use std::ffi::OsString;
@@ -39,6 +40,12 @@ enum StepEnd {
 const STEPS: &[Step] = &[
     Step { name: "fmt", about: "code is formatted", needs: &[], run: fmt },
     Step { name: "deny", about: "licences, sources and versions of dependencies", needs: &[], run: deny },
+    Step {
+        name: "advisories",
+        about: "no dependency has a known weakness",
+        needs: &[],
+        run: checks::advisories,
+    },
     Step { name: "unused", about: "no dependency is unused", needs: &[], run: unused },
     Step { name: "clippy", about: "lints, warnings are errors", needs: &[], run: clippy },
     Step { name: "gates", about: "build the gates and the test gates", needs: &[], run: build_gates },
@@ -55,9 +62,21 @@ const STEPS: &[Step] = &[
         needs: &[],
         run: installs::languages,
     },
+    Step {
+        name: "packages",
+        about: "installers and validators for the tests",
+        needs: &[],
+        run: installs::packages,
+    },
     Step { name: "servers", about: "database servers for the tests", needs: &[], run: servers },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
+    Step {
+        name: "fuzz",
+        about: "damaged input for what reads input of strangers",
+        needs: &["build"],
+        run: checks::fuzz,
+    },
 ];
 
 /// What the steps share.

@@ -15,6 +15,8 @@ pub mod effect;
 pub mod fair;
 pub mod fallback;
 pub mod filters;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod gather;
 pub mod hash;
 pub mod http;

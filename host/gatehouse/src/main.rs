@@ -7,6 +7,8 @@ mod check;
 mod cli;
 mod compose;
 mod config;
+#[cfg(test)]
+mod fuzz;
 mod import;
 mod out;
 mod presence;

@@ -3,6 +3,7 @@
 
 use std::{process::exit, thread, time::Duration};
 
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 /// How long a host may take to end that was told to. It gives calls a second, and has little else to do.
@@ -26,12 +27,10 @@ pub(crate) fn stop_the_host() -> CancellationToken {
 fn start(host: bool) -> CancellationToken {
     let stop = CancellationToken::new();
     let cancel = stop.clone();
-    let started = thread::Builder::new().name("signals".into()).spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        match runtime {
-            Ok(runtime) => runtime.block_on(listen(&cancel, host)),
-            Err(error) => unheard(&error),
-        }
+    // Heard from here on: who is told that a host serves may end it at once.
+    let started = hear().and_then(|(runtime, signals)| {
+        let listen = move || runtime.block_on(listen(signals, &cancel, host));
+        thread::Builder::new().name("signals".into()).spawn(listen)
     });
     if let Err(error) = started {
         unheard(&error);
@@ -39,15 +38,28 @@ fn start(host: bool) -> CancellationToken {
     stop
 }
 
+/// Signals, and what they come through.
+fn hear() -> std::io::Result<(Runtime, Signals)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let signals = {
+        let _within = runtime.enter();
+        Signals::new()
+    };
+    match signals {
+        Ok(signals) => Ok((runtime, signals)),
+        Err(error) => {
+            // May be among tasks of another runtime, where none may be waited for.
+            runtime.shutdown_background();
+            Err(error)
+        }
+    }
+}
+
 fn unheard(error: &std::io::Error) {
     tracing::warn!(%error, "signals end this process at once, and calls with it");
 }
 
-async fn listen(stop: &CancellationToken, host: bool) {
-    let mut signals = match Signals::new() {
-        Ok(signals) => signals,
-        Err(error) => return unheard(&error),
-    };
+async fn listen(mut signals: Signals, stop: &CancellationToken, host: bool) {
     signals.next().await;
     stop.cancel();
     if host {

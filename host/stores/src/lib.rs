@@ -12,6 +12,8 @@ mod chroma;
 mod documents;
 mod embedding;
 mod engine;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod knowledge;
 #[cfg(feature = "testing")]
 mod memory;

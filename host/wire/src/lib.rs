@@ -5,6 +5,8 @@
 //! becomes a [`gatehouse_core::Call`], goes down the pipeline, and its outcome becomes a result.
 
 pub mod downstream;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod login;
 pub mod outbound;
 pub mod registry;

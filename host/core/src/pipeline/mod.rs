@@ -25,6 +25,9 @@ use std::sync::{Arc, atomic::Ordering};
 use async_trait::async_trait;
 use tokio::time::Instant;
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use splice::fuzz::arguments as fuzz_arguments;
+
 pub use admit::Admit;
 pub use compact::Compact;
 pub use conform::Conform;

@@ -9,6 +9,8 @@
 //! comes after sees the arguments as they are then; what is logged and counted is what the client sent. A tool whose schema
 //! has a property `$artifact` of its own gets its arguments as they are.
 
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzz;
 mod marker;
 
 use std::sync::Arc;

@@ -58,8 +58,9 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
             let settings = composition.config.http.clone();
             let names: Vec<String> = composition.config.presets.keys().cloned().collect();
             let presets = open(composition, &chosen, origin, Some(http.address)).await?;
+            let stop = signals::stop_the_host();
             greet(&names, http.address, &chosen.preset);
-            http.serve(presets, settings, signals::stop_the_host()).await;
+            http.serve(presets, settings, stop).await;
             Ok(())
         }
     }

@@ -14,6 +14,8 @@ pub(crate) mod ledger;
 pub(crate) mod lock;
 mod migrations;
 mod query;
+#[cfg(any(test, fuzzing))]
+pub(crate) use query::fuzz_question;
 pub(crate) mod tools;
 mod vector_cache;
 mod vectors;

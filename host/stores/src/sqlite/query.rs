@@ -32,6 +32,32 @@ pub(super) fn list<T: Into<serde_json::Value>>(items: impl Iterator<Item = T>) -
     Value::from(serde_json::Value::from_iter(items).to_string())
 }
 
+/// Writes a question, and asks an index that knows nothing: it must read whatever was written.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzz_question(text: &str) {
+    use gatehouse_core::search::Query;
+    use rusqlite::Connection;
+
+    thread_local! {
+        static INDEX: Connection = {
+            let index = Connection::open_in_memory().expect("a database");
+            index.execute_batch("CREATE VIRTUAL TABLE words USING fts5 (body)").expect("an index");
+            index
+        };
+    }
+    let query = Query::of(text);
+    let all = any_of(query.words.iter().chain(&query.joined));
+    let written =
+        all.into_iter().chain(any_piece(&query.stretches)).chain(query.stretches.iter().filter_map(occurs));
+    INDEX.with(|index| {
+        for expression in written {
+            let count = "SELECT count(*) FROM words WHERE words MATCH ?1";
+            let found = index.query_row(count, [&expression], |row| row.get::<_, i64>(0));
+            assert_eq!(found, Ok(0), "{expression}");
+        }
+    });
+}
+
 fn pieces(stretch: &ScriptRun) -> impl Iterator<Item = String> {
     let wildcard = if stretch.beginning { " *" } else { "" };
     stretch.pieces.iter().map(move |piece| format!("\"{piece}\"{wildcard}"))

@@ -24,6 +24,12 @@ pub use manifest::{Layer, Package};
 pub use pull::Published;
 pub use reference::Reference;
 
+/// Reads a manifest that a registry sent, whatever it is.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn fuzz_manifest(input: &[u8]) {
+    let _ = manifest::component(input, None);
+}
+
 /// Who we are to a registry.
 #[derive(Clone)]
 pub struct Credentials {

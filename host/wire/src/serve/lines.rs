@@ -1,6 +1,9 @@
 //! Messages as lines, the framing of MCP over stdio. Every request is answered, also one that is not
 //! valid message or too long to be read: a client that waits for an answer would wait for ever.
 
+#[cfg(any(test, fuzzing))]
+pub(super) mod fuzz;
+
 use std::{
     io,
     sync::{

@@ -38,5 +38,8 @@ pub use reply::{call_result, tools};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};
 pub use stdio::{StdioError, serve_stdio};
 
+#[cfg(any(test, fuzzing))]
+pub(crate) use lines::fuzz::lines as fuzz_lines;
+
 /// How long calls that run may go on once the client is gone or the host is to end.
 const LAST_CALLS: Duration = Duration::from_secs(1);

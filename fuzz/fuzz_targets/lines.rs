@@ -1,0 +1,4 @@
+//! See `gatehouse_wire::fuzz::lines`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gatehouse_wire::fuzz::lines(input));

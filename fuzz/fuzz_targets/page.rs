@@ -1,0 +1,4 @@
+//! See `gatehouse_stores::fuzz::page`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gatehouse_stores::fuzz::page(input));

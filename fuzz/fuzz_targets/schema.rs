@@ -1,0 +1,4 @@
+//! See `gatehouse_core::fuzz::schema`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| gatehouse_core::fuzz::schema(input));

@@ -1,0 +1,57 @@
+//! What a binary needs of the system that it runs on, read from the binary itself.
+
+use anyhow::{Context, Result};
+use object::{
+    elf::FileHeader64,
+    endian::Endianness,
+    read::elf::{FileHeader, SectionHeader},
+};
+
+/// A version of the C library: `(2, 34)`.
+pub(crate) type Glibc = (u32, u32);
+
+/// The newest version of glibc that a Linux binary asks for. It runs where that or a later one is.
+///
+/// # Errors
+/// Where the bytes are no 64-bit ELF file, or ask for none: a binary that is linked against another C library.
+pub(crate) fn glibc(binary: &[u8]) -> Result<Glibc> {
+    let header = FileHeader64::<Endianness>::parse(binary).context("the binary is no 64-bit ELF file")?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, binary)?;
+    let mut newest = None;
+    for section in sections.iter() {
+        let Some((mut needs, names)) = section.gnu_verneed(endian, binary)? else { continue };
+        let names = sections.strings(endian, binary, names)?;
+        while let Some((_, mut versions)) = needs.next()? {
+            while let Some(version) = versions.next()? {
+                newest = newest.max(parse(version.name(endian, names)?));
+            }
+        }
+    }
+    newest.context("the binary asks for no version of glibc: is it linked against another C library?")
+}
+
+/// Reads `GLIBC_2.34`, and `GLIBC_2.2.5` by its first two numbers.
+fn parse(name: &[u8]) -> Option<Glibc> {
+    let mut numbers = std::str::from_utf8(name).ok()?.strip_prefix("GLIBC_")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_versions_are_read_by_number() {
+        assert_eq!(parse(b"GLIBC_2.34"), Some((2, 34)));
+        assert_eq!(parse(b"GLIBC_2.2.5"), Some((2, 2)));
+        assert_eq!(parse(b"GLIBC_PRIVATE"), None);
+        assert_eq!(parse(b"GCC_3.0"), None);
+    }
+
+    #[test]
+    fn what_is_no_binary_is_refused() {
+        assert!(glibc(b"#!/bin/sh\n").is_err());
+        assert!(glibc(b"\x7fELF").is_err());
+    }
+}

@@ -1,0 +1,26 @@
+//! `gatehouse-VERSION-TRIPLE.tar.gz`: everything in one folder, for any system.
+
+use anyhow::Result;
+
+use super::{Made, one};
+use crate::{
+    entries::{Entry, tar_gz},
+    product::Product,
+};
+
+/// The service for one person, as systemd knows them.
+pub(super) const USER_SERVICE: &str = include_str!("../../files/user.service");
+
+pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+    let name = format!("gatehouse-{}-{}", product.version, product.platform.triple);
+    let mut entries: Vec<Entry> = product.texts_in(&name).collect();
+    entries.push(Entry::program(format!("{name}/gatehouse"), product.binary.clone()));
+    for (shell, file) in [("bash", "gatehouse.bash"), ("zsh", "_gatehouse"), ("fish", "gatehouse.fish")] {
+        entries.push(Entry::file(format!("{name}/completions/{file}"), product.completion(shell)?));
+    }
+    if product.glibc.is_some() {
+        let unit = USER_SERVICE.replace("@PROGRAM@", "%h/.local/bin/gatehouse");
+        entries.push(Entry::file(format!("{name}/systemd/user/gatehouse.service"), unit));
+    }
+    Ok(one(format!("{name}.tar.gz"), tar_gz(entries, product.level)?))
+}

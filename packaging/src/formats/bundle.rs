@@ -1,0 +1,60 @@
+//! The bundle that desktop clients install by a click (`.mcpb`): a zip of the binary and a manifest, by MCPB's manifest
+//! specification, version 0.3.
+
+use anyhow::Result;
+use serde_json::json;
+
+use super::{Made, one};
+use crate::{
+    entries::{Entry, zip},
+    product::{AUTHOR, Product, SUMMARY},
+};
+
+pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+    let platform = product.platform;
+    let manifest = json!({
+        "manifest_version": "0.3",
+        "name": "gatehouse",
+        "display_name": "Gatehouse",
+        "version": product.version,
+        "description": SUMMARY,
+        "author": { "name": AUTHOR },
+        "license": "Apache-2.0",
+        "keywords": ["mcp", "gateway"],
+        "server": {
+            "type": "binary",
+            "entry_point": "server/gatehouse",
+            "mcp_config": {
+                "command": "${__dirname}/server/gatehouse",
+                "args": ["serve", "--preset", "${user_config.preset}", "--config", "${user_config.config}"],
+            },
+        },
+        // Which tools there are is the preset's choice.
+        "tools_generated": true,
+        "compatibility": { "platforms": [platform.node_os] },
+        "user_config": {
+            "preset": {
+                "type": "string",
+                "title": "Preset",
+                "description": "Which tools the agent sees; a preset of the configuration.",
+                "default": "full",
+                "required": true,
+            },
+            "config": {
+                "type": "string",
+                "title": "Configuration",
+                "description": "The path of a presets.toml, or `built-in` for the one in the program.",
+                "default": "built-in",
+                "required": true,
+            },
+        },
+    });
+    let entries = [
+        Entry::file("manifest.json", format!("{manifest:#}\n")),
+        Entry::program("server/gatehouse", product.binary.clone()),
+        Entry::file("LICENSE", product.text("LICENSE")?),
+        Entry::file("THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
+    ];
+    let name = format!("gatehouse-{}-{}-{}.mcpb", product.version, platform.node_os, platform.node_cpu);
+    Ok(one(name, zip(&entries, product.level)?))
+}

@@ -1,0 +1,78 @@
+//! The Debian package: an `ar` archive of three members, by deb(5). It is written here rather than by dpkg, which not
+//! every system has.
+//!
+//! Its services are installed and off: nothing listens that nobody asked for.
+
+use anyhow::{Context, Result};
+use flate2::Compression;
+
+use super::{Made, archive::USER_SERVICE, one};
+use crate::{
+    entries::{Entry, TIME, tar_gz},
+    product::{AUTHOR, Product, SUMMARY},
+};
+
+const SYSTEM_SERVICE: &str = include_str!("../../files/system.service");
+
+/// Of Debian's own version of a package; ours has the same version everywhere.
+const REVISION: &str = "1";
+
+pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+    let architecture = product.platform.debian.context("Debian packages are for Linux")?;
+    let files = files(product)?;
+    let version = format!("{}-{REVISION}", product.version);
+    let control = vec![Entry::file("./control", control(product, &files, architecture, &version)?)];
+    let mut package = b"!<arch>\n".to_vec();
+    member(&mut package, "debian-binary", b"2.0\n");
+    member(&mut package, "control.tar.gz", &tar_gz(control, Compression::best())?);
+    member(&mut package, "data.tar.gz", &tar_gz(files, product.level)?);
+    Ok(one(format!("gatehouse_{version}_{architecture}.deb"), package))
+}
+
+fn files(product: &Product) -> Result<Vec<Entry>> {
+    let user = USER_SERVICE.replace("@PROGRAM@", "/usr/bin/gatehouse");
+    let mut files = vec![
+        Entry::program("./usr/bin/gatehouse", product.binary.clone()),
+        Entry::file("./usr/lib/systemd/user/gatehouse.service", user),
+        Entry::file("./usr/lib/systemd/system/gatehouse.service", SYSTEM_SERVICE),
+        Entry::file("./usr/share/bash-completion/completions/gatehouse", product.completion("bash")?),
+        Entry::file("./usr/share/zsh/vendor-completions/_gatehouse", product.completion("zsh")?),
+        Entry::file("./usr/share/fish/vendor_completions.d/gatehouse.fish", product.completion("fish")?),
+        Entry::file("./usr/share/doc/gatehouse/copyright", copyright()),
+    ];
+    files.extend(product.texts_in("./usr/share/doc/gatehouse"));
+    Ok(files)
+}
+
+/// The fields of Debian policy 5.3, and what the binary needs to run.
+fn control(product: &Product, files: &[Entry], architecture: &str, version: &str) -> Result<String> {
+    let (major, minor) = product.needed_glibc()?;
+    let kilobytes: usize = files.iter().map(|file| file.bytes.len().div_ceil(1024)).sum();
+    Ok(format!(
+        "Package: gatehouse\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: {AUTHOR} <gatehouse@localhost>\n\
+         Installed-Size: {kilobytes}\nDepends: libc6 (>= {major}.{minor}), libgcc-s1\nRecommends: ca-certificates\n\
+         Section: net\nPriority: optional\nDescription: {SUMMARY}\n \
+         Gates are groups of tools that run as sandboxed WebAssembly components.\n \
+         Presets say which of them an agent sees, and what each may reach.\n"
+    ))
+}
+
+/// By the machine-readable format of Debian.
+fn copyright() -> String {
+    format!(
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\n\
+         Files: *\nCopyright: {AUTHOR}\nLicense: Apache-2.0\n \
+         The text of the licence is in LICENSE beside this file, and in /usr/share/common-licenses/Apache-2.0.\n \
+         What the program is built with is in THIRD-PARTY.md.\n"
+    )
+}
+
+/// Adds a member: a header of 60 characters, the bytes, and one more where their number is odd.
+fn member(package: &mut Vec<u8>, name: &str, bytes: &[u8]) {
+    let header = format!("{name:<16}{TIME:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, "100644", bytes.len());
+    package.extend(header.as_bytes());
+    package.extend(bytes);
+    if bytes.len() % 2 == 1 {
+        package.push(b'\n');
+    }
+}

@@ -1,0 +1,85 @@
+//! Two npm packages: one that people name, with a launcher, and one with the binary for a system, of which npm installs
+//! the one that fits. No script runs at the installation.
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use super::Made;
+use crate::{
+    entries::{Entry, tar_gz},
+    platform::{PLATFORMS, Platform},
+    product::{AUTHOR, PACKAGE, Product, REGISTRY_NAME, SUMMARY},
+};
+
+const LAUNCHER: &str = include_str!("../../files/launcher.js");
+
+/// The oldest Node that is still kept up.
+const NODE: &str = ">=20";
+
+pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+    Ok(vec![
+        packed(product, PACKAGE, launcher(product)?)?,
+        packed(product, &name(product.platform), native(product)?)?,
+    ])
+}
+
+/// The package with the binary for a system.
+fn name(platform: &Platform) -> String {
+    format!("{PACKAGE}-{}-{}", platform.node_os, platform.node_cpu)
+}
+
+fn launcher(product: &Product) -> Result<Vec<Entry>> {
+    let natives: Map<String, Value> =
+        PLATFORMS.iter().map(|platform| (name(platform), product.version.into())).collect();
+    let manifest = json!({
+        "name": PACKAGE,
+        "version": product.version,
+        "description": SUMMARY,
+        "license": "Apache-2.0",
+        "author": AUTHOR,
+        "keywords": ["mcp", "gateway", "wasm"],
+        "mcpName": REGISTRY_NAME,
+        "bin": { "gatehouse": "launcher.js", PACKAGE: "launcher.js" },
+        "files": ["launcher.js"],
+        "engines": { "node": NODE },
+        "optionalDependencies": natives,
+    });
+    Ok(vec![
+        manifest_entry(&manifest),
+        Entry::program("package/launcher.js", LAUNCHER),
+        Entry::file("package/README.md", product.text("README.md")?),
+        Entry::file("package/LICENSE", product.text("LICENSE")?),
+    ])
+}
+
+fn native(product: &Product) -> Result<Vec<Entry>> {
+    let platform = product.platform;
+    let mut manifest = json!({
+        "name": name(platform),
+        "version": product.version,
+        "description": format!("The program of {PACKAGE} for {} on {}", platform.node_os, platform.node_cpu),
+        "license": "Apache-2.0",
+        "author": AUTHOR,
+        "os": [platform.node_os],
+        "cpu": [platform.node_cpu],
+        "files": ["bin"],
+        "preferUnplugged": true,
+    });
+    if product.glibc.is_some() {
+        manifest["libc"] = json!(["glibc"]);
+    }
+    Ok(vec![
+        manifest_entry(&manifest),
+        Entry::program("package/bin/gatehouse", product.binary.clone()),
+        Entry::file("package/LICENSE", product.text("LICENSE")?),
+        Entry::file("package/THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
+    ])
+}
+
+fn manifest_entry(manifest: &Value) -> Entry {
+    Entry::file("package/package.json", format!("{manifest:#}\n"))
+}
+
+fn packed(product: &Product, name: &str, entries: Vec<Entry>) -> Result<Made> {
+    Ok(Made { name: format!("{name}-{}.tgz", product.version), bytes: tar_gz(entries, product.level)? })
+}

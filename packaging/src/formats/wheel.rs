@@ -1,0 +1,68 @@
+//! The wheel, by the binary distribution format of PyPI: the binary is a script of it, which installers put among the
+//! programs as it is. Nothing of Python runs when `gatehouse` does.
+
+use anyhow::Result;
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use sha2::{Digest, Sha256};
+
+use super::{Made, one};
+use crate::{
+    entries::{Entry, zip},
+    product::{PACKAGE, Product, REGISTRY_NAME, SUMMARY},
+};
+
+/// The package under the name that Python can import.
+const MODULE: &str = "gatehouse_mcp";
+
+/// `uvx NAME` and `pipx run NAME` start the program that is called as the package is.
+const START: &str = include_str!("../../files/start.py");
+
+pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
+    let stem = format!("{MODULE}-{}", product.version);
+    let (info, tag) = (format!("{stem}.dist-info"), tag(product)?);
+    let metadata = format!(
+        "Metadata-Version: 2.4\nName: {PACKAGE}\nVersion: {}\nSummary: {SUMMARY}\nLicense-Expression: Apache-2.0\n\
+         License-File: LICENSE\nLicense-File: THIRD-PARTY.md\nRequires-Python: >=3.8\n\
+         Description-Content-Type: text/markdown\n\n<!-- mcp-name: {REGISTRY_NAME} -->\n\n{}",
+        product.version,
+        product.text_str("README.md")?
+    );
+    let wheel =
+        format!("Wheel-Version: 1.0\nGenerator: gatehouse-packaging\nRoot-Is-Purelib: false\nTag: {tag}\n");
+    let scripts = format!("[console_scripts]\n{PACKAGE} = {MODULE}:start\n");
+    let mut entries = vec![
+        Entry::file(format!("{MODULE}/__init__.py"), START),
+        Entry::program(format!("{stem}.data/scripts/gatehouse"), product.binary.clone()),
+        Entry::file(format!("{info}/METADATA"), metadata),
+        Entry::file(format!("{info}/WHEEL"), wheel),
+        Entry::file(format!("{info}/entry_points.txt"), scripts),
+    ];
+    for name in ["LICENSE", "THIRD-PARTY.md"] {
+        entries.push(Entry::file(format!("{info}/licenses/{name}"), product.text(name)?));
+    }
+    let record = format!("{info}/RECORD");
+    let mut lines: String = entries.iter().map(line).collect();
+    lines += &format!("{record},,\n");
+    // The metadata come last, where readers of zips look first.
+    entries.push(Entry::file(record, lines));
+    Ok(one(format!("{stem}-{tag}.whl"), zip(&entries, product.level)?))
+}
+
+/// A line of RECORD.
+fn line(entry: &Entry) -> String {
+    let digest = URL_SAFE_NO_PAD.encode(Sha256::digest(&entry.bytes));
+    format!("{},sha256={digest},{}\n", entry.path, entry.bytes.len())
+}
+
+/// Any Python 3, and the systems that the binary runs on (PEP 600 for Linux).
+fn tag(product: &Product) -> Result<String> {
+    let cpu = product.platform.wheel_cpu;
+    let system = match product.platform.macos {
+        Some((major, minor)) => format!("macosx_{major}_{minor}_{cpu}"),
+        None => {
+            let (major, minor) = product.needed_glibc()?;
+            format!("manylinux_{major}_{minor}_{cpu}")
+        }
+    };
+    Ok(format!("py3-none-{system}"))
+}

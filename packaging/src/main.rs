@@ -1,0 +1,58 @@
+//! Makes packages of a built gatehouse, each as its field expects it: what `cargo xtask dist` runs after the build.
+//!
+//! The same binary and the same repository give the same bytes: entries are sorted, and all times are one time. Nothing
+//! is built here and nothing is published. Exit codes: 0 done, 1 failed, 2 wrong usage.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is for the person who runs it")]
+
+mod binary;
+mod entries;
+mod formats;
+mod options;
+mod platform;
+mod product;
+mod third_party;
+
+use std::{fs, process::ExitCode};
+
+use anyhow::{Context, Result};
+
+use crate::{options::Options, product::Product};
+
+fn main() -> ExitCode {
+    let options = match Options::read(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(wrong) => {
+            eprintln!("{wrong}\nusage: {}", options::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("gatehouse-packaging: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let product = Product::look_at(options)?;
+    fs::create_dir_all(&options.out)
+        .with_context(|| format!("cannot make the folder {}", options.out.display()))?;
+    let mut sums = Vec::new();
+    for format in formats::FORMATS.iter().filter(|format| options.wants(format.name)) {
+        let made = (format.make)(&product).with_context(|| format!("format {}", format.name))?;
+        for file in made {
+            let path = options.out.join(&file.name);
+            let folder = path.parent().context("a file needs a folder")?;
+            fs::create_dir_all(folder)
+                .and_then(|()| fs::write(&path, &file.bytes))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            println!("{:9} {}", format.name, path.display());
+            sums.push(format!("{}  {}\n", entries::sha256_hex(&file.bytes), file.name));
+        }
+    }
+    sums.sort_by(|one, other| one[64..].cmp(&other[64..]));
+    let list = options.out.join("SHA256SUMS");
+    fs::write(&list, sums.concat()).with_context(|| format!("cannot write {}", list.display()))
+}
