@@ -23,7 +23,7 @@ use super::{
     ServedPreset, ServedPresets,
     asks::{one_page, without_panic},
     clients::ClientState,
-    lists::List,
+    lists::{List, was_taken_away},
     progress, reply,
     request::{passed_on, principal},
     watching,
@@ -261,7 +261,9 @@ impl ServerHandler for Handler {
     ) -> Result<CustomResult, ErrorData> {
         let method = quoted(&request.method, 64);
         let catalog = self.served.catalog();
-        if !List::of_method(&request.method).is_some_and(|list| list.is_in(&catalog)) {
+        let legacy = context.protocol_version().is_none_or(|v| v.as_str() < "2026-07-28");
+        let known = List::of_method(&request.method).is_some_and(|list| list.is_in(&catalog));
+        if !known || (!legacy && was_taken_away(&request.method)) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
                 format!("Unknown method: '{method}'"),
@@ -279,7 +281,6 @@ impl ServerHandler for Handler {
         let value = serde_json::to_value(result);
         let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         // rmcp leaves this field out for clients before 2026-07-28, but not in a custom result.
-        let legacy = context.protocol_version().is_none_or(|v| v.as_str() < "2026-07-28");
         if let Some(object) = value.as_object_mut().filter(|_| legacy) {
             JsonObject::remove(object, "resultType");
         }

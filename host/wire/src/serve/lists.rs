@@ -27,6 +27,11 @@ const METHODS: [(&str, List); 13] = [
     ("tools/list", List::Tools),
 ];
 
+/// Whether a method is none any more for clients that speak 2026-07-28 or later, whatever its parameters are.
+pub(super) fn was_taken_away(method: &str) -> bool {
+    matches!(method, "initialize" | "ping" | "resources/subscribe" | "resources/unsubscribe")
+}
+
 /// One kind of list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
