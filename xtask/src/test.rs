@@ -3,6 +3,7 @@
 //! A part that cannot be had here (no network, no Python, no Node) is skipped loudly; with
 //! GATEHOUSE_REQUIRE_SERVICES=1, as CI sets it, it is a failure.
 
+mod conformance;
 mod installs;
 
 use std::ffi::OsString;
@@ -56,6 +57,12 @@ const STEPS: &[Step] = &[
         run: installs::languages,
     },
     Step { name: "servers", about: "database servers for the tests", needs: &[], run: servers },
+    Step {
+        name: "conformance",
+        about: "the official conformance suites of the protocol",
+        needs: &["gates", "build"],
+        run: conformance::run,
+    },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
 ];
@@ -110,7 +117,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn line(name: &str, time: Duration, word: &str) -> String {
-    format!("{name:10} {:>8.1} s  {word}", time.as_secs_f64()).trim_end().to_owned()
+    format!("{name:11} {:>8.1} s  {word}", time.as_secs_f64()).trim_end().to_owned()
 }
 
 impl Context {

@@ -170,7 +170,9 @@ fn what_generators_write_is_read() {
         "type": "object", "additionalProperties": false, "definitions": {"s": {"type": "string"}},
         "properties": {"id": {"$ref": "#/definitions/s"}, "$ref": {"type": "string"}, "$id": true,
             "$schema": {"$ref": "#/properties/id"}, "$anchor": {"enum": [{"$ref": "x"}]}, "pattern": {}}}));
-    accepted(json!({"properties": {"x": {"$ref": "#/$defs/named"}}, "$defs": {"named": {"$anchor": "named"}}}));
+    accepted(
+        json!({"properties": {"x": {"$ref": "#/$defs/named"}}, "$defs": {"named": {"$anchor": "named"}}}),
+    );
     let unicode = json!({"$ref": "#/$defs/Größe~1a~0b"});
     accepted(json!({"properties": {"x": unicode}, "$defs": {"Größe/a~b": {"type": "integer"}}}));
     let tuple = of(json!({"$schema": "http://json-schema.org/draft-07/schema#",
