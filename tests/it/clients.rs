@@ -199,3 +199,15 @@ fn the_inspector_calls_every_tool_over_stdio() {
     let line = [binary().display().to_string(), "serve".to_owned()];
     inspect_every_tool(&place, &[&environment[..], &line[..]].concat());
 }
+
+#[test]
+fn the_inspector_has_no_complaint_about_any_preset() {
+    let place = Place::shipped();
+    let host = Http::start(&place, "full", &[]);
+    for preset in PRESETS.into_iter().chain(["proxy"]) {
+        let url = format!("{}/mcp/p/{preset}", host.base);
+        let line = [&url, "--transport", "http", "--method", "tools/list", "--strict"].map(str::to_owned);
+        let Some(listed) = inspector(&place, &line) else { return };
+        assert!(listed["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{preset}: {listed}");
+    }
+}

@@ -235,3 +235,24 @@ fn every_message_that_troubleshooting_explains_exists() {
     }
     assert!(seen > 30, "{seen}");
 }
+
+#[test]
+fn the_clients_of_the_docs_are_those_that_are_installed() {
+    let read =
+        |path: &str| std::fs::read_to_string(repository().join(path)).expect("a file of the repository");
+    let (pins, page) = (read("xtask/src/tools/pins.rs"), read("docs/protocol.md"));
+    let versions = |after: &str, until: &str| -> Vec<String> {
+        let from = pins.split_once(after).expect("the pins").1;
+        let pins = from.split_once(until).expect("their end").0;
+        let pinned = pins.split('"').skip(1).step_by(2).filter_map(|pin| pin.rsplit_once(['=', '@']));
+        pinned.map(|(_, version)| version.to_owned()).collect()
+    };
+    let clients = versions("pub(crate) const CLIENTS", "];");
+    assert!(clients.len() > 10, "{clients:?}");
+    let suites = versions("pub(crate) const NODE_CLIENTS", "};")
+        .into_iter()
+        .chain(versions("pub(crate) const CONFORMANCE_2026", ";"));
+    for version in clients.into_iter().chain(suites) {
+        assert!(page.contains(&version), "docs/protocol.md does not name {version}");
+    }
+}

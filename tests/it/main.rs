@@ -5,6 +5,7 @@
 mod support;
 
 mod arguments;
+mod asking;
 mod backup;
 mod cache;
 mod client_matrix;

@@ -82,14 +82,30 @@ fn what_there_is_not_is_not_found() {
         assert_eq!((status, &answer["error"]["code"]), (404, &json!(-32601)), "{method}: {body}");
         assert_eq!(answer["id"], 9, "{method}: {body}");
     }
-    // Sessions know this one; without them it is gone.
+}
+
+#[test]
+fn what_sessions_know_and_2026_does_not_is_not_found_whatever_its_parameters() {
+    let place = Place::with("[presets.p]\ngates.shelf = {}\n", &["shelf"]);
+    let host = Http::start(&place, "p", &[]);
+    let session = host.session("/mcp", &[]);
     assert!(host.request("/mcp", &session, "ping", json!({}))["result"].is_object());
-    let meta = json!({"_meta": {
+    let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
-    }});
-    let headers = [("mcp-method", "ping"), ("mcp-protocol-version", "2026-07-28")];
-    assert_eq!(host.post("/mcp", &message(9, "ping", meta), &headers).0, 404);
+    });
+    for (method, params) in [
+        ("initialize", json!({"_meta": meta})),
+        ("ping", json!({"_meta": meta})),
+        ("resources/subscribe", json!({"_meta": meta})),
+        ("resources/subscribe", json!({"_meta": meta, "uri": "test://shelf/1"})),
+        ("resources/unsubscribe", json!({"_meta": meta})),
+    ] {
+        let headers = [("mcp-method", method), ("mcp-protocol-version", "2026-07-28")];
+        let (status, _, body) = host.post("/mcp", &message(9, method, params), &headers);
+        assert_eq!(status, 404, "{method}: {body}");
+        assert!(body.contains("-32601"), "{method}: {body}");
+    }
 }
 
 #[test]

@@ -51,13 +51,16 @@ fn a_preset_declares_what_its_gates_have() {
     let place = library();
     let mut client = Client::raw(&place, &["serve", "--preset", "plain"], &[]);
     let said = client.initialize("2025-11-25");
-    assert_eq!(said["capabilities"], json!({"tools": {"listChanged": true}}));
+    assert_eq!(said["capabilities"], json!({"logging": {}, "tools": {"listChanged": true}}));
     assert_eq!(client.request("resources/list", json!({}))["error"]["code"], -32601);
     let mut client = Client::raw(&place, &["serve", "--preset", "library"], &[]);
     let changes = json!({"listChanged": true});
     let said = client.initialize("2025-11-25");
     let resources = json!({"listChanged": true, "subscribe": true});
-    assert_eq!(said["capabilities"], json!({"prompts": changes, "resources": resources, "tools": changes}));
+    assert_eq!(
+        said["capabilities"],
+        json!({"logging": {}, "prompts": changes, "resources": resources, "tools": changes})
+    );
     let first = &client.request("resources/list", json!({}))["result"]["resources"][0];
     let expected = json!({"uri": "test://fiction/0", "name": "book-0", "title": "Book 0", "mimeType": "text/plain", "size": 18});
     assert_eq!(*first, expected);

@@ -4,6 +4,7 @@
 //! GATEHOUSE_REQUIRE_SERVICES=1, as CI sets it, it is a failure.
 
 mod checks;
+mod conformance;
 mod installs;
 
 use std::ffi::OsString;
@@ -69,6 +70,12 @@ const STEPS: &[Step] = &[
         run: installs::packages,
     },
     Step { name: "servers", about: "database servers for the tests", needs: &[], run: servers },
+    Step {
+        name: "conformance",
+        about: "the official conformance suites of the protocol",
+        needs: &["gates", "build"],
+        run: conformance::run,
+    },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
     Step {
@@ -129,7 +136,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 fn line(name: &str, time: Duration, word: &str) -> String {
-    format!("{name:10} {:>8.1} s  {word}", time.as_secs_f64()).trim_end().to_owned()
+    format!("{name:11} {:>8.1} s  {word}", time.as_secs_f64()).trim_end().to_owned()
 }
 
 impl Context {

@@ -1,7 +1,24 @@
 //! Facts about the call that is running, and the way to speak while it runs. Always granted.
 
-pub use crate::bindings::gatehouse::gate::context::Level;
+pub use crate::bindings::gatehouse::gate::context::{ClientInfo, Level, MessageLevel};
 #[cfg(target_family = "wasm")]
-pub use crate::bindings::gatehouse::gate::context::{cancelled, exposed_name, log, now, progress};
+pub use crate::bindings::gatehouse::gate::context::{
+    cancelled, client, exposed_name, log, message, now, progress,
+};
 #[cfg(not(target_family = "wasm"))]
-pub use crate::testing::context::{cancelled, exposed_name, log, now, progress};
+pub use crate::testing::context::{cancelled, client, exposed_name, log, message, now, progress};
+
+impl ClientInfo {
+    /// A client that can do nothing.
+    pub fn unknown() -> Self {
+        Self {
+            name: String::new(),
+            version: String::new(),
+            protocol: String::new(),
+            forms: false,
+            urls: false,
+            sampling: false,
+            messages: None,
+        }
+    }
+}

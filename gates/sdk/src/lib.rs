@@ -3,8 +3,8 @@
 //! tool that a call names, reads the arguments, and turns what you return into a reply.
 //!
 //! What the gate may do is what it calls: [`context`], [`text`], [`knowledge`], [`documents`], [`models`], [`http`], [`kv`],
-//! [`artifacts`], [`catalog`], [`servers`] and [`servers_admin`] are the host's capabilities, and only those that the gate uses become imports of the
-//! component. The import list is what the host shows to the person who grants. Natively, under `cargo test`, the same
+//! [`artifacts`], [`catalog`], [`servers`], [`servers_admin`], [`elicitation`] and [`sampling`] are the host's capabilities, and
+//! only those that the gate uses become imports of the component. The import list is what the host shows to the person who grants. Natively, under `cargo test`, the same
 //! functions reach a [`testing::Fake`].
 //!
 //! # A whole gate
@@ -90,6 +90,7 @@ pub mod conformance;
 pub mod context;
 mod count;
 pub mod documents;
+pub mod elicitation;
 mod exports;
 mod fault;
 mod gate;
@@ -100,6 +101,7 @@ pub mod models;
 mod names;
 mod params;
 mod reply;
+pub mod sampling;
 mod schema;
 pub mod servers;
 pub mod servers_admin;

@@ -15,7 +15,10 @@ use std::{
     rc::Rc,
 };
 
-use crate::{Fault, Gate, Origin, Params, Reply, bindings::gatehouse::gate::types, models::Serving};
+use crate::{
+    Fault, Gate, Origin, Params, Reply, bindings::gatehouse::gate::types, context::ClientInfo,
+    models::Serving,
+};
 
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Fake>>> = const { RefCell::new(None) };
@@ -27,6 +30,7 @@ pub struct Fake {
     exposed: BTreeMap<String, String>,
     now: Cell<u64>,
     cancelled: bool,
+    client: Option<ClientInfo>,
     kv: Option<kv::Store>,
     artifacts: Option<artifacts::Store>,
     failures: BTreeMap<&'static str, Fault>,
@@ -77,6 +81,13 @@ impl Fake {
     #[must_use]
     pub fn cancelled(mut self) -> Self {
         self.cancelled = true;
+        self
+    }
+
+    /// The client of the call.
+    #[must_use]
+    pub fn client(mut self, client: ClientInfo) -> Self {
+        self.client = Some(client);
         self
     }
 

@@ -88,7 +88,7 @@ impl Call {
         let answer = tokio::select! {
             biased;
             answer = work => answer,
-            () = tokio::time::sleep_until(self.deadline()) => {
+            () = self.deadline().passes() => {
                 let seconds = context.time_limit().as_secs_f32();
                 Err(ended(format!("was stopped after {seconds} s.")))
             }

@@ -14,10 +14,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    call_time::{CallDeadline, CallTime},
     catalog::{Catalog, Entry},
     nesting::{Ceiling, NestedCalls},
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
+    ports::client::{Client, NoClient},
     source::Source,
     tool::SourceId,
 };
@@ -73,6 +75,8 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     /// Where progress goes, if the client asked for it.
     pub progress: Option<Arc<dyn ProgressSink>>,
+    /// Who can be asked while it runs.
+    pub client: Arc<dyn Client>,
     /// What the client said beside the arguments (`_meta`), for whoever runs the tool outside of this host; without what is
     /// between the client and this host.
     pub meta: Option<Arc<Map<String, Value>>>,
@@ -84,7 +88,11 @@ pub struct CallContext {
     /// The longest it may take.
     limit: Duration,
     /// When the call around it has to be over.
-    pub(crate) outer_deadline: Option<Instant>,
+    pub(crate) outer_deadline: Option<CallDeadline>,
+    /// The time of the client's call that it is or belongs to.
+    pub(crate) time: Arc<CallTime>,
+    /// How long that had stood still when this began.
+    paused: Duration,
     /// What it may do at most, where a tool makes it that promised no more.
     pub(crate) ceiling: Option<Ceiling>,
     /// Microseconds that its source spent connecting to whatever runs the tool.
@@ -157,9 +165,12 @@ impl CallContext {
             started: Instant::now(),
             cancel: CancellationToken::new(),
             progress: None,
+            client: Arc::new(NoClient),
             meta: None,
             within: Vec::new(),
             outer_deadline: None,
+            time: Arc::default(),
+            paused: Duration::ZERO,
             ceiling: None,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
@@ -179,9 +190,18 @@ impl CallContext {
     }
 
     /// When it has to be over, however many attempts it takes.
-    pub fn deadline(&self) -> Instant {
-        let own = self.started + self.time_limit();
-        self.outer_deadline.map_or(own, |outer| own.min(outer))
+    pub fn deadline(&self) -> CallDeadline {
+        let own = CallDeadline::new(self.started + self.time_limit(), self.paused, &self.time);
+        match &self.outer_deadline {
+            Some(outer) => own.min(outer.clone()),
+            None => own,
+        }
+    }
+
+    /// Has it share the time of the call around it.
+    pub(crate) fn nested_in_time(&mut self, outer: &Arc<CallTime>) {
+        self.paused = outer.paused();
+        self.time = Arc::clone(outer);
     }
 }
 
@@ -194,7 +214,7 @@ pub struct Call {
     pub arguments: Value,
     /// The arguments as the client gave them, where something in them was replaced.
     pub sent: Option<Arc<Value>>,
-    deadline: Instant,
+    deadline: CallDeadline,
 }
 
 impl Call {
@@ -207,23 +227,17 @@ impl Call {
     /// A further attempt that takes no longer than `limit`. The attempts after it have their own time.
     #[must_use]
     pub fn attempt(&self, limit: Duration) -> Self {
-        let deadline = self.deadline.min(Instant::now() + limit);
         Self {
             context: Arc::clone(&self.context),
             arguments: self.arguments.clone(),
             sent: self.sent.clone(),
-            deadline,
+            deadline: self.deadline.within(limit),
         }
     }
 
     /// When this attempt has to be over.
-    pub fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
-    /// What is left of its time.
-    pub fn remaining(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+    pub fn deadline(&self) -> &CallDeadline {
+        &self.deadline
     }
 
     /// Takes the call down its pipeline and its outcome back.

@@ -35,6 +35,10 @@ pub enum Capability {
     Servers,
     /// Changes to them, for all presets.
     ServersAdmin,
+    /// Questions to the person in front of the client.
+    Elicitation,
+    /// Questions to the client's model.
+    Sampling,
 }
 
 /// How much of a capability.
@@ -49,7 +53,7 @@ pub enum Access {
 
 impl Capability {
     /// Every capability of this host.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Context,
         Self::Text,
         Self::Knowledge,
@@ -60,6 +64,8 @@ impl Capability {
         Self::Artifacts,
         Self::Servers,
         Self::ServersAdmin,
+        Self::Elicitation,
+        Self::Sampling,
         Self::Http,
     ];
 
@@ -77,6 +83,8 @@ impl Capability {
             Self::Artifacts => "artifacts",
             Self::Servers => "servers",
             Self::ServersAdmin => "servers-admin",
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
         }
     }
 
@@ -228,7 +236,7 @@ mod tests {
         let error = Grants::parse(["knowlege"]).expect_err("unknown");
         assert_eq!(
             error,
-            "unknown grant 'knowlege'; there are knowledge, knowledge:read, documents, catalog, kv, models, artifacts, servers, servers-admin. Did you mean 'knowledge'?"
+            "unknown grant 'knowlege'; there are knowledge, knowledge:read, documents, catalog, kv, models, artifacts, servers, servers-admin, elicitation, sampling. Did you mean 'knowledge'?"
         );
         assert!(Grants::parse(["context"]).is_err(), "what is always granted is not a grant");
         assert!(Grants::parse(["knowledge:write"]).is_err());

@@ -10,10 +10,10 @@ use std::sync::{
 };
 
 use serde_json::Value;
-use tokio::time::Instant;
 
 use crate::{
     call::{Call, CallContext, ProgressSink},
+    call_time::CallDeadline,
     catalog::Entry,
     effect::Effect,
     outcome::{Fault, Outcome},
@@ -32,20 +32,25 @@ pub(crate) type NestedCalls = Arc<AtomicU32>;
 impl CallContext {
     /// Has the tool of this call call another one for the same client, with no stronger effect than its own and
     /// before `deadline`, which is that of the attempt that runs. Faults where calls nest too deep.
-    pub async fn nested(&self, deadline: Instant, name: &str, arguments: Value) -> Outcome {
+    pub async fn nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
         let entry = self.catalog.find(name).cloned();
         self.nested_in(deadline, name, entry, arguments, None).await
     }
 
     /// The same for a tool of a server that the client is not shown; its progress is told to the client as that of this call.
-    pub async fn nested_proxied(&self, deadline: Instant, entry: Arc<Entry>, arguments: Value) -> Outcome {
+    pub async fn nested_proxied(
+        &self,
+        deadline: &CallDeadline,
+        entry: Arc<Entry>,
+        arguments: Value,
+    ) -> Outcome {
         let name = entry.name.to_string();
         self.nested_in(deadline, &name, Ok(entry), arguments, self.progress.clone()).await
     }
 
     async fn nested_in(
         &self,
-        deadline: Instant,
+        deadline: &CallDeadline,
         name: &str,
         entry: Result<Arc<Entry>, Fault>,
         arguments: Value,
@@ -73,7 +78,9 @@ impl CallContext {
         nested.meta = self.meta.clone();
         nested.within = self.within.iter().chain([&caller.id.source]).cloned().collect();
         nested.nested_calls = Arc::clone(&self.nested_calls);
-        nested.outer_deadline = Some(deadline);
+        nested.client = Arc::clone(&self.client);
+        nested.nested_in_time(&self.time);
+        nested.outer_deadline = Some(deadline.clone());
         nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect });
         Call::new(nested, arguments).run().await
     }
@@ -118,12 +125,12 @@ mod tests {
         // Each calls itself down to the bottom.
         for _ in 0..MAX_CALLS / 4 {
             let inner = json!({"nested": "look", "arguments": {}});
-            let deepest = outer.nested(deadline, "look", inner).await.expect_err("too deep");
+            let deepest = outer.nested(&deadline, "look", inner).await.expect_err("too deep");
             assert!(deepest.message.contains("4 deep"), "{deepest}");
         }
-        let fault = outer.nested(deadline, "look", json!({})).await.expect_err("too many");
+        let fault = outer.nested(&deadline, "look", json!({})).await.expect_err("too many");
         assert!(fault.message.contains("at most 1000 others in all"), "{fault}");
         let another = context(Vec::new(), &source, "look").await;
-        assert!(another.nested(deadline, "look", json!({})).await.is_ok());
+        assert!(another.nested(&deadline, "look", json!({})).await.is_ok());
     }
 }

@@ -9,10 +9,10 @@ use std::{
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
 use crate::{
     call::{Call, CallContext},
+    call_time::CallDeadline,
     catalog::Entry,
     clean, names,
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
@@ -136,7 +136,7 @@ pub struct Filtering {
     /// The reply.
     pub reply: Arc<Reply>,
     /// When the filter has to be done.
-    pub deadline: Instant,
+    pub deadline: CallDeadline,
 }
 
 /// The most tools one source may list; a client that is shown more has lost its context anyway.

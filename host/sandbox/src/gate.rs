@@ -1,10 +1,6 @@
 //! A gate: a component file under a name, with its grants and limits. What it does for clients stands in `source.rs`.
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use gatehouse_core::{
     SourceId,
@@ -17,7 +13,10 @@ use gatehouse_core::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
 use crate::{
     capability::{InstanceContext, RunningCall},

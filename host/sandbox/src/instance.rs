@@ -3,13 +3,15 @@
 //! As a rule the instance is made for the call and ends with it. A gate that presets.toml says may be reused
 //! gives it back instead, unless the call ended in any way but by returning.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use gatehouse_core::{
+    CallDeadline,
     names::quoted,
     outcome::{Fault, FaultKind},
     source::Listing,
 };
+use tokio::time::Instant;
 use wasmtime::{Store, Trap, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
@@ -68,15 +70,13 @@ impl Ready {
         let _running = self.runtime.ticker.running();
         let gate = Arc::clone(&facts.gate);
         let work = async {
-            let mut instance = self.instance(facts, &[], deadline).await?;
+            let mut instance = self.instance(facts, &[], CallDeadline::fixed(deadline)).await?;
             let Instance { store, exports, .. } = &mut instance;
             let listing = exports.describe(store, params).await;
             listing.map_err(|error| ended(store.data(), error))
         };
         // A guest that sleeps looks at no clock of ours.
-        tokio::time::timeout_at(deadline.into(), work)
-            .await
-            .unwrap_or_else(|_| Err(slow_to_describe(&gate).into()))
+        tokio::time::timeout_at(deadline, work).await.unwrap_or_else(|_| Err(slow_to_describe(&gate).into()))
     }
 
     /// Does what a client wants of the gate, in an instance of `idle` where there is one.
@@ -84,7 +84,7 @@ impl Ready {
         &self,
         facts: InstanceContext,
         folders: &[Folder],
-        deadline: Instant,
+        deadline: &CallDeadline,
         request: R,
         idle: Option<&IdleInstances>,
     ) -> Result<R::Answer, CallFailure> {
@@ -92,10 +92,10 @@ impl Ready {
         let back = idle.map(|idle| (idle, facts.without_call()));
         let mut instance = match idle.and_then(IdleInstances::take) {
             Some(mut instance) => {
-                instance.begin(facts, deadline);
+                instance.begin(facts, deadline.clone());
                 instance
             }
-            None => self.instance(facts, folders, deadline).await?,
+            None => self.instance(facts, folders, deadline.clone()).await?,
         };
         instance.calls += 1;
         let Instance { store, exports, .. } = &mut instance;
@@ -112,7 +112,7 @@ impl Ready {
         &self,
         facts: InstanceContext,
         folders: &[Folder],
-        deadline: Instant,
+        deadline: CallDeadline,
     ) -> Result<Instance, CallFailure> {
         let copy = facts.limits.copy;
         let mut store = Store::new(&self.runtime.engine, State::new(facts, folders, deadline)?);
@@ -122,7 +122,7 @@ impl Ready {
         store.set_epoch_deadline(1);
         // Yielding at every tick keeps a busy guest from starving its neighbours until its time is up.
         store.epoch_deadline_callback(|store| {
-            if Instant::now() >= store.data().deadline {
+            if store.data().deadline.has_passed() {
                 return Err(wasmtime::Error::new(DeadlinePassed));
             }
             Ok(UpdateDeadline::Yield(1))
@@ -146,14 +146,14 @@ impl Instance {
     }
 
     /// Makes it the instance of another call.
-    fn begin(&mut self, facts: InstanceContext, deadline: Instant) {
+    fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.store.data_mut().begin(facts, deadline);
         self.store.set_epoch_deadline(1);
     }
 
     /// Takes from it what belonged to the call that is over.
     pub(crate) fn rest(&mut self, facts: InstanceContext) {
-        self.store.data_mut().begin(facts, Instant::now());
+        self.store.data_mut().begin(facts, CallDeadline::fixed(Instant::now()));
     }
 }
 

@@ -1,12 +1,11 @@
 //! A call that is made to judge the gate. It says what a client never learns: whether the gate answered, or
 //! was ended, and how much memory it took.
 
-use std::time::Instant;
-
 use gatehouse_core::{
-    Reply,
+    CallDeadline, Reply,
     outcome::{Fault, FaultKind},
 };
+use tokio::time::Instant;
 
 use crate::{
     abi::{GuestError, ToolCall},
@@ -55,7 +54,8 @@ impl Gate {
         };
         let (name, deadline) = (&self.info().name, Instant::now() + limits.time);
         let _running = ready.runtime.ticker.running();
-        let mut instance = match ready.instance(self.facts(params.into(), None), &[], deadline).await {
+        let facts = self.facts(params.into(), None);
+        let mut instance = match ready.instance(facts, &[], CallDeadline::fixed(deadline)).await {
             Ok(instance) => instance,
             Err(failure) => return failed(failure.fault),
         };
@@ -63,7 +63,7 @@ impl Gate {
         let call = exports.call(store, request);
         let slow =
             || Fault::new(FaultKind::TimedOut, format!("'{tool}' took longer than {:?}.", limits.time));
-        let outcome = match tokio::time::timeout_at(deadline.into(), call).await {
+        let outcome = match tokio::time::timeout_at(deadline, call).await {
             Ok(Ok(reply)) => ProbeOutcome::Replied(reply),
             Ok(Err(GuestError::Fault(fault))) => ProbeOutcome::Faulted(fault),
             Ok(Err(GuestError::Broken(why))) => ProbeOutcome::Failed(broken(name, &why)),

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, CallContext, Outcome, Principal, Reply, Source, SourceId,
+    Call, CallContext, CallDeadline, Outcome, Principal, Reply, Source, SourceId,
     catalog::Entry,
     checks,
     names::quoted,
@@ -16,7 +16,6 @@ use gatehouse_core::{
     source::{Filtering, Listing},
 };
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
 use crate::{
     abi::ToolCall,
@@ -31,17 +30,17 @@ impl Gate {
     async fn serve<R: Request>(
         &self,
         context: &Arc<CallContext>,
-        deadline: Instant,
+        deadline: &CallDeadline,
         params: &Arc<str>,
         request: impl FnOnce() -> R + Send,
     ) -> Result<R::Answer, Fault> {
         let ready = self.ready().await?;
         let _admitted = self.admit(&context.within).await?;
-        let running = RunningCall { context: Arc::clone(context), deadline };
+        let running = RunningCall { context: Arc::clone(context), deadline: deadline.clone() };
         let facts = self.facts(Arc::clone(params), Some(running));
         self.prepare_folders().await?;
         let folders = &self.info().folders;
-        let answer = ready.run(facts, folders, deadline.into_std(), request(), self.idle()).await;
+        let answer = ready.run(facts, folders, deadline, request(), self.idle()).await;
         self.observe(matches!(answer, Err(CallFailure { trapped: true, .. })));
         answer.map_err(|ended| ended.fault)
     }
@@ -53,7 +52,7 @@ fn as_seen(
     tool: &Entry,
     arguments: &Value,
     params: &str,
-    deadline: Instant,
+    deadline: &CallDeadline,
 ) -> ToolCall {
     ToolCall {
         id: context.id.to_string(),
@@ -65,7 +64,7 @@ fn as_seen(
             Principal::Named(name) => Some(quoted(name, 128)),
         },
         preset: context.catalog.preset.to_string(),
-        deadline_ms: deadline.saturating_duration_since(Instant::now()).as_millis() as u64,
+        deadline_ms: deadline.remaining().as_millis() as u64,
     }
 }
 
@@ -110,11 +109,11 @@ impl Source for Gate {
         let Filtering { context, tool, arguments, params, reply, deadline } = asked;
         let (context, params) = (&context, &params);
         let request = || FilterReply {
-            call: as_seen(context, &tool, &arguments, params, deadline),
+            call: as_seen(context, &tool, &arguments, params, &deadline),
             tool: Arc::clone(&tool),
             reply: Reply::clone(&reply),
         };
-        let filtered = self.serve(context, deadline, params, request).await?;
+        let filtered = self.serve(context, &deadline, params, request).await?;
         Ok(filtered.map(|reply| Reply { structured: None, ..reply }))
     }
 

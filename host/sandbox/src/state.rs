@@ -1,8 +1,8 @@
 //! Everything one running gate can reach. Reading this struct is knowing the sandbox.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use gatehouse_core::{budget::ByteBudget, outcome::Fault};
+use gatehouse_core::{CallDeadline, budget::ByteBudget, outcome::Fault};
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{
     FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, filesystem::WasiFilesystemCtxView,
@@ -37,7 +37,7 @@ pub(crate) struct State {
     /// What the host holds for the guest, of whatever kind.
     pub(crate) budget: ByteBudget,
     /// When the call that runs has to be over.
-    pub(crate) deadline: Instant,
+    pub(crate) deadline: CallDeadline,
     /// Clocks, randomness, captured output, and the folders that presets.toml shows to the gate; no other
     /// file, no variable, no socket.
     wasi: WasiCtx,
@@ -54,7 +54,11 @@ pub(crate) struct State {
 
 impl State {
     /// Faults where one of the folders cannot be opened.
-    pub(crate) fn new(facts: InstanceContext, folders: &[Folder], deadline: Instant) -> Result<Self, Fault> {
+    pub(crate) fn new(
+        facts: InstanceContext,
+        folders: &[Folder],
+        deadline: CallDeadline,
+    ) -> Result<Self, Fault> {
         let output = Capture::new(facts.limits.output);
         let mut wasi = WasiCtxBuilder::new();
         wasi.stdout(output.clone()).stderr(output.clone());
@@ -94,7 +98,7 @@ impl State {
 
     /// Forgets the former call and takes up this one. What the guest has in its memory stays, and so do its
     /// share of memory, the handles that it holds, and what they take of the budget.
-    pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: Instant) {
+    pub(crate) fn begin(&mut self, facts: InstanceContext, deadline: CallDeadline) {
         self.capabilities = Capabilities::new(facts, &self.budget);
         self.outgoing = self.capabilities.http.outgoing();
         self.caps.memory_refused = false;

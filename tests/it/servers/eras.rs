@@ -56,12 +56,58 @@ fn servers_of_both_eras_answer_a_new_client() {
 }
 
 #[test]
-fn a_question_to_a_person_is_refused_in_both_eras() {
+fn a_client_that_cannot_be_asked_is_not_in_both_eras() {
     let (place, _servers) = both();
     let mut client = Client::start(&place, "all");
     let said = client.fails("new__ask", json!({}));
-    assert!(said.contains("Server 'new' wants an answer of a person first"), "{said}");
-    // A server of the older era is told so itself, and goes on.
+    assert!(
+        said.contains("Server 'new' wants an answer first. The client 'test' cannot show a person a form."),
+        "{said}"
+    );
+    // A server of the older era is told so itself, and says what it likes.
     let said = client.text("old__ask", json!({}));
-    assert_eq!(said, "\"decline\"");
+    assert!(said.starts_with("The client 'test' cannot show a person a form."), "{said}");
+}
+
+#[test]
+fn servers_of_both_eras_ask_an_old_client() {
+    let (place, _servers) = both();
+    let mut client = Client::raw(&place, &["serve", "--preset", "all"], &[]);
+    client.initialize_with("2025-11-25", json!({"elicitation": {}}));
+    for server in SERVERS {
+        let call = client.ask("tools/call", json!({"name": format!("{server}__ask"), "arguments": {}}));
+        let asked = client.next_message();
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        assert_eq!(asked["params"]["message"], format!("Server '{server}' asks: Who are you?"));
+        let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+        client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+        let said = client.answer(call)["result"]["content"][0]["text"].to_string();
+        assert!(said.contains("Ada"), "{server}: {said}");
+        // What the server gave along comes back to it.
+        assert_eq!(said.contains("asked"), server.starts_with("new"), "{server}: {said}");
+    }
+}
+
+#[test]
+fn servers_of_both_eras_ask_a_new_client() {
+    let (place, _servers) = both();
+    let mut client = Client::raw(&place, &["serve", "--preset", "all"], &[]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}}},
+    });
+    for server in SERVERS {
+        let mut params = json!({"name": format!("{server}__ask"), "arguments": {}, "_meta": meta});
+        let asked = client.request("tools/call", params.clone());
+        let result = &asked["result"];
+        assert_eq!(result["resultType"], "input_required", "{server}: {asked}");
+        let message = &result["inputRequests"]["1"]["params"]["message"];
+        assert_eq!(*message, format!("Server '{server}' asks: Who are you?"), "{asked}");
+        params["requestState"] = result["requestState"].clone();
+        params["inputResponses"] = json!({"1": {"action": "accept", "content": {"name": "Ada"}}});
+        let answer = client.request("tools/call", params);
+        let said = answer["result"]["content"][0]["text"].to_string();
+        assert!(said.contains("Ada"), "{server}: {answer}");
+    }
 }

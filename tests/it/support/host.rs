@@ -81,8 +81,13 @@ impl Client {
     }
 
     pub(crate) fn initialize(&mut self, version: &str) -> Value {
+        self.initialize_with(version, json!({}))
+    }
+
+    /// As a client that can do this.
+    pub(crate) fn initialize_with(&mut self, version: &str, capabilities: Value) -> Value {
         let info = json!({"name": "test", "version": "1"});
-        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": info});
+        let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": info});
         let answer = self.request("initialize", params);
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         answer["result"].clone()

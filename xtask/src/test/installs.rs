@@ -14,7 +14,6 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
         Ok(vec![
             ("GATEHOUSE_TEST_NODE", tools::NODE_CLIENTS.node()?),
             ("GATEHOUSE_TEST_INSPECTOR", modules.join(".bin/mcp-inspector")),
-            ("GATEHOUSE_TEST_CONFORMANCE", modules.join("@modelcontextprotocol/conformance/dist/index.js")),
         ])
     };
     let model = tools::SMALL_LLM.programs().map(|bin| bin.join("python"));

@@ -105,6 +105,13 @@ pub(crate) const NODE_CLIENTS: Bundle = Bundle {
     pins: &[NODE, "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.1.16"],
 };
 
+/// The conformance suite that knows 2026-07-28 as well; Node comes with [`NODE_CLIENTS`].
+pub(crate) const CONFORMANCE_2026: Bundle =
+    npm("conformance-2026", &["@modelcontextprotocol/conformance@0.2.0-alpha.12"]);
+
+/// The program of a conformance suite, in its bundle.
+pub(crate) const CONFORMANCE: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+
 /// A language model that any machine can run, and what serves it. What the model's package depends on is for
 /// another program.
 pub(crate) const SMALL_LLM: Bundle = Bundle {

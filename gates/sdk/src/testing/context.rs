@@ -1,7 +1,7 @@
 //! What a gate hears and says about the running call, as the [`Fake`](super::Fake) in place has it.
 
 use super::current;
-use crate::context::Level;
+use crate::context::{ClientInfo, Level, MessageLevel};
 
 /// Writes a line to the host's log under the gate's name. `fields` is a JSON object of extra fields, or
 /// empty. Never log arguments or replies: they may hold what their owner wants kept.
@@ -29,4 +29,14 @@ pub fn cancelled() -> bool {
 /// when the caller does not have it. Ask before a reply names a tool.
 pub fn exposed_name(tool: &str) -> Option<String> {
     current().exposed.get(tool).cloned()
+}
+
+/// The client of this call, in its own words, and what it can do.
+pub fn client() -> ClientInfo {
+    current().client.clone().unwrap_or_else(ClientInfo::unknown)
+}
+
+/// Tells the client something beside the reply; `data` is JSON.
+pub fn message(level: MessageLevel, data: &str) {
+    current().reported.borrow_mut().push(format!("{level:?} to the client: {data}"));
 }

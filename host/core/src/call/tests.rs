@@ -19,7 +19,7 @@ impl Stage for Retry {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         for _ in 0..2 {
             let mut attempt = call.attempt(Duration::from_secs(10));
-            if let Ok(outcome) = timeout_at(attempt.deadline(), next.run(&mut attempt)).await {
+            if let Ok(outcome) = timeout_at(attempt.deadline().instant(), next.run(&mut attempt)).await {
                 return outcome;
             }
         }

@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{Next, Stage};
 use crate::{
     call::{Call, Principal},
+    call_time::CallDeadline,
     catalog::Entry,
     filters::AttachedFilter,
     hash, json,
@@ -114,7 +115,7 @@ impl Compact {
         reply: &Arc<Reply>,
     ) -> Filtered {
         let own = Instant::now() + filter.source.time_limit();
-        let deadline = call.deadline().checked_sub(RESERVE).map_or(own, |most| most.min(own));
+        let deadline = call.deadline().instant().checked_sub(RESERVE).map_or(own, |most| most.min(own));
         let late = || Fault::new(FaultKind::TimedOut, "There was no time left for it.");
         if deadline <= Instant::now() {
             return Err(late());
@@ -135,7 +136,7 @@ impl Compact {
             arguments,
             params: Arc::clone(&filter.params),
             reply: Arc::clone(reply),
-            deadline,
+            deadline: CallDeadline::fixed(deadline),
         };
         let source = Arc::clone(&filter.source);
         let begin = || async move { Ok(source.filter(asked).await?.map(Arc::new)) };

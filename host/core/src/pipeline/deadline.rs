@@ -18,11 +18,11 @@ pub struct Deadline;
 impl Stage for Deadline {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
-        let deadline = call.deadline();
+        let deadline = call.deadline().clone();
         let ended = tokio::select! {
             biased;
             outcome = next.run(call) => return outcome,
-            () = tokio::time::sleep_until(deadline) => timed_out(&context.name, context.time_limit()),
+            () = deadline.passes() => timed_out(&context.name, context.time_limit()),
             () = context.cancel.cancelled() => cancelled(&context.name),
         };
         Err(ended)

@@ -2,6 +2,7 @@
 //! meet the capabilities here; nothing in this folder opens a file or a socket.
 
 pub mod artifacts;
+pub mod client;
 pub mod clock;
 pub mod documents;
 pub mod embed;
@@ -15,6 +16,7 @@ pub mod text;
 pub mod tool_index;
 
 pub use artifacts::Artifacts;
+pub use client::Client;
 pub use clock::Clock;
 pub use documents::{DocumentStore, Documents};
 pub use embed::Embedder;

@@ -117,10 +117,14 @@ impl<'a> Reader<'a> {
 
     /// Refuses what would give this place another base, dialect or name than the one it is read under.
     fn identity(&self, object: &Map<String, Value>) -> Result<(), String> {
-        const ELSEWHERE: [&str; 6] =
-            ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$anchor", "$vocabulary"];
+        const ELSEWHERE: [&str; 5] =
+            ["$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary"];
         if let Some(keyword) = ELSEWHERE.iter().find(|keyword| object.contains_key(**keyword)) {
             return Err(format!("uses {keyword}; refer to '#/$defs/name' instead"));
+        }
+        // A second name is harmless, as long as nothing refers to it: such a reference is none to a part of the schema.
+        if object.get("$anchor").is_some_and(|name| !name.is_string()) {
+            return Err("has an $anchor that is not a string".into());
         }
         if self.depth > 0 {
             if let Some(keyword) = ["$id", "$schema"].iter().find(|keyword| object.contains_key(**keyword)) {

@@ -150,7 +150,8 @@ fn what_can_be_read_in_two_ways_is_refused() {
         (json!({"$ref": 5}), "$ref that is not a string"),
         (json!({"$id": "https://example.org/inner", "$defs": {"a": {}}}), "uses $id within"),
         (json!({"$schema": "http://json-schema.org/draft-04/schema#", "id": "x"}), "uses $schema within"),
-        (json!({"$anchor": "a"}), "uses $anchor"),
+        (json!({"$anchor": 5}), "$anchor that is not a string"),
+        (json!({"$anchor": "b", "allOf": [{"$ref": "#b"}]}), "which is not a part of it"),
         (json!({"$dynamicRef": "#a"}), "uses $dynamicRef"),
         (json!({"$recursiveRef": "#"}), "uses $recursiveRef"),
     ] {
@@ -169,6 +170,9 @@ fn what_generators_write_is_read() {
         "type": "object", "additionalProperties": false, "definitions": {"s": {"type": "string"}},
         "properties": {"id": {"$ref": "#/definitions/s"}, "$ref": {"type": "string"}, "$id": true,
             "$schema": {"$ref": "#/properties/id"}, "$anchor": {"enum": [{"$ref": "x"}]}, "pattern": {}}}));
+    accepted(
+        json!({"properties": {"x": {"$ref": "#/$defs/named"}}, "$defs": {"named": {"$anchor": "named"}}}),
+    );
     let unicode = json!({"$ref": "#/$defs/Größe~1a~0b"});
     accepted(json!({"properties": {"x": unicode}, "$defs": {"Größe/a~b": {"type": "integer"}}}));
     let tuple = of(json!({"$schema": "http://json-schema.org/draft-07/schema#",

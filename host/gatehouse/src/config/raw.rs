@@ -195,7 +195,7 @@ pub(crate) struct Gate {
     #[schemars(with = "Option<String>")]
     pub(crate) sha256: Option<Spanned<String>>,
     /// Capabilities it may use: "knowledge", "knowledge:read", "documents", "catalog", "kv",
-    /// "models", "artifacts", "servers", "servers-admin".
+    /// "models", "artifacts", "servers", "servers-admin", "elicitation", "sampling".
     #[schemars(with = "Vec<String>")]
     pub(crate) grants: Vec<Spanned<String>>,
     /// Whether each call gets an instance of its own ("fresh", the default), or one that served a call before

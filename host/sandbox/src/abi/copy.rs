@@ -9,6 +9,8 @@ mod catalog;
 mod context;
 #[path = "v0_1/documents.rs"]
 mod documents;
+#[path = "v0_1/elicitation.rs"]
+mod elicitation;
 #[path = "v0_1/exports.rs"]
 mod exports;
 #[path = "v0_1/http.rs"]
@@ -21,6 +23,8 @@ mod kv;
 mod models;
 #[path = "v0_1/optional.rs"]
 mod optional;
+#[path = "v0_1/sampling.rs"]
+mod sampling;
 #[path = "v0_1/servers.rs"]
 mod servers;
 #[path = "v0_1/servers_admin.rs"]

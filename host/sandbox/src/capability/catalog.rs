@@ -87,9 +87,9 @@ impl Capabilities {
             .parse(arguments)
             .map_err(|why| Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
         let reply = match &callee {
-            Callee::Named(name) => running.context.nested(running.deadline, name, arguments).await?,
+            Callee::Named(name) => running.context.nested(&running.deadline, name, arguments).await?,
             Callee::Proxied(entry) => {
-                running.context.nested_proxied(running.deadline, Arc::clone(entry), arguments).await?
+                running.context.nested_proxied(&running.deadline, Arc::clone(entry), arguments).await?
             }
         };
         let mut held = self.budget.hold();

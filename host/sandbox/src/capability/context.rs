@@ -1,8 +1,11 @@
 //! `context`: the way to speak while a call runs. Always granted, within a number of lines and so often a second.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use gatehouse_core::names::quoted;
+use gatehouse_core::{SourceId, json, names::quoted, ports::client::MessageLevel, question::MAX_TOLD};
 use tracing::Level;
 
 use super::{Capabilities, InstanceContext};
@@ -16,7 +19,7 @@ const MAX_LINE: usize = 2_000;
 
 /// What a call has said so far.
 pub(super) struct Context {
-    gate: std::sync::Arc<str>,
+    gate: Arc<str>,
     lines_left: u32,
     lines_dropped: u64,
     last_progress: Option<Instant>,
@@ -26,6 +29,14 @@ impl Context {
     pub(super) fn new(facts: &InstanceContext) -> Self {
         let (gate, lines_left) = (facts.gate.clone(), facts.limits.log_lines);
         Self { gate, lines_left, lines_dropped: 0, last_progress: None }
+    }
+
+    /// Counts a line, as one of those beyond the cap where it is.
+    fn may_say_more(&mut self) -> bool {
+        let left = self.lines_left.checked_sub(1);
+        self.lines_left = left.unwrap_or_default();
+        self.lines_dropped += u64::from(left.is_none());
+        left.is_some()
     }
 }
 
@@ -41,11 +52,9 @@ impl Capabilities {
     /// Writes a line to the log.
     pub(crate) fn log(&mut self, level: Level, message: &str, fields: &str) {
         let context = &mut self.context;
-        let Some(left) = context.lines_left.checked_sub(1) else {
-            context.lines_dropped += 1;
+        if !context.may_say_more() {
             return;
-        };
-        context.lines_left = left;
+        }
         let (gate, message, fields) = (&*context.gate, quoted(message, MAX_LINE), quoted(fields, MAX_LINE));
         match level {
             Level::TRACE => tracing::trace!(target: "gate", gate, fields, "{message}"),
@@ -53,6 +62,16 @@ impl Capabilities {
             Level::INFO => tracing::info!(target: "gate", gate, fields, "{message}"),
             Level::WARN => tracing::warn!(target: "gate", gate, fields, "{message}"),
             Level::ERROR => tracing::error!(target: "gate", gate, fields, "{message}"),
+        }
+    }
+
+    /// Tells the client something beside the reply.
+    pub(crate) fn message(&mut self, level: MessageLevel, data: &str) {
+        let Some(call) = self.facts.call.as_ref().map(|call| Arc::clone(&call.context)) else { return };
+        if data.len() <= MAX_TOLD && self.context.may_say_more() {
+            // What is no JSON is told as the text that it is.
+            let data = json::parse(data).unwrap_or_else(|_| data.into());
+            call.tell_client(level, &SourceId::Gate(Arc::clone(&self.facts.gate)), data);
         }
     }
 

@@ -10,6 +10,7 @@ use std::{
 
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
+    CallDeadline,
     budget::ByteBudget,
     capability::Capability,
     http::Rules,
@@ -50,7 +51,7 @@ pub(crate) struct RequestSender {
 
 struct Open {
     port: Arc<dyn ports::Http>,
-    deadline: Instant,
+    deadline: CallDeadline,
 }
 
 /// A request before what the call knows is added.
@@ -69,7 +70,7 @@ pub(crate) struct OutgoingRequest {
 impl RequestSender {
     pub(super) fn new(facts: &InstanceContext, budget: &ByteBudget) -> Arc<Self> {
         let port = Arc::clone(&facts.ports.http);
-        let open = facts.call.as_ref().map(|call| Open { port, deadline: call.deadline });
+        let open = facts.call.as_ref().map(|call| Open { port, deadline: call.deadline.clone() });
         let limit = facts.limits.http_requests;
         let rules = Arc::clone(&facts.http);
         Arc::new(Self { rules, open, limit, left: AtomicU32::new(limit), room: budget.part(ROOM) })
@@ -83,7 +84,7 @@ impl RequestSender {
     /// When a request that began then has to be over.
     fn deadline(&self, begun: Instant, time: Option<Duration>) -> Instant {
         let own = begun + time.unwrap_or(REQUEST_TIME).min(MAX_TIME);
-        self.open.as_ref().map_or(own, |open| own.min(open.deadline))
+        self.open.as_ref().map_or(own, |open| own.min(open.deadline.instant()))
     }
 
     /// Faults where no request of this gate can be sent, so that nothing is collected for one that never is.

@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod catalog;
+pub(crate) mod client;
 mod context;
 pub(crate) mod http;
 mod models;
@@ -14,13 +15,12 @@ mod text;
 use std::sync::{Arc, atomic::AtomicU32};
 
 use gatehouse_core::{
-    CallContext,
+    CallContext, CallDeadline,
     budget::ByteBudget,
     capability::{Access, Capability, Grants},
     http::Rules,
     outcome::Fault,
 };
-use tokio::time::Instant;
 
 use crate::{Ports, limits::Limits, wasi::threads::FileThreads};
 
@@ -58,7 +58,7 @@ impl InstanceContext {
 #[derive(Clone)]
 pub(crate) struct RunningCall {
     pub(crate) context: Arc<CallContext>,
-    pub(crate) deadline: Instant,
+    pub(crate) deadline: CallDeadline,
 }
 
 /// Every capability a gate can have: what the instance works with, and what the call has used up.

@@ -53,12 +53,18 @@ impl Capabilities {
     /// The same, for a request to a model: there are only so many of them in a call.
     fn model_request(&self) -> Result<Granted<'_>, Fault> {
         let granted = self.granted(Capability::Models, Access::Full)?;
+        self.count_model_request()?;
+        Ok(granted)
+    }
+
+    /// Counts a request to a model, the client's own included.
+    pub(super) fn count_model_request(&self) -> Result<(), Fault> {
         if !take_one(&self.model_requests_left) {
             let (gate, limit) = (&self.facts.gate, self.facts.limits.model_calls);
             return Err(Fault::exhausted(format!("A call of gate '{gate}' may ask models {limit} times."))
                 .hint(to_raise(gate, "model_calls")));
         }
-        Ok(granted)
+        Ok(())
     }
 
     /// Asks the language model. `schema` is JSON, and `prompt` gets it; within `time_ms`, where that is given.
@@ -70,7 +76,7 @@ impl Capabilities {
     ) -> Result<Completion, Fault> {
         let Granted { facts, call } = self.model_request()?;
         prompt.schema = checked(&prompt, schema.as_deref())?;
-        prompt.deadline = sooner(call.deadline, time_ms);
+        prompt.deadline = sooner(call.deadline.instant(), time_ms);
         let progress = ProgressReporter::new(call.context.progress.clone());
         let begun = Instant::now();
         let answer = facts.ports.models.llm.complete(prompt, &|step| progress.report(step)).await?;
@@ -99,8 +105,9 @@ impl Capabilities {
         bounded(texts)?;
         let embedder = &facts.ports.models.embedder;
         let late = |_| Fault::new(FaultKind::TimedOut, "The embedding model took longer than the call may.");
-        let vectors =
-            tokio::time::timeout_at(call.deadline, embedder.embed(texts, purpose)).await.map_err(late)??;
+        let vectors = tokio::time::timeout_at(call.deadline.instant(), embedder.embed(texts, purpose))
+            .await
+            .map_err(late)??;
         Ok((embedder.model().to_owned(), vectors))
     }
 

@@ -62,7 +62,7 @@ impl Capabilities {
         Ok(Reach {
             ports: &granted.facts.ports,
             catalog: &running.context.catalog,
-            deadline: running.deadline,
+            deadline: running.deadline.instant(),
         })
     }
 

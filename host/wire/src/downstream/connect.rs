@@ -34,9 +34,10 @@ use tokio::io::{AsyncRead, ReadBuf};
 use crate::login::{LoggedIn, Logins, fault_of};
 
 use super::{
+    client::Client,
     connection::{ConnectFailure, Connection, Connector, ListChanged},
     process::Process,
-    session::{Client, Session},
+    session::Session,
     sse::{Asking, Sse},
 };
 
@@ -75,7 +76,7 @@ impl RealConnector {
                 .map_err(Attempt::Failed)?;
         let output = Lines { inner: output, since_end: 0 };
         let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(MAX_LINE);
-        let client = Client::new(Arc::clone(changed));
+        let client = Client::new(&server.name, changed);
         let transport = client.over(transport);
         let begun = tokio::select! {
             begun = serve_client_with_lifecycle(client, transport, era.mode()) => begun,
@@ -108,7 +109,7 @@ impl RealConnector {
             .custom_headers(custom)
             .max_sse_event_size(MAX_LINE);
         let worker = StreamableHttpClientWorker::new(client, config);
-        let client = Client::new(Arc::clone(changed));
+        let client = Client::new(server, changed);
         let transport = client.over(WorkerTransport::spawn(worker));
         let begun = serve_client_with_lifecycle(client, transport, era.mode()).await;
         begun.map_err(|error| match era.failed(&error, "") {
@@ -130,7 +131,7 @@ impl RealConnector {
         let asking = Asking::new(client, url, custom.into_iter().collect(), logins);
         let stream = Sse::open(asking, MAX_LINE).await;
         let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
-        let client = Client::new(Arc::clone(changed));
+        let client = Client::new(server, changed);
         let stream = client.over(stream);
         let begun = serve_client_with_lifecycle(client, stream, Era::Handshake.mode()).await;
         begun.map_err(|error| match Era::Handshake.failed(&error, "") {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    call::ProgressSink,
+    CallContext, Fault,
     outcome::{EmbeddedResource, Reply},
     ports::servers::ServerDefinition,
     prompt::PromptMessage,
@@ -25,8 +25,8 @@ pub(super) enum CallFailure {
         /// In the server's words.
         message: String,
     },
-    /// The server wants something first that this host's client cannot give.
-    InputRequired,
+    /// The server wants something first that nobody gave.
+    Unanswered(Fault),
 }
 
 /// Why there is no connection.
@@ -65,13 +65,13 @@ pub(super) trait Connection: Send + Sync {
     /// All pages of what it lists, as it says it: neither cleaned nor checked.
     async fn list(&self) -> Result<Listing, CallFailure>;
 
-    /// Sends one call, once, with what goes beside its arguments (`_meta`).
+    /// Sends one call, once, with what goes beside its arguments (`_meta`). What the server asks meanwhile goes to the
+    /// client of `context`.
     async fn call(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        meta: Option<&Map<String, Value>>,
-        progress: Option<Arc<dyn ProgressSink>>,
+        context: &Arc<CallContext>,
     ) -> Result<Reply, CallFailure>;
 
     /// A page of what there is to read, from a cursor of the server's on.

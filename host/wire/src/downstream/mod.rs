@@ -2,7 +2,9 @@
 //! that they know, and ended with the host.
 
 mod addresses;
+mod asked;
 mod breaker;
+mod client;
 mod connect;
 mod connection;
 mod convert;

@@ -10,29 +10,28 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Fault, Reply, call::ProgressSink, lock, names::quoted, outcome::EmbeddedResource, prompt::PromptMessage,
-    resource::ResourcePage, source::Listing,
+    CallContext, Fault, Reply, SourceId, lock, names::quoted, outcome::EmbeddedResource,
+    prompt::PromptMessage, resource::ResourcePage, source::Listing,
 };
 use rmcp::{
-    ClientHandler, RoleClient,
+    RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientCapabilities, ClientConfig, ClientRequest, GetMeta, Implementation, ListToolsRequest,
-        MetaObject, PaginatedRequestParams, ProgressToken, RequestId, RequestMetaObject, ServerResult,
+        ClientRequest, DEFAULT_MRTR_MAX_ROUNDS, GetMeta, ListToolsRequest, MetaObject,
+        PaginatedRequestParams, ProgressToken, RequestId, RequestMetaObject, ServerResult,
     },
-    service::{
-        NotificationContext, Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken,
-        ServiceError,
-    },
+    service::{Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, ServiceError},
 };
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::{
-    connection::{CallFailure, Connection, ListChanged},
+    asked::{self, Running},
+    client::Client,
+    connection::{CallFailure, Connection},
     convert,
     process::Process,
-    progress::{InOrder, Watchers},
+    progress::Watchers,
 };
 
 /// The most pages of a list, and the most tools in them, that are read.
@@ -42,44 +41,10 @@ const MAX_TOOLS: usize = 4_096;
 /// How long it may take to know why a connection closed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What the host is to a server: a client without a model, a person or files.
-pub(super) struct Client {
-    changed: ListChanged,
-    watchers: Watchers,
-}
-
-impl Client {
-    pub(super) fn new(changed: ListChanged) -> Self {
-        Self { changed, watchers: Watchers::default() }
-    }
-
-    /// The transport with its progress told in order.
-    pub(super) fn over<T>(&self, transport: T) -> InOrder<T> {
-        InOrder::new(transport, self.watchers.clone())
-    }
-}
-
-impl ClientHandler for Client {
-    fn get_info(&self) -> ClientConfig {
-        let client = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), client)
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        (self.changed)();
-    }
-
-    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        (self.changed)();
-    }
-
-    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        (self.changed)();
-    }
-}
-
 /// A connection that is established.
 pub(super) struct Session {
+    server: SourceId,
+    running: Running,
     peer: Peer<RoleClient>,
     watchers: Watchers,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
@@ -91,6 +56,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(running: RunningService<RoleClient, Client>, process: Option<Process>) -> Self {
         let (peer, watchers) = (running.peer().clone(), running.service().watchers.clone());
+        let (server, calls) = (running.service().server.clone(), running.service().running.clone());
         let stop = Mutex::new(Some(running.cancellation_token()));
         let process = process.map(Arc::new);
         let (tell, end) = watch::channel(None);
@@ -112,13 +78,13 @@ impl Session {
                 said.map_or_else(|| why.clone(), |said| format!("{why}; it said: {said}")),
             ));
         });
-        Self { peer, watchers, stop, process, end }
+        Self { server, running: calls, peer, watchers, stop, process, end }
     }
 
     async fn request(
         &self,
         request: ClientRequest,
-        progress: Option<Arc<dyn ProgressSink>>,
+        call: Option<&Arc<CallContext>>,
     ) -> Result<ServerResult, CallFailure> {
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = match handle {
@@ -126,9 +92,10 @@ impl Session {
             Err(error) => return Err(self.failure(error).await),
         };
         let token = handle.progress_token.clone();
-        if let Some(progress) = progress {
+        if let Some(progress) = call.and_then(|call| call.progress.clone()) {
             self.watchers.add(token.clone(), progress);
         }
+        let _run = call.map(|call| self.running.begin(handle.id.clone(), call));
         let mut waiting = Waiting { session: self, id: handle.id.clone(), token, answered: false };
         let answer = handle.await_response().await;
         waiting.answered = true;
@@ -184,6 +151,11 @@ fn odd(method: &str) -> CallFailure {
     CallFailure::Transport(format!("it answered {method} with something else"))
 }
 
+/// A server that asks something for what is no call.
+fn only_calls_ask() -> CallFailure {
+    CallFailure::Unanswered(Fault::denied("Only a call of a tool can ask its client something."))
+}
+
 /// A request without an answer yet. Where nobody waits for one any more, the server is told.
 struct Waiting<'a> {
     session: &'a Session,
@@ -232,21 +204,28 @@ impl Connection for Session {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        meta: Option<&Map<String, Value>>,
-        progress: Option<Arc<dyn ProgressSink>>,
+        context: &Arc<CallContext>,
     ) -> Result<Reply, CallFailure> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        if let Some(meta) = meta {
-            request.get_meta_mut().extend(RequestMetaObject(MetaObject(meta.clone())));
-        }
-        match self.request(request, progress).await? {
-            ServerResult::CallToolResult(result) => Ok(convert::reply(result)),
-            ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
-                Err(CallFailure::InputRequired)
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for _ in 0..DEFAULT_MRTR_MAX_ROUNDS {
+            let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            if let Some(meta) = &context.meta {
+                request.get_meta_mut().extend(RequestMetaObject(MetaObject(Map::clone(meta))));
             }
-            _ => Err(odd("tools/call")),
+            let asked = match self.request(request, Some(context)).await? {
+                ServerResult::CallToolResult(result) => return Ok(convert::reply(result)),
+                ServerResult::InputRequiredResult(asked) => asked,
+                _ => return Err(odd("tools/call")),
+            };
+            let requests = asked.input_requests.unwrap_or_default();
+            let given = asked::answers(&self.server, context, requests).await;
+            // The same call goes on with what it asked for.
+            params.input_responses = Some(given.map_err(CallFailure::Unanswered)?);
+            params.request_state = asked.request_state;
         }
+        Err(CallFailure::Unanswered(Fault::exhausted(format!(
+            "It asked more than {DEFAULT_MRTR_MAX_ROUNDS} times for one call."
+        ))))
     }
 
     async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure> {

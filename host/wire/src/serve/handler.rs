@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use gatehouse_core::{Call, CallContext, Catalog, Principal, names::quoted};
+use gatehouse_core::{Catalog, Principal, lock, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod,
-        CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode,
-        GetPromptRequestParams, GetPromptResponse, Implementation, JsonObject, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscribeRequestMethod,
-        SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod, UnsubscribeRequestParams,
+        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+        CompleteResult, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+        Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ServerConfig, ServerResult, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestMethod, UnsubscribeRequestParams,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
@@ -21,11 +21,12 @@ use serde_json::Value;
 
 use super::{
     ServedPreset, ServedPresets,
-    asks::{one_page, without_panic},
+    asks::one_page,
+    calls::Requested,
     clients::ClientState,
-    lists::List,
-    progress, reply,
-    request::{passed_on, principal},
+    lists::{List, was_taken_away},
+    reply,
+    request::principal,
     watching,
 };
 
@@ -37,7 +38,7 @@ pub(super) struct Handler {
     pub(super) presets: Arc<ServedPresets>,
     pub(super) served: Arc<ServedPreset>,
     /// Whom this handler serves, where it serves one client for long.
-    client: Arc<ClientState>,
+    pub(super) client: Arc<ClientState>,
 }
 
 impl Handler {
@@ -53,28 +54,6 @@ impl Handler {
     /// The handler of a session that goes on: its client said long ago that it is ready.
     pub(super) fn restored(&self, peer: Peer<RoleServer>) {
         self.served.clients.rejoin(Arc::clone(&self.client), peer, &self.served.catalog());
-    }
-
-    async fn run(
-        &self,
-        name: &str,
-        arguments: Value,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
-        let catalog = self.served.catalog();
-        let structured = catalog.structured;
-        let mut call = CallContext::new(&self.presets.pipeline, catalog, name);
-        let id = call.id;
-        call.principal = principal(&context.extensions);
-        call.cancel = context.ct.clone();
-        let progress = progress::channel(context);
-        call.meta = passed_on(&context.meta);
-        call.progress = progress.as_ref().map(progress::Channel::sink);
-        let outcome = without_panic(id, name, Call::new(call, arguments).run()).await;
-        if let Some(channel) = progress {
-            channel.finish().await;
-        }
-        reply::result(outcome, structured)
     }
 
     /// Waits until what stands at an address has changed, as [`Handler::changed`].
@@ -248,8 +227,25 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        self.run(&request.name, arguments, &context).await.map(Into::into)
+        let requested = Requested {
+            name: request.name.into_owned(),
+            arguments: request.arguments.map_or(Value::Null, Value::Object),
+            state: request.request_state,
+            answers: request.input_responses,
+        };
+        self.run(requested, &context).await
+    }
+
+    // The protocol library calls it deprecated since 2026-07-28, which has it in each request instead.
+    #[allow(deprecated)]
+    async fn set_level(
+        &self,
+        request: rmcp::model::SetLevelRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let level = serde_json::to_value(request.level).and_then(serde_json::from_value);
+        *lock(&self.client.messages) = level.ok();
+        Ok(())
     }
 
     /// Where rmcp sends what it cannot parse: methods it does not know, and known methods with
@@ -261,7 +257,9 @@ impl ServerHandler for Handler {
     ) -> Result<CustomResult, ErrorData> {
         let method = quoted(&request.method, 64);
         let catalog = self.served.catalog();
-        if !List::of_method(&request.method).is_some_and(|list| list.is_in(&catalog)) {
+        let legacy = context.protocol_version().is_none_or(|v| v.as_str() < "2026-07-28");
+        let known = List::of_method(&request.method).is_some_and(|list| list.is_in(&catalog));
+        if !known || (!legacy && was_taken_away(&request.method)) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,
                 format!("Unknown method: '{method}'"),
@@ -274,12 +272,17 @@ impl ServerHandler for Handler {
             let what = if request.method == "tools/call" { ": 'name' must be a string" } else { "" };
             return Err(ErrorData::invalid_params(format!("Invalid params for {method}{what}"), None));
         };
-        let arguments = params.get("arguments").cloned().unwrap_or(Value::Null);
-        let result = self.run(name, arguments, &context).await?;
-        let value = serde_json::to_value(result);
+        let member = |key| params.get(key).cloned();
+        let requested = Requested {
+            name: name.to_owned(),
+            arguments: member("arguments").unwrap_or(Value::Null),
+            state: member("requestState").and_then(|state| serde_json::from_value(state).ok()),
+            answers: member("inputResponses").and_then(|answers| serde_json::from_value(answers).ok()),
+        };
+        let result = self.run(requested, &context).await?;
+        let value = serde_json::to_value(ServerResult::from(result));
         let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         // rmcp leaves this field out for clients before 2026-07-28, but not in a custom result.
-        let legacy = context.protocol_version().is_none_or(|v| v.as_str() < "2026-07-28");
         if let Some(object) = value.as_object_mut().filter(|_| legacy) {
             JsonObject::remove(object, "resultType");
         }

@@ -11,8 +11,9 @@ use super::{prompts, reply, resources};
 
 /// Methods that are answered, and that the protocol library hands over as unknown when their parameters do not parse; each
 /// with the list that the preset must have.
-const METHODS: [(&str, List); 13] = [
+const METHODS: [(&str, List); 14] = [
     ("initialize", List::Tools),
+    ("logging/setLevel", List::Tools),
     ("ping", List::Tools),
     ("prompts/get", List::Prompts),
     ("prompts/list", List::Prompts),
@@ -27,6 +28,11 @@ const METHODS: [(&str, List); 13] = [
     ("tools/list", List::Tools),
 ];
 
+/// Whether a method is none any more for clients that speak 2026-07-28 or later, whatever its parameters are.
+pub(super) fn was_taken_away(method: &str) -> bool {
+    matches!(method, "initialize" | "ping" | "resources/subscribe" | "resources/unsubscribe")
+}
+
 /// One kind of list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
@@ -38,7 +44,9 @@ pub(super) enum List {
 impl List {
     pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
 
-    /// What is declared to clients: what is not does not exist.
+    /// What is declared to clients: what is not does not exist. That there are messages is what clients until 2025-11-25
+    /// have to read before they ask for any.
+    #[allow(deprecated)]
     pub(super) fn capabilities(catalog: &Catalog) -> ServerCapabilities {
         let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -48,6 +56,7 @@ impl List {
             .enable_resources()
             .enable_resources_list_changed()
             .enable_resources_subscribe()
+            .enable_logging()
             .build();
         capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.is_in(catalog));
         capabilities.resources = capabilities.resources.filter(|_| Self::Resources.is_in(catalog));

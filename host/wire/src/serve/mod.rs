@@ -1,7 +1,9 @@
 //! Serving clients: one handler for stdio and HTTP, and for every protocol version rmcp speaks.
 
+mod asking;
 mod asks;
 mod auth;
+mod calls;
 mod clients;
 mod envelope;
 mod events;
@@ -9,15 +11,17 @@ mod follow;
 mod handler;
 mod http;
 mod in_place;
+mod line;
 mod lines;
 mod lists;
 mod mcp;
+mod parked;
 mod pending;
-mod progress;
 mod prompts;
 mod reply;
 mod request;
 mod resources;
+mod routes;
 mod served_presets;
 mod session;
 mod session_transport;

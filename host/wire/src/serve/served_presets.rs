@@ -11,8 +11,10 @@ use gatehouse_core::{Catalog, Exposure, Pipeline, lock};
 use tokio::sync::watch;
 
 use super::{
+    asking::OpenQuestions,
     clients::{ClientInfo, Clients},
     lists::List,
+    parked::Parked,
 };
 
 /// One preset as it is to be served from now on.
@@ -88,6 +90,9 @@ type PresetResult = Result<Arc<ServedPreset>, String>;
 /// Everything clients can reach.
 pub struct ServedPresets {
     pub(super) pipeline: Arc<Pipeline>,
+    /// Calls that wait for answers, whoever they were asked for.
+    pub(super) open_questions: Arc<OpenQuestions>,
+    pub(super) parked: Arc<Parked>,
     /// What clients get that name no preset.
     pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
@@ -106,7 +111,14 @@ impl ServedPresets {
         let served = |view| Arc::new(ServedPreset::new(view, &news));
         let presets = presets.into_iter().map(|(name, view)| (name, view.map(served))).collect();
         let default = served(default);
-        Self { pipeline: Arc::new(pipeline), default, presets: ArcSwap::from_pointee(presets), news }
+        Self {
+            pipeline: Arc::new(pipeline),
+            open_questions: Arc::default(),
+            parked: Arc::default(),
+            default,
+            presets: ArcSwap::from_pointee(presets),
+            news,
+        }
     }
 
     /// Serves these from now on, in place of what was served. Calls that run end under what they began

@@ -12,7 +12,7 @@ use std::{
 use rmcp::{
     model::{
         ClientJsonRpcMessage, ClientNotification, GetMeta, ProgressToken, ProtocolVersion, RequestId,
-        ServerJsonRpcMessage, ServerNotification, ServerResult,
+        ServerJsonRpcMessage, ServerResult,
     },
     transport::streamable_http_server::SessionId,
 };
@@ -56,8 +56,8 @@ pub(super) struct State {
     pub(super) streams: BTreeMap<u64, Stream>,
     last_stream: u64,
     /// Which stream answers a request, and which tells of its progress.
-    requests: HashMap<RequestId, u64>,
-    tokens: HashMap<ProgressToken, u64>,
+    pub(super) requests: HashMap<RequestId, u64>,
+    pub(super) tokens: HashMap<ProgressToken, u64>,
     /// Connections that listen for changes, the latest last; it alone is told.
     pub(super) listeners: Vec<u64>,
     pub(super) last_listener: u64,
@@ -232,16 +232,7 @@ impl Session {
             let _ = opening.send(message);
             return;
         }
-        let number = match (&answered, &message) {
-            (Some(id), _) => state.requests.get(id).copied(),
-            (None, ServerJsonRpcMessage::Notification(told)) => Some(match &told.notification {
-                ServerNotification::ProgressNotification(progress) => {
-                    state.tokens.get(&progress.params.progress_token).copied().unwrap_or(CHANGES)
-                }
-                _ => CHANGES,
-            }),
-            _ => Some(CHANGES),
-        };
+        let number = state.stream_of(&message);
         let untold = state.untold;
         let Some(stream) = number.and_then(|number| state.streams.get_mut(&number)) else { return };
         // One change of a list that nobody was told yet stands for all that follow.

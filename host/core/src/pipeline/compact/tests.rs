@@ -48,7 +48,7 @@ impl Source for Shortener {
 
     async fn filter(&self, asked: Filtering) -> Result<Option<Reply>, Fault> {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        assert!(asked.deadline > Instant::now() && asked.context.entry().is_err(), "it calls no tools");
+        assert!(!asked.deadline.has_passed() && asked.context.entry().is_err(), "it calls no tools");
         let how = asked.arguments["how"].as_str().unwrap_or("shorten").to_owned();
         let short = |text: &str| Reply { content: vec![Content::Text(text.into())], ..Reply::default() };
         match how.as_str() {
@@ -145,7 +145,10 @@ async fn what_is_long_is_shortened_and_nothing_else() {
     // The outer call's reply is the nested one's, so it is filtered once.
     let mut outer = long("shorten");
     outer["nested"] = "get".into();
-    let nested = host.context("get").nested(Instant::now() + RESERVE, "get", long("shorten")).await;
+    let nested = host
+        .context("get")
+        .nested(&CallDeadline::fixed(Instant::now() + RESERVE), "get", long("shorten"))
+        .await;
     assert_eq!(texts(&nested.expect("a reply")), "get {", "what tools get is whole");
     assert_eq!(host.asked(), 2);
 }

@@ -196,7 +196,7 @@ async fn arguments_are_checked_as_the_tool_gets_them() {
     assert_eq!(seen("marked", own.clone()).await.expect("left alone"), own, "a property of its own");
     // A tool that calls another one hands on what it has.
     let outer = prepared("get").await;
-    let nested = outer.nested(outer.deadline(), "get", json!({"x": {"$artifact": "art-2"}})).await;
+    let nested = outer.nested(&outer.deadline(), "get", json!({"x": {"$artifact": "art-2"}})).await;
     let [Content::Text(text)] = &nested.expect("a reply").content[..] else { panic!("one text") };
     assert!(text.contains("$artifact"), "{text}");
 }

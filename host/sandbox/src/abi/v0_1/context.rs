@@ -1,6 +1,8 @@
 //! `context`: facts about the running call, and the way to speak while it runs.
 
-use super::gatehouse::gate::context::{Host, Level};
+use gatehouse_core::ports::client::MessageLevel as Core;
+
+use super::gatehouse::gate::context::{ClientInfo, Host, Level, MessageLevel};
 use crate::state::State;
 
 impl Host for State {
@@ -37,4 +39,27 @@ impl Host for State {
         let call = self.capabilities.facts().call.as_ref();
         Ok(call.and_then(|call| call.context.catalog.exposed_name(&tool)).map(str::to_owned))
     }
+
+    fn client(&mut self) -> wasmtime::Result<ClientInfo> {
+        let client = self.capabilities.client();
+        Ok(ClientInfo {
+            name: client.name,
+            version: client.version,
+            protocol: client.protocol,
+            forms: client.forms,
+            urls: client.urls,
+            sampling: client.sampling,
+            messages: client.messages.map(Into::into),
+        })
+    }
+
+    fn message(&mut self, level: MessageLevel, data: String) -> wasmtime::Result<()> {
+        self.capabilities.message(level.into(), &data);
+        Ok(())
+    }
+}
+
+enums! {
+    Core => MessageLevel { Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency }
+    MessageLevel => Core { Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency }
 }

@@ -106,7 +106,7 @@ fn told(failure: &CallFailure) -> String {
     match failure {
         CallFailure::Transport(why) => why.clone(),
         CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
-        CallFailure::InputRequired => "it wants an answer of a person first".into(),
+        CallFailure::Unanswered(fault) => format!("it wants an answer first: {}", fault.in_one_line()),
     }
 }
 

@@ -46,8 +46,7 @@ impl Source for Server {
         let Value::Object(arguments) = call.arguments.clone() else {
             return Err(Fault::invalid("The arguments are no object."));
         };
-        let meta = call.context.meta.as_deref();
-        let answer = connection.call(&tool.id.name, arguments, meta, call.context.progress.clone()).await;
+        let answer = connection.call(&tool.id.name, arguments, &call.context).await;
         match answer {
             Ok(mut reply) => {
                 lock(&self.inner).breaker.succeeded();
@@ -118,12 +117,12 @@ impl Server {
                 };
                 Fault::new(kind, format!("Server '{name}' answered: {message} ({code})"))
             }
-            CallFailure::InputRequired => {
+            CallFailure::Unanswered(fault) => {
                 lock(&self.inner).breaker.succeeded();
-                Fault::denied(format!(
-                    "Server '{name}' wants an answer of a person first, and this host passes no questions on."
-                ))
-                .hint("Call the tool from a client that is connected to that server itself.")
+                Fault {
+                    message: format!("Server '{name}' wants an answer first. {}", fault.message),
+                    ..fault
+                }
             }
         }
     }

@@ -122,7 +122,7 @@ impl Session {
                 let parts = read.contents.iter().map(convert::resource);
                 parts.collect::<Option<_>>().map_or_else(|| odd("resources/read"), Ok)
             }
-            ServerResult::InputRequiredResult(_) => Err(CallFailure::InputRequired),
+            ServerResult::InputRequiredResult(_) => Err(super::only_calls_ask()),
             _ => odd("resources/read"),
         }
     }
@@ -146,7 +146,7 @@ impl Session {
                     content: convert::content(message.content),
                 })
                 .collect()),
-            ServerResult::InputRequiredResult(_) => Err(CallFailure::InputRequired),
+            ServerResult::InputRequiredResult(_) => Err(super::only_calls_ask()),
             _ => odd("prompts/get"),
         }
     }

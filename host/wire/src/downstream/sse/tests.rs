@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use gatehouse_core::{Content, lock};
+use gatehouse_core::{CallContext, Catalog, Content, Exposure, Pipeline, lock};
 use gatehouse_net::{HttpClients, Url};
 use http::{HeaderMap, HeaderValue};
 use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
@@ -15,8 +15,9 @@ use tokio::{
 
 use super::{
     super::{
+        client::Client,
         connection::{CallFailure, Connection},
-        session::{Client, Session},
+        session::Session,
     },
     Asking, Sse,
 };
@@ -56,7 +57,7 @@ impl Server {
     }
 
     async fn connect(&self) -> Session {
-        let client = Client::new(Arc::new(|| {}));
+        let client = Client::new(&"old".into(), &(Arc::new(|| {}) as _));
         let stream = self.open().await.expect("a stream");
         let running = serve_client_with_lifecycle(client, stream, ClientLifecycleMode::Initialize).await;
         Session::new(running.expect("a handshake"), None)
@@ -131,12 +132,18 @@ fn reply(message: &Value) -> Option<String> {
 
 const STREAM: &str = "content-type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages?session=7\n\n";
 
+/// A call of nobody who could be asked.
+fn nobody() -> Arc<CallContext> {
+    let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), Vec::new()).expect("a catalog");
+    Arc::new(CallContext::new(&Arc::new(Pipeline::new(Vec::new())), Arc::new(catalog), "none"))
+}
+
 #[tokio::test]
 async fn a_server_of_the_first_version_lists_and_answers() {
     let server = Server::start(STREAM).await;
     let session = server.connect().await;
     assert_eq!(&*session.list().await.expect("a list").tools[0].name, "echo");
-    let reply = session.call("echo", Map::new(), None, None).await.expect("a reply");
+    let reply = session.call("echo", Map::new(), &nobody()).await.expect("a reply");
     assert_eq!(reply.content, [Content::Text("hello".into())]);
     let asked = server.asked();
     assert_eq!(asked[0], "GET /sse t0ken");
@@ -150,7 +157,7 @@ async fn a_call_whose_stream_ends_fails_and_is_not_sent_again() {
     for tool in ["die", "large"] {
         let server = Server::start(STREAM).await;
         let session = server.connect().await;
-        let failure = session.call(tool, Map::new(), None, None).await.expect_err("no stream");
+        let failure = session.call(tool, Map::new(), &nobody()).await.expect_err("no stream");
         assert!(matches!(failure, CallFailure::Transport(_)), "{tool}: {failure:?}");
         session.ended().await;
         let sent = server.asked().iter().filter(|asked| asked.ends_with("tools/call")).count();

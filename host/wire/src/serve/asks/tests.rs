@@ -17,7 +17,7 @@ use self::{
 async fn what_a_preset_does_not_have_does_not_exist() {
     for version in VERSIONS {
         let mut client = Client::new(version, &[]).await;
-        assert_eq!(client.capabilities, json!({"tools": {"listChanged": true}}));
+        assert_eq!(client.capabilities, json!({"logging": {}, "tools": {"listChanged": true}}));
         for (method, params) in [
             ("prompts/list", json!({})),
             ("prompts/get", json!({"name": "x"})),
@@ -34,7 +34,7 @@ async fn what_a_preset_does_not_have_does_not_exist() {
         let mut client = Client::new(version, &[&shelf]).await;
         let changes = json!({"listChanged": true});
         let resources = json!({"listChanged": true, "subscribe": true});
-        let expected = json!({"prompts": changes, "resources": resources, "tools": changes});
+        let expected = json!({"logging": {}, "prompts": changes, "resources": resources, "tools": changes});
         assert_eq!(client.capabilities, expected);
         // Nobody watches what is nowhere.
         assert!(client.error("resources/subscribe", json!({"uri": "test://nowhere/1"})).await.0 < 0);

@@ -59,8 +59,7 @@ impl Connection for Fake {
         &self,
         tool: &str,
         _: Map<String, Value>,
-        _: Option<&Map<String, Value>>,
-        _: Option<Arc<dyn gatehouse_core::call::ProgressSink>>,
+        _: &Arc<gatehouse_core::CallContext>,
     ) -> Result<Reply, CallFailure> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         match tool {

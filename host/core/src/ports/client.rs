@@ -1,0 +1,76 @@
+//! The client at the other end of a call: what it can do, and the way to ask it something while the call runs.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{outcome::Fault, question::Question};
+
+/// How much a message to the client matters, as RFC 5424 has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the words are those of the RFC")]
+pub enum MessageLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+/// What a client says it can do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// As it calls itself; empty where it does not say.
+    pub name: String,
+    /// Its version, in its own words.
+    pub version: String,
+    /// The version of the protocol that it speaks; empty where it speaks none.
+    pub protocol: String,
+    /// Whether it can show a person a form.
+    pub forms: bool,
+    /// Whether it can show a person an address to open.
+    pub urls: bool,
+    /// Whether it lets its model be asked.
+    pub sampling: bool,
+    /// What it wants to be told of; none where it wants no messages.
+    pub messages: Option<MessageLevel>,
+}
+
+/// The client of one call.
+#[async_trait]
+pub trait Client: Send + Sync {
+    /// What it can do.
+    fn abilities(&self) -> Abilities;
+
+    /// The same for all calls that run now for the same person at the same client; none where nobody knows.
+    fn identity(&self) -> Option<usize> {
+        None
+    }
+
+    /// Asks, and waits for as long as it takes: an answer to each question, as the protocol has it, in their order. Asked
+    /// only what the client can do. Dropping the future takes the questions back.
+    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault>;
+
+    /// Tells the client something, in the name of `logger`. Never blocks; may drop messages.
+    fn tell(&self, level: MessageLevel, logger: &str, data: Value);
+}
+
+/// Nobody: whoever called can be asked nothing.
+pub struct NoClient;
+
+#[async_trait]
+impl Client for NoClient {
+    fn abilities(&self) -> Abilities {
+        Abilities::default()
+    }
+
+    async fn ask(&self, _: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+        Err(Fault::denied("Whoever made this call cannot be asked anything."))
+    }
+
+    fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
+}

@@ -1,0 +1,21 @@
+//! `sampling`: questions to the client's model. Granted as `sampling`.
+
+use super::gatehouse::gate::{
+    sampling::{Answer, Host, Question},
+    types::Fault,
+};
+use crate::{
+    capability::client::{ModelAnswer, ModelQuestion},
+    state::State,
+};
+
+impl Host for State {
+    async fn ask(&mut self, question: Question) -> Result<Answer, Fault> {
+        Ok(self.capabilities.ask_model_of_client(question.into()).await?.into())
+    }
+}
+
+records! {
+    Question => ModelQuestion { prompt, system, max_tokens, temperature };
+    ModelAnswer => Answer { text, model, stop_reason };
+}

@@ -1,0 +1,135 @@
+//! `elicitation` and `sampling`: what a gate asks of the client while a call runs. Two grants, for to ask a person is not to
+//! spend their model. Both need a client that can: most of those that call from scripts cannot.
+
+use std::{slice, sync::Arc};
+
+use gatehouse_core::{
+    SourceId,
+    capability::{Access, Capability},
+    hash, json, names,
+    outcome::Fault,
+    ports::client::Abilities,
+    question::{MAX_FORM, MAX_SAMPLING, Question},
+};
+use serde_json::{Map, Value, json};
+
+use super::Capabilities;
+
+/// The most characters of what a client says of itself.
+const MAX_SAID: usize = 128;
+
+/// What a person did with a question.
+pub(crate) enum PersonAnswer {
+    /// With what was filled in; empty where nothing was to be.
+    Accepted(Value),
+    Declined,
+    Cancelled,
+}
+
+/// A question to the client's model.
+pub(crate) struct ModelQuestion {
+    pub(crate) prompt: String,
+    pub(crate) system: Option<String>,
+    pub(crate) max_tokens: u32,
+    pub(crate) temperature: Option<f32>,
+}
+
+/// Its answer.
+pub(crate) struct ModelAnswer {
+    pub(crate) text: String,
+    pub(crate) model: String,
+    pub(crate) stop_reason: Option<String>,
+}
+
+impl Capabilities {
+    /// What the client can do; nothing while the gate describes itself.
+    pub(crate) fn client(&self) -> Abilities {
+        let said = self.facts().call.as_ref().map(|call| call.context.client.abilities()).unwrap_or_default();
+        let short = |text: String| names::quoted(&text, MAX_SAID);
+        Abilities {
+            name: short(said.name),
+            version: short(said.version),
+            protocol: short(said.protocol),
+            ..said
+        }
+    }
+
+    /// Shows a person a form; `schema` is JSON.
+    pub(crate) async fn ask_person(&self, message: &str, schema: &str) -> Result<PersonAnswer, Fault> {
+        let asker = self.asker();
+        let schema = match json::parse(schema) {
+            _ if schema.len() > MAX_FORM => {
+                return Err(Fault::exhausted(format!("The schema of a form has at most {MAX_FORM} bytes.")));
+            }
+            Ok(Value::Object(schema)) => schema,
+            Ok(_) => return Err(Fault::invalid("The schema of the form is not a JSON object.")),
+            Err(why) => return Err(Fault::invalid(format!("The schema of the form {why}."))),
+        };
+        self.elicit(Question::form(&asker, message, schema)).await
+    }
+
+    /// Asks a person to open an address.
+    pub(crate) async fn have_opened(&self, message: &str, url: &str) -> Result<PersonAnswer, Fault> {
+        // The same address in the same call is the same question.
+        let call = self.facts().call.as_ref().map(|call| call.context.id.to_string()).unwrap_or_default();
+        let id = &hash::sha256_hex(format!("{call} {url}"))[..32];
+        self.elicit(Question::url(&self.asker(), message, url, id)).await
+    }
+
+    async fn elicit(&self, question: Result<Question, Fault>) -> Result<PersonAnswer, Fault> {
+        let mut answer = self.answer(Capability::Elicitation, question).await?;
+        Ok(match answer.get("action").and_then(Value::as_str) {
+            Some("accept") => PersonAnswer::Accepted(answer.remove("content").unwrap_or_else(|| json!({}))),
+            Some("decline") => PersonAnswer::Declined,
+            _ => PersonAnswer::Cancelled,
+        })
+    }
+
+    /// Asks the client's model.
+    pub(crate) async fn ask_model_of_client(&self, asked: ModelQuestion) -> Result<ModelAnswer, Fault> {
+        let ModelQuestion { prompt, system, max_tokens, temperature } = asked;
+        if prompt.len() + system.as_ref().map_or(0, String::len) > MAX_SAMPLING {
+            return Err(Fault::exhausted(format!(
+                "A question to the client's model may have {MAX_SAMPLING} bytes."
+            )));
+        }
+        let message = json!({"role": "user", "content": {"type": "text", "text": prompt}});
+        let mut params = Map::from_iter([
+            ("messages".to_owned(), json!([message])),
+            ("maxTokens".to_owned(), max_tokens.into()),
+        ]);
+        params.extend(system.map(|system| ("systemPrompt".to_owned(), system.into())));
+        params.extend(temperature.map(|temperature| ("temperature".to_owned(), temperature.into())));
+        let question = Question::sampling(&self.asker(), params);
+        self.granted(Capability::Sampling, Access::Full)?;
+        self.count_model_request()?;
+        let answer = self.answer(Capability::Sampling, question).await?;
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let blocks = match answer.get("content") {
+            Some(Value::Array(blocks)) => blocks.as_slice(),
+            Some(block) => slice::from_ref(block),
+            None => &[],
+        };
+        let texts: Vec<&str> =
+            blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
+        Ok(ModelAnswer {
+            text: texts.join("\n"),
+            model: text(answer.get("model")).unwrap_or_default(),
+            stop_reason: text(answer.get("stopReason")),
+        })
+    }
+
+    async fn answer(
+        &self,
+        capability: Capability,
+        question: Result<Question, Fault>,
+    ) -> Result<Map<String, Value>, Fault> {
+        let granted = self.granted(capability, Access::Full)?;
+        let answers = granted.call.context.ask_client(&[question?]).await?;
+        answers.into_iter().next().ok_or_else(|| Fault::internal("The client gave no answer."))
+    }
+
+    fn asker(&self) -> SourceId {
+        SourceId::Gate(Arc::clone(&self.facts().gate))
+    }
+}

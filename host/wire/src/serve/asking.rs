@@ -1,0 +1,253 @@
+//! How clients are asked something while a call runs. With a session they are sent a request of ours, on the stream of their
+//! own request. Since 2026-07-28 servers send none: the client gets the questions as the result of its request, and repeats
+//! that with the answers; meanwhile the call is [`parked`](super::parked).
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault, Principal, lock,
+    names::quoted,
+    outcome::FaultKind,
+    ports::client::{Abilities, Client, MessageLevel},
+    question::{Question, QuestionKind},
+};
+use rmcp::{
+    RoleServer,
+    model::{
+        CancelledNotification, CancelledNotificationParam, CustomRequest, ErrorCode, InputRequest,
+        InputRequests, RequestId, ServerRequest,
+    },
+    service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext, ServiceError},
+};
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::{clients::ClientState, line::Line};
+
+/// The most calls that wait for answers at the same time, of one principal and of all: each holds an instance of its gate,
+/// of which the engine has some hundreds, and a person answers one question at a time.
+pub(super) const MAX_OPEN: usize = 64;
+pub(super) const MAX_OPEN_EACH: usize = 16;
+
+/// Calls that wait for answers, by whose they are.
+#[derive(Default)]
+pub(super) struct OpenQuestions(Mutex<HashMap<Principal, usize>>);
+
+/// One of them, for as long as it lives.
+struct Open {
+    all: Arc<OpenQuestions>,
+    principal: Principal,
+}
+
+impl OpenQuestions {
+    fn begin(self: &Arc<Self>, principal: &Principal) -> Result<Open, Fault> {
+        let mut open = lock(&self.0);
+        let own = open.get(principal).copied().unwrap_or_default();
+        if own >= MAX_OPEN_EACH || open.values().sum::<usize>() >= MAX_OPEN {
+            let why = format!(
+                "Too many calls wait for answers: at most {MAX_OPEN_EACH} of one client's name, and {MAX_OPEN} in all."
+            );
+            return Err(Fault::exhausted(why).hint("Answer the questions that are open, then call again."));
+        }
+        *open.entry(principal.clone()).or_default() += 1;
+        Ok(Open { all: Arc::clone(self), principal: principal.clone() })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let mut open = lock(&self.all.0);
+        if let Some(own) = open.get_mut(&self.principal) {
+            *own -= 1;
+            if *own == 0 {
+                open.remove(&self.principal);
+            }
+        }
+    }
+}
+
+/// What a client says it can do; `messages` is what it wants to be told of.
+pub(super) fn abilities(context: &RequestContext<RoleServer>, messages: Option<MessageLevel>) -> Abilities {
+    let can = context.client_capabilities().unwrap_or_default();
+    let who = context.client_info();
+    let (name, version) = who.map(|who| (who.name, who.version)).unwrap_or_default();
+    let elicitation = can.elicitation.as_ref();
+    let urls = elicitation.is_some_and(|can| can.url.is_some());
+    Abilities {
+        name,
+        version,
+        protocol: context.protocol_version().map(|version| version.as_str().to_owned()).unwrap_or_default(),
+        // Before there was a choice, whoever could be asked could show a form.
+        forms: elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none()),
+        urls,
+        sampling: can.sampling.is_some(),
+        messages,
+    }
+}
+
+/// What both kinds of clients have in common.
+pub(super) struct Known {
+    pub(super) abilities: Abilities,
+    pub(super) principal: Principal,
+    pub(super) line: Arc<Line>,
+    pub(super) open: Arc<OpenQuestions>,
+    /// Kept so that no other client takes its place in memory.
+    pub(super) client: Arc<ClientState>,
+}
+
+impl Known {
+    fn identity(&self) -> Option<usize> {
+        Some(Arc::as_ptr(&self.client) as usize)
+    }
+}
+
+/// A client with a session.
+pub(super) struct SessionClient {
+    pub(super) known: Known,
+    pub(super) peer: Peer<RoleServer>,
+    /// The request that waits for the call.
+    pub(super) request: RequestId,
+}
+
+const fn method(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Form | QuestionKind::Url => "elicitation/create",
+        QuestionKind::Sampling => "sampling/createMessage",
+    }
+}
+
+impl SessionClient {
+    async fn ask_one(&self, question: &Question) -> Result<Map<String, Value>, Fault> {
+        let params = Value::Object(question.params().clone());
+        let mut request = CustomRequest::new(method(question.kind()), Some(params));
+        request.extensions.insert(OriginatingRequestId(self.request.clone()));
+        let request = ServerRequest::CustomRequest(request);
+        let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let handle = sent.map_err(|error| refused(&error))?;
+        let mut waiting = Waiting { peer: &self.peer, id: handle.id.clone(), answered: false };
+        let answer = handle.await_response().await;
+        waiting.answered = true;
+        match serde_json::to_value(answer.map_err(|error| refused(&error))?) {
+            Ok(Value::Object(answer)) => Ok(answer),
+            _ => Err(Fault::internal("The client's answer is no object.")),
+        }
+    }
+}
+
+/// A question without an answer yet. Where nobody waits for one any more, the client is told.
+struct Waiting<'a> {
+    peer: &'a Peer<RoleServer>,
+    id: RequestId,
+    answered: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        let (peer, id) = (self.peer.clone(), self.id.clone());
+        tokio::spawn(async move {
+            let params = CancelledNotificationParam::new(Some(id), Some("The call is over.".into()));
+            let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
+        });
+    }
+}
+
+/// Why a client that said it can answer does not.
+fn refused(error: &ServiceError) -> Fault {
+    match error {
+        ServiceError::McpError(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            Fault::denied("The client does not know the question, though it says it does.")
+                .hint("Call the tool from another client, or give it what it asks for as arguments.")
+        }
+        ServiceError::McpError(error) => {
+            let why = quoted(&error.message, 500);
+            Fault::denied(format!("The client refused the question: {why} ({})", error.code.0))
+        }
+        _ => {
+            let mut fault =
+                Fault::new(FaultKind::Unavailable, "The client went away before it answered the question.");
+            fault.retryable = false;
+            fault
+        }
+    }
+}
+
+#[async_trait]
+impl Client for SessionClient {
+    fn abilities(&self) -> Abilities {
+        self.known.abilities.clone()
+    }
+
+    fn identity(&self) -> Option<usize> {
+        self.known.identity()
+    }
+
+    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+        let _open = self.known.open.begin(&self.known.principal)?;
+        self.known.line.written().await;
+        let mut answers = Vec::new();
+        for question in questions {
+            answers.push(self.ask_one(question).await?);
+        }
+        Ok(answers)
+    }
+
+    fn tell(&self, level: MessageLevel, logger: &str, data: Value) {
+        self.known.line.tell(level, logger, data);
+    }
+}
+
+/// Questions of a call on their way to the client's next request.
+pub(super) struct Asked {
+    pub(super) requests: InputRequests,
+    pub(super) answer: oneshot::Sender<Vec<Map<String, Value>>>,
+}
+
+/// A client that repeats its request with the answers.
+pub(super) struct RetryingClient {
+    pub(super) known: Known,
+    pub(super) asked: mpsc::Sender<Asked>,
+}
+
+#[async_trait]
+impl Client for RetryingClient {
+    fn abilities(&self) -> Abilities {
+        self.known.abilities.clone()
+    }
+
+    fn identity(&self) -> Option<usize> {
+        self.known.identity()
+    }
+
+    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+        let _open = self.known.open.begin(&self.known.principal)?;
+        let mut requests = InputRequests::new();
+        for (number, question) in questions.iter().enumerate() {
+            let mut params = question.params().clone();
+            // This version has no such id.
+            params.remove("elicitationId");
+            let request = json!({"method": method(question.kind()), "params": params});
+            let request: InputRequest = serde_json::from_value(request).map_err(|error| {
+                Fault::invalid(format!("The question is none that the protocol has: {error}."))
+            })?;
+            requests.insert((number + 1).to_string(), request);
+        }
+        let (answer, answered) = oneshot::channel();
+        let gone = || Fault::new(FaultKind::TimedOut, "The client gave up the call before it answered.");
+        self.asked.send(Asked { requests, answer }).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())
+    }
+
+    fn tell(&self, level: MessageLevel, logger: &str, data: Value) {
+        self.known.line.tell(level, logger, data);
+    }
+}
+
+#[cfg(test)]
+mod tests;

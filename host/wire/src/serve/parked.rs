@@ -1,0 +1,191 @@
+//! Calls of clients since 2026-07-28 that wait for answers. The request that began such a call is answered with its questions
+//! and the name under which it is parked; the client's next request brings that name and the answers, and waits for the
+//! call to go on. The name is random and of use only to whom it was given, for the same tool and arguments.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, Weak},
+};
+
+use gatehouse_core::{Outcome, Principal, call_time::MAX_PAUSE, hash, json as bounds, lock, outcome::Fault};
+use rmcp::{
+    ErrorData, RoleServer,
+    model::{CallToolResponse, InputRequiredResult, InputResponses},
+    service::RequestContext,
+    transport::common::server_side_http::session_id,
+};
+use serde_json::{Map, Value};
+use tokio::{sync::mpsc, task::JoinSet};
+use tokio_util::sync::DropGuard;
+
+use super::{
+    asking::Asked,
+    line::{Line, Way},
+    reply,
+};
+
+/// Bytes of arguments that are hashed on a thread that serves requests.
+const SHORT: usize = 64 << 10;
+
+/// Whose call it is, and which: what a request has to say again to have it go on.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Binding {
+    pub(super) principal: Principal,
+    pub(super) preset: Arc<str>,
+    pub(super) tool: String,
+    /// Of the arguments.
+    pub(super) digest: String,
+}
+
+/// SHA-256 of arguments.
+pub(super) async fn digest(arguments: &Value) -> Result<String, ErrorData> {
+    if bounds::length(arguments) <= SHORT {
+        return Ok(hash::sha256_json(arguments));
+    }
+    let arguments = arguments.clone();
+    let hashed = tokio::task::spawn_blocking(move || hash::sha256_json(&arguments)).await;
+    hashed.map_err(|_| ErrorData::internal_error("The arguments could not be hashed", None))
+}
+
+type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// A call that goes on from one request of its client to the next.
+pub(super) struct LongCall {
+    pub(super) work: Work,
+    /// Whether the work goes on by itself.
+    pub(super) spawned: bool,
+    pub(super) asked: mpsc::Receiver<Asked>,
+    pub(super) line: Arc<Line>,
+    /// Cancels the call when nobody waits for it any more.
+    pub(super) cancel: DropGuard,
+    pub(super) messages: bool,
+    pub(super) structured: bool,
+    pub(super) binding: Binding,
+}
+
+/// What a call has come to.
+enum Step {
+    Over(Outcome),
+    Asks(Asked),
+    GivenUp,
+}
+
+impl LongCall {
+    /// Waits for the call on behalf of this request: until it is over, or has questions.
+    pub(super) async fn go_on(
+        mut self,
+        parked: &Arc<Parked>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let way = Way::open(&self.line, context, self.messages);
+        let step = tokio::select! {
+            biased;
+            outcome = &mut self.work => Step::Over(outcome),
+            Some(asked) = self.asked.recv() => Step::Asks(asked),
+            () = context.ct.cancelled() => Step::GivenUp,
+        };
+        if let Some(way) = way {
+            way.finish().await;
+        }
+        match step {
+            // It ends by itself, and is recorded as cancelled.
+            Step::GivenUp => {
+                drop(self.cancel);
+                reply::result(self.work.await, self.structured).map(Into::into)
+            }
+            Step::Over(outcome) => reply::result(outcome, self.structured).map(Into::into),
+            Step::Asks(asked) => Ok(parked.park(self, asked).into()),
+        }
+    }
+}
+
+/// All calls of a host that wait for answers so.
+#[derive(Default)]
+pub(super) struct Parked {
+    calls: Mutex<HashMap<String, Waiting>>,
+}
+
+struct Waiting {
+    call: LongCall,
+    asked: Asked,
+    /// Ends the wait; aborted when dropped.
+    _expiry: JoinSet<()>,
+}
+
+impl Parked {
+    /// Keeps a call until its answers come, and says so to the client.
+    fn park(self: &Arc<Self>, mut call: LongCall, asked: Asked) -> InputRequiredResult {
+        if !call.spawned {
+            // Nobody else drives it while there is no request that waits for it.
+            let work = tokio::spawn(call.work);
+            let lost = |_| Err(Fault::internal("The call ended without an outcome."));
+            call.work = Box::pin(async move { work.await.unwrap_or_else(lost) });
+            call.spawned = true;
+        }
+        let state = session_id().to_string();
+        let mut expiry = JoinSet::new();
+        expiry.spawn(expire(Arc::downgrade(self), state.clone()));
+        let result = InputRequiredResult::new(Some(asked.requests.clone()), Some(state.clone()));
+        lock(&self.calls).insert(state, Waiting { call, asked, _expiry: expiry });
+        result
+    }
+
+    /// Has a parked call go on with the answers that the client brings. Where it does not bring all, it is asked again.
+    pub(super) async fn resume(
+        self: &Arc<Self>,
+        state: &str,
+        binding: &Binding,
+        answers: Option<InputResponses>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Waiting { call, asked, .. } = self.take(state, binding).ok_or_else(unknown)?;
+        let mut answers = answers.unwrap_or_default();
+        let given: Option<Vec<Map<String, Value>>> = asked
+            .requests
+            .keys()
+            .map(|key| match answers.remove(key) {
+                Some(Value::Object(answer)) => Some(answer),
+                _ => None,
+            })
+            .collect();
+        match given {
+            // Where the call has stopped waiting, it is about to end.
+            Some(given) => drop(asked.answer.send(given)),
+            None => return Ok(self.park(call, asked).into()),
+        }
+        call.go_on(self, context).await
+    }
+
+    /// Takes a call out for whoever may have it go on; anybody else learns nothing.
+    fn take(&self, state: &str, binding: &Binding) -> Option<Waiting> {
+        let mut calls = lock(&self.calls);
+        calls.get(state).filter(|waiting| waiting.call.binding == *binding)?;
+        calls.remove(state)
+    }
+
+    /// How many wait.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        lock(&self.calls).len()
+    }
+}
+
+/// Drops a call whose answers do not come, which cancels it.
+async fn expire(parked: Weak<Parked>, state: String) {
+    tokio::time::sleep(MAX_PAUSE).await;
+    let Some(parked) = parked.upgrade() else { return };
+    let waiting = lock(&parked.calls).remove(&state);
+    if waiting.is_some() {
+        tracing::debug!("a call was given up: nobody answered its questions");
+    }
+}
+
+fn unknown() -> ErrorData {
+    let minutes = MAX_PAUSE.as_secs() / 60;
+    let why = format!(
+        "The questions that this answers are not open any more, or belong to another call: they are kept for {minutes} \
+         minutes, for the same caller, tool and arguments. Call the tool again without requestState"
+    );
+    ErrorData::invalid_params(why, None)
+}

@@ -1,0 +1,35 @@
+//! On which stream of a session a message of the handler belongs: answers, progress, questions and messages of a call on that
+//! of its request, everything else among the changes.
+
+use rmcp::{
+    model::{Extensions, GetExtensions, ServerJsonRpcMessage, ServerNotification},
+    service::OriginatingRequestId,
+};
+
+use super::session::{CHANGES, State};
+
+impl State {
+    /// The number of its stream; none where its request is over.
+    pub(super) fn stream_of(&self, message: &ServerJsonRpcMessage) -> Option<u64> {
+        match message {
+            ServerJsonRpcMessage::Response(response) => self.requests.get(&response.id).copied(),
+            ServerJsonRpcMessage::Error(error) => match &error.id {
+                Some(id) => self.requests.get(id).copied(),
+                None => Some(CHANGES),
+            },
+            ServerJsonRpcMessage::Notification(told) => Some(match &told.notification {
+                ServerNotification::ProgressNotification(progress) => {
+                    self.tokens.get(&progress.params.progress_token).copied().unwrap_or(CHANGES)
+                }
+                said => self.stream_behind(said.extensions()),
+            }),
+            ServerJsonRpcMessage::Request(asked) => Some(self.stream_behind(asked.request.extensions())),
+        }
+    }
+
+    /// The stream of the request on account of which something is said.
+    fn stream_behind(&self, said: &Extensions) -> u64 {
+        let request = said.get::<OriginatingRequestId>();
+        request.and_then(|request| self.requests.get(&request.0)).copied().unwrap_or(CHANGES)
+    }
+}

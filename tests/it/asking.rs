@@ -1,0 +1,174 @@
+//! Gates that ask the client while they run: a person, or its model. What the protocol's two eras make of it is tried on
+//! pipes and over HTTP.
+
+use std::io::{BufRead, BufReader, Write};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Client, Http, Place,
+    session::{events, message},
+    text_of,
+};
+
+const PRESETS: &str = "[gates.asker]\ngrants = [\"elicitation\", \"sampling\"]\n\
+    [presets.all]\ngates.asker = {}\ngates.echo = {}\n";
+
+fn place() -> Place {
+    Place::with(PRESETS, &["asker", "echo"])
+}
+
+/// A client with a session that can do this.
+fn client(place: &Place, capabilities: Value) -> Client {
+    let mut client = Client::raw(place, &["serve", "--preset", "all"], &[]);
+    client.initialize_with("2025-11-25", capabilities);
+    client
+}
+
+/// The parameters of a call as a client since 2026-07-28 has them.
+fn stateless(tool: &str, arguments: Value) -> Value {
+    json!({"name": tool, "arguments": arguments, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}, "url": {}}, "sampling": {}},
+    }})
+}
+
+fn accept(n: u64) -> Value {
+    json!({"action": "accept", "content": {"n": n}})
+}
+
+#[test]
+fn a_gate_asks_a_person_over_pipes() {
+    let place = place();
+    let mut client = client(&place, json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}}));
+    let call =
+        client.ask("tools/call", json!({"name": "ask", "arguments": {"message": "How many?", "times": 3}}));
+    for answer in [accept(7), json!({"action": "decline"}), json!({"action": "cancel"})] {
+        let asked = client.next_message();
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        assert_eq!(asked["params"]["message"], "Gate 'asker' asks: How many?");
+        // The neighbours do not wait for the person.
+        assert_eq!(client.text("echo", json!({"text": "meanwhile"})), "meanwhile");
+        client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+    }
+    assert_eq!(text_of(&client.answer(call)["result"]), "{\"n\":7} declined cancelled");
+
+    let call = client
+        .ask("tools/call", json!({"name": "open", "arguments": {"url": "https://x.example/login?a=b"}}));
+    let asked = client.next_message();
+    assert_eq!(
+        (&asked["params"]["mode"], &asked["params"]["url"]),
+        (&json!("url"), &json!("https://x.example/login?a=b"))
+    );
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept"}}));
+    assert_eq!(text_of(&client.answer(call)["result"]), "Consent::Accepted");
+    assert!(client.fails("open", json!({"url": "http://x.example/"})).contains("not of https"));
+
+    let call = client.ask("tools/call", json!({"name": "ask_model", "arguments": {"prompt": "Why?"}}));
+    let asked = client.next_message();
+    assert_eq!(asked["method"], "sampling/createMessage", "{asked}");
+    assert_eq!(asked["params"]["messages"][0]["content"]["text"], "Why?");
+    let answer =
+        json!({"role": "assistant", "model": "m-1", "content": {"type": "text", "text": "Because."}});
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer}));
+    assert_eq!(text_of(&client.answer(call)["result"]), "m-1: Because.");
+    let known = client.text("client", json!({}));
+    assert!(
+        known.contains("\"test\"") && known.contains("forms: true") && known.contains("2025-11-25"),
+        "{known}"
+    );
+}
+
+#[test]
+fn what_is_not_granted_or_cannot_be_shown_is_said() {
+    let place = Place::with(&PRESETS.replace("\"elicitation\", ", ""), &["asker", "echo"]);
+    let mut asked = client(&place, json!({"elicitation": {}}));
+    let denied = asked.fails("ask", json!({"message": "How many?"}));
+    assert!(denied.contains("add \"elicitation\" to grants under [gates.asker]"), "{denied}");
+    assert!(asked.fails("ask_model", json!({"prompt": "Why?"})).contains("cannot have its model asked"));
+    let place = self::place();
+    let mut mute = client(&place, json!({}));
+    let cannot = mute.fails("ask", json!({"message": "How many?"}));
+    assert!(cannot.contains("The client 'test' cannot show a person a form."), "{cannot}");
+    let mut able = client(&place, json!({"elicitation": {}}));
+    let nested = json!({"type": "object", "properties": {"a": {"type": "object"}}});
+    let refused = able.fails("ask", json!({"message": "How many?", "form": nested}));
+    assert!(refused.contains("the field 'a' of its form"), "{refused}");
+    let call = place.run(&["call", "ask", "{\"message\": \"How many?\"}", "--preset", "all"]);
+    let said = format!("{}{}", call.stdout(), call.stderr());
+    assert!(said.contains("Whoever made this call is no MCP client"), "{said}");
+}
+
+#[test]
+fn messages_go_to_clients_that_asked_for_them() {
+    let place = place();
+    let mut client = client(&place, json!({}));
+    assert_eq!(client.text("tell", json!({})), "told");
+    assert!(client.notifications.is_empty(), "{:?}", client.notifications);
+    assert_eq!(client.request("logging/setLevel", json!({"level": "info"}))["result"], json!({}));
+    assert_eq!(client.text("tell", json!({})), "told");
+    let expected = json!({"level": "warning", "logger": "asker", "data": {"large": true}});
+    assert_eq!(client.notifications.iter().map(|told| &told["params"]).collect::<Vec<_>>(), [&expected]);
+}
+
+#[test]
+fn a_session_is_asked_on_the_stream_of_its_call() {
+    let place = place();
+    let host = Http::start(&place, "all", &[]);
+    let who = json!({"name": "test", "version": "1"});
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": who});
+    let (_, answered, _) = host.post("/mcp", &message(1, "initialize", params), &[]);
+    let session = answered.get("mcp-session-id").expect("a session").clone();
+    let with = [("mcp-session-id", session.as_str())];
+    host.post("/mcp", &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &with);
+    let call = message(2, "tools/call", json!({"name": "ask", "arguments": {"message": "How many?"}}));
+    let mut stream = host.connect();
+    stream
+        .write_all(host.bare("POST", "/mcp", &with, &call.to_string()).as_bytes())
+        .expect("a host that reads");
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let mut next = || {
+        let data = lines.by_ref().find_map(|line| {
+            Some(line.strip_prefix("data:")?.trim().to_owned()).filter(|data| !data.is_empty())
+        });
+        serde_json::from_str::<Value>(&data.expect("an event")).expect("JSON")
+    };
+    let asked = next();
+    assert_eq!(asked["method"], "elicitation/create", "{asked}");
+    let (status, ..) =
+        host.post("/mcp", &json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(3)}), &with);
+    assert_eq!(status, 202);
+    assert_eq!(text_of(&next()["result"]), "{\"n\":3}");
+}
+
+#[test]
+fn a_parked_call_goes_on_for_its_own_caller_alone() {
+    let place = place();
+    let host = Http::start(&place, "all", &[]);
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "ask")];
+    let post = |params: Value| {
+        let (_, _, body) = host.post("/mcp", &message(1, "tools/call", params), &headers);
+        let last = events(&body).last().map(|event| event.message());
+        last.unwrap_or_else(|| serde_json::from_str(&body).unwrap_or_else(|_| panic!("no answer: {body}")))
+    };
+    let arguments = json!({"message": "How many?", "times": 2});
+    let mut params = stateless("ask", arguments);
+    let mut said = post(params.clone());
+    for n in 1..=2 {
+        assert_eq!(said["result"]["resultType"], "input_required", "{said}");
+        params["requestState"] = said["result"]["requestState"].clone();
+        params["inputResponses"] = json!({"1": accept(n)});
+        let mut other = params.clone();
+        other["arguments"]["times"] = json!(5);
+        assert_eq!(post(other)["error"]["code"], -32602);
+        said = post(params.clone());
+    }
+    assert_eq!(text_of(&said["result"]), "{\"n\":1} {\"n\":2}", "{said}");
+    let again = post(params);
+    assert!(
+        again["error"]["message"].as_str().is_some_and(|why| why.contains("Call the tool again")),
+        "{again}"
+    );
+}

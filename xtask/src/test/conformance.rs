@@ -1,0 +1,174 @@
+//! The official conformance suites, against the built gateway over HTTP. What may fail stands in `tests/conformance`, each
+//! with the reason; whatever else fails is an error, and so is an entry that passes.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::{Context, StepEnd};
+use crate::{gates, process, servers::Server, tools};
+
+/// How long the host may take until it serves; it compiles a gate first.
+const START: Duration = Duration::from_secs(120);
+
+/// How long a suite may take; some ten seconds is usual.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// One run of a suite.
+struct Run {
+    about: &'static str,
+    suite: fn() -> Result<PathBuf>,
+    arguments: &'static [&'static str],
+    /// What may fail, in `tests/conformance`; none where nothing may.
+    expected: &'static str,
+}
+
+const RUNS: [Run; 3] = [
+    Run {
+        about: "suite 0.1, all versions up to 2025-11-25",
+        suite: first_suite,
+        arguments: &["--suite", "all"],
+        expected: "expected-failures-2025.yml",
+    },
+    Run {
+        about: "suite 0.2, what 2025-11-25 requires",
+        suite: second_suite,
+        arguments: &["--requirements", "2025-11-25"],
+        expected: "expected-failures-2025.yml",
+    },
+    Run {
+        about: "suite 0.2, what 2026-07-28 requires",
+        suite: second_suite,
+        arguments: &["--requirements", "2026-07-28"],
+        expected: "expected-failures-2026.yml",
+    },
+];
+
+fn first_suite() -> Result<PathBuf> {
+    Ok(tools::NODE_CLIENTS.ensure()?.join(tools::CONFORMANCE))
+}
+
+fn second_suite() -> Result<PathBuf> {
+    Ok(tools::CONFORMANCE_2026.ensure()?.join(tools::CONFORMANCE))
+}
+
+/// Runs all of them, and says of each what it found.
+pub(super) fn run(context: &mut Context) -> Result<StepEnd> {
+    let install = || Ok((tools::NODE_CLIENTS.node()?, first_suite()?, second_suite()?));
+    let node = match install() {
+        Ok((node, ..)) => node,
+        Err(error) => {
+            return context
+                .missing("the conformance suites are not here (they need npm and its registry)", error);
+        }
+    };
+    let root = &context.workspace.root;
+    let (host, url) = start(root, &context.workspace.binary("debug", "gatehouse"))?;
+    let results = root.join("target/conformance");
+    let mut failed = Vec::new();
+    for run in &RUNS {
+        if !run.passes(&node, &root.join("tests/conformance"), &results, &url)? {
+            failed.push(run.about);
+        }
+    }
+    drop(host);
+    if !failed.is_empty() {
+        bail!("failed: {}; the checks are in {}", failed.join(", "), results.display());
+    }
+    Ok(StepEnd::Passed)
+}
+
+impl Run {
+    fn passes(&self, node: &Path, expected: &Path, results: &Path, url: &str) -> Result<bool> {
+        let results = results.join(self.about.replace([' ', ','], "-"));
+        // Those of earlier runs would be taken for ours.
+        let _ = fs::remove_dir_all(&results);
+        fs::create_dir_all(&results).with_context(|| format!("cannot make {}", results.display()))?;
+        let log = results.join("output");
+        let output = fs::File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let mut command = process::command(node);
+        command.arg((self.suite)()?).args(["server", "--url", url]).args(self.arguments);
+        command.arg("--expected-failures").arg(expected.join(self.expected)).arg("-o").arg(&results);
+        // Its colours would be in the log.
+        command.env("NO_COLOR", "1").stdout(output.try_clone()?).stderr(output);
+        let passed = ends_well(command.spawn().context("cannot start Node")?, self.about)?;
+        let said = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
+        let summary = said.split_once("=== SUMMARY ===").map_or(said.as_str(), |(_, summary)| summary);
+        if passed {
+            let count = |mark: char| summary.lines().filter(|line| line.starts_with(mark)).count();
+            let (right, wrong) = (count('✓'), count('✗'));
+            println!("{}: {right} scenarios passed, {wrong} failed as expected", self.about);
+        } else {
+            eprintln!("{}:\n{summary}", self.about);
+        }
+        Ok(passed)
+    }
+}
+
+/// Waits for a suite; one that hangs is ended.
+fn ends_well(mut suite: Child, about: &str) -> Result<bool> {
+    let start = Instant::now();
+    loop {
+        if let Some(status) = suite.try_wait()? {
+            return Ok(status.success());
+        }
+        if start.elapsed() > PATIENCE {
+            let _ = suite.kill();
+            let _ = suite.wait();
+            bail!("{about}: not over after {} s", PATIENCE.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Starts the gateway in a folder of its own, on a free port of this machine, and gives its address for MCP.
+fn start(root: &Path, binary: &Path) -> Result<(Server, String)> {
+    let gate = root.join(gates::FIXTURES).join("conformance.wasm");
+    if let Some(missing) = [binary, &gate].into_iter().find(|file| !file.exists()) {
+        bail!("{} is missing; `cargo xtask test gates build conformance` builds it first", missing.display());
+    }
+    let folder = std::env::temp_dir().join(format!("gatehouse-conformance-{}", std::process::id()));
+    let presets = folder.join("presets.toml");
+    fs::create_dir_all(folder.join("gates"))
+        .and_then(|()| fs::copy(&gate, folder.join("gates/conformance.wasm")))
+        .and_then(|_| fs::copy(root.join("tests/conformance/presets.toml"), &presets))
+        .with_context(|| format!("cannot fill {}", folder.display()))?;
+    let mut command = process::command(binary);
+    command
+        .args(["serve", "--http", "127.0.0.1:0", "--preset", "conformance"])
+        .current_dir(&folder)
+        .env_clear()
+        .env("HOME", &folder)
+        .env("GATEHOUSE_STATE", folder.join("state"))
+        .env("GATEHOUSE_CONFIG", presets)
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
+    let stderr = child.stderr.take();
+    let host = Server::of(child, folder, Vec::new());
+    Ok((host, address(BufReader::new(stderr.context("the gateway has no log")?))?))
+}
+
+/// What the gateway says it serves on. Its log is read to the end, or it would stop at a full pipe.
+fn address(log: impl BufRead + Send + 'static) -> Result<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in log.lines().map_while(Result::ok) {
+            // Nobody listens any more once the address is known.
+            let _ = sender.send(line);
+        }
+    });
+    let start = Instant::now();
+    let mut seen = Vec::new();
+    while let Ok(line) = receiver.recv_timeout(START.saturating_sub(start.elapsed())) {
+        if let Some(at) = line.find("http://") {
+            return Ok(line[at..].split_whitespace().next().unwrap_or_default().to_owned());
+        }
+        seen.push(line);
+    }
+    bail!("the gateway does not serve:\n{}", seen.join("\n"))
+}
