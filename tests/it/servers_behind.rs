@@ -53,7 +53,7 @@ fn commands_know_the_tools_of_servers() {
     let inner = inner();
     let place = Place::with(&format!("{}[presets.full]\nservers = [\"far\"]\n", server("far", &inner)), &[]);
     assert_eq!(run(&place, 0, &["call", "far__echo", "{\"text\": \"hello\"}"]).stdout(), "hello\n");
-    let tools = run(&place, 0, &["allowed-tools", "full", "--no-base"]).json();
+    let tools = run(&place, 0, &["allowed-tools", "full"]).json();
     assert_eq!(tools, json!(["mcp__gatehouse__far__big", "mcp__gatehouse__far__echo"]));
     let shown = run(&place, 0, &["presets", "show", "full", "--json"]).json();
     assert_eq!((&shown["servers"], &shown["tools"][0]["server"]), (&json!(["far"]), &json!("far")));

@@ -29,13 +29,13 @@ fn tools_stand_in_gate_order_after_the_base_tools() {
         "mcp__gatehouse__search_workspace",
         "mcp__gatehouse__get_workspace_file",
     ]);
-    assert_eq!(run(&Place::shipped(), 0, &["allowed-tools", "full"]).json(), expected);
+    assert_eq!(run(&Place::shipped(), 0, &["allowed-tools", "full", "--base"]).json(), expected);
 }
 
 #[test]
 fn the_server_goes_by_the_name_its_client_gives_it() {
     let place = Place::shipped();
-    let tools = run(&place, 0, &["allowed-tools", "context", "--server", "wiki", "--no-base"]).json();
+    let tools = run(&place, 0, &["allowed-tools", "context", "--server", "wiki"]).json();
     assert_eq!(tools, json!(["mcp__wiki__wiki_idea_search", "mcp__wiki__wiki_code_search"]));
 }
 
@@ -51,7 +51,7 @@ fn it_works_for_every_preset() {
         ("proxy", 9),
         ("full", 17),
     ] {
-        let listed = run(&place, 0, &["allowed-tools", preset, "--no-base"]).json();
+        let listed = run(&place, 0, &["allowed-tools", preset]).json();
         assert_eq!(listed.as_array().map(Vec::len), Some(tools), "{preset}: {listed}");
     }
 }
@@ -61,7 +61,7 @@ fn denied_tools_are_left_out_and_aliases_come_last() {
     let presets = "[presets.full]\ngates.kg = {}\ngates.idea = {}\ndeny = [\"kg_*\", \"get_*\"]\n\
                    aliases = { ask = \"search_knowledge\" }\n";
     let place = Place::with(presets, &["kg", "idea"]);
-    let tools = run(&place, 0, &["allowed-tools", "full", "--no-base", "--server", "s"]).json();
+    let tools = run(&place, 0, &["allowed-tools", "full", "--server", "s"]).json();
     assert_eq!(tools, json!(["mcp__s__search_knowledge", "mcp__s__wiki_idea_search", "mcp__s__ask"]));
 }
 

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{Failure, Place, exposure};
 use crate::{config::Env, out};
 
-/// What an agent may use besides Gatehouse, unless it is told otherwise.
+/// What agents that work on files use besides Gatehouse.
 const BASE: [&str; 3] = ["Read", "Write", "Bash"];
 
 #[derive(Args)]
@@ -15,16 +15,16 @@ pub(super) struct Arguments {
     /// The name the client gives this server
     #[arg(long, default_value = "gatehouse")]
     server: String,
-    /// Leave out Read, Write and Bash
+    /// Allow Read, Write and Bash too, which are the client's own tools
     #[arg(long)]
-    no_base: bool,
+    base: bool,
 }
 
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let composition = place.compose(env)?;
     let catalog =
         composition.catalog(&exposure(&composition, &arguments.preset)?).await.map_err(Failure::Failed)?;
-    let base = BASE.into_iter().filter(|_| !arguments.no_base).map(str::to_owned);
+    let base = BASE.into_iter().filter(|_| arguments.base).map(str::to_owned);
     let tools =
         catalog.in_gate_order().into_iter().map(|entry| format!("mcp__{}__{}", arguments.server, entry.name));
     out::json(&base.chain(tools).collect::<Vec<_>>());

@@ -1,5 +1,6 @@
 //! The command line: one file a command, one variant a command, one list.
 
+mod address;
 mod allowed_tools;
 mod backup;
 mod cache;

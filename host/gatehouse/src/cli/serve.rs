@@ -6,7 +6,7 @@ use clap::Args;
 use gatehouse_core::Exposure;
 use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 
-use super::{Failure, Place};
+use super::{Failure, Place, address::listen_on};
 use crate::{
     compose::{self, Composition},
     config::{self, Env},
@@ -21,8 +21,9 @@ pub(super) struct Arguments {
     /// The preset to serve [default: MCP_PRESET, else MCP_ENABLED_GATES, else default_preset]
     #[arg(long, value_name = "PRESET")]
     preset: Option<String>,
-    /// Serve over HTTP on this address, for example 127.0.0.1:8642; beyond loopback GATEHOUSE_TOKEN is required
-    #[arg(long, value_name = "ADDR")]
+    /// Serve over HTTP on this address, for example 127.0.0.1:8642, localhost:8642 or 8642; beyond loopback GATEHOUSE_TOKEN
+    /// is required
+    #[arg(long, value_name = "ADDR", value_parser = listen_on)]
     pub(super) http: Option<SocketAddr>,
     /// Log a line for each call: tool, preset, milliseconds, outcome, bytes
     #[arg(long)]
