@@ -7,6 +7,7 @@
 mod binary;
 mod entries;
 mod formats;
+mod manual;
 mod options;
 mod platform;
 mod product;

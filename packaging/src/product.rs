@@ -8,6 +8,7 @@ use flate2::Compression;
 use crate::{
     binary::{self, Glibc},
     entries::Entry,
+    manual,
     options::Options,
     platform::Platform,
     third_party,
@@ -36,6 +37,8 @@ pub(crate) struct Product {
     pub(crate) glibc: Option<Glibc>,
     /// How hard archives are packed.
     pub(crate) level: Compression,
+    /// The manual page.
+    pub(crate) manual: String,
     /// LICENSE, README and the like, under their names.
     texts: Vec<Entry>,
     /// Completion scripts by shell: bash, zsh, fish.
@@ -75,6 +78,9 @@ impl Product {
             platform,
             binary,
             glibc,
+            manual: manual::page(version, |arguments| {
+                String::from_utf8(output(options, arguments)?).context("the help is not UTF-8")
+            })?,
             level: if options.store { Compression::none() } else { Compression::best() },
             texts,
             completions: completions.collect::<Result<_>>()?,

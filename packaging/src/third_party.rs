@@ -21,11 +21,10 @@ pub(crate) fn text(root: &Path, triple: &str) -> Result<String> {
     let linked = linked(root, triple)?;
     let mut list = String::new();
     let mut texts: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for package in packages(root)? {
-        let name = format!("{} {}", package.name, package.version);
-        if !linked.contains(&name) {
-            continue;
-        }
+    let mut parts = data(root)?;
+    parts.extend(packages(root, triple)?.into_iter().filter(|package| linked.contains(&package.title())));
+    for package in parts {
+        let name = package.title();
         list += &format!("| {} | {} | {} |\n", package.name, package.version, package.licence);
         let mut files = Vec::new();
         collect(&package.folder, DEPTH, &mut files)?;
@@ -42,8 +41,8 @@ pub(crate) fn text(root: &Path, triple: &str) -> Result<String> {
     });
     Ok(format!(
         "# What Gatehouse is built with\n\n\
-         These crates are part of the binary. The texts of their licences follow, each once.\n\n\
-         | crate | version | licence |\n|---|---|---|\n{list}{}",
+         These data and crates are part of the binary. The texts of their licences follow, each once.\n\n\
+         | name | version | licence |\n|---|---|---|\n{list}{}",
         texts.collect::<String>()
     ))
 }
@@ -53,6 +52,29 @@ struct Package {
     version: String,
     licence: String,
     folder: PathBuf,
+}
+
+impl Package {
+    fn title(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
+}
+
+/// What was not written here and is no crate: vocabularies and the embedding model.
+fn data(root: &Path) -> Result<Vec<Package>> {
+    let assets = root.join("host/text/assets");
+    let entries = fs::read_dir(&assets).with_context(|| format!("cannot look into {}", assets.display()))?;
+    let mut found = Vec::new();
+    for entry in entries {
+        let folder = entry?.path();
+        if !folder.is_dir() {
+            continue;
+        }
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        found.push(Package { name, version: "data".to_owned(), licence: "see below".to_owned(), folder });
+    }
+    found.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(found)
 }
 
 /// Names and versions of what the binary links, for a system; not what only builds or tests it.
@@ -70,9 +92,9 @@ fn linked(root: &Path, triple: &str) -> Result<BTreeSet<String>> {
         .collect())
 }
 
-/// Everything that cargo knows of, sorted.
-fn packages(root: &Path) -> Result<Vec<Package>> {
-    let metadata = cargo(root, &["metadata", "--format-version", "1"])?;
+/// Everything that cargo knows of for a system, sorted. What is for others need not be here.
+fn packages(root: &Path, triple: &str) -> Result<Vec<Package>> {
+    let metadata = cargo(root, &["metadata", "--format-version", "1", "--filter-platform", triple])?;
     let metadata: Value = serde_json::from_slice(&metadata).context("cargo metadata is not JSON")?;
     let read = |package: &Value| {
         let field = |name: &str| package[name].as_str().unwrap_or_default().to_owned();

@@ -18,6 +18,7 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
     for (shell, file) in [("bash", "gatehouse.bash"), ("zsh", "_gatehouse"), ("fish", "gatehouse.fish")] {
         entries.push(Entry::file(format!("{name}/completions/{file}"), product.completion(shell)?));
     }
+    entries.push(Entry::file(format!("{name}/man/gatehouse.1"), product.manual.as_bytes()));
     if product.glibc.is_some() {
         let unit = USER_SERVICE.replace("@PROGRAM@", "%h/.local/bin/gatehouse");
         entries.push(Entry::file(format!("{name}/systemd/user/gatehouse.service"), unit));

@@ -3,8 +3,10 @@
 //!
 //! Its services are installed and off: nothing listens that nobody asked for.
 
+use std::io::Write as _;
+
 use anyhow::{Context, Result};
-use flate2::Compression;
+use flate2::{Compression, GzBuilder};
 
 use super::{Made, archive::USER_SERVICE, one};
 use crate::{
@@ -39,9 +41,17 @@ fn files(product: &Product) -> Result<Vec<Entry>> {
         Entry::file("./usr/share/zsh/vendor-completions/_gatehouse", product.completion("zsh")?),
         Entry::file("./usr/share/fish/vendor_completions.d/gatehouse.fish", product.completion("fish")?),
         Entry::file("./usr/share/doc/gatehouse/copyright", copyright()),
+        Entry::file("./usr/share/man/man1/gatehouse.1.gz", packed(&product.manual)?),
     ];
     files.extend(product.texts_in("./usr/share/doc/gatehouse"));
     Ok(files)
+}
+
+/// As manual pages are kept there.
+fn packed(page: &str) -> Result<Vec<u8>> {
+    let mut packed = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
+    packed.write_all(page.as_bytes())?;
+    Ok(packed.finish()?)
 }
 
 /// The fields of Debian policy 5.3, and what the binary needs to run.

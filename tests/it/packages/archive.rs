@@ -12,11 +12,13 @@ fn the_archive_runs_where_it_was_unpacked() {
     let place = &packages.place;
     must(Command::new("tar").arg("-xzf").arg(packages.file(".tar.gz")).current_dir(place.folder.path()));
     let name = format!("gatehouse-{}-{}", env!("CARGO_PKG_VERSION"), super::TRIPLE);
-    for file in ["LICENSE", "README.md", "CHANGELOG.md", "presets.toml", "completions/_gatehouse"] {
+    for file in
+        ["LICENSE", "README.md", "CHANGELOG.md", "presets.toml", "completions/_gatehouse", "man/gatehouse.1"]
+    {
         assert!(place.path(&name).join(file).is_file(), "{file}");
     }
     let licences = fs::read_to_string(place.path(&name).join("THIRD-PARTY.md")).expect("licences");
-    for linked in ["| tokio |", "| wasmtime |", "Permission is hereby granted"] {
+    for linked in ["| ghse-256 |", "| tokio |", "| wasmtime |", "Permission is hereby granted"] {
         assert!(licences.contains(linked), "{linked}");
     }
     assert!(!licences.contains("| gatehouse"), "ours is LICENSE");
@@ -25,8 +27,8 @@ fn the_archive_runs_where_it_was_unpacked() {
 
 #[test]
 fn the_same_binary_makes_the_same_bytes() {
-    let packages = Packages::of(&["wheel", "debian"]);
-    packages.make("again", &["wheel", "debian"]);
+    let packages = Packages::of(&["wheel", "registry"]);
+    packages.make("again", &["wheel", "registry"]);
     for file in packages.all() {
         let again = packages.place.path("again").join(file.file_name().expect("a name"));
         let differ = fs::read(&file).expect("a package") != fs::read(again).expect("the same");

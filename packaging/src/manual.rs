@@ -1,0 +1,59 @@
+//! The manual page, made of what the program says about itself: it cannot tell anything else than `--help` does.
+
+use anyhow::{Context, Result};
+
+/// The page `gatehouse(1)`. `help` gives the help of the program, or of one of its commands.
+pub(crate) fn page(version: &str, help: impl Fn(&[&str]) -> Result<String>) -> Result<String> {
+    let whole = help(&["--help"])?;
+    let (about, _) = whole.split_once('\n').context("the help is empty")?;
+    let mut page = format!(
+        ".TH GATEHOUSE 1 \"\" \"gatehouse {version}\"\n.SH NAME\ngatehouse \\- {}\n.SH DESCRIPTION\n{}",
+        escaped(about),
+        as_it_is(&whole)
+    );
+    for command in commands(&whole) {
+        let title = format!("gatehouse {command}").to_uppercase();
+        page += &format!(".SH {}\n{}", escaped(&title), as_it_is(&help(&[command, "--help"])?));
+    }
+    Ok(page)
+}
+
+/// The names in the list of commands of a help.
+fn commands(help: &str) -> impl Iterator<Item = &str> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let entries = list.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    entries.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help")
+}
+
+/// Lines that stay as they are.
+fn as_it_is(text: &str) -> String {
+    format!(".nf\n{}\n.fi\n", escaped(text.trim_end()))
+}
+
+/// Nothing in it is taken for an instruction.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    let lines = text
+        .lines()
+        .map(|line| if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.into() });
+    lines.collect::<Vec<String>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_section_and_nothing_is_an_instruction() {
+        let help = |arguments: &[&str]| {
+            Ok(match arguments[0] {
+                "--help" => "The gateway\n\nCommands:\n  serve  Serve it\n         at length\n  help   Help\n\nOptions:\n  -h\n",
+                _ => "Serve it\n.so /etc/passwd\n'tis \\n\n",
+            }
+            .to_owned())
+        };
+        let page = page("1", help).expect("a page");
+        assert_eq!(page.matches(".SH GATEHOUSE ").count(), 1, "{page}");
+        assert!(page.contains("\n\\&.so /etc/passwd\n\\&'tis \\en\n"), "{page}");
+    }
+}
