@@ -81,6 +81,20 @@ fn a_gate_asks_a_person_over_pipes() {
 }
 
 #[test]
+fn the_time_of_a_call_stands_still_while_a_person_thinks() {
+    let limits = "limits = { time = \"500 ms\" }\n[gates.vices]\nlimits = { time = \"1 s\" }\n[presets.all]\ngates.vices = {}";
+    let presets = PRESETS.replace("[presets.all]", limits);
+    let place = Place::with(&presets, &["asker", "echo", "vices"]);
+    let mut client = client(&place, json!({"elicitation": {}}));
+    let call = client.ask("tools/call", json!({"name": "ask", "arguments": {"message": "How many?"}}));
+    let asked = client.next_message();
+    // Twice as long as the gate that asks may take.
+    assert!(client.fails("vice_loop", json!({})).contains("was stopped after 1 s"));
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(1)}));
+    assert_eq!(text_of(&client.answer(call)["result"]), "{\"n\":1}");
+}
+
+#[test]
 fn what_is_not_granted_or_cannot_be_shown_is_said() {
     let place = Place::with(&PRESETS.replace("\"elicitation\", ", ""), &["asker", "echo"]);
     let mut asked = client(&place, json!({"elicitation": {}}));
