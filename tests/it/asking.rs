@@ -1,6 +1,8 @@
 //! Gates that ask the client while they run: a person, or its model. What the protocol's two eras make of it is tried on
 //! pipes and over HTTP.
 
+mod clients;
+
 use std::io::{BufRead, BufReader, Write};
 
 use serde_json::{Value, json};
@@ -78,6 +80,20 @@ fn a_gate_asks_a_person_over_pipes() {
         known.contains("\"test\"") && known.contains("forms: true") && known.contains("2025-11-25"),
         "{known}"
     );
+}
+
+#[test]
+fn the_time_of_a_call_stands_still_while_a_person_thinks() {
+    let limits = "limits = { time = \"500 ms\" }\n[gates.vices]\nlimits = { time = \"1 s\" }\n[presets.all]\ngates.vices = {}";
+    let presets = PRESETS.replace("[presets.all]", limits);
+    let place = Place::with(&presets, &["asker", "echo", "vices"]);
+    let mut client = client(&place, json!({"elicitation": {}}));
+    let call = client.ask("tools/call", json!({"name": "ask", "arguments": {"message": "How many?"}}));
+    let asked = client.next_message();
+    // Twice as long as the gate that asks may take.
+    assert!(client.fails("vice_loop", json!({})).contains("was stopped after 1 s"));
+    client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": accept(1)}));
+    assert_eq!(text_of(&client.answer(call)["result"]), "{\"n\":1}");
 }
 
 #[test]

@@ -23,7 +23,6 @@ fn absent() -> [(&'static str, Value); 10] {
             "completion/complete",
             json!({"ref": {"type": "ref/prompt", "name": "x"}, "argument": {"name": "a", "value": "b"}}),
         ),
-        ("logging/setLevel", json!({"level": "debug"})),
         ("tasks/list", json!({})),
         ("no/such/method", json!({})),
     ]

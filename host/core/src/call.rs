@@ -198,6 +198,11 @@ impl CallContext {
         }
     }
 
+    /// How long it waited for answers of its client, or one of those around and within it did.
+    pub fn waited(&self) -> Duration {
+        self.time.paused().saturating_sub(self.paused)
+    }
+
     /// Has it share the time of the call around it.
     pub(crate) fn nested_in_time(&mut self, outer: &Arc<CallTime>) {
         self.paused = outer.paused();

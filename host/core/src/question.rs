@@ -1,10 +1,11 @@
 //! What a gate or a server asks the client while it runs a call: a form or an address for the person in front of it, or
 //! something for its model. Every question says who asks, and every answer is checked before whoever asked gets it.
 
-use std::{fmt, net::IpAddr, sync::Arc};
+mod checks;
+
+use std::{fmt, sync::Arc};
 
 use serde_json::{Map, Value, json};
-use url::{Host, Url};
 
 use crate::{
     call::CallContext,
@@ -114,14 +115,14 @@ impl Question {
             None | Some("form") => {
                 let form = params.get_mut("requestedSchema").and_then(Value::as_object_mut);
                 let form = form.ok_or_else(|| refused("it has no form".into()))?;
-                check_form(form).map_err(refused)?;
+                checks::form(form).map_err(refused)?;
                 clean::values(form);
                 params.insert("mode".into(), "form".into());
                 QuestionKind::Form
             }
             Some("url") => {
                 let url = params.get("url").and_then(Value::as_str).unwrap_or_default();
-                check_url(url).map_err(refused)?;
+                checks::url(url).map_err(refused)?;
                 QuestionKind::Url
             }
             Some(other) => {
@@ -197,67 +198,6 @@ fn start(asker: &SourceId) -> String {
         SourceId::Server(name) => ("Server", name),
     };
     format!("{kind} '{name}'")
-}
-
-/// Checks that a form is an object of plain fields, as the protocol wants it: what clients can show.
-fn check_form(form: &Map<String, Value>) -> Result<(), String> {
-    let size = bounds::length(form);
-    if size > MAX_FORM {
-        return Err(format!("its form has {size} bytes, the most is {MAX_FORM}"));
-    }
-    if form.get("type").and_then(Value::as_str) != Some("object") {
-        return Err("its form is no schema of type object".into());
-    }
-    let Some(Value::Object(fields)) = form.get("properties") else {
-        return Err("its form has no properties".into());
-    };
-    if fields.len() > MAX_FIELDS {
-        return Err(format!("its form has {} fields, the most is {MAX_FIELDS}", fields.len()));
-    }
-    for (name, field) in fields {
-        let plain = match field.get("type").and_then(Value::as_str) {
-            Some("string" | "number" | "integer" | "boolean") => true,
-            // Several of a list.
-            Some("array") => field.get("items").is_some_and(is_choice),
-            _ => false,
-        };
-        let nested = ["properties", "additionalProperties", "$ref", "allOf", "not", "if", "pattern"];
-        if !plain || nested.iter().any(|keyword| field.get(keyword).is_some()) {
-            return Err(format!(
-                "the field '{}' of its form is no text, number, yes or no, or choice",
-                names::quoted(name, 64)
-            ));
-        }
-    }
-    Schema::measure(form).map(|_| ()).map_err(|why| format!("its form {why}"))
-}
-
-/// Whether a schema lists what there is to choose from.
-fn is_choice(items: &Value) -> bool {
-    let listed = |key: &str| items.get(key).is_some_and(Value::is_array);
-    listed("enum") || listed("anyOf") || listed("oneOf")
-}
-
-/// Checks that an address can be shown whole and opened without being listened to on the way.
-fn check_url(url: &str) -> Result<(), String> {
-    if url.len() > MAX_URL || !url.is_ascii() {
-        return Err(format!("its address has to be at most {MAX_URL} bytes of ASCII"));
-    }
-    let parsed = Url::parse(url).map_err(|error| format!("its address is none: {error}"))?;
-    let loopback = match parsed.host() {
-        Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
-    if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err("its address has a user in it".into());
-    }
-    match parsed.scheme() {
-        "https" => Ok(()),
-        "http" if loopback => Ok(()),
-        _ => Err("its address is not of https".into()),
-    }
 }
 
 impl CallContext {

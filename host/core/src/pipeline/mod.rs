@@ -20,7 +20,10 @@ mod observe;
 mod splice;
 mod validate;
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -64,7 +67,7 @@ impl Next<'_> {
         let context = Arc::clone(&call.context);
         let entry = context.entry()?;
         entry.fix(&mut call.arguments);
-        let _in_source = InSource { context: &context, since: Instant::now() };
+        let _in_source = InSource { context: &context, since: Instant::now(), waited: context.waited() };
         entry.source.call(call, entry).await
     }
 }
@@ -73,11 +76,14 @@ impl Next<'_> {
 struct InSource<'a> {
     context: &'a CallContext,
     since: Instant,
+    /// How long the call had waited for its client by then.
+    waited: Duration,
 }
 
 impl Drop for InSource<'_> {
     fn drop(&mut self) {
-        let took = self.since.elapsed().as_micros().max(1) as u64;
+        let waited = self.context.waited().saturating_sub(self.waited);
+        let took = self.since.elapsed().saturating_sub(waited).as_micros().max(1) as u64;
         self.context.in_source_us.fetch_add(took, Ordering::Relaxed);
     }
 }

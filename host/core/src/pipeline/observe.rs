@@ -26,7 +26,7 @@ static UNKNOWN: LogLimit = LogLimit::new();
 pub struct CallRecord<'a> {
     /// The call; its tool may be an unknown one.
     pub context: &'a CallContext,
-    /// How long it took.
+    /// How long it took, without what its client took to answer questions.
     pub duration: Duration,
     /// How it ended.
     pub ending: CallEnding,
@@ -118,7 +118,7 @@ impl Observe {
         let outcome = next.run(call).instrument(span).await;
         let record = CallRecord {
             context: &context,
-            duration: context.started.elapsed(),
+            duration: context.started.elapsed().saturating_sub(context.waited()),
             ending: CallEnding::of(&outcome),
             bytes_in,
             bytes_out: match &outcome {

@@ -19,7 +19,7 @@ use super::Capabilities;
 const MAX_SAID: usize = 128;
 
 /// What a person did with a question.
-pub(crate) enum PersonAnswer {
+pub(crate) enum PersonReply {
     /// With what was filled in; empty where nothing was to be.
     Accepted(Value),
     Declined,
@@ -35,7 +35,7 @@ pub(crate) struct ModelQuestion {
 }
 
 /// Its answer.
-pub(crate) struct ModelAnswer {
+pub(crate) struct ModelReply {
     pub(crate) text: String,
     pub(crate) model: String,
     pub(crate) stop_reason: Option<String>,
@@ -55,7 +55,7 @@ impl Capabilities {
     }
 
     /// Shows a person a form; `schema` is JSON.
-    pub(crate) async fn ask_person(&self, message: &str, schema: &str) -> Result<PersonAnswer, Fault> {
+    pub(crate) async fn ask_person(&self, message: &str, schema: &str) -> Result<PersonReply, Fault> {
         let asker = self.asker();
         let schema = match json::parse(schema) {
             _ if schema.len() > MAX_FORM => {
@@ -69,24 +69,24 @@ impl Capabilities {
     }
 
     /// Asks a person to open an address.
-    pub(crate) async fn have_opened(&self, message: &str, url: &str) -> Result<PersonAnswer, Fault> {
+    pub(crate) async fn have_opened(&self, message: &str, url: &str) -> Result<PersonReply, Fault> {
         // The same address in the same call is the same question.
         let call = self.facts().call.as_ref().map(|call| call.context.id.to_string()).unwrap_or_default();
         let id = &hash::sha256_hex(format!("{call} {url}"))[..32];
         self.elicit(Question::url(&self.asker(), message, url, id)).await
     }
 
-    async fn elicit(&self, question: Result<Question, Fault>) -> Result<PersonAnswer, Fault> {
+    async fn elicit(&self, question: Result<Question, Fault>) -> Result<PersonReply, Fault> {
         let mut answer = self.answer(Capability::Elicitation, question).await?;
         Ok(match answer.get("action").and_then(Value::as_str) {
-            Some("accept") => PersonAnswer::Accepted(answer.remove("content").unwrap_or_else(|| json!({}))),
-            Some("decline") => PersonAnswer::Declined,
-            _ => PersonAnswer::Cancelled,
+            Some("accept") => PersonReply::Accepted(answer.remove("content").unwrap_or_else(|| json!({}))),
+            Some("decline") => PersonReply::Declined,
+            _ => PersonReply::Cancelled,
         })
     }
 
     /// Asks the client's model.
-    pub(crate) async fn ask_model_of_client(&self, asked: ModelQuestion) -> Result<ModelAnswer, Fault> {
+    pub(crate) async fn ask_model_of_client(&self, asked: ModelQuestion) -> Result<ModelReply, Fault> {
         let ModelQuestion { prompt, system, max_tokens, temperature } = asked;
         if prompt.len() + system.as_ref().map_or(0, String::len) > MAX_SAMPLING {
             return Err(Fault::exhausted(format!(
@@ -112,7 +112,7 @@ impl Capabilities {
         };
         let texts: Vec<&str> =
             blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str)).collect();
-        Ok(ModelAnswer {
+        Ok(ModelReply {
             text: texts.join("\n"),
             model: text(answer.get("model")).unwrap_or_default(),
             stop_reason: text(answer.get("stopReason")),

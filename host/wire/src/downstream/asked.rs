@@ -21,6 +21,7 @@ use rmcp::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
+use tokio::sync::Notify;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// What the host can do for servers; whether a call's client can is found out when one asks.
@@ -36,7 +37,48 @@ pub(super) fn capabilities() -> ClientCapabilities {
 
 /// The calls that run on one connection.
 #[derive(Clone, Default)]
-pub(super) struct Running(Arc<Mutex<HashMap<RequestId, Caller>>>);
+pub(super) struct Running(Arc<Calls>);
+
+#[derive(Default)]
+struct Calls {
+    state: Mutex<CallsNow>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct CallsNow {
+    by_request: HashMap<RequestId, Caller>,
+    /// Calls that are being sent: the server may ask before it is known as which request.
+    starting: usize,
+}
+
+impl CallsNow {
+    /// Whose call a request of the server is for. A pipe does not say: there it has to be clear by itself, for no client
+    /// may be asked on account of another one.
+    fn caller(&self, origin: Option<&InboundStreamOrigin>) -> Result<Caller, &'static str> {
+        if let Some(InboundStreamOrigin::OutboundRequest(id)) = origin {
+            return self.by_request.get(id).cloned().ok_or("That call is over");
+        }
+        let mut callers = self.by_request.values();
+        let first = callers.next().ok_or("Nobody can be asked: no call runs")?;
+        let who = first.context.client.identity();
+        if callers.any(|other| who.is_none() || other.context.client.identity() != who) {
+            return Err("Calls of several clients run, and it is not clear whose this is for");
+        }
+        Ok(first.clone())
+    }
+}
+
+/// A call that is being sent, until it is known as which request.
+pub(super) struct Starting<'a>(&'a Running);
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        let calls = &self.0.0;
+        lock(&calls.state).starting -= 1;
+        calls.changed.notify_waiters();
+    }
+}
 
 #[derive(Clone)]
 struct Caller {
@@ -54,36 +96,42 @@ pub(super) struct Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        lock(&self.running.0).remove(&self.id);
+        lock(&self.running.0.state).by_request.remove(&self.id);
     }
 }
 
 impl Running {
+    /// A call is about to be sent.
+    pub(super) fn starts(&self) -> Starting<'_> {
+        lock(&self.0.state).starting += 1;
+        Starting(self)
+    }
+
     /// The call of this client runs as this request.
     pub(super) fn begin(&self, id: RequestId, context: &Arc<CallContext>) -> Run {
         let over = CancellationToken::new();
         let caller = Caller { context: Arc::clone(context), over: over.clone() };
-        lock(&self.0).insert(id.clone(), caller);
+        lock(&self.0.state).by_request.insert(id.clone(), caller);
         Run { running: self.clone(), id, _over: over.drop_guard() }
     }
 
-    /// Whose call a request of the server is for. A pipe does not say: there it has to be clear by itself, for no client
-    /// may be asked on account of another one.
-    fn caller(&self, context: &RequestContext<RoleClient>) -> Result<Caller, ErrorData> {
-        let running = lock(&self.0);
-        let refused = |why: &str| ErrorData::invalid_request(why.to_owned(), None);
-        if let Some(InboundStreamOrigin::OutboundRequest(id)) = context.extensions.get() {
-            return running.get(id).cloned().ok_or_else(|| refused("That call is over"));
+    async fn caller(&self, context: &RequestContext<RoleClient>) -> Result<Caller, ErrorData> {
+        let origin = context.extensions.get::<InboundStreamOrigin>();
+        loop {
+            let changed = self.0.changed.notified();
+            tokio::pin!(changed);
+            // From here on no call goes unnoticed that is sent.
+            changed.as_mut().enable();
+            {
+                let calls = lock(&self.0.state);
+                if calls.starting == 0 {
+                    return calls
+                        .caller(origin)
+                        .map_err(|why| ErrorData::invalid_request(why.to_owned(), None));
+                }
+            }
+            changed.await;
         }
-        let mut callers = running.values();
-        let Some(first) = callers.next() else {
-            return Err(refused("Nobody can be asked: no call runs"));
-        };
-        let who = first.context.client.identity();
-        if callers.any(|other| who.is_none() || other.context.client.identity() != who) {
-            return Err(refused("Calls of several clients run, and it is not clear whose this is for"));
-        }
-        Ok(first.clone())
     }
 
     /// Passes on a request of the server, as the protocol has it, and gives the answer.
@@ -94,7 +142,7 @@ impl Running {
         params: &(impl Serialize + Sync),
         context: &RequestContext<RoleClient>,
     ) -> Result<T, ErrorData> {
-        let caller = self.caller(context)?;
+        let caller = self.caller(context).await?;
         let asked = async {
             let question = question(server, kind, json!(params))?;
             let answers = caller.context.ask_client(&[question]).await?;

@@ -86,6 +86,7 @@ impl Session {
         request: ClientRequest,
         call: Option<&Arc<CallContext>>,
     ) -> Result<ServerResult, CallFailure> {
+        let starting = call.map(|_| self.running.starts());
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = match handle {
             Ok(handle) => handle,
@@ -96,6 +97,7 @@ impl Session {
             self.watchers.add(token.clone(), progress);
         }
         let _run = call.map(|call| self.running.begin(handle.id.clone(), call));
+        drop(starting);
         let mut waiting = Waiting { session: self, id: handle.id.clone(), token, answered: false };
         let answer = handle.await_response().await;
         waiting.answered = true;

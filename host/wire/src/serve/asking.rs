@@ -28,9 +28,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{clients::ClientState, line::Line};
 
-/// The most calls that wait for answers at the same time, of one principal and of all: each holds an instance of its gate,
-/// of which the engine has some hundreds, and a person answers one question at a time.
-pub(super) const MAX_OPEN: usize = 64;
+/// The most calls that wait for answers at the same time, of one principal and of all: each holds an instance, and a gate that
+/// runs as many calls as it may by default (64) has some left for its neighbours. A person answers one question at a time.
+pub(super) const MAX_OPEN: usize = 48;
 pub(super) const MAX_OPEN_EACH: usize = 16;
 
 /// Calls that wait for answers, by whose they are.

@@ -5,7 +5,7 @@ use super::gatehouse::gate::{
     types::Fault,
 };
 use crate::{
-    capability::client::{ModelAnswer, ModelQuestion},
+    capability::client::{ModelQuestion, ModelReply},
     state::State,
 };
 
@@ -17,5 +17,5 @@ impl Host for State {
 
 records! {
     Question => ModelQuestion { prompt, system, max_tokens, temperature };
-    ModelAnswer => Answer { text, model, stop_reason };
+    ModelReply => Answer { text, model, stop_reason };
 }
