@@ -11,7 +11,7 @@ fn place() -> Place {
 }
 
 /// Methods that 2026-07-28 took away or that nothing here declares, with parameters that would fit.
-fn absent() -> [(&'static str, Value); 10] {
+fn absent() -> [(&'static str, Value); 9] {
     [
         ("resources/list", json!({})),
         ("resources/templates/list", json!({})),
@@ -88,7 +88,9 @@ fn what_sessions_know_and_2026_does_not_is_not_found_whatever_its_parameters() {
     let place = Place::with("[presets.p]\ngates.shelf = {}\n", &["shelf"]);
     let host = Http::start(&place, "p", &[]);
     let session = host.session("/mcp", &[]);
-    assert!(host.request("/mcp", &session, "ping", json!({}))["result"].is_object());
+    for (method, params) in [("ping", json!({})), ("logging/setLevel", json!({"level": "debug"}))] {
+        assert_eq!(host.request("/mcp", &session, method, params)["result"], json!({}), "{method}");
+    }
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -96,6 +98,8 @@ fn what_sessions_know_and_2026_does_not_is_not_found_whatever_its_parameters() {
     for (method, params) in [
         ("initialize", json!({"_meta": meta})),
         ("ping", json!({"_meta": meta})),
+        ("logging/setLevel", json!({"_meta": meta})),
+        ("logging/setLevel", json!({"_meta": meta, "level": "debug"})),
         ("resources/subscribe", json!({"_meta": meta})),
         ("resources/subscribe", json!({"_meta": meta, "uri": "test://shelf/1"})),
         ("resources/unsubscribe", json!({"_meta": meta})),

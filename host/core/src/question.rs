@@ -209,6 +209,7 @@ impl CallContext {
         }
         let abilities = self.client.abilities();
         if let Some(question) = questions.iter().find(|question| !question.kind.within(&abilities)) {
+            self.client.lacks(question.kind);
             return Err(cannot(&abilities, question.kind));
         }
         let pause = self.time.pause().ok_or_else(|| nobody_answers(&self.name))?;

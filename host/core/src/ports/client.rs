@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{outcome::Fault, question::Question};
+use crate::{
+    outcome::Fault,
+    question::{Question, QuestionKind},
+};
 
 /// How much a message to the client matters, as RFC 5424 has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -54,6 +57,9 @@ pub trait Client: Send + Sync {
     /// Asks, and waits for as long as it takes: an answer to each question, as the protocol has it, in their order. Asked
     /// only what the client can do. Dropping the future takes the questions back.
     async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault>;
+
+    /// Takes note that a call wanted to ask what the client cannot be asked.
+    fn lacks(&self, _: QuestionKind) {}
 
     /// Tells the client something, in the name of `logger`. Never blocks; may drop messages.
     fn tell(&self, level: MessageLevel, logger: &str, data: Value);

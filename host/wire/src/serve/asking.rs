@@ -26,7 +26,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{clients::ClientState, line::Line};
+use super::{clients::ClientState, lacking::Lacking, line::Line};
 
 /// The most calls that wait for answers at the same time, of one principal and of all: each holds an instance, and a gate that
 /// runs as many calls as it may by default (64) has some left for its neighbours. A person answers one question at a time.
@@ -95,6 +95,7 @@ pub(super) struct Known {
     pub(super) principal: Principal,
     pub(super) line: Arc<Line>,
     pub(super) open: Arc<OpenQuestions>,
+    pub(super) lacking: Lacking,
     /// Kept so that no other client takes its place in memory.
     pub(super) client: Arc<ClientState>,
 }
@@ -198,6 +199,10 @@ impl Client for SessionClient {
         Ok(answers)
     }
 
+    fn lacks(&self, kind: QuestionKind) {
+        self.known.lacking.note(kind);
+    }
+
     fn tell(&self, level: MessageLevel, logger: &str, data: Value) {
         self.known.line.tell(level, logger, data);
     }
@@ -242,6 +247,10 @@ impl Client for RetryingClient {
         let gone = || Fault::new(FaultKind::TimedOut, "The client gave up the call before it answered.");
         self.asked.send(Asked { requests, answer }).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())
+    }
+
+    fn lacks(&self, kind: QuestionKind) {
+        self.known.lacking.note(kind);
     }
 
     fn tell(&self, level: MessageLevel, logger: &str, data: Value) {

@@ -16,6 +16,7 @@ use super::{
     asking::{self, Known, RetryingClient, SessionClient},
     asks::without_panic,
     handler::Handler,
+    lacking::Lacking,
     line::{Line, Way},
     parked::{self, Binding, LongCall},
     reply,
@@ -67,7 +68,9 @@ impl Handler {
         }
         let open = Arc::clone(&self.presets.open_questions);
         let client = Arc::clone(&self.client);
-        let known = Known { abilities, principal, line: Arc::clone(&line), open, client };
+        let lacking = Lacking::default();
+        let known =
+            Known { abilities, principal, line: Arc::clone(&line), open, lacking: lacking.clone(), client };
         let Some(binding) = binding else {
             call.cancel = context.ct.clone();
             let (peer, request) = (context.peer.clone(), context.id.clone());
@@ -77,7 +80,12 @@ impl Handler {
             if let Some(way) = way {
                 way.finish().await;
             }
-            return reply::result(outcome, structured).map(Into::into);
+            let result = if repeats {
+                lacking.result(outcome, structured)
+            } else {
+                reply::result(outcome, structured)
+            };
+            return result.map(Into::into);
         };
         // It may outlive the request.
         let cancel = CancellationToken::new();
@@ -94,6 +102,7 @@ impl Handler {
             messages: messages.is_some(),
             structured,
             binding,
+            lacking,
         };
         long.go_on(&self.presets.parked, context).await
     }

@@ -241,8 +241,11 @@ impl ServerHandler for Handler {
     async fn set_level(
         &self,
         request: rmcp::model::SetLevelRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if is_since_2026(&context) {
+            return Err(ErrorData::method_not_found::<rmcp::model::SetLevelRequestMethod>());
+        }
         let level = serde_json::to_value(request.level).and_then(serde_json::from_value);
         *lock(&self.client.messages) = level.ok();
         Ok(())
@@ -257,7 +260,7 @@ impl ServerHandler for Handler {
     ) -> Result<CustomResult, ErrorData> {
         let method = quoted(&request.method, 64);
         let catalog = self.served.catalog();
-        let legacy = context.protocol_version().is_none_or(|v| v.as_str() < "2026-07-28");
+        let legacy = !is_since_2026(&context);
         let known = List::of_method(&request.method).is_some_and(|list| list.is_in(&catalog));
         if !known || (!legacy && was_taken_away(&request.method)) {
             return Err(ErrorData::new(
@@ -288,4 +291,9 @@ impl ServerHandler for Handler {
         }
         Ok(CustomResult::new(value))
     }
+}
+
+/// Whether the client speaks a version without sessions.
+fn is_since_2026(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version.as_str() >= "2026-07-28")
 }

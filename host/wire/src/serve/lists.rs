@@ -30,7 +30,9 @@ const METHODS: [(&str, List); 14] = [
 
 /// Whether a method is none any more for clients that speak 2026-07-28 or later, whatever its parameters are.
 pub(super) fn was_taken_away(method: &str) -> bool {
-    matches!(method, "initialize" | "ping" | "resources/subscribe" | "resources/unsubscribe")
+    const GONE: [&str; 5] =
+        ["initialize", "logging/setLevel", "ping", "resources/subscribe", "resources/unsubscribe"];
+    GONE.contains(&method)
 }
 
 /// One kind of list.

@@ -11,6 +11,7 @@ mod follow;
 mod handler;
 mod http;
 mod in_place;
+mod lacking;
 mod line;
 mod lines;
 mod lists;

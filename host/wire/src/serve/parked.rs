@@ -21,8 +21,8 @@ use tokio_util::sync::DropGuard;
 
 use super::{
     asking::Asked,
+    lacking::Lacking,
     line::{Line, Way},
-    reply,
 };
 
 /// Bytes of arguments that are hashed on a thread that serves requests.
@@ -62,6 +62,7 @@ pub(super) struct LongCall {
     pub(super) messages: bool,
     pub(super) structured: bool,
     pub(super) binding: Binding,
+    pub(super) lacking: Lacking,
 }
 
 /// What a call has come to.
@@ -92,9 +93,9 @@ impl LongCall {
             // It ends by itself, and is recorded as cancelled.
             Step::GivenUp => {
                 drop(self.cancel);
-                reply::result(self.work.await, self.structured).map(Into::into)
+                self.lacking.result(self.work.await, self.structured).map(Into::into)
             }
-            Step::Over(outcome) => reply::result(outcome, self.structured).map(Into::into),
+            Step::Over(outcome) => self.lacking.result(outcome, self.structured).map(Into::into),
             Step::Asks(asked) => Ok(parked.park(self, asked).into()),
         }
     }

@@ -189,6 +189,21 @@ async fn a_client_that_cannot_or_will_not_is_named() {
 }
 
 #[tokio::test]
+async fn since_2026_a_client_that_cannot_is_told_what_to_declare() {
+    let mut client = Connection::open().await;
+    for declared in [json!({}), json!({"sampling": {}})] {
+        let meta = json!({"_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": declared,
+        }});
+        let error = &client.result(1, meta).await["error"];
+        assert_eq!(error["code"], -32021, "{error}");
+        assert_eq!(error["data"], json!({"requiredCapabilities": {"elicitation": {"form": {}}}}));
+        assert!(error["message"].as_str().is_some_and(|why| why.contains("cannot show a person a form")));
+    }
+}
+
+#[tokio::test]
 async fn a_call_that_is_given_up_asks_no_more() {
     let mut client = Connection::with_session(json!({"elicitation": {}})).await;
     client.call(1, json!({"name": "ask"})).await;

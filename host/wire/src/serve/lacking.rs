@@ -1,0 +1,41 @@
+//! What a call wanted to ask though its client cannot be asked that. Where it fails for that, clients since 2026-07-28 get an
+//! error that names what they would have to declare; those before get its fault as a result, as of any other.
+
+use std::sync::{Arc, OnceLock};
+
+use gatehouse_core::{Fault, Outcome, outcome::FaultKind, question::QuestionKind};
+use rmcp::{
+    ErrorData,
+    model::{CallToolResult, ErrorCode},
+};
+use serde_json::{Value, json};
+
+use super::reply;
+
+/// The first such question of one call.
+#[derive(Clone, Default)]
+pub(super) struct Lacking(Arc<OnceLock<QuestionKind>>);
+
+impl Lacking {
+    pub(super) fn note(&self, kind: QuestionKind) {
+        let _ = self.0.set(kind);
+    }
+
+    /// What a client since 2026-07-28 gets. A gate that went on without the answer fails for something else, or not at all.
+    pub(super) fn result(&self, outcome: Outcome, structured: bool) -> Result<CallToolResult, ErrorData> {
+        match (self.0.get(), outcome) {
+            (Some(kind), Err(fault)) if fault.kind == FaultKind::Denied => Err(missing(*kind, &fault)),
+            (_, outcome) => reply::result(outcome, structured),
+        }
+    }
+}
+
+fn missing(kind: QuestionKind, fault: &Fault) -> ErrorData {
+    let required = match kind {
+        QuestionKind::Form => json!({"elicitation": {"form": {}}}),
+        QuestionKind::Url => json!({"elicitation": {"url": {}}}),
+        QuestionKind::Sampling => json!({"sampling": {}}),
+    };
+    let data: Value = json!({"requiredCapabilities": required});
+    ErrorData::new(ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY, fault.in_one_line(), Some(data))
+}
