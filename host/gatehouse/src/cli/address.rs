@@ -28,13 +28,33 @@ mod tests {
 
     #[test]
     fn what_people_type_is_an_address() {
-        for typed in ["127.0.0.1:8720", "localhost:8720", "LOCALHOST:8720", ":8720", "8720", " 8720", "http://localhost:8720/mcp", "http://127.0.0.1:8720/"]
-        {
-            assert_eq!(listen_on(typed).map(|address| address.to_string()).as_deref(), Ok("127.0.0.1:8720"), "{typed}");
+        for typed in [
+            "127.0.0.1:8720",
+            "localhost:8720",
+            "LOCALHOST:8720",
+            ":8720",
+            "8720",
+            " 8720",
+            "http://localhost:8720/mcp",
+            "http://127.0.0.1:8720/",
+        ] {
+            assert_eq!(
+                listen_on(typed).map(|address| address.to_string()).as_deref(),
+                Ok("127.0.0.1:8720"),
+                "{typed}"
+            );
         }
         assert_eq!(listen_on("[::1]:0").map(|address| address.to_string()).as_deref(), Ok("[::1]:0"));
         assert_eq!(listen_on("0.0.0.0:1").map(|address| address.to_string()).as_deref(), Ok("0.0.0.0:1"));
-        for typed in ["", "localhost", "example.com:80", "127.0.0.1", "127.0.0.1:99999", "https://localhost:1", "::1:1:"] {
+        for typed in [
+            "",
+            "localhost",
+            "example.com:80",
+            "127.0.0.1",
+            "127.0.0.1:99999",
+            "https://localhost:1",
+            "::1:1:",
+        ] {
             assert!(listen_on(typed).is_err(), "{typed}");
         }
     }
