@@ -1,6 +1,8 @@
 //! Gates that ask the client while they run: a person, or its model. What the protocol's two eras make of it is tried on
 //! pipes and over HTTP.
 
+mod clients;
+
 use std::io::{BufRead, BufReader, Write};
 
 use serde_json::{Value, json};
