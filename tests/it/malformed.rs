@@ -101,7 +101,6 @@ fn what_sessions_know_and_2026_does_not_is_not_found_whatever_its_parameters() {
         ("logging/setLevel", json!({"_meta": meta})),
         ("logging/setLevel", json!({"_meta": meta, "level": "debug"})),
         ("resources/subscribe", json!({"_meta": meta})),
-        ("resources/subscribe", json!({"_meta": meta, "uri": "test://shelf/1"})),
         ("resources/unsubscribe", json!({"_meta": meta})),
     ] {
         let headers = [("mcp-method", method), ("mcp-protocol-version", "2026-07-28")];
