@@ -76,7 +76,7 @@ fn a_schema_that_hides_its_weight_is_refused_with_the_reason() {
         (encoded, "refers to '#/$defs/%610', which is not spelled plainly"),
         (encoded_and_heavy, "is too large"),
         (inner, "uses $schema within"),
-        (anchored, "uses $anchor"),
+        (anchored, "refers to '#far', which is not a part of it"),
         (with_definitions(Value::Object(doubling)), "is too large"),
         (with_definitions(Value::Object(levels)), "is nested more than 64 levels deep"),
         (unused, "is nested more than 64 levels deep"),

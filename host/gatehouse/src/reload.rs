@@ -3,6 +3,7 @@
 //! What does not pass leaves everything as it was, and the reason is said once.
 
 mod change;
+mod idle;
 mod probation;
 mod report;
 mod views;
@@ -70,6 +71,8 @@ pub(crate) struct Reloader {
     probations: BTreeMap<String, Probation>,
     ended: (mpsc::Sender<ProbationEnd>, mpsc::Receiver<ProbationEnd>),
     report: Report,
+    /// Gates in the folders that no preset has.
+    idle: BTreeSet<String>,
     /// When presets were last built anew because servers list other tools.
     relisted: Instant,
 }
@@ -97,6 +100,7 @@ impl Reloader {
             probations: BTreeMap::new(),
             ended: mpsc::channel(16),
             report,
+            idle: BTreeSet::new(),
             relisted: Instant::now(),
         }
     }
@@ -123,6 +127,7 @@ impl Reloader {
             tokio::task::block_in_place(|| self.current.stores.servers.look());
             // Also at the start: files may have changed while the host came up.
             self.look().await;
+            self.say_idle_gates().await;
             let rest = if self.missing.is_empty() { RESCAN } else { GRACE };
             let changed = async {
                 match &mut watch {

@@ -44,6 +44,8 @@ pub(crate) struct Options {
     pub(crate) format: Format,
     /// Whether each call gets a line, whatever the filter says.
     pub(crate) calls: bool,
+    /// What is logged, whatever the environment says.
+    pub(crate) filter: Option<&'static str>,
 }
 
 /// Starts the log with this filter; a filter that does not parse is said and the default taken.
@@ -53,7 +55,10 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
         let quiet = quiet(filter);
         if options.calls { format!("{quiet},{CALLS}=info") } else { quiet }
     };
-    let wanted = filter.map(|filter| EnvFilter::try_new(completed(filter)).map_err(|error| (filter, error)));
+    let wanted = options
+        .filter
+        .or(filter)
+        .map(|filter| EnvFilter::try_new(completed(filter)).map_err(|error| (filter, error)));
     let (filter, complaint) = match wanted {
         Some(Ok(filter)) => (filter, None),
         Some(Err((filter, error))) => (

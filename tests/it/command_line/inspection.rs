@@ -166,4 +166,9 @@ fn presets_cost_counts_every_tool_of_every_preset() {
     assert!(cost("context")["tokens"].as_u64().expect("a count") < total);
     let text = run(&place, 0, &["presets", "cost"]).stdout();
     assert!(text.contains(&format!("full: {total} tokens")), "{text}");
+    // The dearest first, and its bar is the longest.
+    let bars: Vec<usize> =
+        text.lines().take_while(|line| !line.is_empty()).map(|line| line.matches('█').count()).collect();
+    assert!(text.starts_with("full ") && bars.len() == 7 && bars[0] == 24, "{text}");
+    assert!(bars.is_sorted_by(|a, b| a >= b), "{text}");
 }

@@ -93,12 +93,20 @@ fn calls_are_logged_only_where_that_is_wanted() {
     client.call("no_such_tool", json!({}));
     let log = client.log_with("unknown tool called");
     assert!(!log.contains("tools/call"), "{log}");
-    let mut client = Client::raw(&place, &["serve", "--preset", "one", "--log-calls"], &[]);
+    // What the command line says stands before the environment.
+    for (flag, filter) in [("--log-calls", ""), ("--verbose", "error"), ("-v", "error")] {
+        let environment = [("GATEHOUSE_LOG", filter)];
+        let mut client = Client::raw(&place, &["serve", "--preset", "one", flag], &environment);
+        client.initialize("2025-11-25");
+        client.text("echo", json!({"text": "here"}));
+        let log = client.log_with("tools/call");
+        assert!(
+            log.contains("tool=echo") && log.contains("preset=one") && log.contains("outcome=\"ok\""),
+            "{flag}: {log}"
+        );
+    }
+    let mut client = Client::raw(&place, &["serve", "--preset", "one", "-q"], &[("GATEHOUSE_LOG", "debug")]);
     client.initialize("2025-11-25");
-    client.text("echo", json!({"text": "here"}));
-    let log = client.log_with("tools/call");
-    assert!(
-        log.contains("tool=echo") && log.contains("preset=one") && log.contains("outcome=\"ok\""),
-        "{log}"
-    );
+    client.call("no_such_tool", json!({}));
+    assert!(!client.log().contains("unknown tool called"), "{}", client.log());
 }

@@ -32,6 +32,16 @@ fn an_edit_is_in_force_at_once_and_loses_no_call() {
 }
 
 #[test]
+fn a_gate_that_no_preset_has_is_said() {
+    let (place, client) = running_host();
+    place.add_gate("shelf");
+    let log = client.log_with("no preset has it");
+    let said = "gates/shelf.wasm is there, and no preset has it; to serve it, write under a preset: gates.shelf = {}";
+    assert!(log.contains(said), "{log}");
+    assert!(!log.contains("echo.wasm is there"), "{log}");
+}
+
+#[test]
 fn a_broken_edit_keeps_the_last_good_configuration() {
     let (place, mut client) = running_host();
     let good = fs::read_to_string(place.path("presets.toml")).expect("read");

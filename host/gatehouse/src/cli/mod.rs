@@ -1,6 +1,5 @@
 //! The command line: one file a command, one variant a command, one list.
 
-mod address;
 mod allowed_tools;
 mod backup;
 mod cache;
@@ -46,6 +45,12 @@ pub(crate) struct Cli {
     /// What the lines on standard error look like
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: Format,
+    /// Log more, each call among it
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Log errors only
+    #[arg(short, long, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -216,7 +221,12 @@ impl Cli {
     /// How the log is to be kept.
     pub(crate) fn log(&self) -> telemetry::Options {
         let calls = matches!(&self.command, Command::Serve(arguments) if arguments.log_calls);
-        telemetry::Options { format: self.log_format, calls }
+        let filter = match (self.verbose, self.quiet) {
+            (true, _) => Some("warn,gatehouse=debug"),
+            (_, true) => Some("error"),
+            _ => None,
+        };
+        telemetry::Options { format: self.log_format, calls: calls || self.verbose, filter }
     }
 }
 

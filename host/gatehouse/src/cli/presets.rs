@@ -179,24 +179,48 @@ async fn cost(composition: &Composition, json: bool) -> Result<(), Failure> {
     if json {
         out::json(&told);
     } else {
-        told.iter().for_each(print_cost);
+        print_costs(&told);
     }
     if broken == 0 { Ok(()) } else { Err(Failure::Failed(format!("{broken} presets cannot be served"))) }
 }
 
-fn print_cost(preset: &Value) {
-    let name = preset["preset"].as_str().unwrap_or_default();
-    if let Some(why) = preset["error"].as_str() {
-        return out::line(format!("{name}: broken: {why}"));
+/// Presets beside each other, the dearest first, and then the tools of each.
+fn print_costs(presets: &[Value]) {
+    let name = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let tokens = |value: &Value| value["tokens"].as_u64().unwrap_or_default();
+    let mut whole: Vec<&Value> = presets.iter().filter(|preset| preset["error"].is_null()).collect();
+    whole.sort_by_key(|preset| std::cmp::Reverse(tokens(preset)));
+    let most = whole.first().map_or(0, |preset| tokens(preset));
+    let width = whole.iter().map(|preset| name(preset, "preset").len()).max().unwrap_or(0);
+    for preset in &whole {
+        let (name, tokens) = (name(preset, "preset"), tokens(preset));
+        out::line(format!("{name:<width$}  {tokens:>5}  {}", bar(tokens, most)));
     }
-    out::line(format!("{name}: {} tokens", preset["tokens"]));
-    for tool in preset["tools"].as_array().into_iter().flatten() {
-        out::line(format!(
-            "  {:>5}  {}",
-            tool["tokens"].to_string(),
-            tool["name"].as_str().unwrap_or_default()
-        ));
+    let tools = |preset: &Value| preset["tools"].as_array().cloned().unwrap_or_default();
+    let all: Vec<Value> = presets.iter().flat_map(tools).collect();
+    let most = all.iter().map(tokens).max().unwrap_or(0);
+    let width = all.iter().map(|tool| name(tool, "name").len()).max().unwrap_or(0);
+    for preset in presets {
+        let label = name(preset, "preset");
+        if let Some(why) = preset["error"].as_str() {
+            out::line(format!("\n{label}: broken: {why}"));
+            continue;
+        }
+        out::line(format!("\n{label}: {} tokens", tokens(preset)));
+        for tool in tools(preset) {
+            let (name, tokens) = (name(&tool, "name"), tokens(&tool));
+            out::line(format!("  {tokens:>5}  {name:<width$}  {}", bar(tokens, most)));
+        }
     }
+}
+
+/// A bar as long as a part is of the most, to an eighth of a character.
+fn bar(part: u64, most: u64) -> String {
+    const CELLS: u64 = 24;
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (part * CELLS * 8).checked_div(most).unwrap_or(0);
+    let full = "█".repeat((eighths / 8) as usize);
+    full + PARTS[(eighths % 8) as usize]
 }
 
 /// Tokens of the `tools` array of tools/list, as bytes on the wire, whole and by tool.

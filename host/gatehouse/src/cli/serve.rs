@@ -1,12 +1,15 @@
 //! `gatehouse serve`
 
+mod address;
+
 use std::{net::SocketAddr, sync::Arc};
 
 use clap::Args;
 use gatehouse_core::Exposure;
 use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 
-use super::{Failure, Place, address::listen_on};
+use self::address::listen_on;
+use super::{Failure, Place};
 use crate::{
     compose::{self, Composition},
     config::{self, Env},

@@ -66,7 +66,7 @@ struct Inner {
 
 #[derive(Default)]
 struct Queue {
-    waiting: Batch,
+    waiting: Unwritten,
     /// Calls that were dropped, and of which nobody was told yet.
     dropped: u64,
     /// Whether a task is going to write what waits.
@@ -75,7 +75,7 @@ struct Queue {
 
 /// What one transaction writes.
 #[derive(Default)]
-struct Batch {
+struct Unwritten {
     sums: Sums,
     rows: Vec<Sample>,
 }
@@ -131,16 +131,16 @@ impl Inner {
     async fn write_all(&self) -> Result<(), Fault> {
         let mut cleaned = self.writing.lock().await;
         loop {
-            let batch = Arc::new(std::mem::take(&mut lock(&self.queue).waiting));
-            if batch.sums.calls == 0 {
+            let unwritten = Arc::new(std::mem::take(&mut lock(&self.queue).waiting));
+            if unwritten.sums.calls == 0 {
                 return Ok(());
             }
-            let (written, key) = (Arc::clone(&batch), self.db.path().with_extension("key"));
+            let (written, key) = (Arc::clone(&unwritten), self.db.path().with_extension("key"));
             let write = move |db: &rusqlite::Transaction<'_>| {
                 write::insert(db, &written.sums, &written.rows, &caller_key(db, &key)?)
             };
             if let Err(fault) = self.db.write(write).await {
-                let lost = self.keep(&batch, &fault);
+                let lost = self.keep(&unwritten, &fault);
                 self.losses.cannot_write(&fault, lost);
                 return Err(fault);
             }
@@ -162,15 +162,15 @@ impl Inner {
     }
 
     /// Puts calls back that could not be written, where that may go better later; how many are lost since this was asked last.
-    fn keep(&self, batch: &Batch, fault: &Fault) -> u64 {
+    fn keep(&self, unwritten: &Unwritten, fault: &Fault) -> u64 {
         let mut queue = lock(&self.queue);
         if fault.retryable {
-            queue.dropped += queue.waiting.sums.put_back(&batch.sums);
-            let room = ROWS.saturating_sub(queue.waiting.rows.len()).min(batch.rows.len());
-            let newest = &batch.rows[batch.rows.len() - room..];
+            queue.dropped += queue.waiting.sums.put_back(&unwritten.sums);
+            let room = ROWS.saturating_sub(queue.waiting.rows.len()).min(unwritten.rows.len());
+            let newest = &unwritten.rows[unwritten.rows.len() - room..];
             queue.waiting.rows.splice(..0, newest.iter().cloned());
         } else {
-            queue.dropped += batch.sums.calls;
+            queue.dropped += unwritten.sums.calls;
         }
         std::mem::take(&mut queue.dropped)
     }

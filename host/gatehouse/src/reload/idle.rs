@@ -1,0 +1,38 @@
+//! Gates that somebody put into a folder and that no preset has: said once, for whoever dropped one waits for its tools.
+
+use std::collections::BTreeSet;
+
+use gatehouse_core::SourceId;
+
+use super::Reloader;
+use crate::built_in;
+
+impl Reloader {
+    /// Says which have come since this was asked last.
+    pub(super) async fn say_idle_gates(&mut self) {
+        let config = &self.current.config;
+        let loaded = self.current.gates.loaded().await;
+        let is_served = |name: &str| {
+            let has = |source: &SourceId| matches!(source, SourceId::Gate(gate) if **gate == *name);
+            let mut presets = config.presets.values();
+            loaded.contains_key(name)
+                || presets.any(|preset| preset.sources.iter().any(|(source, _)| has(source)))
+        };
+        let mut idle = BTreeSet::new();
+        for name in self.current.gates.names().into_iter().filter(|name| !is_served(name)) {
+            let files = config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
+            // The shipped ones are nobody's surprise.
+            let Some(file) = files.into_iter().find(|file| !built_in::is(file) && file.is_file()) else {
+                continue;
+            };
+            if !self.idle.contains(&name) {
+                tracing::warn!(
+                    "{} is there, and no preset has it; to serve it, write under a preset: gates.{name} = {{}}",
+                    file.display()
+                );
+            }
+            idle.insert(name);
+        }
+        self.idle = idle;
+    }
+}
