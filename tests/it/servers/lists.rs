@@ -24,9 +24,9 @@ fn a_list_without_an_end_is_told_of_and_takes_no_other_server_with_it() {
 }
 
 #[test]
-fn a_hundred_thousand_tools_are_cut_and_said() {
+fn twenty_thousand_tools_are_cut_and_said() {
     let place = showing(&[], "");
-    let many: Vec<_> = (0..100_000)
+    let many: Vec<_> = (0..20_000)
         .map(|number| json!({"name": format!("t{number}"), "inputSchema": {"type": "object"}}))
         .collect();
     let file = place.write("many.json", serde_json::to_vec(&many).expect("JSON"));

@@ -222,7 +222,7 @@ impl Cli {
     pub(crate) fn log(&self) -> telemetry::Options {
         let calls = matches!(&self.command, Command::Serve(arguments) if arguments.log_calls);
         let filter = match (self.verbose, self.quiet) {
-            (true, _) => Some("warn,gatehouse=debug"),
+            (true, _) => Some("warn,gate=debug,models=debug"),
             (_, true) => Some("error"),
             _ => None,
         };

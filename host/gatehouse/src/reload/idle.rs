@@ -26,8 +26,9 @@ impl Reloader {
                 continue;
             };
             if !self.idle.contains(&name) {
+                let key = toml_edit::Key::new(&name);
                 tracing::warn!(
-                    "{} is there, and no preset has it; to serve it, write under a preset: gates.{name} = {{}}",
+                    "{} is there, and no preset has it; to serve it, write under a preset: gates.{key} = {{}}",
                     file.display()
                 );
             }

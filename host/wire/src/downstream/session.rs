@@ -63,10 +63,13 @@ impl Session {
         let watched = process.clone();
         tokio::spawn(async move {
             let why = match &watched {
-                // Whoever else has its output keeps that open when it is gone.
+                // Whoever else has its output keeps that open when it is gone; and one that ends closes it a moment before.
                 Some(process) => tokio::select! {
                     how = process.ended() => how,
-                    _ = running.waiting() => "it closed its output".into(),
+                    _ = running.waiting() => {
+                        let how = tokio::time::timeout(LAST_WORDS / 2, process.ended()).await;
+                        how.unwrap_or_else(|_| "it closed its output".into())
+                    }
                 },
                 None => {
                     let _ = running.waiting().await;

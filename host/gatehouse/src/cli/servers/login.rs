@@ -78,14 +78,20 @@ pub(super) async fn log_out(name: &str, place: &Place, env: &Env, json: bool) ->
 }
 
 /// Every login that there is to a server that is declared now, in a few words.
-pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Result<Vec<(String, String)>, Failure> {
+pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<(String, String)> {
     let logins = logins(config);
     let mut servers = Added::new(Arc::clone(config), env.clone()).now().servers;
     servers.extend(config.servers.declared.clone());
     let mut all = Vec::new();
     for (name, server) in servers {
         let Ok(url) = address(&name, &server) else { continue };
-        let state = logins.state(&name, &url).await?;
+        let state = match logins.state(&name, &url).await {
+            Ok(state) => state,
+            Err(fault) => {
+                all.push((name, fault.in_one_line()));
+                continue;
+            }
+        };
         let again = match &state {
             LoginState::None => continue,
             LoginState::Valid { .. } => String::new(),
@@ -95,7 +101,7 @@ pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Result<Vec<(String, 
         };
         all.push((name, told(&state, logins.now_ms()) + &again));
     }
-    Ok(all)
+    all
 }
 
 /// A login in a few words, at a time in milliseconds since 1970-01-01T00:00:00Z.
@@ -106,6 +112,9 @@ fn told(state: &LoginState, now: u64) -> String {
         LoginState::Elsewhere { server } => format!("the login is for {server}"),
         LoginState::Valid { until, renewable } => {
             let holds = match until {
+                Some(until) if *renewable && *until <= now => {
+                    return "the next request renews the login".into();
+                }
                 Some(until) => format!("the login holds for {} min", until.saturating_sub(now) / 60_000),
                 None => "the server does not say how long the login holds".into(),
             };

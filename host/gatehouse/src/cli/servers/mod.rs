@@ -71,7 +71,7 @@ pub(super) enum Command {
 pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
     match command {
         Command::List { json } => list::list(place.config(env)?, env, json)?,
-        Command::Status { json } => status::status(&place.compose(env)?, env, json).await?,
+        Command::Status { json } => status::status(&place.compose(env)?, env, json).await,
         Command::Refresh { server, force, json } => {
             return status::refresh(&place.compose(env)?, server.as_deref(), force, json).await;
         }

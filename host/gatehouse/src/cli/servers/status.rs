@@ -13,17 +13,16 @@ use crate::{
 
 /// How servers do, as the hosts that run see them, for each host has connections of its own; and the logins to them, which
 /// all share.
-pub(super) async fn status(composition: &Composition, env: &Env, json: bool) -> Result<(), Failure> {
+pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
     let hosts = presence::running(&composition.config.state);
-    let logins = login::all(&composition.config, env).await?;
+    let logins = login::all(&composition.config, env).await;
     if json {
         let told = |host: &RunningHost| json!({"pid": host.facts.pid, "preset": host.facts.preset, "servers": host.servers});
-        out::json(&json!({
+        return out::json(&json!({
             "configured": composition.stores.servers.status(),
             "hosts": hosts.iter().map(told).collect::<Vec<_>>(),
             "logins": logins.iter().map(|(name, login)| (name.clone(), json!(login))).collect::<Map<_, _>>(),
         }));
-        return Ok(());
     }
     if hosts.is_empty() {
         out::note("No host runs on this data folder, so nothing is connected.");
@@ -38,7 +37,6 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) -> 
     for (name, login) in &logins {
         out::line(format!("login to '{name}': {login}"));
     }
-    Ok(())
 }
 
 fn row(host: &str, servers: &[Value]) -> Vec<Vec<String>> {
