@@ -10,7 +10,7 @@ mod blocks;
 mod body;
 mod cut;
 mod data;
-#[cfg(all(feature = "testing", not(target_family = "wasm")))]
+#[cfg(all(any(test, feature = "testing"), not(target_family = "wasm")))]
 pub mod fixture;
 mod focused;
 mod kind;
@@ -18,7 +18,7 @@ mod line;
 mod nothing;
 mod page;
 mod preview;
-#[cfg(all(feature = "testing", not(target_family = "wasm")))]
+#[cfg(all(any(test, feature = "testing"), not(target_family = "wasm")))]
 pub mod promises;
 mod quote;
 mod reader;

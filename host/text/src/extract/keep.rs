@@ -3,9 +3,11 @@
 //! Chunks are taken by rank while they fit, each with the headings that lead to it; what is left of the budget is filled
 //! with a part of another, of prose if there is any. A gap that costs no more than its mark is closed.
 
+mod fill;
+
 use super::{
     gap, mark,
-    part::{Cut, Part, count, head, tail},
+    part::{Cut, Part, count},
 };
 use crate::{
     chunks::Chunk,
@@ -20,12 +22,6 @@ const CLOSED: usize = 12;
 
 /// Hundredths of the budget that may stay unused.
 const SLACK: usize = 2;
-
-/// Chunks in part that more is added to, at most.
-const FILLED: usize = 4;
-
-/// Chunks by rank among which one is looked for that a part of fits.
-const TRIED: usize = 2_000;
 
 /// Times that a selection is counted and filled up. Each nearly closes what is left.
 const ROUNDS: usize = 14;
@@ -70,6 +66,7 @@ impl<'a> Selection<'a> {
     fn fit(mut self) -> (String, usize) {
         self.take(self.budget.saturating_sub(GAP));
         let mut best = (String::new(), 0);
+        let mut kept = (self.parts.clone(), self.headings.clone());
         // What counts of parts were short of the count of the whole.
         let mut margin = 0;
         for _ in 0..ROUNDS {
@@ -82,11 +79,12 @@ impl<'a> Selection<'a> {
             }
             if tokens > best.1 {
                 best = (out, tokens);
+                kept = (self.parts.clone(), self.headings.clone());
             }
             let left = (self.budget - tokens).saturating_sub(margin);
             // Blank text costs less in one piece than in many, so more of it fits than its parts say.
             let more = left * self.estimate().max(tokens) / tokens.max(1);
-            let enough = left * 100 <= self.budget * SLACK;
+            let enough = self.enough(tokens + margin);
             if enough || !(self.take(more) || self.fill(left, Cut::Lines) || self.fill(left, Cut::Words)) {
                 break;
             }
@@ -95,9 +93,16 @@ impl<'a> Selection<'a> {
             let (out, tokens) = self.print();
             if tokens <= self.budget {
                 best = (out, tokens);
+                kept = (self.parts.clone(), self.headings.clone());
             }
         }
-        best
+        (self.parts, self.headings) = kept;
+        if best.0.is_empty() { best } else { self.fill_counted(best) }
+    }
+
+    /// Whether so many tokens use the budget.
+    fn enough(&self, tokens: usize) -> bool {
+        self.budget.saturating_sub(tokens) * 100 <= self.budget * SLACK
     }
 
     /// What the whole chunks would cost one by one.
@@ -136,19 +141,21 @@ impl<'a> Selection<'a> {
 
     /// What a chunk costs with the marks around it and the headings that lead to it.
     fn cost(&self, index: usize) -> usize {
-        // A chunk that touches no kept one parts a gap, which costs a mark.
-        let own = if self.touches(index) == (false, false) { GAP } else { 0 };
         let missing =
             self.layout.path(self.chunks[index].section).filter(|heading| self.headings[*heading].1 == 0);
-        let leading: usize = missing
-            .map(|heading| self.headings[heading].0)
-            .filter(|at| *at != index && self.parts[*at] == Part::None)
-            .map(|at| {
-                let beside = at + 1 == index || self.touches(at) != (false, false);
-                self.chunks[at].tokens + if beside { 0 } else { GAP }
-            })
-            .sum();
-        own + leading
+        let leading = missing.map(|heading| self.headings[heading].0);
+        let mut leading: Vec<usize> =
+            leading.filter(|at| *at != index && self.parts[*at] == Part::None).collect();
+        leading.sort_unstable();
+        let mut cost: usize = leading.iter().map(|at| self.chunks[*at].tokens).sum();
+        // Headings right above it are kept in one piece with it.
+        let mut first = index;
+        while leading.pop_if(|at| *at + 1 == first).is_some() {
+            first -= 1;
+        }
+        // What touches no kept chunk parts a gap, which costs a mark.
+        cost += if self.touches(first).0 || self.touches(index).1 { 0 } else { GAP };
+        cost + leading.into_iter().filter(|at| self.touches(*at) == (false, false)).count() * GAP
     }
 
     /// Takes whole chunks of at most `tokens` in all; whether any was taken.
@@ -188,52 +195,6 @@ impl<'a> Selection<'a> {
                 at += 1;
             }
         }
-    }
-
-    /// Adds more of a chunk that is there in part, or a part of another; whether anything was added. Blocks are cut
-    /// only where there is no prose left.
-    fn fill(&mut self, left: usize, cut: Cut) -> bool {
-        let in_part = |i: &usize| matches!(self.parts[*i], Part::Head(_) | Part::Tail(_));
-        let may = |i: &usize| cut == Cut::Words || self.chunks[*i].kind == Kind::Prose;
-        let begun = (0..self.parts.len()).filter(in_part).filter(may).take(FILLED);
-        let mut candidates: Vec<(usize, Cut)> = begun.map(|index| (index, Cut::Words)).collect();
-        for (prose, cut) in [(true, Cut::Words), (false, cut)] {
-            let near = || self.free(prose).take(TRIED).filter(|i| self.cost(*i) + 1 < left);
-            // Beside a kept one no mark is needed.
-            let beside = near().find(|i| self.touches(*i) != (false, false));
-            let first = near().next();
-            candidates.extend(beside.into_iter().chain(first).map(|index| (index, cut)));
-        }
-        candidates.into_iter().any(|(index, cut)| self.fill_one(index, left, cut))
-    }
-
-    /// Chunks by rank of which nothing is kept: of prose, or the others.
-    fn free(&self, prose: bool) -> impl Iterator<Item = usize> {
-        let of = move |i: &usize| (self.chunks[*i].kind == Kind::Prose) == prose;
-        self.order.iter().copied().filter(|i| self.parts[*i] == Part::None).filter(of)
-    }
-
-    fn fill_one(&mut self, index: usize, left: usize, cut: Cut) -> bool {
-        let whole = self.piece(index);
-        let (had, from_end) = match self.parts[index] {
-            Part::Head(bytes) => (count(&whole[..bytes]), false),
-            Part::Tail(from) => (count(&whole[from..]), true),
-            _ => (0, self.touches(index) == (false, true)),
-        };
-        let marks = if had == 0 { 1 + self.cost(index) } else { 1 };
-        let Some(room) = (had + left).checked_sub(marks).filter(|room| *room > had) else { return false };
-        let part = match if from_end { tail(whole, room, cut) } else { head(whole, room, cut) } {
-            Part::Head(0) => Part::None,
-            Part::Head(bytes) if bytes == whole.len() => Part::Whole,
-            Part::Tail(0) => Part::Whole,
-            Part::Tail(from) if from == whole.len() => Part::None,
-            part => part,
-        };
-        let changed = part != self.parts[index] && part != Part::None;
-        if changed {
-            self.set(index, part);
-        }
-        changed
     }
 
     /// Takes back about `tokens`: first the part of a chunk, then the weakest chunks.
