@@ -1,6 +1,7 @@
 //! Gates that ask the client while they run: a person, or its model. What the protocol's two eras make of it is tried on
 //! pipes and over HTTP.
 
+mod approvals;
 mod clients;
 
 use std::io::{BufRead, BufReader, Write};

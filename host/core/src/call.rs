@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     call_time::{CallDeadline, CallTime},
     catalog::{Catalog, Entry},
-    nesting::{Ceiling, NestedCalls},
+    nesting::{Caused, Ceiling},
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
     ports::client::{Client, NoClient},
@@ -99,8 +99,8 @@ pub struct CallContext {
     pub connecting_us: AtomicU64,
     /// Microseconds that its source had it, at least one where it got there at all; with those of connecting.
     pub(crate) in_source_us: AtomicU64,
-    /// How many calls it and those around it have caused.
-    pub(crate) nested_calls: NestedCalls,
+    /// What the client's call that it is or belongs to has caused.
+    pub(crate) caused: Arc<Caused>,
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
@@ -174,7 +174,7 @@ impl CallContext {
             ceiling: None,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
-            nested_calls: NestedCalls::default(),
+            caused: Arc::default(),
             pipeline: Arc::clone(pipeline),
         }
     }

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 pub use self::error::CatalogError;
 use crate::{
     alias,
+    approval::{self, Remembered},
     filters::{self, AttachedFilter},
     names,
     offered::Offered,
@@ -77,6 +78,8 @@ pub struct Entry {
     pub output: Option<Arc<Schema>>,
     /// Arguments that the preset sets, whatever the client sends.
     pub fixed: Map<String, Value>,
+    /// How long the approval of a person holds that its calls need; none where they need none.
+    pub(crate) approval: Option<Remembered>,
     /// Whether its schema has a property of its own that is called as what stands for a part of an artifact.
     pub(crate) has_own_markers: bool,
     /// Where it stands when tools are told in the order of the preset's sources.
@@ -105,6 +108,7 @@ impl Entry {
             schema: Arc::new(Schema::new(Arc::clone(&tool.input_schema))),
             output: tool.output_schema.as_ref().map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
             fixed: Map::new(),
+            approval: None,
             has_own_markers: has_own_markers(&tool.input_schema),
             rank: 0,
         })
@@ -142,6 +146,14 @@ impl Entry {
     /// What clients are told that its data looks like; nothing where a filter may put a short form in its place.
     pub fn output_for_clients(&self) -> Option<&Arc<Map<String, Value>>> {
         self.spec.output_schema.as_ref().filter(|_| self.filters.is_empty())
+    }
+
+    /// What it goes by in the globs of a preset: the name that clients see, `source.tool`, and the same with the kind of the
+    /// source before it.
+    pub(crate) fn names(&self) -> [String; 3] {
+        let qualified = format!("{}.{}", self.id.source.name(), self.id.name);
+        let kind = self.id.source.kind();
+        [self.name.to_string(), format!("{kind}:{qualified}"), qualified]
     }
 
     /// Sets the arguments that the preset fixes.
@@ -192,6 +204,7 @@ impl Catalog {
             .collect();
         alias::add(exposure, &mut entries, problems.is_empty())?;
         filters::attach(exposure, &filters, &mut entries);
+        let approvals = approval::attach(exposure, &mut entries);
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
@@ -209,7 +222,7 @@ impl Catalog {
             structured: exposure.structured,
             problems,
             offered,
-            proxied: Proxied::new(exposure),
+            proxied: Proxied::new(exposure, approvals),
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })

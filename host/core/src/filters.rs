@@ -49,19 +49,11 @@ pub(crate) fn attach(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entri
         return;
     }
     for entry in entries {
-        let known = names(entry);
+        let known = entry.names();
         let attached = filters.iter().filter(|filter| {
             let id = filter.source.id();
             *id != entry.id.source && exposure.filtered_by(id.name(), &known)
         });
         entry.filters = attached.cloned().collect();
     }
-}
-
-/// What a tool goes by in the globs of a preset: the name that clients see, `source.tool`, and the same with the kind of
-/// the source before it.
-fn names(entry: &Entry) -> [String; 3] {
-    let qualified = format!("{}.{}", entry.id.source.name(), entry.id.name);
-    let kind = entry.id.source.kind();
-    [entry.name.to_string(), format!("{kind}:{qualified}"), qualified]
 }

@@ -4,6 +4,7 @@
 //! stands in [`ports`] as traits; what may call a tool goes through [`pipeline`].
 
 mod alias;
+pub mod approval;
 mod ask;
 pub mod budget;
 pub mod call;

@@ -5,19 +5,20 @@
 //! million, each with questions to models of its own, so what one client's call causes in all is counted too.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicU32, Ordering},
 };
 
 use serde_json::Value;
 
 use crate::{
+    approval::Approvals,
     call::{Call, CallContext, ProgressSink},
     call_time::CallDeadline,
     catalog::Entry,
     effect::Effect,
     outcome::{Fault, Outcome},
-    tool::ToolSpec,
+    tool::{ToolId, ToolSpec},
 };
 
 /// How deep calls nest: a client's call is at depth 0.
@@ -26,8 +27,18 @@ pub const MAX_DEPTH: usize = 4;
 /// The most calls that one client's call may cause, over all levels: as many as one source may be allowed to make.
 pub const MAX_CALLS: u32 = 1_000;
 
-/// The nested calls of one client's call, counted over all levels.
-pub(crate) type NestedCalls = Arc<AtomicU32>;
+/// What one client's call causes, over all levels.
+#[derive(Debug, Default)]
+pub(crate) struct Caused {
+    /// Nested calls so far.
+    calls: AtomicU32,
+    /// What was approved for it.
+    pub(crate) approved: Approvals,
+    /// Tools that were declined: nobody is asked about them again.
+    pub(crate) declined: Mutex<Vec<ToolId>>,
+    /// Whoever asks for an approval waits for its turn.
+    pub(crate) asking: tokio::sync::Mutex<()>,
+}
 
 impl CallContext {
     /// Has the tool of this call call another one for the same client, with no stronger effect than its own and
@@ -63,7 +74,7 @@ impl CallContext {
                 "'{tool}' cannot call '{name}': calls nest at most {MAX_DEPTH} deep."
             )));
         }
-        if self.nested_calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
+        if self.caused.calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
             return Err(Fault::exhausted(format!(
                 "'{tool}' cannot call '{name}': a call causes at most {MAX_CALLS} others in all."
             ))
@@ -77,7 +88,7 @@ impl CallContext {
         nested.progress = progress;
         nested.meta = self.meta.clone();
         nested.within = self.within.iter().chain([&caller.id.source]).cloned().collect();
-        nested.nested_calls = Arc::clone(&self.nested_calls);
+        nested.caused = Arc::clone(&self.caused);
         nested.client = Arc::clone(&self.client);
         nested.nested_in_time(&self.time);
         nested.outer_deadline = Some(deadline.clone());
@@ -88,7 +99,7 @@ impl CallContext {
 
 /// The strongest effect that a nested call may have, and the tool that promised it.
 pub(crate) struct Ceiling {
-    tool: Arc<str>,
+    pub(crate) tool: Arc<str>,
     effect: Effect,
 }
 

@@ -11,7 +11,12 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
 
 pub use self::error::PresetError;
-use crate::{names, overrides::ToolOverride, tool::SourceId};
+use crate::{
+    approval::{self, ApprovalRule, Rule},
+    names,
+    overrides::ToolOverride,
+    tool::SourceId,
+};
 
 /// What one agent sees, as declared: its own lines only, `extends` not yet followed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -36,6 +41,8 @@ pub struct Preset {
     pub proxied: Option<Vec<String>>,
     /// What is changed about tools, by the name that clients would see.
     pub tools: BTreeMap<String, ToolOverride>,
+    /// Which calls a person has to approve; those of what it extends hold as well.
+    pub approve: Vec<ApprovalRule>,
 }
 
 /// A preset as compiled: everything it extends laid under it, globs built.
@@ -60,6 +67,7 @@ pub struct Exposure {
     filters: BTreeMap<String, GlobSet>,
     /// Which servers its gates may reach; none for all.
     proxied: Option<GlobSet>,
+    pub(crate) approvals: Vec<Rule>,
     deny: GlobSet,
     deny_list: Vec<String>,
 }
@@ -81,6 +89,8 @@ impl Exposure {
         exposure.tools = merged.tools;
         exposure.proxied =
             merged.proxied.as_ref().map(|entries| globs(name, "proxied", entries)).transpose()?;
+        exposure.approvals =
+            merged.approve.iter().map(|rule| compiled(name, rule)).collect::<Result<_, _>>()?;
         exposure.deny = globs(name, "deny", &merged.deny)?;
         for (gate, entries) in &merged.filters {
             if !exposure.gates().any(|known| **known == **gate) {
@@ -106,6 +116,7 @@ impl Exposure {
             filters_on: true,
             filters: BTreeMap::new(),
             proxied: None,
+            approvals: Vec::new(),
             deny: GlobSet::empty(),
             deny_list: Vec::new(),
         }
@@ -179,10 +190,21 @@ fn merge(
     into.filters.extend(preset.filters.clone());
     into.structured = preset.structured.or(into.structured);
     into.tools.extend(preset.tools.clone());
+    into.approve.extend(preset.approve.iter().cloned());
     if preset.proxied.is_some() {
         into.proxied.clone_from(&preset.proxied);
     }
     Ok(())
+}
+
+fn compiled(preset: &str, rule: &ApprovalRule) -> Result<Rule, PresetError> {
+    let except = rule.except.clone().unwrap_or_else(|| approval::EXCEPT.map(str::to_owned).into());
+    Ok(Rule {
+        tools: globs(preset, "approve.tools", &rule.tools)?,
+        effect: rule.effect,
+        except: globs(preset, "approve.except", &except)?,
+        remember: rule.remember,
+    })
 }
 
 fn globs(preset: &str, list: &str, entries: &[String]) -> Result<GlobSet, PresetError> {

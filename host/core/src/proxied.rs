@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    approval::{self, Needed},
     catalog::Entry,
     lock, names,
     outcome::Fault,
@@ -18,6 +19,8 @@ use crate::{
 /// The rules of one preset.
 pub struct Proxied {
     exposure: Arc<Exposure>,
+    /// What tools need that the client is shown, maybe by another name.
+    approvals: Needed,
     /// Tools that were called, with what they were made of: to read a schema takes longer than to check arguments.
     made: Mutex<HashMap<ToolId, Arc<Entry>>>,
 }
@@ -26,8 +29,8 @@ pub struct Proxied {
 const MOST_MADE: usize = 1_024;
 
 impl Proxied {
-    pub(crate) fn new(exposure: &Exposure) -> Self {
-        Self { exposure: Arc::new(exposure.clone()), made: Mutex::default() }
+    pub(crate) fn new(exposure: &Exposure, approvals: Needed) -> Self {
+        Self { exposure: Arc::new(exposure.clone()), approvals, made: Mutex::default() }
     }
 
     /// Whether the preset lets its gates reach a server.
@@ -73,7 +76,12 @@ impl Proxied {
         static NO_PARAMS: LazyLock<Arc<str>> = LazyLock::new(|| "{}".into());
         let entry = Entry::exposed(&self.exposure, &listed.source, &listed.listing, spec, &NO_PARAMS)
             .map_err(|error| Fault::internal(error.to_string()))?
-            .map(Arc::new)
+            .map(|mut entry| {
+                let shown = self.approvals.get(&entry.id).copied();
+                let own = approval::needed(&self.exposure, &entry);
+                entry.approval = shown.into_iter().chain(own).min();
+                Arc::new(entry)
+            })
             .ok_or_else(|| Fault::not_found(format!("Server '{server}' has no tool '{tool}'.")))?;
         let mut made = lock(&self.made);
         if made.len() >= MOST_MADE {

@@ -11,6 +11,7 @@ use crate::{
     call::CallContext,
     clean, json as bounds, names,
     outcome::{Fault, FaultKind},
+    pipeline::approval_form,
     ports::client::{Abilities, MessageLevel},
     schema::Schema,
     tool::SourceId,
@@ -143,6 +144,17 @@ impl Question {
             )));
         }
         Ok(Self { kind: QuestionKind::Sampling, params })
+    }
+
+    /// Whether a call may run. The host asks that, in nobody's name.
+    pub(crate) fn approval(message: &str) -> Result<Self, Fault> {
+        let mut message = message.to_owned();
+        clean::text(&mut message);
+        if message.chars().count() > MAX_MESSAGE {
+            return Err(Fault::internal("The question for an approval is too long."));
+        }
+        let params = json!({"mode": "form", "message": message, "requestedSchema": approval_form()});
+        Ok(Self { kind: QuestionKind::Form, params: object(params) })
     }
 
     /// What is asked for.

@@ -98,14 +98,16 @@ impl Source for Fixture {
         }
     }
 
-    /// Replies with `structured` and `is_error` of its arguments, which are the text. With `nested` it calls that tool.
+    /// Replies with `structured` and `is_error` of its arguments, which are the text. With `nested` it calls that tool, with
+    /// the arguments `with` or else its own.
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
         let less = |left: u32| left.checked_sub(1);
         if self.hangs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
             std::future::pending::<()>().await;
         }
         if let Some(nested) = call.arguments["nested"].as_str() {
-            return call.context.nested(call.deadline(), nested, call.arguments.clone()).await;
+            let arguments = call.arguments.get("with").unwrap_or(&call.arguments).clone();
+            return call.context.nested(call.deadline(), nested, arguments).await;
         }
         Ok(Reply {
             content: vec![Content::Text(format!("{} {}", tool.id.name, call.arguments))],

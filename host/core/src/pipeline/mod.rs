@@ -1,18 +1,19 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! observe → admit → deadline → splice → validate → compact → conform → source
+//! observe → admit → deadline → splice → validate → approve → compact → conform → source
 //! ```
 //!
 //! *observe* is outermost, so nothing goes unseen. *admit* comes before all that depends on the tool: a message
 //! about a schema would tell that a hidden tool exists. *deadline* comes before all that takes time: checking
 //! arguments and replies counts as running does. *splice* comes before *validate*, which checks the arguments as the tool
-//! gets them. *compact* comes after *conform* on the way back, so what it shortens is what the tool promised. *conform* stands next to the source, so that no stage works
+//! gets them, and *approve* shows them to a person. *compact* comes after *conform* on the way back, so what it shortens is what the tool promised. *conform* stands next to the source, so that no stage works
 //! on a reply that breaks its promise. Later stages (suggest, cache, retry, breaker) have
 //! their places between *compact* and *conform*, a retry with a limit for each attempt ([`Call::attempt`]). The
 //! list itself stands where the host is composed, because stages need what only that place knows.
 
 mod admit;
+mod approve;
 mod compact;
 mod conform;
 mod deadline;
@@ -32,6 +33,8 @@ use tokio::time::Instant;
 pub(crate) use splice::fuzz::arguments as fuzz_arguments;
 
 pub use admit::Admit;
+pub use approve::Approve;
+pub(crate) use approve::form as approval_form;
 pub use compact::Compact;
 pub use conform::Conform;
 pub use deadline::Deadline;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    approval::Approvals,
     outcome::Fault,
     question::{Question, QuestionKind},
 };
@@ -51,6 +52,11 @@ pub trait Client: Send + Sync {
 
     /// The same for all calls that run now for the same person at the same client; none where nobody knows.
     fn identity(&self) -> Option<usize> {
+        None
+    }
+
+    /// What was approved in its session; none where it has none.
+    fn approvals(&self) -> Option<&Approvals> {
         None
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     pipeline::{
-        Admit, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Splice, Validate,
+        Admit, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Splice,
+        Validate,
     },
     ports::{Artifacts, Clock as _},
     record::LedgerObserver,
@@ -54,6 +55,7 @@ pub(crate) fn pipeline(artifacts: Arc<dyn Artifacts>, observers: Vec<Box<dyn Cal
         Arc::new(Deadline),
         Arc::new(Splice::new(artifacts)),
         Arc::new(Validate),
+        Arc::new(Approve::default()),
         Arc::new(Compact::default()),
         Arc::new(Conform),
     ])

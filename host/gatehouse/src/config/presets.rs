@@ -1,10 +1,17 @@
 //! Presets as presets.toml declares them, and which of them is to be served.
 
-use gatehouse_core::{ExposedName, Exposure, Preset, SourceId, overrides::ToolOverride};
+use std::time::Duration;
+
+use gatehouse_core::{
+    Effect, ExposedName, Exposure, Preset, SourceId,
+    approval::{ApprovalRule, MAX_REMEMBERED, Remembered},
+    overrides::ToolOverride,
+};
+use gatehouse_sandbox::parse_duration;
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{Config, ConfigError, Env, ServersConfig, check_gate_name, error::Text, raw};
+use super::{Config, ConfigError, Env, ServersConfig, check_gate_name, error::Text, raw, raw_presets};
 
 impl Config {
     /// Which preset is to be served: the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the
@@ -56,7 +63,9 @@ pub(super) fn declared(
         }
     }
     let tools = preset.tools.into_iter();
+    let approve = preset.approve.map(|approve| approval(text, approve)).transpose()?;
     Ok(Preset {
+        approve: approve.into_iter().collect(),
         description: preset.description,
         extends: preset.extends,
         sources,
@@ -67,6 +76,40 @@ pub(super) fn declared(
         proxied: preset.proxied,
         tools: tools.map(|(name, tool)| changed(text, name, tool)).collect::<Result<_, _>>()?,
     })
+}
+
+/// Which calls a person has to approve.
+fn approval(text: &Text, rule: raw_presets::Approve) -> Result<ApprovalRule, ConfigError> {
+    let effect = rule.effect.map(|word| {
+        let effect = [Effect::ReadOnly, Effect::Mutating, Effect::ExternalExec];
+        effect.into_iter().find(|effect| effect.as_str() == word.get_ref()).ok_or_else(|| {
+            let why = "effect is \"read-only\", \"mutating\" or \"external-exec\", from the weakest to the strongest";
+            text.error_at(word.span(), why.to_owned())
+        })
+    });
+    let remember = rule.remember.map(|word| remembered(text, &word));
+    Ok(ApprovalRule {
+        tools: rule.tools,
+        effect: effect.transpose()?,
+        except: rule.except,
+        remember: remember.transpose()?.unwrap_or_default(),
+    })
+}
+
+fn remembered(text: &Text, word: &Spanned<String>) -> Result<Remembered, ConfigError> {
+    let wrong = || {
+        let why = "remember is \"call\", \"session\", or a time of 1 s to 480 min such as \"15 min\"";
+        text.error_at(word.span(), why.to_owned())
+    };
+    match word.get_ref().as_str() {
+        "call" => Ok(Remembered::Call),
+        "session" => Ok(Remembered::Session),
+        time => {
+            let time = parse_duration(time).map_err(|_| wrong())?;
+            let fits = time >= Duration::from_secs(1) && time <= MAX_REMEMBERED;
+            if fits { Ok(Remembered::For(time)) } else { Err(wrong()) }
+        }
+    }
 }
 
 /// What is changed about one tool. Whether there is such a tool is known where the sources list.
@@ -110,6 +153,32 @@ mod tests {
     fn parse(content: &str) -> Result<Config, String> {
         let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
         Config::parse(&text, &Env::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn approvals_say_which_calls_and_how_long_they_hold() {
+        let rule = |lines: &str| {
+            let config = parse(&format!("[presets.a]\ngates = {{}}\n[presets.a.approve]\n{lines}"))?;
+            Ok::<_, String>(config.presets["a"].approve.clone())
+        };
+        let expected = ApprovalRule {
+            tools: vec!["fs__*".into()],
+            effect: Some(Effect::ExternalExec),
+            except: Some(vec![]),
+            remember: Remembered::For(Duration::from_secs(900)),
+        };
+        let lines = "tools = [\"fs__*\"]\neffect = \"external-exec\"\nexcept = []\nremember = \"15 min\"";
+        assert_eq!(rule(lines), Ok(vec![expected]));
+        assert_eq!(rule("effect = \"mutating\"").map(|rules| rules[0].remember), Ok(Remembered::Call));
+        for (line, why) in [
+            ("effect = \"execute\"", "from the weakest to the strongest"),
+            ("remember = \"always\"", "a time of 1 s to 480 min"),
+            ("remember = \"481 min\"", "a time of 1 s to 480 min"),
+            ("remember = \"0 s\"", "a time of 1 s to 480 min"),
+        ] {
+            let error = rule(line).expect_err("refused");
+            assert!(error.contains(why) && error.contains("presets.toml:4:"), "{error}");
+        }
     }
 
     #[test]

@@ -35,7 +35,26 @@ pub(crate) struct Preset {
     pub(crate) servers: Vec<Spanned<String>>,
     /// Globs over the servers that gates of this preset may reach: names, or "tag:name". Default: all.
     pub(crate) proxied: Option<Vec<String>>,
+    /// Which calls a person has to approve, who is asked through the client. What a preset extends asks as well.
+    pub(crate) approve: Option<Approve>,
     /// What is changed about tools, by the name that clients would see without.
     #[schemars(with = "BTreeMap<String, Tool>")]
     pub(crate) tools: BTreeMap<Spanned<String>, Tool>,
+}
+
+/// Which calls a person has to approve.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Approve {
+    /// Globs over tools: a tool's name, "gate.tool", or "server:server.tool".
+    pub(crate) tools: Vec<String>,
+    /// Tools with this effect or a stronger one: "read-only", "mutating" or "external-exec".
+    #[schemars(with = "Option<String>")]
+    pub(crate) effect: Option<Spanned<String>>,
+    /// Globs over tools that `effect` leaves out. Default: those that only pass calls on, each of which is asked about by
+    /// itself: ["gate:proxy.call_tool", "gate:script.run_code", "gate:script.run_script"].
+    pub(crate) except: Option<Vec<String>>,
+    /// How long an approval holds: "call" (default), "session", or a time of up to 8 h as "15 min".
+    #[schemars(with = "Option<String>")]
+    pub(crate) remember: Option<Spanned<String>>,
 }

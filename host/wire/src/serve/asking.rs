@@ -9,7 +9,9 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Fault, Principal, lock,
+    Fault, Principal,
+    approval::Approvals,
+    lock,
     names::quoted,
     outcome::FaultKind,
     ports::client::{Abilities, Client, MessageLevel},
@@ -189,6 +191,10 @@ impl Client for SessionClient {
         self.known.identity()
     }
 
+    fn approvals(&self) -> Option<&Approvals> {
+        Some(&self.known.client.approvals)
+    }
+
     async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
         let _open = self.known.open.begin(&self.known.principal)?;
         self.known.line.written().await;
@@ -228,6 +234,10 @@ impl Client for RetryingClient {
 
     fn identity(&self) -> Option<usize> {
         self.known.identity()
+    }
+
+    fn approvals(&self) -> Option<&Approvals> {
+        Some(&self.known.client.approvals)
     }
 
     async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {

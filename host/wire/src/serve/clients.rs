@@ -10,7 +10,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use gatehouse_core::{Catalog, catalog::Generation, lock, names::quoted, ports::client::MessageLevel};
+use gatehouse_core::{
+    Catalog, approval::Approvals, catalog::Generation, lock, names::quoted, ports::client::MessageLevel,
+};
 use rmcp::{RoleServer, service::Peer};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +33,8 @@ pub(super) struct ClientState {
     listed_at: AtomicU64,
     /// The resources that it watches.
     pub(super) watched: Watched,
+    /// What was approved in its session.
+    pub(super) approvals: Approvals,
     /// What it wants to be told of, with a session; none where it never said so.
     pub(super) messages: Mutex<Option<MessageLevel>>,
 }

@@ -1,0 +1,213 @@
+//! Which calls a person has to approve, and what was approved.
+//!
+//! A preset says it in rules, which are looked up once for each tool when a catalog is built. The stage
+//! [`Approve`](crate::pipeline::Approve) asks. An approval holds for one call of a client and what that causes, for a session, or
+//! for a time; of a tool that may destroy something it holds for the same arguments alone.
+
+use std::{
+    cmp::Ordering,
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use globset::GlobSet;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::{
+    call::Principal, catalog::Entry, effect::Effect, hash::sha256_hex, lock, preset::Exposure, tool::ToolId,
+};
+
+/// Tools that rules about an effect leave out where they do not say which: each tool that these call is checked on its own.
+pub const EXCEPT: [&str; 3] = ["gate:proxy.call_tool", "gate:script.run_code", "gate:script.run_script"];
+
+/// The longest that an approval holds beyond its session: a working day.
+pub const MAX_REMEMBERED: Duration = Duration::from_secs(8 * 3_600);
+
+/// Approvals that are kept in one place. Where there are more, the one that is kept longest is forgotten, and asked for again.
+const MOST_KEPT: usize = 1_000;
+
+/// How long an approval holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Remembered {
+    /// For the client's call and those that it causes.
+    #[default]
+    Call,
+    /// Until the client's session ends.
+    Session,
+    /// For so long, also in other sessions of the same principal.
+    For(Duration),
+}
+
+impl Remembered {
+    /// Shorter before longer. A session may outlive any time.
+    fn order(self) -> (u8, Duration) {
+        match self {
+            Self::Call => (0, Duration::ZERO),
+            Self::For(time) => (1, time),
+            Self::Session => (2, Duration::ZERO),
+        }
+    }
+}
+
+impl PartialOrd for Remembered {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Remembered {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+/// A rule as a preset declares it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ApprovalRule {
+    /// Globs over tools: the name that clients see, `source.tool`, or that with the kind of the source before it.
+    pub tools: Vec<String>,
+    /// Tools with this effect or a stronger one.
+    pub effect: Option<Effect>,
+    /// Globs over tools that `effect` leaves out; none for [`EXCEPT`].
+    pub except: Option<Vec<String>>,
+    /// How long an approval holds.
+    pub remember: Remembered,
+}
+
+/// The same, compiled.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    pub(crate) tools: GlobSet,
+    pub(crate) effect: Option<Effect>,
+    pub(crate) except: GlobSet,
+    pub(crate) remember: Remembered,
+}
+
+impl Rule {
+    fn is_about(&self, entry: &Entry, names: &[String]) -> bool {
+        let among = |globs: &GlobSet| names.iter().any(|name| globs.is_match(name));
+        // As declared: what a preset says of a tool does not change what it does.
+        let strong = self.effect.is_some_and(|effect| entry.declared.effect >= effect);
+        among(&self.tools) || (strong && !among(&self.except))
+    }
+}
+
+/// How long approvals of a tool hold; none where it needs none. Where several rules are about it, the shortest memory holds.
+pub(crate) fn needed(exposure: &Exposure, entry: &Entry) -> Option<Remembered> {
+    if exposure.approvals.is_empty() {
+        return None;
+    }
+    let mut names = entry.names().to_vec();
+    // A tool that the preset renames is meant by its first name, too.
+    names.extend(entry.id.source.exposes(&entry.id.name).map(|name| name.to_string()));
+    exposure.approvals.iter().filter(|rule| rule.is_about(entry, &names)).map(|rule| rule.remember).min()
+}
+
+/// What tools need, by tool. A rule about one of its names holds for all of them.
+pub(crate) type Needed = HashMap<ToolId, Remembered>;
+
+/// Notes of each tool whether it has to be approved, and gives the same by tool.
+pub(crate) fn attach(exposure: &Exposure, entries: &mut [Entry]) -> Needed {
+    let mut all = Needed::new();
+    for entry in &*entries {
+        if let Some(found) = needed(exposure, entry) {
+            all.entry(entry.id.clone()).and_modify(|known| *known = found.min(*known)).or_insert(found);
+        }
+    }
+    entries.iter_mut().for_each(|entry| entry.approval = all.get(&entry.id).copied());
+    all
+}
+
+/// What exactly was approved.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Approval {
+    principal: Principal,
+    preset: Arc<str>,
+    tool: ToolId,
+    /// The digest of the arguments; none where it holds for any.
+    arguments: Option<String>,
+}
+
+impl Approval {
+    /// Of a call of this tool with these arguments, those that the preset fixes among them. One that only reads is approved whatever it reads.
+    pub(crate) fn of(principal: &Principal, preset: &Arc<str>, entry: &Entry, arguments: &Value) -> Self {
+        let any = entry.declared.effect == Effect::ReadOnly;
+        Self {
+            principal: principal.clone(),
+            preset: Arc::clone(preset),
+            tool: entry.id.clone(),
+            arguments: (!any).then(|| sha256_hex(arguments.to_string())),
+        }
+    }
+
+    /// Whether it holds for these arguments alone.
+    pub(crate) fn is_of_arguments(&self) -> bool {
+        self.arguments.is_some()
+    }
+}
+
+/// What was approved in one place: a call, a session, or a host.
+#[derive(Debug, Default)]
+pub struct Approvals(Mutex<HashMap<Approval, (Instant, Option<Duration>)>>);
+
+impl Approvals {
+    /// Whether this was approved, and that still holds.
+    pub(crate) fn has(&self, approval: &Approval) -> bool {
+        let mut kept = lock(&self.0);
+        let Some((since, time)) = kept.get(approval) else { return false };
+        let holds = time.is_none_or(|time| since.elapsed() < time);
+        if !holds {
+            kept.remove(approval);
+        }
+        holds
+    }
+
+    /// Keeps an approval, for so long where a time is given.
+    pub(crate) fn add(&self, approval: Approval, time: Option<Duration>) {
+        let mut kept = lock(&self.0);
+        if kept.len() >= MOST_KEPT {
+            let oldest = kept.iter().min_by_key(|(_, (since, _))| *since).map(|(oldest, _)| oldest.clone());
+            oldest.map(|oldest| kept.remove(&oldest));
+        }
+        kept.insert(approval, (Instant::now(), time));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn approval(tool: &str) -> Approval {
+        let tool = ToolId { source: crate::SourceId::Gate("g".into()), name: tool.into() };
+        Approval { principal: Principal::Local, preset: "p".into(), tool, arguments: None }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_approval_holds_for_its_time_and_the_oldest_is_forgotten_first() {
+        let approvals = Approvals::default();
+        approvals.add(approval("a"), Some(Duration::from_secs(60)));
+        approvals.add(approval("b"), None);
+        tokio::time::advance(Duration::from_secs(59)).await;
+        assert!(approvals.has(&approval("a")) && approvals.has(&approval("b")));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(!approvals.has(&approval("a")) && approvals.has(&approval("b")));
+        for number in 0..MOST_KEPT {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            approvals.add(approval(&number.to_string()), None);
+        }
+        assert!(!approvals.has(&approval("b")), "it was the oldest");
+        assert!(approvals.has(&approval("0")) && approvals.has(&approval("999")));
+        assert_eq!(lock(&approvals.0).len(), MOST_KEPT);
+    }
+
+    #[test]
+    fn of_several_memories_the_shortest_holds() {
+        let (short, long) = (Duration::from_secs(1), Duration::from_secs(2));
+        let mut all = [Remembered::Session, Remembered::For(long), Remembered::Call, Remembered::For(short)];
+        all.sort();
+        let expected = [Remembered::Call, Remembered::For(short), Remembered::For(long), Remembered::Session];
+        assert_eq!(all, expected);
+    }
+}

@@ -1,0 +1,186 @@
+//! Has a person approve a call, where the preset says so: the client shows who wants to run what with which arguments. What is
+//! asked for stands still, the deadline too. Where nobody can be asked, or somebody says no, nothing runs.
+//!
+//! It stands after *validate*: what is approved is what the tool gets.
+
+use std::{borrow::Cow, sync::Arc};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::{Next, Stage};
+use crate::{
+    approval::{Approval, Approvals, Remembered},
+    call::{Call, CallContext},
+    catalog::Entry,
+    clean,
+    hash::sha256_hex,
+    lock,
+    outcome::{Fault, Outcome},
+    question::Question,
+};
+
+/// Characters of the arguments that a person is shown: a screen. Of longer ones the beginning and the end.
+const SHOWN: usize = 2_400;
+const SHOWN_END: usize = 400;
+
+/// See the module.
+#[derive(Default)]
+pub struct Approve {
+    /// What holds beyond a session.
+    approved: Approvals,
+}
+
+#[async_trait]
+impl Stage for Approve {
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let context = Arc::clone(&call.context);
+        let entry = context.entry()?;
+        if let Some(remembered) = entry.approval {
+            let mut arguments = Cow::Borrowed(&call.arguments);
+            if !entry.fixed.is_empty() {
+                entry.fix(arguments.to_mut());
+            }
+            self.approved(&context, entry, remembered, &arguments).await?;
+        }
+        next.run(call).await
+    }
+}
+
+impl Approve {
+    /// Passes a call that is approved, and asks for the approval where there is none yet.
+    async fn approved(
+        &self,
+        context: &CallContext,
+        entry: &Entry,
+        remembered: Remembered,
+        arguments: &Value,
+    ) -> Result<(), Fault> {
+        let preset = &context.catalog.preset;
+        let approval = Approval::of(&context.principal, preset, entry, arguments);
+        let is_approved = || {
+            context.caused.approved.has(&approval)
+                || context.client.approvals().is_some_and(|session| session.has(&approval))
+                || self.approved.has(&approval)
+        };
+        if is_approved() {
+            return Ok(());
+        }
+        // One question after the other: the answer to one may be that to the next.
+        let _turn = context.caused.asking.lock().await;
+        if is_approved() {
+            return Ok(());
+        }
+        let declined = || lock(&context.caused.declined);
+        if declined().contains(&entry.id) {
+            return Err(was_declined(entry));
+        }
+        if !ask(context, entry, message(context, entry, remembered, &approval, arguments)).await? {
+            declined().push(entry.id.clone());
+            return Err(was_declined(entry));
+        }
+        match remembered {
+            Remembered::Call => {}
+            Remembered::Session => {
+                if let Some(session) = context.client.approvals() {
+                    session.add(approval.clone(), None);
+                }
+            }
+            Remembered::For(time) => self.approved.add(approval.clone(), Some(time)),
+        }
+        context.caused.approved.add(approval, None);
+        Ok(())
+    }
+}
+
+/// Asks, and says whether it may run. A fault where there is nobody to ask, or no answer.
+async fn ask(context: &CallContext, entry: &Entry, message: String) -> Result<bool, Fault> {
+    let (tool, preset) = (&entry.name, &context.catalog.preset);
+    let abilities = context.client.abilities();
+    if !abilities.forms {
+        let why =
+            if abilities.protocol.is_empty() { "no MCP client calls it" } else { "the client has no forms" };
+        return Err(Fault::denied(format!("'{tool}' needs the approval of a person, and {why}.")).hint(format!(
+            "Call it from a client that declares the capability elicitation.form, or have somebody change \
+             [presets.{preset}.approve] in presets.toml."
+        )));
+    }
+    let question = Question::approval(&message)?;
+    let answers = context.ask_client(&[question]).await?;
+    let member = |name: &str| answers.first().and_then(|answer| answer.get(name));
+    match member("action").and_then(Value::as_str) {
+        Some("accept") => Ok(member("content").is_some_and(|form| form["allow"] == true)),
+        Some("decline") => Ok(false),
+        _ => Err(Fault::denied(format!("A person was asked whether '{tool}' may run, and did not answer."))
+            .hint("Call it again when somebody is there to answer.")),
+    }
+}
+
+fn was_declined(entry: &Entry) -> Fault {
+    Fault::denied(format!("A person was asked whether '{}' may run, and declined.", entry.name))
+        .hint("Ask them what to do instead; do not try it another way.")
+}
+
+/// What a person is asked: first the tool and what it may do, then the arguments, which are JSON and so one line.
+fn message(
+    context: &CallContext,
+    entry: &Entry,
+    remembered: Remembered,
+    approval: &Approval,
+    arguments: &Value,
+) -> String {
+    let (tool, effect) = (&entry.name, entry.declared.effect.as_str());
+    let of = format!("{} of {}", entry.id.name, entry.id.source);
+    let by = match &context.ceiling {
+        Some(above) => format!(", called by '{}'", above.tool),
+        None => String::new(),
+    };
+    let holds = match (remembered, approval.is_of_arguments()) {
+        (Remembered::Call, _) => "for this call".to_owned(),
+        (memory, alone) => {
+            let time = match memory {
+                Remembered::For(time) => format!("for {} min", time.as_secs().div_ceil(60)),
+                _ => "until the session ends".to_owned(),
+            };
+            format!("{time}, with {} arguments", if alone { "these" } else { "any" })
+        }
+    };
+    format!(
+        "May '{tool}' run ({of}, {effect}{by})? An approval holds {holds}.\nArguments: {}",
+        shown(&arguments.to_string())
+    )
+}
+
+/// JSON as far as a person is shown it, with characters that nobody sees written as JSON may write them.
+fn shown(json: &str) -> String {
+    let mut units = [0; 2];
+    let mut text = String::new();
+    for c in json.chars() {
+        if clean::is_hidden(c) {
+            text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            text.push(c);
+        }
+    }
+    let length = text.chars().count();
+    if length <= SHOWN {
+        return text;
+    }
+    let left_out = length - SHOWN;
+    let beginning: String = text.chars().take(SHOWN - SHOWN_END).collect();
+    let end: String = text.chars().skip(length - SHOWN_END).collect();
+    let digest = &sha256_hex(json)[..16];
+    format!("{beginning} [… {left_out} characters are not shown; SHA-256 of all {digest}… …] {end}")
+}
+
+/// The form of the question.
+pub(crate) fn form() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"allow": {"type": "boolean", "title": "Allow it", "default": false}},
+        "required": ["allow"]
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Calls that a person has to approve: called directly, by a tool, or of a server through the gate `proxy`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::stateless;
+use crate::support::{
+    Client, Http, Place,
+    session::{events, message},
+    text_of,
+};
+
+fn place(approve: &str) -> Place {
+    let presets = format!(
+        "[gates.caller]\ngrants = [\"catalog\"]\n[presets.all]\ngates.caller = {{}}\ngates.echo = {{}}\n\
+         [presets.all.approve]\n{approve}\n"
+    );
+    Place::with(&presets, &["caller", "echo"])
+}
+
+/// A client with somebody in front of it.
+fn client(place: &Place) -> Client {
+    let mut client = Client::raw(place, &["serve", "--preset", "all"], &[]);
+    client.initialize_with("2025-11-25", json!({"elicitation": {}}));
+    client
+}
+
+fn allows(allow: bool) -> Value {
+    json!({"action": "accept", "content": {"allow": allow}})
+}
+
+/// Calls a tool, and answers what is asked meanwhile; the questions, and the result.
+fn answered(client: &mut Client, tool: &str, arguments: Value, answer: &Value) -> (Vec<String>, Value) {
+    let call = client.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+    let mut asked = Vec::new();
+    loop {
+        let said = client.next_message();
+        if said["id"] == json!(call) && said.get("method").is_none() {
+            return (asked, said["result"].clone());
+        }
+        assert_eq!(said["method"], "elicitation/create", "{said}");
+        asked.extend(said["params"]["message"].as_str().map(str::to_owned));
+        client.send(&json!({"jsonrpc": "2.0", "id": said["id"], "result": answer}));
+    }
+}
+
+#[test]
+fn what_a_rule_names_runs_when_a_person_allows_it() {
+    let place = place("tools = [\"echo\"]\nremember = \"session\"");
+    let mut client = client(&place);
+    let (asked, result) = answered(&mut client, "echo", json!({"text": "no"}), &allows(false));
+    assert_eq!(asked.len(), 1);
+    assert_eq!(result["isError"], true);
+    assert!(
+        text_of(&result).contains("A person was asked whether 'echo' may run, and declined."),
+        "{result}"
+    );
+    let many = json!({"calls": [{"tool": "echo", "arguments": {"text": "a"}},
+        {"tool": "echo", "arguments": {"text": "b"}}, {"tool": "echo", "arguments": {"text": "a"}}]});
+    let (asked, result) = answered(&mut client, "run_many", many, &allows(true));
+    assert_eq!(asked.len(), 1, "what only reads is approved once: {asked:?}");
+    let begins = "May 'echo' run (echo of gate 'echo', read-only, called by 'run_many')? An approval holds until the \
+                  session ends, with any arguments.\nArguments: {\"text\":\"";
+    assert!(asked[0].starts_with(begins), "{}", asked[0]);
+    assert_eq!(text_of(&result).lines().count(), 3, "{result}");
+    assert_eq!(client.text("echo", json!({"text": "known"})), "known");
+    let mut another = self::client(&place);
+    let (asked, _) = answered(&mut another, "echo", json!({"text": "x"}), &allows(true));
+    assert_eq!(asked.len(), 1, "another session");
+}
+
+#[test]
+fn who_cannot_be_asked_is_told_the_way_out() {
+    let place = place("effect = \"read-only\"");
+    let mut mute = Client::start(&place, "all");
+    let refused = mute.fails("echo", json!({"text": "x"}));
+    assert!(refused.contains("needs the approval of a person, and the client has no forms"), "{refused}");
+    assert!(refused.contains("[presets.all.approve]"), "{refused}");
+    let call = place.run(&["call", "echo", "{\"text\": \"x\"}", "--preset", "all"]);
+    assert_eq!(call.code(), 1);
+    let said = format!("{}{}", call.stdout(), call.stderr());
+    assert!(said.contains("needs the approval of a person, and no MCP client calls it"), "{said}");
+}
+
+#[test]
+fn a_client_without_sessions_repeats_its_call_with_the_approval() {
+    let place = place("tools = [\"echo\"]");
+    let host = Http::start(&place, "all", &[]);
+    let headers =
+        [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "echo")];
+    let post = |params: Value| {
+        let (_, _, body) = host.post("/mcp", &message(1, "tools/call", params), &headers);
+        let last = events(&body).last().map(|event| event.message());
+        last.unwrap_or_else(|| serde_json::from_str(&body).unwrap_or_else(|_| panic!("no answer: {body}")))
+    };
+    let mut params = stateless("echo", json!({"text": "hello"}));
+    let said = post(params.clone());
+    assert_eq!(said["result"]["resultType"], "input_required", "{said}");
+    params["requestState"] = said["result"]["requestState"].clone();
+    params["inputResponses"] = json!({"1": allows(true)});
+    let mut other = params.clone();
+    other["arguments"]["text"] = json!("something else");
+    assert_eq!(post(other)["error"]["code"], -32602, "an approval is for the arguments that were shown");
+    assert_eq!(text_of(&post(params)["result"]), "hello");
+}
+
+#[test]
+fn a_tool_of_a_server_is_asked_about_and_what_passes_the_call_on_is_not() {
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let place = Place::with("[presets.all]\n", &["proxy"]);
+    let record = place.path("record");
+    place.write(
+        "presets.toml",
+        format!(
+            "[servers.s]\ncommand = {server:?}\nargs = [\"stdio\", {:?}]\n[gates.proxy]\ngrants = [\"servers\"]\n\
+             [presets.all]\ngates.proxy = {{}}\n[presets.all.approve]\neffect = \"external-exec\"\n",
+            format!("record={}", record.display())
+        ),
+    );
+    let calls = || fs::read_to_string(&record).unwrap_or_default().matches("tools/call").count();
+    let mut client = client(&place);
+    let arguments = json!({"server_name": "s", "tool_name": "echo", "arguments": {"text": "hello"}});
+    let (asked, result) = answered(&mut client, "call_tool", arguments.clone(), &allows(false));
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert!(
+        asked[0].starts_with("May 's__echo' run (echo of server 's', external-exec, called by 'call_tool')?"),
+        "{}",
+        asked[0]
+    );
+    let told: Value = serde_json::from_str(&text_of(&result)).expect("JSON");
+    assert_eq!((&told["error_code"], calls()), (&json!("DENIED"), 0), "{told}");
+    let (asked, result) = answered(&mut client, "call_tool", arguments, &allows(true));
+    assert_eq!((asked.len(), text_of(&result).as_str(), calls()), (1, "hello", 1));
+}
