@@ -2,6 +2,7 @@
 //! do not behave.
 
 mod clients;
+mod completion;
 
 use serde_json::{Value, json};
 
@@ -59,7 +60,7 @@ fn a_preset_declares_what_its_gates_have() {
     let resources = json!({"listChanged": true, "subscribe": true});
     assert_eq!(
         said["capabilities"],
-        json!({"logging": {}, "prompts": changes, "resources": resources, "tools": changes})
+        json!({"completions": {}, "logging": {}, "prompts": changes, "resources": resources, "tools": changes})
     );
     let first = &client.request("resources/list", json!({}))["result"]["resources"][0];
     let expected = json!({"uri": "test://fiction/0", "name": "book-0", "title": "Book 0", "mimeType": "text/plain", "size": 18});

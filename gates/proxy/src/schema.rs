@@ -65,7 +65,7 @@ fn annotations(tool: &ServerTool) -> Annotations {
     let read_only = tool.effect == Effect::ReadOnly;
     Annotations {
         read_only_hint: read_only,
-        destructive_hint: !read_only,
+        destructive_hint: !read_only && !tool.additive,
         idempotent_hint: read_only || tool.idempotent,
         open_world_hint: tool.open_world || tool.effect == Effect::ExternalExec,
     }

@@ -17,6 +17,18 @@ wit_bindgen::generate!({
     export_macro_name: "export_tools",
 });
 
+pub mod completing {
+    wit_bindgen::generate!({
+        path: "../../wit/0.1.0",
+        inline: "package gatehouse:sdk; world completing { export gatehouse:gate/completion@0.1.0; }",
+        world: "gatehouse:sdk/completing",
+        with: { "gatehouse:gate/types@0.1.0": crate::bindings::gatehouse::gate::types },
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "export_completion",
+    });
+}
+
 pub mod filtering {
     wit_bindgen::generate!({
         path: "../../wit/0.1.0",

@@ -1,9 +1,10 @@
-//! What a gate may have beside its tools: a filter for replies, resources, prompts. The component exports those that
+//! What a gate may have beside its tools: a filter for replies, resources, prompts, completion. The component exports those that
 //! [`export!`](crate::export) names.
 
 use serde_json::{Map, Value};
 
 pub use crate::bindings::{
+    completing::exports::gatehouse::gate::completion::{Question as Typed, Suggestions, Target},
     filtering::exports::gatehouse::gate::filter::Origin,
     prompting::exports::gatehouse::gate::prompts::{Message, Prompt, PromptArgument, Role},
     resourcing::exports::gatehouse::gate::resources::{ResourcePage, Template},
@@ -29,6 +30,7 @@ type List<P> = Box<dyn Fn(&P, Option<&str>) -> Result<ResourcePage, Fault>>;
 type Read<P> = Box<dyn Fn(&P, &str) -> Result<Vec<EmbeddedResource>, Fault>>;
 type ChangesIn<P> = Box<dyn Fn(&P, &str) -> Result<Option<u64>, Fault>>;
 type Prompts<P> = Box<dyn Fn(&P) -> Result<Vec<Prompt>, Fault>>;
+type Complete<P> = Box<dyn Fn(&P, &Typed) -> Result<Suggestions, Fault>>;
 type Messages<P> = Box<dyn Fn(&P, &str, &Map<String, Value>) -> Result<Vec<Message>, Fault>>;
 
 /// What a gate has beside its tools.
@@ -37,11 +39,12 @@ pub(crate) struct Exports<P> {
     resources: Option<(Templates<P>, List<P>, Read<P>)>,
     changes_in: Option<ChangesIn<P>>,
     prompts: Option<(Prompts<P>, Messages<P>)>,
+    complete: Option<Complete<P>>,
 }
 
 impl<P> Exports<P> {
     pub(crate) fn none() -> Self {
-        Self { filter: None, resources: None, changes_in: None, prompts: None }
+        Self { filter: None, resources: None, changes_in: None, prompts: None, complete: None }
     }
 }
 
@@ -88,6 +91,23 @@ impl<P: Params> Gate<P> {
     ) -> Self {
         self.exports.prompts = Some((Box::new(list), Box::new(get)));
         self
+    }
+
+    /// Completes what a person types into an argument of a prompt, or into a template. Only arguments that are there arrive.
+    /// Needs `export!(gate, completion)` beside prompts or resources.
+    #[must_use]
+    pub fn completion(
+        mut self,
+        complete: impl Fn(&P, &Typed) -> Result<Suggestions, Fault> + 'static,
+    ) -> Self {
+        self.exports.complete = Some(Box::new(complete));
+        self
+    }
+
+    /// What may be meant by what is typed.
+    pub fn complete(&self, params: &str, typed: &Typed) -> Result<Suggestions, Fault> {
+        let Some(complete) = &self.exports.complete else { return self.lacks("completion") };
+        complete(&params::read(params)?, typed)
     }
 
     /// What the filter makes of a reply; `call` is the call that was made.

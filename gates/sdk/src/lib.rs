@@ -112,7 +112,10 @@ mod tool;
 
 pub use bindings::gatehouse::gate::types::{EmbeddedResource, Manifest, Media, ResourceBody, ResourceLink};
 pub use count::{Count, Offset, Whole};
-pub use exports::{Message, Origin, Outgoing, Prompt, PromptArgument, ResourcePage, Role, Template};
+pub use exports::{
+    Message, Origin, Outgoing, Prompt, PromptArgument, ResourcePage, Role, Suggestions, Target, Template,
+    Typed,
+};
 pub use fault::{Fault, FaultKind};
 pub use gate::Gate;
 pub use params::{NoParams, Params};
@@ -120,7 +123,7 @@ pub use reply::{Content, Reply};
 pub use tool::{Call, Effect, Intent, Tool, ToolBuilder, tool};
 
 /// Makes the component's exports of a function that returns the [`Gate`]. What the gate has beside its tools is named
-/// after it: `export!(gate, filter, resources, prompts)`; what is not named is not exported. Does nothing on targets
+/// after it: `export!(gate, filter, resources, prompts, completion)`; what is not named is not exported. Does nothing on targets
 /// other than wasm, so that a gate builds and tests natively like any library.
 #[macro_export]
 macro_rules! export {
@@ -152,6 +155,15 @@ macro_rules! export {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! export_part {
+    ($gate:path, completion) => {
+        impl $crate::bindings::completing::exports::gatehouse::gate::completion::Guest for Exports {
+            fn complete(params: String, asked: $crate::Typed) -> Result<$crate::Suggestions, types::Fault> {
+                $gate().complete(&params, &asked)
+            }
+        }
+
+        $crate::bindings::completing::export_completion!(Exports with_types_in $crate::bindings::completing);
+    };
     ($gate:path, filter) => {
         impl $crate::bindings::filtering::exports::gatehouse::gate::filter::Guest for Exports {
             fn on_reply(

@@ -177,6 +177,7 @@ pub fn origin(tool: &str) -> Origin {
         idempotent: true,
         open_world: false,
         dry_run: None,
+        additive: false,
         meta: None,
     };
     Origin { name: tool.name.clone(), source: "server".into(), version: "1".into(), tool }

@@ -53,6 +53,7 @@ struct Row<P> {
     idempotent: bool,
     open_world: bool,
     dry_run: Option<&'static str>,
+    additive: bool,
     meta: Option<Meta<P>>,
     offered: Option<Offered<P>>,
 }
@@ -78,6 +79,7 @@ pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(name: &'stati
         idempotent: false,
         open_world: false,
         dry_run: None,
+        additive: false,
         meta: None,
         offered: None,
     };
@@ -132,6 +134,13 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
     #[must_use]
     pub fn dry_run(mut self, argument: &'static str) -> Self {
         self.row.dry_run = Some(argument);
+        self
+    }
+
+    /// It only adds: what is there when it is called is neither changed nor removed.
+    #[must_use]
+    pub fn additive(mut self) -> Self {
+        self.row.additive = true;
         self
     }
 
@@ -202,6 +211,7 @@ impl<P: Params> Tool<P> {
             idempotent: row.idempotent,
             open_world: row.open_world,
             dry_run: row.dry_run.map(Into::into),
+            additive: row.additive,
             meta: row.meta.as_ref().and_then(|meta| meta(params)).map(|meta| meta.to_string()),
         }
     }

@@ -131,9 +131,10 @@ pub(crate) struct Approval {
 }
 
 impl Approval {
-    /// Of a call of this tool with these arguments, those that the preset fixes among them. One that only reads is approved whatever it reads.
+    /// Of a call of this tool with these arguments, those that the preset fixes among them. What destroys nothing is approved
+    /// with any arguments.
     pub(crate) fn of(principal: &Principal, preset: &Arc<str>, entry: &Entry, arguments: &Value) -> Self {
-        let any = entry.declared.effect == Effect::ReadOnly;
+        let any = !entry.declared.is_destructive();
         Self {
             principal: principal.clone(),
             preset: Arc::clone(preset),

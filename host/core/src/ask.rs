@@ -9,7 +9,9 @@ use tracing::Level;
 
 use crate::{
     call::Call,
-    clean, names,
+    clean,
+    completion::{Completer, Suggestions, Typed},
+    names,
     offered::{PromptEntry, ResourceSource},
     outcome::{EmbeddedResource, Fault, FaultKind, ResourceLink},
     pipeline::CALLS,
@@ -73,6 +75,13 @@ impl Call {
             entry.source.get_prompt(self, &entry.params, &entry.prompt.name, arguments).await
         };
         self.ask(entry.name.as_str(), size, work).await
+    }
+
+    /// What may be meant by what is typed.
+    pub async fn complete(&self, from: &Completer<'_>, typed: &Typed) -> Result<Suggestions, Fault> {
+        let size = |made: &Suggestions| made.values.iter().map(String::len).sum();
+        let work = async { Ok(from.source.complete(self, from.params, typed).await?.bounded()) };
+        self.ask(&typed.argument, size, work).await
     }
 
     /// Waits for the answer as long as the source may take and the client wants it, and notes it in the log.

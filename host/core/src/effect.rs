@@ -56,12 +56,12 @@ pub struct Annotations {
 
 impl Annotations {
     /// A tool that changes anything may overwrite what was there, so every effect above read-only
-    /// counts as destructive; one that changes nothing is idempotent whatever it says.
-    pub fn of(effect: Effect, idempotent: bool, open_world: bool) -> Self {
+    /// counts as destructive, unless it says that it only adds; one that changes nothing is idempotent whatever it says.
+    pub fn of(effect: Effect, additive: bool, idempotent: bool, open_world: bool) -> Self {
         let read_only = effect == Effect::ReadOnly;
         Self {
             read_only,
-            destructive: !read_only,
+            destructive: !read_only && !additive,
             idempotent: read_only || idempotent,
             open_world: open_world || effect == Effect::ExternalExec,
         }
@@ -74,10 +74,12 @@ mod tests {
 
     #[test]
     fn annotations_follow_from_the_effect() {
-        let read = Annotations::of(Effect::ReadOnly, false, false);
+        let read = Annotations::of(Effect::ReadOnly, false, false, false);
         assert!(read.read_only && !read.destructive && read.idempotent && !read.open_world);
-        let write = Annotations::of(Effect::Mutating, false, false);
+        let write = Annotations::of(Effect::Mutating, false, false, false);
         assert!(!write.read_only && write.destructive && !write.idempotent && !write.open_world);
-        assert!(Annotations::of(Effect::ExternalExec, false, false).open_world);
+        let add = Annotations::of(Effect::Mutating, true, false, false);
+        assert!(!add.read_only && !add.destructive);
+        assert!(Annotations::of(Effect::ExternalExec, false, false, false).open_world);
     }
 }

@@ -96,7 +96,10 @@ fn ordered(
 ) -> Vec<Alternative> {
     let known: HashMap<(SourceId, String), ToolMetrics> =
         metrics.into_iter().map(|one| ((one.source.clone(), one.tool.clone()), one)).collect();
-    let fitting = hits.filter(|hit| hit.spec.effect <= failed.spec.effect && hit.fit != Fit::Nothing);
+    let no_stronger = |spec: &ToolSpec| {
+        spec.effect <= failed.spec.effect && (failed.spec.is_destructive() || !spec.is_destructive())
+    };
+    let fitting = hits.filter(|hit| no_stronger(&hit.spec) && hit.fit != Fit::Nothing);
     let mut alternatives: Vec<Alternative> = fitting
         .map(|hit| {
             let known = known.get(&(hit.id.source.clone(), hit.id.name.to_string()));
@@ -181,6 +184,12 @@ mod tests {
         assert_eq!(found[0].reason, "Fits to 80 %; 90 % of 10 calls succeeded.");
         assert!((found[1].score - 0.8 * 0.25).abs() < 1e-9, "{:?}", found[1]);
         assert_eq!(found[1].reason, "Fits to 80 %; never called yet.");
+        // One that only adds is not replaced by one that may remove.
+        spec.additive = true;
+        let failed = Failed { id: &id, spec: &spec, error: None };
+        let hits = vec![hit("b", "look", 0.8, Effect::ReadOnly), hit("b", "wipe", 0.9, Effect::Mutating)];
+        let found = ordered(&failed, hits.into_iter(), Vec::new(), now, 9);
+        assert_eq!(found.iter().map(|one| &*one.id.name).collect::<Vec<_>>(), ["look"]);
     }
 
     #[test]

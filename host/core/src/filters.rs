@@ -6,7 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
+    call::CallContext,
+    call_time::CallDeadline,
     catalog::{CatalogError, Entry, SourceListing},
+    outcome::Reply,
     preset::Exposure,
     schema::with_defaults,
     source::Source,
@@ -21,6 +24,23 @@ pub struct AttachedFilter {
     pub source: Arc<dyn Source>,
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
+}
+
+/// A reply on its way to the client, as a filter is asked about it.
+#[derive(Clone)]
+pub struct Filtering {
+    /// The call that it is the reply of, as [`CallContext::for_filter`] gives it.
+    pub context: Arc<CallContext>,
+    /// The tool that was called.
+    pub tool: Arc<Entry>,
+    /// The arguments as the client sent them.
+    pub arguments: Arc<Value>,
+    /// The preset's parameters for the filter with defaults, as JSON text.
+    pub params: Arc<str>,
+    /// The reply.
+    pub reply: Arc<Reply>,
+    /// When the filter has to be done.
+    pub deadline: CallDeadline,
 }
 
 /// The filters among these sources, in their order. Faults where the preset names a gate that is none.

@@ -13,6 +13,7 @@ pub mod capability;
 pub mod catalog;
 pub mod checks;
 pub mod clean;
+pub mod completion;
 pub mod effect;
 pub mod fair;
 pub mod fallback;

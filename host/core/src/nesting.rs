@@ -81,7 +81,9 @@ impl CallContext {
             .hint("Ask for less at once."));
         }
         let own = caller.spec.effect;
-        let effect = self.ceiling.as_ref().map_or(own, |above| above.effect.min(own));
+        let above = self.ceiling.as_ref();
+        let effect = above.map_or(own, |above| above.effect.min(own));
+        let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
         let mut nested = Self::of_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
         nested.principal = self.principal.clone();
         nested.cancel = self.cancel.clone();
@@ -92,7 +94,7 @@ impl CallContext {
         nested.client = Arc::clone(&self.client);
         nested.nested_in_time(&self.time);
         nested.outer_deadline = Some(deadline.clone());
-        nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect });
+        nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect, adds_only });
         Call::new(nested, arguments).run().await
     }
 }
@@ -101,13 +103,22 @@ impl CallContext {
 pub(crate) struct Ceiling {
     pub(crate) tool: Arc<str>,
     effect: Effect,
+    /// Whether it promised to change and remove nothing that is there.
+    adds_only: bool,
 }
 
 impl Ceiling {
     /// Passes a tool that does no more than was promised.
     pub(crate) fn admits(&self, tool: &ToolSpec) -> Result<(), Fault> {
         if tool.effect <= self.effect {
-            return Ok(());
+            if !self.adds_only || !tool.is_destructive() {
+                return Ok(());
+            }
+            return Err(Fault::denied(format!(
+                "'{}' is declared to add only and cannot call '{}', which may change or remove what is there.",
+                self.tool, tool.name
+            ))
+            .hint("Call that tool yourself, or have the gate declare what it does."));
         }
         let (caller, promised, needed) = (&self.tool, self.effect.as_str(), tool.effect.as_str());
         Err(Fault::denied(format!(

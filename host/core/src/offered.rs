@@ -24,6 +24,8 @@ pub struct ResourceSource {
     pub params: Arc<str>,
     /// The addresses that it answers for.
     pub templates: Vec<Template>,
+    /// Whether it completes what is typed into them.
+    pub completes: bool,
 }
 
 /// One prompt under one name.
@@ -35,6 +37,8 @@ pub struct PromptEntry {
     pub prompt: Prompt,
     /// Who makes it.
     pub source: Arc<dyn Source>,
+    /// Whether what is typed into its arguments is completed.
+    pub completes: bool,
     /// The preset's parameters with defaults, as JSON text.
     pub params: Arc<str>,
 }
@@ -61,13 +65,15 @@ impl Offered {
             if listing.resources && !listing.templates.is_empty() {
                 offered.check_addresses(id, &listing.templates)?;
                 let (source, templates) = (Arc::clone(&offer.source), listing.templates.clone());
-                offered.resources.push(ResourceSource { source, params: Arc::clone(&params), templates });
+                let (params, completes) = (Arc::clone(&params), listing.completes);
+                offered.resources.push(ResourceSource { source, params, templates, completes });
             }
             for prompt in &listing.prompts {
                 let bad = |why| CatalogError::BadName { source_id: id.to_string(), why };
                 let name = id.exposes(&prompt.name).map_err(bad)?;
                 let (source, prompt) = (Arc::clone(&offer.source), prompt.clone());
-                offered.prompts.push(PromptEntry { name, prompt, source, params: Arc::clone(&params) });
+                let (params, completes) = (Arc::clone(&params), listing.completes);
+                offered.prompts.push(PromptEntry { name, prompt, source, completes, params });
             }
         }
         offered.prompts.sort_by(|a, b| a.name.cmp(&b.name));

@@ -88,6 +88,13 @@ impl Template {
         !self.uri_template.contains('{')
     }
 
+    /// The names in its braces.
+    pub fn value_names(&self) -> Vec<&str> {
+        let ends = self.uri_template.split('{').skip(1);
+        let names = ends.filter_map(|part| Some(part.split_once('}')?.0));
+        names.map(|name| name.strip_prefix('+').unwrap_or(name)).collect()
+    }
+
     fn prefix(&self) -> &str {
         self.uri_template.split('{').next().unwrap_or_default()
     }

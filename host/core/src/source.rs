@@ -10,11 +10,14 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use crate::filters::Filtering;
+
 use crate::{
-    call::{Call, CallContext},
-    call_time::CallDeadline,
+    call::Call,
     catalog::Entry,
-    clean, names,
+    clean,
+    completion::{Suggestions, Typed},
+    names,
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
     prompt::{MAX_PROMPTS, Prompt, PromptMessage},
     resource::{MAX_TEMPLATES, ResourcePage, Template},
@@ -50,6 +53,9 @@ pub struct Listing {
     /// Its prompts, in the order it declares them.
     #[serde(default)]
     pub prompts: Vec<Prompt>,
+    /// Whether it completes what is typed into its prompts and templates.
+    #[serde(default)]
+    pub completes: bool,
     /// Invisible characters that [`Listing::clean`] took out, by tool; the source's own under "".
     #[serde(default)]
     pub removed: BTreeMap<String, usize>,
@@ -120,23 +126,12 @@ pub trait Source: Send + Sync {
     ) -> Result<Vec<PromptMessage>, Fault> {
         Err(Fault::not_found(format!("Prompt not found: '{}'", names::quoted(name, 64))))
     }
-}
 
-/// A reply on its way to the client, as a filter is asked about it.
-#[derive(Clone)]
-pub struct Filtering {
-    /// The call that it is the reply of, as [`CallContext::for_filter`] gives it.
-    pub context: Arc<CallContext>,
-    /// The tool that was called.
-    pub tool: Arc<Entry>,
-    /// The arguments as the client sent them.
-    pub arguments: Arc<Value>,
-    /// The preset's parameters for the filter with defaults, as JSON text.
-    pub params: Arc<str>,
-    /// The reply.
-    pub reply: Arc<Reply>,
-    /// When the filter has to be done.
-    pub deadline: CallDeadline,
+    /// What may be meant by what is typed into one of its prompts or templates. Asked only where the listing says that it
+    /// completes.
+    async fn complete(&self, _call: &Call, _params: &Arc<str>, _typed: &Typed) -> Result<Suggestions, Fault> {
+        Ok(Suggestions::default())
+    }
 }
 
 /// The most tools one source may list; a client that is shown more has lost its context anyway.

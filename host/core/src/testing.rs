@@ -51,6 +51,7 @@ pub(crate) fn tool(name: &str, output: Option<Value>) -> ToolSpec {
         idempotent: true,
         open_world: false,
         dry_run: None,
+        additive: false,
         meta: None,
     }
 }

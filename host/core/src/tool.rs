@@ -142,6 +142,9 @@ pub struct ToolSpec {
     pub open_world: bool,
     /// Name of the boolean argument that makes it a rehearsal.
     pub dry_run: Option<String>,
+    /// Where it changes something: whether it only adds, so that nothing that was there is changed or lost.
+    #[serde(default)]
+    pub additive: bool,
     /// What clients get as its `_meta`; keys with a prefix, as MCP wants it.
     pub meta: Option<Arc<Map<String, Value>>>,
 }
@@ -149,7 +152,12 @@ pub struct ToolSpec {
 impl ToolSpec {
     /// The hints for clients.
     pub fn annotations(&self) -> Annotations {
-        Annotations::of(self.effect, self.idempotent, self.open_world)
+        Annotations::of(self.effect, self.additive, self.idempotent, self.open_world)
+    }
+
+    /// Whether something may be changed or lost by it.
+    pub fn is_destructive(&self) -> bool {
+        self.effect != Effect::ReadOnly && !self.additive
     }
 }
 

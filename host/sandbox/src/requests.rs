@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use gatehouse_core::{
-    Reply, catalog::Entry, outcome::EmbeddedResource, prompt::PromptMessage, resource::ResourcePage,
+    Reply,
+    catalog::Entry,
+    completion::{Suggestions, Typed},
+    outcome::EmbeddedResource,
+    prompt::PromptMessage,
+    resource::ResourcePage,
 };
 use wasmtime::Store;
 
@@ -112,5 +117,19 @@ impl Request for GetPrompt<'_> {
         store: &mut Store<State>,
     ) -> Result<Vec<PromptMessage>, GuestError> {
         gate.get_prompt(store, self.params, self.name, self.arguments).await
+    }
+}
+
+/// What is typed is completed.
+pub(crate) struct Complete<'a> {
+    pub(crate) params: &'a str,
+    pub(crate) typed: Typed,
+}
+
+impl Request for Complete<'_> {
+    type Answer = Suggestions;
+
+    async fn run(self, gate: &dyn Exports, store: &mut Store<State>) -> Result<Suggestions, GuestError> {
+        gate.complete(store, self.params, self.typed).await
     }
 }

@@ -8,6 +8,7 @@ use gatehouse_core::{
     Call, CallContext, CallDeadline, Outcome, Principal, Reply, Source, SourceId,
     catalog::Entry,
     checks,
+    completion::{Suggestions, Typed},
     names::quoted,
     outcome::{EmbeddedResource, Fault},
     prompt::PromptMessage,
@@ -22,7 +23,7 @@ use crate::{
     capability::RunningCall,
     gate::Gate,
     instance::{CallFailure, broken},
-    requests::{ChangesIn, FilterReply, GetPrompt, ListResources, ReadResource, Request},
+    requests::{ChangesIn, Complete, FilterReply, GetPrompt, ListResources, ReadResource, Request},
 };
 
 impl Gate {
@@ -154,6 +155,11 @@ impl Source for Gate {
     ) -> Result<Vec<PromptMessage>, Fault> {
         let arguments = &serde_json::to_string(arguments).unwrap_or_default();
         let request = || GetPrompt { params, name, arguments };
+        self.serve(&call.context, call.deadline(), params, request).await
+    }
+
+    async fn complete(&self, call: &Call, params: &Arc<str>, typed: &Typed) -> Result<Suggestions, Fault> {
+        let request = || Complete { params, typed: typed.clone() };
         self.serve(&call.context, call.deadline(), params, request).await
     }
 }

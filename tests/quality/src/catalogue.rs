@@ -158,6 +158,7 @@ pub(crate) fn spec(name: &str, description: &str, parameters: &[String]) -> Tool
         idempotent: true,
         open_world: false,
         dry_run: None,
+        additive: false,
         meta: None,
     }
 }

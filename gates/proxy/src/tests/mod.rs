@@ -81,6 +81,7 @@ fn tool(server: &str, name: &str) -> ServerTool {
         effect: Effect::ReadOnly,
         idempotent: false,
         open_world: false,
+        additive: false,
         category: "code".into(),
         last_schema_change: Some(7),
     }

@@ -19,6 +19,7 @@ fn schemas_that_are_large_only_together_are_refused() {
             idempotent: true,
             open_world: false,
             dry_run: None,
+            additive: false,
             meta: None,
         })
     };

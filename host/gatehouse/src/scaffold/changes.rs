@@ -45,6 +45,7 @@ fn fields(old: &ToolSpec, new: &ToolSpec) -> Vec<String> {
         ("idempotent", old.idempotent != new.idempotent),
         ("open-world", old.open_world != new.open_world),
         ("dry-run", old.dry_run != new.dry_run),
+        ("additive", old.additive != new.additive),
         ("meta", old.meta != new.meta),
     ]
     .into_iter()

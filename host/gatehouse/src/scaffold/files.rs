@@ -7,6 +7,7 @@ pub(super) const CONTRACT_FOLDER: &str = "wit/deps/gatehouse-gate";
 pub(super) const CONTRACT: &[(&str, &str)] = &[
     ("artifacts.wit", include_str!("../../../../wit/0.1.0/artifacts.wit")),
     ("catalog.wit", include_str!("../../../../wit/0.1.0/catalog.wit")),
+    ("completion.wit", include_str!("../../../../wit/0.1.0/completion.wit")),
     ("context.wit", include_str!("../../../../wit/0.1.0/context.wit")),
     ("documents.wit", include_str!("../../../../wit/0.1.0/documents.wit")),
     ("elicitation.wit", include_str!("../../../../wit/0.1.0/elicitation.wit")),

@@ -71,6 +71,7 @@ static gatehouse_gate_types_tool_t tool(const char *name, const char *title, str
         .idempotent = true,
         .open_world = open_world,
         .dry_run = {false},
+        .additive = false,
         .meta = {false},
     };
 }

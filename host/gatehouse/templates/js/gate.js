@@ -25,6 +25,7 @@ export const tools = {
         idempotent: true,
         openWorld: tool.openWorld,
         dryRun: null,
+        additive: false,
         meta: null,
       })),
     };

@@ -34,6 +34,7 @@ class Tools(exports.Tools):
                     idempotent=True,
                     open_world=tool["open_world"],
                     dry_run=None,
+                    additive=False,
                     meta=None,
                 )
                 for tool in weather.TOOLS

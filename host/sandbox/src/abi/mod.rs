@@ -40,6 +40,7 @@ mod v0_1;
 use async_trait::async_trait;
 use gatehouse_core::{
     catalog::Entry,
+    completion::{Suggestions, Typed},
     outcome::{self, EmbeddedResource, Reply},
     prompt::PromptMessage,
     resource::ResourcePage,
@@ -120,6 +121,14 @@ pub(crate) trait Exports: Send + Sync {
         params: &str,
         uri: &str,
     ) -> Result<Option<u64>, GuestError>;
+
+    /// Runs `complete` of `completion`.
+    async fn complete(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        typed: Typed,
+    ) -> Result<Suggestions, GuestError>;
 
     /// Runs `get` of `prompts`; the arguments are JSON.
     async fn get_prompt(

@@ -44,6 +44,7 @@ fn tool(name: &str, description: &str, properties: Value) -> Arc<ToolSpec> {
         idempotent: true,
         open_world: false,
         dry_run: None,
+        additive: false,
         meta: None,
     })
 }
@@ -143,4 +144,20 @@ async fn a_definition_that_changed_is_held_back_until_it_is_approved_by_its_dige
     assert_eq!(book.held().await.unwrap().len(), 1);
     book.put(listing("files", changed, OnChange::Quarantine), false).await.unwrap();
     assert!(book.held().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_that_promises_less_than_it_did_is_a_change() {
+    let place = Place::new();
+    let book = place.open();
+    book.put(listing("files", files(), OnChange::Quarantine), false).await.unwrap();
+    let mut changed = files();
+    let reads = changed[0].effect;
+    changed[0] = Arc::new(ToolSpec { effect: Effect::ExternalExec, ..(*changed[0]).clone() });
+    assert_eq!(reads, Effect::ReadOnly);
+    let report = book.put(listing("files", changed, OnChange::Quarantine), false).await.unwrap();
+    assert_eq!(report.updated, 1);
+    let held = book.held().await.unwrap();
+    assert!(held[0].before.contains("\"readOnlyHint\":true"), "{held:?}");
+    assert!(held[0].now.contains("\"readOnlyHint\":false"), "{held:?}");
 }

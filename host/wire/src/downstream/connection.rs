@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use gatehouse_core::{
     CallContext, Fault,
+    completion::{Suggestions, Typed},
     outcome::{EmbeddedResource, Reply},
     ports::servers::ServerDefinition,
     prompt::PromptMessage,
@@ -86,6 +87,9 @@ pub(super) trait Connection: Send + Sync {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, CallFailure>;
+
+    /// What may be meant by what is typed, in the server's own names.
+    async fn complete(&self, typed: Typed) -> Result<Suggestions, CallFailure>;
 
     /// Waits until it is over, and says why in one line.
     async fn ended(&self) -> String;

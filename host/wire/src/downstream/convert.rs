@@ -55,6 +55,7 @@ fn tool(tool: Tool) -> ToolSpec {
         idempotent: read_only || hints.idempotent_hint.unwrap_or(false),
         open_world,
         dry_run: None,
+        additive: !hints.destructive_hint.unwrap_or(true),
         meta: tool.meta.map(|meta| Arc::new(meta.0)),
     }
 }
@@ -165,7 +166,9 @@ mod tests {
         assert_eq!(tool_with(json!({"readOnlyHint": true})).effect, Effect::ReadOnly);
         let own = json!({"destructiveHint": false, "openWorldHint": false});
         assert_eq!(tool_with(own).effect, Effect::Mutating);
-        assert_eq!(tool_with(json!({"destructiveHint": false})).effect, Effect::ExternalExec);
+        let adds = tool_with(json!({"destructiveHint": false}));
+        assert_eq!((adds.effect, adds.is_destructive()), (Effect::ExternalExec, false));
+        assert!(plain.is_destructive() && !tool_with(json!({"readOnlyHint": true})).is_destructive());
     }
 
     #[test]

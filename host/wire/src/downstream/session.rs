@@ -10,8 +10,14 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    CallContext, Fault, Reply, SourceId, lock, names::quoted, outcome::EmbeddedResource,
-    prompt::PromptMessage, resource::ResourcePage, source::Listing,
+    CallContext, Fault, Reply, SourceId,
+    completion::{Suggestions, Typed},
+    lock,
+    names::quoted,
+    outcome::EmbeddedResource,
+    prompt::PromptMessage,
+    resource::ResourcePage,
+    source::Listing,
 };
 use rmcp::{
     RoleClient,
@@ -247,6 +253,10 @@ impl Connection for Session {
         arguments: Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, CallFailure> {
         self.messages(name, arguments).await
+    }
+
+    async fn complete(&self, typed: Typed) -> Result<Suggestions, CallFailure> {
+        self.suggestions(typed).await
     }
 
     async fn ended(&self) -> String {

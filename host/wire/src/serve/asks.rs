@@ -3,14 +3,20 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
-use gatehouse_core::{Call, CallContext, Catalog, Fault, Principal, Source, call::CallId, names::quoted};
+use gatehouse_core::{
+    Call, CallContext, Catalog, Fault, Principal, Source,
+    call::CallId,
+    completion::{Suggestions, Target, Typed},
+    names::quoted,
+};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CacheScope, ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResult,
+        CacheScope, CompleteRequestMethod, CompleteRequestParams, CompleteResult, CompletionInfo,
+        ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResult,
         ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
         ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, PaginatedRequestParams,
-        ReadResourceRequestMethod, ReadResourceResult,
+        ReadResourceRequestMethod, ReadResourceResult, Reference,
     },
     service::RequestContext,
 };
@@ -107,6 +113,43 @@ impl Handler {
         call.principal = who.clone();
         let call = Call::new(call, Value::Null);
         without_panic(call.context.id, uri, call.resource_changes_in(known, uri)).await
+    }
+
+    /// What may be meant by what is typed; nothing where the source that has the prompt or template does not say.
+    pub(super) async fn completion(
+        &self,
+        request: CompleteRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        const METHOD: &str = "completion/complete";
+        let catalog = self.served.catalog();
+        if !catalog.completes() {
+            return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
+        }
+        let filled = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let mut typed = Typed {
+            target: match request.r#ref {
+                Reference::Prompt(prompt) => Target::Prompt(prompt.name),
+                Reference::Resource(template) => Target::Template(template.uri),
+                _ => return Err(ErrorData::invalid_params("ref is ref/prompt or ref/resource", None)),
+            },
+            argument: request.argument.name,
+            value: request.argument.value,
+            filled: filled.into_iter().collect(),
+        };
+        typed.filled.sort();
+        let completer = catalog.completer(&mut typed).map_err(|fault| prompts::refused(&fault))?;
+        let made = match completer {
+            None => Suggestions::default(),
+            Some(completer) => {
+                let call = self.asking(METHOD, &catalog, &**completer.source, context);
+                let made = without_panic(call.context.id, METHOD, call.complete(&completer, &typed)).await;
+                made.map_err(|fault| prompts::refused(&fault))?
+            }
+        };
+        let mut info = CompletionInfo::default();
+        (info.values, info.total, info.has_more) = (made.values, made.total, Some(made.more));
+        Ok(CompleteResult::new(info))
     }
 
     /// What a request is that asks a source for something else than a call.

@@ -8,12 +8,12 @@ use gatehouse_core::{Catalog, Principal, lock, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
-        CompleteResult, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-        Implementation, JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-        ServerConfig, ServerResult, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool,
-        UnsubscribeRequestMethod, UnsubscribeRequestParams,
+        CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation,
+        JsonObject, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
+        SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestMethod,
+        UnsubscribeRequestParams,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
@@ -135,10 +135,10 @@ impl ServerHandler for Handler {
 
     async fn complete(
         &self,
-        _: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        self.completion(request, &context).await
     }
 
     async fn list_prompts(
@@ -261,7 +261,7 @@ impl ServerHandler for Handler {
         let method = quoted(&request.method, 64);
         let catalog = self.served.catalog();
         let legacy = !is_since_2026(&context);
-        let known = List::of_method(&request.method).is_some_and(|list| list.is_in(&catalog));
+        let known = List::is_known(&request.method, &catalog);
         if !known || (!legacy && was_taken_away(&request.method)) {
             return Err(ErrorData::new(
                 ErrorCode::METHOD_NOT_FOUND,

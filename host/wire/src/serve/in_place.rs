@@ -198,6 +198,7 @@ fn is_call(request: &ClientRequest) -> bool {
     matches!(
         request,
         ClientRequest::CallToolRequest(_)
+            | ClientRequest::CompleteRequest(_)
             | ClientRequest::CustomRequest(_)
             | ClientRequest::GetPromptRequest(_)
             | ClientRequest::ListResourcesRequest(_)

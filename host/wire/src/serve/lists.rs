@@ -59,15 +59,20 @@ impl List {
             .enable_resources_list_changed()
             .enable_resources_subscribe()
             .enable_logging()
+            .enable_completions()
             .build();
         capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.is_in(catalog));
+        capabilities.completions = capabilities.completions.filter(|_| catalog.completes());
         capabilities.resources = capabilities.resources.filter(|_| Self::Resources.is_in(catalog));
         capabilities
     }
 
-    /// The list that a preset must have for a method to be known, if it is one that is answered at all.
-    pub(super) fn of_method(method: &str) -> Option<Self> {
-        METHODS.iter().find(|(known, _)| *known == method).map(|(_, list)| *list)
+    /// Whether a preset has a method answered.
+    pub(super) fn is_known(method: &str, catalog: &Catalog) -> bool {
+        if method == "completion/complete" {
+            return catalog.completes();
+        }
+        METHODS.iter().any(|(known, list)| *known == method && list.is_in(catalog))
     }
 
     /// In a word.

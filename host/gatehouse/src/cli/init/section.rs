@@ -220,6 +220,7 @@ mod tests {
             idempotent: true,
             open_world: effect == Effect::ExternalExec,
             dry_run: dry_run.map(str::to_owned),
+            additive: false,
             meta: None,
         })
     }

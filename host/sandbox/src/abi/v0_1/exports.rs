@@ -4,6 +4,7 @@
 use async_trait::async_trait;
 use gatehouse_core::{
     catalog::Entry,
+    completion::{Suggestions, Typed},
     outcome::{EmbeddedResource, Reply},
     prompt::{Prompt, PromptMessage},
     resource::{ResourcePage, Template},
@@ -16,7 +17,7 @@ use wasmtime::{
 
 use super::{
     VERSION,
-    bindings::exports::gatehouse::gate::{filter, prompts, resources, tools as wit_tools},
+    bindings::exports::gatehouse::gate::{completion, filter, prompts, resources, tools as wit_tools},
     optional, tools,
 };
 use crate::{
@@ -34,6 +35,7 @@ pub(crate) struct GatePre {
 #[derive(Clone)]
 struct Places {
     tools: wit_tools::GuestIndices,
+    completion: Option<completion::GuestIndices>,
     filter: Option<filter::GuestIndices>,
     prompts: Option<prompts::GuestIndices>,
     resources: Option<resources::GuestIndices>,
@@ -54,6 +56,7 @@ impl GatePre {
         };
         let exports = Places {
             tools: wit_tools::GuestIndices::new(&pre)?,
+            completion: has("completion").then(|| completion::GuestIndices::new(&pre)).transpose()?,
             filter: has("filter").then(|| filter::GuestIndices::new(&pre)).transpose()?,
             prompts: has("prompts").then(|| prompts::GuestIndices::new(&pre)).transpose()?,
             resources: has("resources").then(|| resources::GuestIndices::new(&pre)).transpose()?,
@@ -80,6 +83,7 @@ impl Exports for Gate {
         let answer = self.tools.call_describe(&mut *store, &params).await;
         let mut listing = converted(answer, |manifest| tools::listing(manifest, &store.data().budget))?;
         listing.filter = self.exports.filter.is_some();
+        listing.completes = self.exports.completion.is_some();
         if let Some(resources) = &self.exports.resources {
             let resources = resources.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
             let answer = resources.call_templates(&mut *store, &params).await;
@@ -161,5 +165,17 @@ impl Exports for Gate {
         let [params, name, arguments] = [params, name, arguments].map(str::to_owned);
         let answer = prompts.call_get(&mut *store, &params, &name, &arguments).await;
         converted(answer, |made| optional::messages(made, &store.data().budget))
+    }
+
+    async fn complete(
+        &self,
+        store: &mut Store<State>,
+        params: &str,
+        typed: Typed,
+    ) -> Result<Suggestions, GuestError> {
+        let completion = self.exports.completion.as_ref().ok_or_else(|| lost("completion"))?;
+        let completion = completion.load(&mut *store, &self.instance).map_err(GuestError::Trap)?;
+        let answer = completion.call_complete(&mut *store, &params.to_owned(), &typed.into()).await;
+        converted(answer, |made| Ok(made.into()))
     }
 }

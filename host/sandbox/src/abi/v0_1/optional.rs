@@ -3,6 +3,7 @@
 use gatehouse_core::{
     budget::ByteBudget,
     catalog::Entry,
+    completion::{Suggestions, Target, Typed},
     effect,
     json::Reader,
     prompt::{self, PromptMessage},
@@ -12,7 +13,7 @@ use gatehouse_core::{
 use serde_json::Value;
 
 use super::{
-    bindings::exports::gatehouse::gate::{filter, prompts, resources},
+    bindings::exports::gatehouse::gate::{completion, filter, prompts, resources},
     gatehouse::gate::types,
     tools,
 };
@@ -54,8 +55,20 @@ impl From<&ToolSpec> for types::Tool {
             idempotent: tool.idempotent,
             open_world: tool.open_world,
             dry_run: tool.dry_run.clone(),
+            additive: tool.additive,
             meta: tool.meta.as_ref().map(|meta| Value::Object((**meta).clone()).to_string()),
         }
+    }
+}
+
+impl From<Typed> for completion::Question {
+    fn from(typed: Typed) -> Self {
+        let Typed { target, argument, value, filled } = typed;
+        let target = match target {
+            Target::Prompt(name) => completion::Target::Prompt(name),
+            Target::Template(template) => completion::Target::Template(template),
+        };
+        Self { target, argument, value, filled }
     }
 }
 
@@ -65,6 +78,7 @@ enums! {
 }
 
 records! {
+    completion::Suggestions => Suggestions { values, total, more };
     resources::Template => resource::Template { uri_template, name, title, description, mime_type };
     resources::ResourcePage => resource::ResourcePage { next } [resources];
     prompts::PromptArgument => prompt::PromptArgument { name, description, required };

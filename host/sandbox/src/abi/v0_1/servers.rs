@@ -129,6 +129,7 @@ impl From<ServerTool> for wit::ServerTool {
             output_schema: spec.output_schema.as_deref().map(schema),
             effect: spec.effect.into(),
             idempotent: spec.idempotent,
+            additive: spec.additive,
             open_world: spec.open_world,
             category: known.as_ref().map_or(NO_CATEGORY, |known| known.category).to_owned(),
             last_schema_change: known.and_then(|known| known.last_change),

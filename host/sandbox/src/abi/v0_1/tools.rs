@@ -84,6 +84,7 @@ fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String>
         idempotent: tool.idempotent,
         open_world: tool.open_world,
         dry_run: tool.dry_run,
+        additive: tool.additive,
         meta,
     }))
 }

@@ -54,6 +54,7 @@ fn spec(name: &str) -> Arc<ToolSpec> {
         idempotent: true,
         open_world: false,
         dry_run: None,
+        additive: false,
         meta: None,
     })
 }

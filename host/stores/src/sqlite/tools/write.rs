@@ -139,11 +139,15 @@ fn old(db: &Connection, server: &str) -> Result<HashMap<String, Old>, StoreError
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// What a tool is known by: what clients are told of it, with the keys of objects in order.
+/// What a tool is known by: what clients are told of it, with the keys of objects in order. What it promises not to do is a part
+/// of that: presets and people rely on it.
 pub(super) fn canonical(tool: &ToolSpec) -> String {
     let output = tool.output_schema.as_deref().cloned().map(Value::Object);
+    let hints = tool.annotations();
     let mut definition = json!({
         "name": &*tool.name, "description": tool.description, "inputSchema": *tool.input_schema, "outputSchema": output,
+        "annotations": {"readOnlyHint": hints.read_only, "destructiveHint": hints.destructive,
+            "idempotentHint": hints.idempotent, "openWorldHint": hints.open_world},
     });
     definition.sort_all_objects();
     definition.to_string()

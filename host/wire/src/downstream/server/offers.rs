@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gatehouse_core::{
     Fault,
+    completion::{Suggestions, Target, Typed},
     names::quoted,
     outcome::{EmbeddedResource, ResourceLink},
     prompt::PromptMessage,
@@ -112,5 +113,19 @@ impl Server {
         let mut made = made.map_err(|failure| self.call_failed(&connection, failure))?;
         made.iter_mut().for_each(|message| self.addresses.map(&mut message.content));
         Ok(made)
+    }
+
+    /// What may be meant by what is typed. Of the family of all its addresses the server knows nothing.
+    pub(super) async fn suggestions(&self, typed: &Typed) -> Result<Suggestions, Fault> {
+        let mut typed = typed.clone();
+        if let Target::Template(template) = &mut typed.target {
+            if *template == self.addresses.family(&self.definition.name).uri_template {
+                return Ok(Suggestions::default());
+            }
+            *template = self.addresses.own(template).unwrap_or_default();
+        }
+        let _running = InFlight::begin(self);
+        let connection = self.connection().await?;
+        connection.complete(typed).await.map_err(|failure| self.call_failed(&connection, failure))
     }
 }

@@ -7,8 +7,15 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    Call, Fault, FaultKind, Outcome, Source, SourceId, catalog::Entry, lock, outcome::EmbeddedResource,
-    ports::servers::ServerState, prompt::PromptMessage, resource::ResourcePage, source::Listing,
+    Call, Fault, FaultKind, Outcome, Source, SourceId,
+    catalog::Entry,
+    completion::{Suggestions, Typed},
+    lock,
+    outcome::EmbeddedResource,
+    ports::servers::ServerState,
+    prompt::PromptMessage,
+    resource::ResourcePage,
+    source::Listing,
 };
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -87,6 +94,10 @@ impl Source for Server {
         arguments: &Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, Fault> {
         self.messages(name, arguments).await
+    }
+
+    async fn complete(&self, _: &Call, _: &Arc<str>, typed: &Typed) -> Result<Suggestions, Fault> {
+        self.suggestions(typed).await
     }
 }
 

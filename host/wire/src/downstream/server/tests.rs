@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use gatehouse_core::{
     Call, CallContext, Catalog, Content, Exposure, Outcome, Pipeline, Reply,
+    completion::{Suggestions, Typed},
     outcome::EmbeddedResource,
     ports::{
         servers::{Circuit, ServerTransport},

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use gatehouse_core::{
+    completion::{Suggestions, Target, Typed},
     outcome::{EmbeddedResource, ResourceLink},
     prompt::{MAX_PROMPTS, Prompt, PromptArgument, PromptMessage, Speaker},
     resource::{MAX_TEMPLATES, ResourcePage, Template},
     source::Listing,
 };
 use rmcp::model::{
+    ArgumentInfo, CompleteRequest, CompleteRequestParams, CompletionContext, CompletionInfo,
     GetPromptRequest, GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest,
-    ListResourcesRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, Role,
-    ServerCapabilities, ServerResult,
+    ListResourcesRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams, Reference,
+    Role, ServerCapabilities, ServerResult,
 };
 use serde_json::{Map, Value};
 
@@ -33,6 +35,7 @@ impl Session {
     /// the tools are there all the same.
     pub(super) async fn add_offers(&self, has: &ServerCapabilities, listing: &mut Listing) {
         let (resources, prompts) = (has.resources.is_some(), has.prompts.is_some());
+        listing.completes = has.completions.is_some();
         let all = async {
             tokio::join!(
                 async { if resources { self.templates().await } else { Ok(Vec::new()) } },
@@ -148,6 +151,26 @@ impl Session {
                 .collect()),
             ServerResult::InputRequiredResult(_) => Err(super::only_calls_ask()),
             _ => odd("prompts/get"),
+        }
+    }
+
+    /// What may be meant by what is typed.
+    pub(super) async fn suggestions(&self, typed: Typed) -> Result<Suggestions, CallFailure> {
+        let reference = match typed.target {
+            Target::Prompt(name) => Reference::for_prompt(name),
+            Target::Template(template) => Reference::for_resource(template),
+        };
+        let argument = ArgumentInfo::new(typed.argument, typed.value);
+        let mut params = CompleteRequestParams::new(reference, argument);
+        if !typed.filled.is_empty() {
+            params.context = Some(CompletionContext::with_arguments(typed.filled.into_iter().collect()));
+        }
+        match self.request(CompleteRequest::new(params).into(), None).await? {
+            ServerResult::CompleteResult(made) => {
+                let CompletionInfo { values, total, has_more, .. } = made.completion;
+                Ok(Suggestions { values, total, more: has_more.unwrap_or(false) })
+            }
+            _ => odd("completion/complete"),
         }
     }
 }

@@ -58,6 +58,7 @@ impl Source for Asker {
             idempotent: true,
             open_world: false,
             dry_run: None,
+            additive: false,
             meta: None,
         };
         Ok(Arc::new(Listing { name: "asker".into(), tools: vec![Arc::new(tool)], ..Listing::default() }))

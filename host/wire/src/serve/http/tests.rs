@@ -60,6 +60,7 @@ impl Source for Recorder {
             idempotent: true,
             open_world: false,
             dry_run: None,
+            additive: false,
             meta: None,
         };
         let tools = vec![Arc::new(tool)];

@@ -69,6 +69,7 @@ impl Source for Tools {
                 idempotent: true,
                 open_world: false,
                 dry_run: None,
+                additive: false,
                 meta: None,
             })
         };

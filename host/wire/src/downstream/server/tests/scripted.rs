@@ -36,6 +36,7 @@ impl Connection for Fake {
                 idempotent: true,
                 open_world: false,
                 dry_run: None,
+                additive: false,
                 meta: None,
             })
         };
@@ -82,6 +83,10 @@ impl Connection for Fake {
 
     async fn get_prompt(&self, _: &str, _: Map<String, Value>) -> Result<Vec<PromptMessage>, CallFailure> {
         Ok(Vec::new())
+    }
+
+    async fn complete(&self, _: Typed) -> Result<Suggestions, CallFailure> {
+        Ok(Suggestions::default())
     }
 
     async fn ended(&self) -> String {
