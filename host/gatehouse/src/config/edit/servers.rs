@@ -71,7 +71,12 @@ pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Valu
 }
 
 fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
-    text.content.parse().map_err(|error: toml_edit::TomlError| text.error(error.to_string()))
+    text.content.parse().map_err(|error: toml_edit::TomlError| {
+        match toml::from_str::<toml::Table>(&text.content) {
+            Err(error) => text.parse_error(&error),
+            Ok(_) => text.error(error.to_string()),
+        }
+    })
 }
 
 fn checked<'a>(

@@ -150,7 +150,7 @@ fn every_mistake_has_its_place() {
         ("[presets.a.tools.x]\nname = \"a\"\nhide = true", ":1:18: 'x' is hidden, so nothing else"),
         (
             "[recommend_tools]\nsearch_mode = \"llm\"",
-            ":1:1: unknown key 'recommend_tools'. search_mode, include_metrics",
+            ":1:2: unknown key 'recommend_tools'. search_mode, include_metrics",
         ),
     ] {
         let why = parse(content).map(drop).expect_err(content);
