@@ -13,6 +13,7 @@ mod init;
 mod kg;
 mod mcp_config;
 mod presets;
+mod progress;
 mod restore;
 mod schema;
 mod serve;

@@ -213,7 +213,7 @@ mod tests {
             ("[host]\nstate = yes\n", "2:9: 'yes' is not a value: write \"yes\" for a text;"),
             ("[host]\nstate = \"x\n", "2:11: this text has no end"),
             ("[host]\nstate = \"C:\\users\"\n", "a backslash in \"…\" begins an escape: write '…'"),
-            ("[host]\nstate: 'x'\n", "2:6: a key without a value: write key = value"),
+            ("[host]\nstate: 'x'\n", "2:8: a key without a value: write key = value"),
             ("[host\nx = 1\n", "1:6: the name of this block has no end: write ]"),
             ("[host]\ngates = [\"a\" \"b\"]\n", "a comma is missing"),
             ("{\"host\": 1}", "1:1: neither a key nor a block"),

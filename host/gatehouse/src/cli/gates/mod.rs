@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Failure, Place};
+use super::{Failure, Place, progress};
 use crate::config::Env;
 
 #[derive(Subcommand)]
