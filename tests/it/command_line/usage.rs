@@ -95,6 +95,28 @@ fn help_and_version_go_to_standard_output() {
 }
 
 #[test]
+fn help_ends_with_examples_and_has_no_colours_beyond_terminals() {
+    let place = Place::with("", &[]);
+    for arguments in [&["--help"] as &[&str], &["serve", "--help"], &["gates", "add", "-h"]] {
+        let help = run(&place, 0, arguments).stdout();
+        assert!(help.contains("\nExamples:\n  gatehouse "), "{arguments:?}: {help}");
+        assert!(!help.contains('\u{1b}'), "{arguments:?}: {help}");
+    }
+}
+
+#[test]
+fn quiet_leaves_out_remarks_and_nothing_that_went_wrong() {
+    let place = Place::shipped();
+    let said = |arguments: &[&str]| {
+        let output = place.nameless(arguments).output().expect("run gatehouse");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(said(&["presets", "list"]).contains("presets.toml is not used: nobody has trusted it"));
+    assert_eq!(said(&["presets", "list", "-q"]), "");
+    assert!(run(&place, 2, &["presets", "show", "nope", "-q"]).stderr().contains("Unknown preset 'nope'"));
+}
+
+#[test]
 fn completions_know_the_commands() {
     let place = Place::with("", &[]);
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {

@@ -7,6 +7,7 @@ mod call;
 mod completions;
 mod docs;
 mod doctor;
+mod examples;
 mod explain;
 mod gates;
 mod init;
@@ -24,7 +25,7 @@ mod trust;
 
 use std::{path::PathBuf, sync::Mutex};
 
-use clap::{Args, Parser, Subcommand, error::ErrorKind};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
 
 use crate::{
     archive,
@@ -49,7 +50,7 @@ pub(crate) struct Cli {
     /// Log more, each call among it
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
-    /// Log errors only
+    /// Log errors only, and leave remarks out
     #[arg(short, long, global = true)]
     quiet: bool,
     #[command(subcommand)]
@@ -75,7 +76,7 @@ pub(crate) struct Place {
 enum Command {
     /// Serve MCP: over stdio, or over HTTP to many clients at once
     Serve(serve::Arguments),
-    /// List gates, or look into one
+    /// Gates: list, look into one, install, make and build one
     #[command(subcommand)]
     Gates(gates::Command),
     /// List presets, show one, check all, count what they cost
@@ -173,7 +174,7 @@ impl Place {
     pub(crate) fn found(&self, env: &Env) -> Result<Found, ConfigError> {
         let found = locate::read(self.config.as_deref(), env)?;
         if let Some(ignored) = &found.choice.ignored {
-            out::complain(ignored.to_string());
+            out::warn(ignored.to_string());
         }
         Ok(found)
     }
@@ -198,12 +199,15 @@ impl Place {
 }
 
 impl Cli {
-    /// Reads the command line; none where it asked for help, which is printed.
-    pub(crate) fn read() -> Result<Option<Self>, Failure> {
-        match Self::try_parse() {
+    /// Reads the command line; none where it asked for help, which is printed, on terminals with `colours`.
+    pub(crate) fn read(colours: bool) -> Result<Option<Self>, Failure> {
+        let read = examples::added(Self::command()).try_get_matches();
+        match read.and_then(|matches| Self::from_arg_matches(&matches)) {
             Ok(cli) => Ok(Some(cli)),
             Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-                out::line(error.to_string().trim_end());
+                let text = error.render();
+                let (plain, coloured) = (text.to_string(), text.ansi().to_string());
+                out::help(plain.trim_end(), coloured.trim_end(), colours);
                 Ok(None)
             }
             Err(error) => {
@@ -217,6 +221,11 @@ impl Cli {
     /// their own.
     pub(crate) fn serves_one_client(&self) -> bool {
         matches!(&self.command, Command::Serve(arguments) if arguments.http.is_none())
+    }
+
+    /// Whether nothing is said but what was asked for, and what went wrong.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// How the log is to be kept.
