@@ -112,9 +112,13 @@ pub(crate) fn warn(text: impl AsRef<str>) {
 
 /// Writes a remark for people to standard error; `-q` silences it.
 pub(crate) fn note(text: impl AsRef<str>) {
-    if manners().quiet {
-        return;
+    if !manners().quiet {
+        tell(text);
     }
+}
+
+/// Writes to standard error what somebody needs in order to go on: `-q` does not silence it.
+pub(crate) fn tell(text: impl AsRef<str>) {
     if telemetry::is_json() {
         return tracing::info!("{}", shown(text.as_ref()));
     }

@@ -24,7 +24,7 @@ fn error(block: &str) -> String {
 #[test]
 fn a_program_becomes_a_definition() {
     let block = "command = \"./bin/git-mcp\"\nargs = [\"--key\", \"${GATEHOUSE_TOKEN}\"]\nenv = { MODE = \"ro\", API_KEY = \"in-the-file\" }\ncwd = \"repo\"\ntags = [\"work\", \"code\", \"work\"]\ntimeout = 5\non_change = \"quarantine\"";
-    let ServerConfig { definition, login, enabled, literals } = server(block).expect("valid");
+    let ServerConfig { definition, login, enabled, literals, .. } = server(block).expect("valid");
     assert!(enabled && login == LoginSettings::default());
     assert_eq!(literals, ["API_KEY"]);
     let env = vec![("API_KEY".into(), Secret::new("in-the-file")), ("MODE".into(), Secret::new("ro"))];
