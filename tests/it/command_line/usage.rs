@@ -117,12 +117,27 @@ fn quiet_leaves_out_remarks_and_nothing_that_went_wrong() {
 }
 
 #[test]
-fn completions_know_the_commands() {
-    let place = Place::with("", &[]);
+fn a_shell_is_told_commands_presets_gates_and_servers() {
+    let place = Place::shipped();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = run(&place, 0, &["completions", shell]).stdout();
-        assert!(script.contains("gatehouse") && script.contains("allowed-tools"), "{shell}: {script}");
+        assert!(script.contains("GATEHOUSE_COMPLETE") && script.contains("gatehouse"), "{shell}: {script}");
     }
+    // As the script for bash asks.
+    let completed = |line: &[&str]| {
+        let mut command = place.command(&[&["--", "gatehouse"], line].concat());
+        command.env("GATEHOUSE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", line.len().to_string());
+        let output = command.env("_CLAP_IFS", " ").output().expect("run gatehouse");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(completed(&["allowed"]), "allowed-tools");
+    assert_eq!(completed(&["presets", "show", "cont"]), "context");
+    assert_eq!(completed(&["serve", "--preset", "me"]), "merger");
+    assert_eq!(completed(&["gates", "inspect", "res"]), "research");
+    place.write("presets.toml", "[servers.github]\nurl = \"https://a.example\"\n");
+    assert_eq!(completed(&["servers", "login", ""]).split(' ').next(), Some("github"));
+    place.write("presets.toml", "nonsense");
+    assert_eq!(completed(&["presets", "show", "cont"]), "", "a mistake is for commands to tell");
 }
 
 #[test]

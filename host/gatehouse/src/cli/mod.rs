@@ -60,8 +60,8 @@ pub(crate) struct Cli {
 /// Where configuration and gates are.
 #[derive(Args)]
 pub(crate) struct Place {
-    /// The configuration; built-in is the shipped one [default: GATEHOUSE_CONFIG, else a trusted ./presets.toml,
-    /// else the one in the XDG config home, else built-in]
+    /// The configuration; built-in is the shipped one [default: GATEHOUSE_CONFIG, else a trusted presets.toml of
+    /// this folder or one above it, else the one in the XDG config home, else built-in]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The folder with gates, instead of those that the configuration names
@@ -199,8 +199,10 @@ impl Place {
 }
 
 impl Cli {
-    /// Reads the command line; none where it asked for help, which is printed, on terminals with `colours`.
+    /// Reads the command line; none where it asked for help, which is printed, on terminals with `colours`. Ends the
+    /// program where a shell asks how a line may go on.
     pub(crate) fn read(colours: bool) -> Result<Option<Self>, Failure> {
+        completions::answer();
         let read = examples::added(Self::command()).try_get_matches();
         match read.and_then(|matches| Self::from_arg_matches(&matches)) {
             Ok(cli) => Ok(Some(cli)),
