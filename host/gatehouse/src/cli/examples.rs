@@ -41,6 +41,14 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ("gatehouse gates add", "what presets.toml names and is missing"),
         ],
     ),
+    (
+        "gates update",
+        &[
+            ("gatehouse gates update", "all that were added by a tag"),
+            ("gatehouse gates update weather --tag 2.0", "to another tag"),
+        ],
+    ),
+    ("gates remove", &[("gatehouse gates remove weather", "its block, its presets' lines, its file")]),
     ("gates push", &[("gatehouse gates push weather.wasm oci://ghcr.io/acme/weather:1.2", "publish")]),
     (
         "gates new",

@@ -70,7 +70,7 @@ pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Valu
     document.to_string()
 }
 
-fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
+pub(super) fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
     text.content.parse().map_err(|error: toml_edit::TomlError| {
         match toml::from_str::<toml::Table>(&text.content) {
             Err(error) => text.parse_error(&error),
@@ -79,7 +79,7 @@ fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
     })
 }
 
-fn checked<'a>(
+pub(super) fn checked<'a>(
     text: &'a Text,
     document: &DocumentMut,
     env: &Env,
