@@ -7,11 +7,13 @@ mod check;
 mod cli;
 mod compose;
 mod config;
+mod examples;
 #[cfg(test)]
 mod fuzz;
 mod import;
 mod out;
 mod presence;
+mod progress;
 mod reload;
 mod scaffold;
 mod signals;

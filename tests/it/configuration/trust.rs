@@ -128,7 +128,8 @@ fn trust_is_for_a_file_as_it_is_and_ends_with_a_change() {
 fn trust_is_for_the_path_and_lies_where_no_repository_can_put_it() {
     let place = clone();
     run(&place, 0, &["trust"]);
-    let other = place.write("other/presets.toml", STRANGE);
+    let elsewhere = Place::with(STRANGE, &[]);
+    let other = elsewhere.path("presets.toml").canonicalize().expect("a path");
     let mut command = place.nameless(&["serve"]);
     command.current_dir(other.parent().expect("a folder"));
     assert_eq!(served(command).tools(), ["wiki_code_search"]);

@@ -7,14 +7,12 @@ mod call;
 mod completions;
 mod docs;
 mod doctor;
-mod examples;
 mod explain;
 mod gates;
 mod init;
 mod kg;
 mod mcp_config;
 mod presets;
-mod progress;
 mod restore;
 mod schema;
 mod serve;
@@ -34,7 +32,7 @@ use crate::{
         Config, ConfigError, Env,
         locate::{self, Found},
     },
-    out,
+    examples, out,
     telemetry::{self, Format},
 };
 

@@ -5,10 +5,11 @@ use std::{path::PathBuf, time::Instant};
 use clap::Args;
 use serde_json::json;
 
-use super::{Failure, progress::Progress};
+use super::Failure;
 use crate::{
     config::keys,
     out,
+    progress::Progress,
     scaffold::{self, Component, Project},
     signals,
 };

@@ -10,11 +10,12 @@ use clap::Args;
 use gatehouse_core::{Source, source::Listing};
 use serde_json::Map;
 
-use super::{Failure, Place, progress::Progress};
+use super::{Failure, Place};
 use crate::{
     compose::Composition,
     config::{Config, Env},
     out,
+    progress::Progress,
     scaffold::{self, Project, Watch, changes},
     signals,
 };

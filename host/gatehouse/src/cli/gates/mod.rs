@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{Failure, Place, progress};
+use super::{Failure, Place};
 use crate::config::Env;
 
 #[derive(Subcommand)]

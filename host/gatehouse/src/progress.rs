@@ -11,11 +11,11 @@ use crate::out;
 const BETWEEN: Duration = Duration::from_secs(5);
 
 /// Work that is under way until this is dropped.
-pub(super) struct Progress(JoinHandle<()>);
+pub(crate) struct Progress(JoinHandle<()>);
 
 impl Progress {
     /// `what` begins a line: `compiling weather.wasm`.
-    pub(super) fn start(what: String) -> Self {
+    pub(crate) fn start(what: String) -> Self {
         out::note(format!("{what} …"));
         Self(tokio::spawn(async move {
             let mut ticks = interval(BETWEEN);

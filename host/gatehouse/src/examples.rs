@@ -171,7 +171,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
 ];
 
 /// The command line with its examples.
-pub(super) fn added(root: Command) -> Command {
+pub(crate) fn added(root: Command) -> Command {
     EXAMPLES.iter().fold(root, |root, (path, examples)| {
         let words: Vec<&str> = path.split_whitespace().collect();
         at(root, &words, &text(examples))
