@@ -16,7 +16,7 @@ use self::authority::{Authority, browse};
 use crate::support::{Place, host::PATIENCE};
 
 fn place(authority: &Authority) -> Place {
-    let block = format!("[servers.git]\nurl = \"http://{}/mcp\"\n", authority.address);
+    let block = format!("[servers.git]\nurl = \"http://{}/mcp\"\noauth = {{}}\n", authority.address);
     let program = "[servers.local]\ncommand = \"true\"\n";
     let header = "[servers.keyed]\nurl = \"https://a.example\"\nheaders.Authorization = \"Bearer ${KEY}\"\n";
     Place::with(&format!("{block}{program}{header}[presets.a]\nservers = [\"git\"]\n"), &[])
@@ -47,6 +47,10 @@ fn log_in(mut command: Command) -> (String, String) {
 fn a_server_is_logged_in_to_and_out_of() {
     let authority = Authority::start();
     let place = place(&authority);
+    let logins = || place.run(&["servers", "status", "--json"]).json()["logins"].clone();
+    assert_eq!(logins(), json!({"git": {"state": "none"}}));
+    let status = place.run(&["servers", "status"]).stdout();
+    assert!(status.contains("login to 'git': needs `gatehouse servers login git`"), "{status}");
     let (out, told) = log_in(place.command(&["servers", "login", "git", "--no-browser", "--json"]));
     let until = serde_json::from_str::<Value>(&out).expect("JSON");
     assert_eq!((&until["logged_in"], &until["renewable"]), (&json!(true), &json!(true)));
@@ -58,6 +62,9 @@ fn a_server_is_logged_in_to_and_out_of() {
     let status = place.run(&["servers", "status"]).stdout();
     let held = status.lines().find(|line| line.starts_with("login to 'git': the login holds for "));
     assert!(held.is_some_and(|line| line.ends_with("is renewed ahead of its end")), "{status}");
+    let login = &logins()["git"];
+    assert_eq!((&login["state"], &login["renewable"]), (&json!("valid"), &json!(true)), "{login}");
+    assert_eq!(login["until_ms"], until["until_ms"]);
     let ran = place.run(&["servers", "logout", "git", "--json"]);
     assert_eq!(ran.json(), json!({"server": "git", "logged_in": false, "revoked": true, "why": null}));
     assert!(authority.bodies("/revoke")[0].contains("token=secret-refresh"));

@@ -36,16 +36,36 @@ impl LastListings {
     }
 }
 
-/// What these sources list under their parameters, in the same order. The error names the gate that failed.
+/// Why a gate does not list its tools.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{source_id}: {why}")]
+pub struct ListingError {
+    /// The gate.
+    pub source_id: SourceId,
+    /// The parameter that is to blame, where one is.
+    pub parameter: Option<String>,
+    /// Why, as a sentence.
+    pub why: String,
+}
+
+/// What these sources list under their parameters, in the same order.
+///
+/// # Errors
+/// The first gate that does not list its tools under its parameters; a server that fails is no error.
 pub async fn gather(
     sources: Vec<(Arc<dyn Source>, Map<String, Value>)>,
     last: &LastListings,
-) -> Result<Vec<SourceListing>, String> {
+) -> Result<Vec<SourceListing>, ListingError> {
     let asked = sources.into_iter().map(|(source, params)| async move {
         let (listing, problem) = match source.id() {
             SourceId::Gate(_) => {
                 let listing = strict(&*source, &params).await;
-                (listing.map_err(|why| format!("{}: {why}", source.id()))?, None)
+                let refused = |why: String| ListingError {
+                    source_id: source.id().clone(),
+                    parameter: params.keys().find(|name| names(&why, name)).cloned(),
+                    why,
+                };
+                (listing.map_err(refused)?, None)
             }
             SourceId::Server(_) => lenient(&*source, &params, last).await,
         };
@@ -64,9 +84,23 @@ async fn strict(source: &dyn Source, params: &Map<String, Value>) -> Result<Arc<
     if fault.kind == FaultKind::InvalidArguments
         && let Ok(plain) = source.list(&Map::new()).await
     {
-        Schema::new(Arc::clone(&plain.params_schema)).check(&Value::Object(params.clone()), "parameter")?;
+        let schema = &plain.params_schema;
+        let known = schema.get("properties").and_then(Value::as_object);
+        let known: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        Schema::new(Arc::clone(schema)).check(&Value::Object(params.clone()), "parameter").map_err(
+            |why| match params.keys().any(|name| !known.contains(&name.as_str())) {
+                true if known.is_empty() => format!("{why} It takes no parameters."),
+                true => format!("{why} There are: {}.", known.join(", ")),
+                false => why,
+            },
+        )?;
     }
     Err(fault.in_one_line())
+}
+
+/// Whether a sentence about parameters is about this one, or about a part of it.
+fn names(why: &str, parameter: &str) -> bool {
+    why.contains(&format!("'{parameter}'")) || why.contains(&format!("'{parameter}."))
 }
 
 /// What a server lists or listed last, and why it is not what it lists now.
@@ -110,7 +144,7 @@ mod tests {
 
     async fn gathered(sources: &[&Arc<Fixture>], last: &LastListings) -> Result<Vec<SourceListing>, String> {
         let sources = sources.iter().map(|source| (Arc::clone(source) as Arc<dyn Source>, Map::new()));
-        gather(sources.collect(), last).await
+        gather(sources.collect(), last).await.map_err(|error| error.to_string())
     }
 
     fn names(catalog: &Catalog) -> Vec<&str> {

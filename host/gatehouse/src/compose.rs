@@ -254,7 +254,7 @@ impl Composition {
     fn build(&self, exposure: &Exposure, offers: Vec<SourceListing>) -> Result<Catalog, String> {
         let mut exposure = exposure.clone();
         exposure.filters_on = self.config.intelligence.enabled;
-        Catalog::build(&exposure, offers).map_err(|error| error.to_string())
+        Catalog::build(&exposure, offers).map_err(|error| self.config.catalog_error(&exposure.preset, &error))
     }
 
     /// Every preset with its catalog, or with why it cannot be served.

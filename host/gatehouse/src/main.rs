@@ -7,11 +7,13 @@ mod check;
 mod cli;
 mod compose;
 mod config;
+mod examples;
 #[cfg(test)]
 mod fuzz;
 mod import;
 mod out;
 mod presence;
+mod progress;
 mod reload;
 mod scaffold;
 mod signals;
@@ -31,11 +33,12 @@ fn main() -> ExitCode {
         return downstream::supervise(arguments);
     }
     let env = config::Env::read();
-    let cli = match cli::Cli::read() {
+    let cli = match cli::Cli::read(env.colours()) {
         Ok(Some(cli)) => cli,
         Ok(None) => return ExitCode::SUCCESS,
         Err(failure) => return ended(&failure),
     };
+    out::begin(out::Manners { quiet: cli.is_quiet(), colours: env.colours() });
     let _log = telemetry::start(env.log(), cli.log());
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Guests that compute yield often; looking at timers and new work every few polls instead of

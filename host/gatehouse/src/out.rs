@@ -4,14 +4,72 @@
 use std::{
     borrow::Cow,
     io::{self, BufRead, IsTerminal, Read, Write},
+    sync::OnceLock,
 };
 
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::telemetry;
 
 /// The most bytes of an answer that are read.
 const MAX_ANSWER: u64 = 1_024;
+
+/// How people are spoken to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manners {
+    /// Whether remarks are left out.
+    pub(crate) quiet: bool,
+    /// Whether terminals are shown colours.
+    pub(crate) colours: bool,
+}
+
+static MANNERS: OnceLock<Manners> = OnceLock::new();
+
+/// Says once, at the start, how people are spoken to.
+pub(crate) fn begin(manners: Manners) {
+    // A second one has nothing to say: there is one command line.
+    let _ = MANNERS.set(manners);
+}
+
+fn manners() -> Manners {
+    MANNERS.get().copied().unwrap_or_default()
+}
+
+/// Colours, as terminals know them (ECMA-48, "select graphic rendition").
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Colour {
+    Red = 31,
+    Green = 32,
+    Yellow = 33,
+}
+
+/// A word in a colour, where the stream is a terminal and colours are wanted.
+fn painted(word: &str, colour: Colour, stream: &impl IsTerminal) -> String {
+    if manners().colours && stream.is_terminal() {
+        format!("\u{1b}[1;{}m{word}\u{1b}[0m", colour as u8)
+    } else {
+        word.to_owned()
+    }
+}
+
+/// Whether somebody sits at a terminal and reads remarks.
+pub(crate) fn is_read_by_a_person() -> bool {
+    io::stderr().is_terminal() && !manners().quiet && !telemetry::is_json()
+}
+
+/// Writes the help of a command, with the colours that it brings where terminals are shown any.
+pub(crate) fn help(plain: &str, coloured: &str, colours: bool) {
+    let stdout = io::stdout();
+    write(stdout.lock(), if colours && stdout.is_terminal() { coloured } else { plain });
+}
+
+/// Writes a verdict and what it is about to standard output; the verdict in its colour.
+pub(crate) fn verdict(word: &str, colour: Colour, about: &str) {
+    let stdout = io::stdout();
+    let word = painted(word, colour, &stdout);
+    write(stdout.lock(), &format!("{word}{}", shown(about)));
+}
 
 /// Writes text and a line end to standard output.
 pub(crate) fn line(text: impl AsRef<str>) {
@@ -34,11 +92,33 @@ pub(crate) fn complain(text: impl AsRef<str>) {
     if telemetry::is_json() {
         return tracing::error!("{}", shown(text.as_ref()));
     }
-    write(io::stderr().lock(), &format!("gatehouse: {}", shown(text.as_ref())));
+    let stderr = io::stderr();
+    let name = painted("gatehouse:", Colour::Red, &stderr);
+    write(stderr.lock(), &format!("{name} {}", shown(text.as_ref())));
 }
 
-/// Writes a remark for people to standard error.
+/// Writes to standard error what may not be meant so, though nothing went wrong; `-q` silences it.
+pub(crate) fn warn(text: impl AsRef<str>) {
+    if manners().quiet {
+        return;
+    }
+    if telemetry::is_json() {
+        return tracing::warn!("{}", shown(text.as_ref()));
+    }
+    let stderr = io::stderr();
+    let name = painted("gatehouse:", Colour::Yellow, &stderr);
+    write(stderr.lock(), &format!("{name} {}", shown(text.as_ref())));
+}
+
+/// Writes a remark for people to standard error; `-q` silences it.
 pub(crate) fn note(text: impl AsRef<str>) {
+    if !manners().quiet {
+        tell(text);
+    }
+}
+
+/// Writes to standard error what somebody needs in order to go on: `-q` does not silence it.
+pub(crate) fn tell(text: impl AsRef<str>) {
     if telemetry::is_json() {
         return tracing::info!("{}", shown(text.as_ref()));
     }
@@ -65,21 +145,39 @@ fn write(mut stream: impl Write, text: &str) {
     }
 }
 
+/// A text with spaces behind it up to this width, in cells of a terminal: a letter may take two, or none.
+pub(crate) fn padded(text: &str, width: usize) -> String {
+    text.to_owned() + &" ".repeat(width.saturating_sub(text.width()))
+}
+
 /// Columns, each as wide as its widest cell.
 pub(crate) fn table(rows: &[Vec<String>]) {
+    columns(rows).iter().for_each(line);
+}
+
+/// The lines of such a table.
+pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        line(cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
+    let told = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| padded(cell, *width));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(told).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_they_look() {
+        assert_eq!(padded("ab", 4), "ab  ");
+        assert_eq!(padded("数据", 6), "数据  ");
+        assert_eq!(padded("e\u{301}", 2), "e\u{301} ");
+        assert_eq!(padded("abcde", 4), "abcde");
+    }
 
     #[test]
     fn a_terminal_is_shown_nothing_to_obey() {

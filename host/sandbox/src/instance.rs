@@ -12,7 +12,7 @@ use gatehouse_core::{
     source::Listing,
 };
 use tokio::time::Instant;
-use wasmtime::{Store, Trap, UpdateDeadline};
+use wasmtime::{Store, Trap, UpdateDeadline, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::{
@@ -194,21 +194,35 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
             .hint(raise("table_elements"))
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         trapped = true;
-        Fault::internal(format!("Gate '{gate}' trapped: {trap}.{said}"))
+        let why = match words.is_empty() {
+            true => format!("{trap}{}", frames(error)),
+            false => format!("{words} ({trap})"),
+        };
+        Fault::internal(format!("Gate '{gate}' trapped: {why}."))
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
         trapped = true;
-        Fault::internal(format!("Gate '{gate}' exited with code {code} instead of answering.{said}"))
+        let why = if words.is_empty() { String::new() } else { format!(": {words}") };
+        Fault::internal(format!("Gate '{gate}' exited with code {code} instead of answering{why}."))
             .hint("This is a bug in the gate; other calls are not affected.")
     } else if error.to_string().contains("too much data is being copied") {
         // wasmtime has no type for this error; a fixture gate's test fails when its words change.
         let most = shown_bytes(limits.copy as u64);
         Fault::exhausted(format!("Gate '{gate}' sent more than {most} at once.")).hint(raise("copy"))
     } else {
-        Fault::internal(format!("Gate '{gate}' failed: {}", quoted(&format!("{error:#}"), 300)))
+        let cause = quoted(&error.root_cause().to_string(), 300);
+        Fault::internal(format!("Gate '{gate}' failed: {}{}.", cause.trim_end_matches('.'), frames(error)))
     };
     tracing::warn!(target: "gate", gate, error = %quoted(&format!("{error:#}"), 2_000), output = %words, "call ended by the sandbox");
     CallFailure { fault, trapped }
+}
+
+/// The innermost functions of the guest, where the component names them.
+fn frames(error: &wasmtime::Error) -> String {
+    let frames = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::frames).unwrap_or_default();
+    let named = frames.iter().filter_map(|frame| frame.func_name()).take(3);
+    let names: Vec<String> = named.map(|name| quoted(name, 80)).collect();
+    if names.is_empty() { String::new() } else { format!(", in {}", names.join(", called by ")) }
 }
 
 fn too_slow(gate: &str, limit: std::time::Duration) -> Fault {

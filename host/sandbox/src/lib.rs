@@ -21,6 +21,7 @@ mod gate;
 mod idle_instances;
 mod index;
 mod instance;
+mod last_words;
 mod limits;
 mod loader;
 mod machine_code;

@@ -14,6 +14,7 @@ use crate::{
     capture::Capture,
     engine::{MAX_CORE_INSTANCES, MAX_MEMORIES, MAX_TABLES},
     folders::{self, Folder},
+    last_words::last_words,
     limits::{HOST_MEMORY, Limits},
     wasi::{
         Ledger,
@@ -119,14 +120,9 @@ impl State {
         http::Http { ctx, table, outgoing: &mut self.outgoing, ledger: &mut self.ledger }
     }
 
-    /// The last lines the guest wrote, for the message of a trap.
+    /// What the guest wrote at its end, for the message of a trap.
     pub(crate) fn last_words(&self) -> String {
-        let text = self.output.text();
-        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let start = lines.len().saturating_sub(5);
-        // Line by line, so that a long one does not hide those after it.
-        let lines = lines[start..].iter().map(|line| gatehouse_core::names::quoted(line, 160));
-        lines.collect::<Vec<_>>().join(" | ")
+        last_words(&self.output.text())
     }
 }
 

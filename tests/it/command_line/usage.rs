@@ -95,12 +95,49 @@ fn help_and_version_go_to_standard_output() {
 }
 
 #[test]
-fn completions_know_the_commands() {
+fn help_ends_with_examples_and_has_no_colours_beyond_terminals() {
     let place = Place::with("", &[]);
+    for arguments in [&["--help"] as &[&str], &["serve", "--help"], &["gates", "add", "-h"]] {
+        let help = run(&place, 0, arguments).stdout();
+        assert!(help.contains("\nExamples:\n  gatehouse "), "{arguments:?}: {help}");
+        assert!(!help.contains('\u{1b}'), "{arguments:?}: {help}");
+    }
+}
+
+#[test]
+fn quiet_leaves_out_remarks_and_nothing_that_went_wrong() {
+    let place = Place::shipped();
+    let said = |arguments: &[&str]| {
+        let output = place.nameless(arguments).output().expect("run gatehouse");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(said(&["presets", "list"]).contains("presets.toml is not used: nobody has trusted it"));
+    assert_eq!(said(&["presets", "list", "-q"]), "");
+    assert!(run(&place, 2, &["presets", "show", "nope", "-q"]).stderr().contains("Unknown preset 'nope'"));
+}
+
+#[test]
+fn a_shell_is_told_commands_presets_gates_and_servers() {
+    let place = Place::shipped();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = run(&place, 0, &["completions", shell]).stdout();
-        assert!(script.contains("gatehouse") && script.contains("allowed-tools"), "{shell}: {script}");
+        assert!(script.contains("GATEHOUSE_COMPLETE") && script.contains("gatehouse"), "{shell}: {script}");
     }
+    // As the script for bash asks.
+    let completed = |line: &[&str]| {
+        let mut command = place.command(&[&["--", "gatehouse"], line].concat());
+        command.env("GATEHOUSE_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", line.len().to_string());
+        let output = command.env("_CLAP_IFS", " ").output().expect("run gatehouse");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(completed(&["allowed"]), "allowed-tools");
+    assert_eq!(completed(&["presets", "show", "cont"]), "context");
+    assert_eq!(completed(&["serve", "--preset", "me"]), "merger");
+    assert_eq!(completed(&["gates", "inspect", "res"]), "research");
+    place.write("presets.toml", "[servers.github]\nurl = \"https://a.example\"\n");
+    assert_eq!(completed(&["servers", "login", ""]).split(' ').next(), Some("github"));
+    place.write("presets.toml", "nonsense");
+    assert_eq!(completed(&["presets", "show", "cont"]), "", "a mistake is for commands to tell");
 }
 
 #[test]

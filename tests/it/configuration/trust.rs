@@ -128,7 +128,8 @@ fn trust_is_for_a_file_as_it_is_and_ends_with_a_change() {
 fn trust_is_for_the_path_and_lies_where_no_repository_can_put_it() {
     let place = clone();
     run(&place, 0, &["trust"]);
-    let other = place.write("other/presets.toml", STRANGE);
+    let elsewhere = Place::with(STRANGE, &[]);
+    let other = elsewhere.path("presets.toml").canonicalize().expect("a path");
     let mut command = place.nameless(&["serve"]);
     command.current_dir(other.parent().expect("a folder"));
     assert_eq!(served(command).tools(), ["wiki_code_search"]);
@@ -144,6 +145,30 @@ fn trust_is_for_the_path_and_lies_where_no_repository_can_put_it() {
     let mut client = served(place.nameless(&["serve"]));
     assert_eq!(client.tools(), ["wiki_code_search"]);
     says(&client.log(), &["is not used: ", "the list of trusted files is damaged"]);
+}
+
+#[test]
+fn a_trusted_file_is_found_from_the_folders_below_it_and_one_that_is_not_is_told() {
+    let place = clone();
+    place.write("sub/deep/notes.md", "");
+    let below = |arguments: &[&str]| {
+        let output = place.nameless(arguments).current_dir(place.path("sub/deep")).output();
+        Ran(output.expect("run gatehouse"))
+    };
+    // Beyond the project that is worked in, nobody asked for it.
+    assert_eq!(below(&["presets", "list"]).stderr(), "");
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    says(&below(&["presets", "list"]).stderr(), &[&format!("{} is not used", local(&place))]);
+    run(&place, 0, &["trust"]);
+    let shown = below(&["presets", "show", "full"]);
+    assert_eq!(shown.stderr(), "");
+    says(&shown.stdout(), &["wiki_idea_search"]);
+    // A nearer one takes nothing away.
+    place.write("sub/presets.toml", STRANGE);
+    let shown = below(&["presets", "show", "full"]);
+    let nearer = place.path("sub/presets.toml").canonicalize().expect("a path");
+    says(&shown.stderr(), &[&format!("{} is not used", nearer.display()), &local(&place)]);
+    says(&shown.stdout(), &["wiki_idea_search"]);
 }
 
 #[test]

@@ -1,10 +1,29 @@
-//! `gatehouse completions`
+//! `gatehouse completions`: scripts by which a shell asks this program how a line may go on. The program answers from
+//! its command line, and with the names of the presets, gates and servers of the configuration that is found there.
 
-use clap::{Args, CommandFactory};
-use clap_complete::Shell;
+use std::ffi::OsStr;
+
+use clap::{Arg, Args, Command, CommandFactory as _};
+use clap_complete::{
+    CompleteEnv, Shell,
+    engine::{
+        ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
+    },
+    env::Shells,
+};
 
 use super::{Cli, Failure};
-use crate::out;
+use crate::{
+    compose::Gates,
+    config::{Config, Env, locate},
+    out,
+};
+
+/// By this variable the script of a shell asks.
+const ASKED_BY: &str = "GATEHOUSE_COMPLETE";
+
+/// What the shell calls.
+const PROGRAM: &str = "gatehouse";
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -14,7 +33,65 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "gatehouse", &mut script);
-    out::line(String::from_utf8_lossy(&script).trim_end());
+    let shell = arguments.shell.to_string();
+    let failed = |why: String| Failure::Failed(format!("no script for {shell}: {why}"));
+    let shells = Shells::builtins();
+    let completer = shells.completer(&shell).ok_or_else(|| failed("it is not known".into()))?;
+    let written = completer.write_registration(ASKED_BY, PROGRAM, PROGRAM, PROGRAM, &mut script);
+    written.map_err(|error| failed(error.to_string()))?;
+    out::line(String::from_utf8_lossy(&script).trim());
     Ok(())
+}
+
+/// Answers a shell that asks, and ends the program; comes back where nobody asks.
+pub(super) fn answer() {
+    CompleteEnv::with_factory(|| with_names(Cli::command())).var(ASKED_BY).complete();
+}
+
+/// The configuration that a command without options would have. What is wrong with it is told by commands.
+fn config() -> Option<Config> {
+    let env = Env::read();
+    Config::of(&locate::read(None, &env).ok()?.text, None, None, &env).ok()
+}
+
+/// What a terminal would obey stays out of a shell's line.
+fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
+    names.into_iter().filter(|name| !name.contains(char::is_control)).map(CompletionCandidate::new).collect()
+}
+
+/// The command line, with names for the arguments that are called after what they name.
+fn with_names(root: Command) -> Command {
+    let named = |arg: Arg| match arg.get_id().as_str() {
+        "preset" => arg.add(ArgValueCandidates::new(presets)),
+        "gate" => arg.add(ArgValueCompleter::new(gates_and_files)),
+        _ => arg,
+    };
+    let servers_too = |arg: Arg| match arg.get_id().as_str() {
+        "server" => arg.add(ArgValueCandidates::new(servers)),
+        _ => named(arg),
+    };
+    root.mut_subcommands(|command| {
+        // Elsewhere `--server` is what a client calls this host.
+        let about_servers = matches!(command.get_name(), "servers" | "tools");
+        command.mut_args(named).mut_subcommands(|below| {
+            if about_servers { below.mut_args(servers_too) } else { below.mut_args(named) }
+        })
+    })
+}
+
+fn presets() -> Vec<CompletionCandidate> {
+    candidates(config().into_iter().flat_map(|config| config.presets.into_keys()))
+}
+
+fn servers() -> Vec<CompletionCandidate> {
+    candidates(config().into_iter().flat_map(|config| config.servers.declared.into_keys()))
+}
+
+/// Names of gates, and components in files.
+fn gates_and_files(begun: &OsStr) -> Vec<CompletionCandidate> {
+    let names = config().map(|config| Gates::names_in(&config)).unwrap_or_default();
+    let begin = begun.to_string_lossy();
+    let mut all = candidates(names.into_iter().filter(|name| name.starts_with(&*begin)));
+    all.extend(PathCompleter::file().complete(begun));
+    all
 }

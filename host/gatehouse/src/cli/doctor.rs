@@ -13,7 +13,7 @@ use super::{Failure, Place};
 use crate::{
     compose::Composition,
     config::{Config, Env, added::Added, env::VARIABLES},
-    out,
+    out::{self, Colour},
 };
 
 #[derive(Args)]
@@ -59,9 +59,11 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
     } else {
         for check in &checks {
             match &check.result {
-                Ok(found) if check.warning => out::line(format!("warn  {}: {found}", check.what)),
-                Ok(found) => out::line(format!("ok    {}: {found}", check.what)),
-                Err(why) => out::line(format!("FAIL  {}: {why}", check.what)),
+                Ok(found) if check.warning => {
+                    out::verdict("warn", Colour::Yellow, &format!("  {}: {found}", check.what));
+                }
+                Ok(found) => out::verdict("ok", Colour::Green, &format!("    {}: {found}", check.what)),
+                Err(why) => out::verdict("FAIL", Colour::Red, &format!("  {}: {why}", check.what)),
             }
         }
         out::line("\nenvironment");

@@ -23,7 +23,7 @@ mod trust;
 
 use std::{path::PathBuf, sync::Mutex};
 
-use clap::{Args, Parser, Subcommand, error::ErrorKind};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
 
 use crate::{
     archive,
@@ -32,7 +32,7 @@ use crate::{
         Config, ConfigError, Env,
         locate::{self, Found},
     },
-    out,
+    examples, out,
     telemetry::{self, Format},
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct Cli {
     /// Log more, each call among it
     #[arg(short, long, global = true, conflicts_with = "quiet")]
     verbose: bool,
-    /// Log errors only
+    /// Log errors only, and leave remarks out
     #[arg(short, long, global = true)]
     quiet: bool,
     #[command(subcommand)]
@@ -58,8 +58,8 @@ pub(crate) struct Cli {
 /// Where configuration and gates are.
 #[derive(Args)]
 pub(crate) struct Place {
-    /// The configuration; built-in is the shipped one [default: GATEHOUSE_CONFIG, else a trusted ./presets.toml,
-    /// else the one in the XDG config home, else built-in]
+    /// The configuration; built-in is the shipped one [default: GATEHOUSE_CONFIG, else a trusted presets.toml of
+    /// this folder or one above it, else the one in the XDG config home, else built-in]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// The folder with gates, instead of those that the configuration names
@@ -74,7 +74,7 @@ pub(crate) struct Place {
 enum Command {
     /// Serve MCP: over stdio, or over HTTP to many clients at once
     Serve(serve::Arguments),
-    /// List gates, or look into one
+    /// Gates: list, look into one, install, make and build one
     #[command(subcommand)]
     Gates(gates::Command),
     /// List presets, show one, check all, count what they cost
@@ -172,7 +172,7 @@ impl Place {
     pub(crate) fn found(&self, env: &Env) -> Result<Found, ConfigError> {
         let found = locate::read(self.config.as_deref(), env)?;
         if let Some(ignored) = &found.choice.ignored {
-            out::complain(ignored.to_string());
+            out::warn(ignored.to_string());
         }
         Ok(found)
     }
@@ -197,12 +197,17 @@ impl Place {
 }
 
 impl Cli {
-    /// Reads the command line; none where it asked for help, which is printed.
-    pub(crate) fn read() -> Result<Option<Self>, Failure> {
-        match Self::try_parse() {
+    /// Reads the command line; none where it asked for help, which is printed, on terminals with `colours`. Ends the
+    /// program where a shell asks how a line may go on.
+    pub(crate) fn read(colours: bool) -> Result<Option<Self>, Failure> {
+        completions::answer();
+        let read = examples::added(Self::command()).try_get_matches();
+        match read.and_then(|matches| Self::from_arg_matches(&matches)) {
             Ok(cli) => Ok(Some(cli)),
             Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-                out::line(error.to_string().trim_end());
+                let text = error.render();
+                let (plain, coloured) = (text.to_string(), text.ansi().to_string());
+                out::help(plain.trim_end(), coloured.trim_end(), colours);
                 Ok(None)
             }
             Err(error) => {
@@ -216,6 +221,11 @@ impl Cli {
     /// their own.
     pub(crate) fn serves_one_client(&self) -> bool {
         matches!(&self.command, Command::Serve(arguments) if arguments.http.is_none())
+    }
+
+    /// Whether nothing is said but what was asked for, and what went wrong.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// How the log is to be kept.
@@ -257,6 +267,18 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
     };
     place.close().await;
     done
+}
+
+/// Asks on the terminal, unless that was answered on the command line; no where a program reads the answers.
+pub(crate) async fn agreed(yes: bool, program: bool, question: &'static str) -> Result<bool, Failure> {
+    if yes || program {
+        return Ok(yes);
+    }
+    let asked = tokio::task::spawn_blocking(|| out::ask(question)).await;
+    match asked.map_err(|error| Failure::Failed(error.to_string()))? {
+        Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
+        None => Err(Failure::Usage("nobody is there to ask, so nothing was changed; add --yes".into())),
+    }
 }
 
 /// The exposure of a preset that was named on the command line.

@@ -8,9 +8,15 @@ use gatehouse_core::{
 use gatehouse_text::Tokens;
 use gatehouse_wire::serve;
 use serde_json::{Map, Value, json};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{Failure, Place, exposure};
-use crate::{check::providers, compose::Composition, config::Env, out};
+use crate::{
+    check::providers,
+    compose::Composition,
+    config::Env,
+    out::{self, Colour},
+};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
@@ -137,11 +143,15 @@ async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
         let warnings: Vec<String> = names.filter_map(providers::refused_name).collect();
         if !json {
             match &result {
-                Ok(catalog) => out::line(format!("ok      {name}: {} tools", catalog.entries().len())),
-                Err(why) => out::line(format!("broken  {name}: {why}")),
+                Ok(catalog) => {
+                    let tools = catalog.entries().len();
+                    out::verdict("ok", Colour::Green, &format!("      {name}: {tools} tools"));
+                }
+                Err(why) => out::verdict("broken", Colour::Red, &format!("  {name}: {why}")),
             }
             warnings.iter().for_each(|why| {
-                out::line(format!("warning {name}: {why}; give the tool an alias and deny this name"))
+                let what = format!(" {name}: {why}; give the tool an alias and deny this name");
+                out::verdict("warning", Colour::Yellow, &what);
             });
         }
         told.push(match result {
@@ -191,15 +201,15 @@ fn print_costs(presets: &[Value]) {
     let mut whole: Vec<&Value> = presets.iter().filter(|preset| preset["error"].is_null()).collect();
     whole.sort_by_key(|preset| std::cmp::Reverse(tokens(preset)));
     let most = whole.first().map_or(0, |preset| tokens(preset));
-    let width = whole.iter().map(|preset| name(preset, "preset").len()).max().unwrap_or(0);
+    let width = whole.iter().map(|preset| name(preset, "preset").width()).max().unwrap_or(0);
     for preset in &whole {
-        let (name, tokens) = (name(preset, "preset"), tokens(preset));
-        out::line(format!("{name:<width$}  {tokens:>5}  {}", bar(tokens, most)));
+        let (name, tokens) = (out::padded(&name(preset, "preset"), width), tokens(preset));
+        out::line(format!("{name}  {tokens:>5}  {}", bar(tokens, most)));
     }
     let tools = |preset: &Value| preset["tools"].as_array().cloned().unwrap_or_default();
     let all: Vec<Value> = presets.iter().flat_map(tools).collect();
     let most = all.iter().map(tokens).max().unwrap_or(0);
-    let width = all.iter().map(|tool| name(tool, "name").len()).max().unwrap_or(0);
+    let width = all.iter().map(|tool| name(tool, "name").width()).max().unwrap_or(0);
     for preset in presets {
         let label = name(preset, "preset");
         if let Some(why) = preset["error"].as_str() {
@@ -208,8 +218,8 @@ fn print_costs(presets: &[Value]) {
         }
         out::line(format!("\n{label}: {} tokens", tokens(preset)));
         for tool in tools(preset) {
-            let (name, tokens) = (name(&tool, "name"), tokens(&tool));
-            out::line(format!("  {tokens:>5}  {name:<width$}  {}", bar(tokens, most)));
+            let (name, tokens) = (out::padded(&name(&tool, "name"), width), tokens(&tool));
+            out::line(format!("  {tokens:>5}  {name}  {}", bar(tokens, most)));
         }
     }
 }
@@ -223,9 +233,14 @@ fn bar(part: u64, most: u64) -> String {
     full + PARTS[(eighths % 8) as usize]
 }
 
-/// Tokens of the `tools` array of tools/list, as bytes on the wire, whole and by tool.
+/// Tokens of the `tools` array of tools/list, as bytes on the wire.
+pub(super) fn tokens(tools: &Value) -> usize {
+    Tokens.count(&tools.to_string(), Encoding::O200k)
+}
+
+/// The same, whole and by tool.
 fn tokens_of(catalog: &Catalog) -> Value {
-    let count = |value: &Value| Tokens.count(&value.to_string(), Encoding::O200k);
+    let count = tokens;
     let tools = json!(serve::tools(catalog));
     let each: Vec<Value> = tools
         .as_array()

@@ -1,6 +1,7 @@
 //! `gatehouse serve`
 
 mod address;
+mod greeting;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -8,12 +9,14 @@ use clap::Args;
 use gatehouse_core::Exposure;
 use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 
-use self::address::listen_on;
+use self::{
+    address::listen_on,
+    greeting::{Greeting, over_stdio},
+};
 use super::{Failure, Place};
 use crate::{
     compose::{self, Composition},
     config::{self, Env},
-    out,
     presence::{self, HostFacts},
     reload::{Origin, Reloader, Report},
     signals,
@@ -49,7 +52,8 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     };
     match arguments.http {
         None => {
-            let presets = open(composition, &chosen, origin, None).await?;
+            let (presets, _) = open(composition, &chosen, origin, None).await?;
+            over_stdio(&chosen.preset);
             let served = serve::serve_stdio(presets, signals::stop_the_host()).await;
             served.map_err(|error| Failure::Failed(error.to_string()))
         }
@@ -60,11 +64,10 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
                 .await
                 .map_err(refused)?;
             let settings = composition.config.http.clone();
-            let names: Vec<String> = composition.config.presets.keys().cloned().collect();
-            let presets = open(composition, &chosen, origin, Some(http.address)).await?;
+            let (presets, greeting) = open(composition, &chosen, origin, Some(http.address)).await?;
             let stop = signals::stop_the_host();
-            greet(&names, http.address, &chosen.preset);
-            http.serve(presets, settings, stop).await;
+            let greeted = greeting.over_http(http.address, &chosen.preset, env.token().is_some());
+            tokio::join!(greeted, http.serve(presets, settings, stop));
             Ok(())
         }
     }
@@ -76,8 +79,9 @@ async fn open(
     chosen: &Exposure,
     origin: Origin,
     address: Option<SocketAddr>,
-) -> Result<Arc<ServedPresets>, Failure> {
+) -> Result<(Arc<ServedPresets>, Greeting), Failure> {
     let views = composition.views(chosen, origin.all).await.map_err(Failure::Usage)?;
+    let greeting = Greeting::of(&views);
     let failing = views.failing();
     for (preset, why) in &failing {
         tracing::warn!(%preset, "cannot be served: {why}");
@@ -95,7 +99,7 @@ async fn open(
     let ledger = composition.stores.ledger_health();
     tokio::spawn(presence::announce(facts, Arc::clone(&presets), report.follow(), servers, ledger));
     tokio::spawn(Reloader::new(origin, Arc::clone(&presets), composition, failing, report).run());
-    Ok(presets)
+    Ok((presets, greeting))
 }
 
 fn refused(error: HttpError) -> Failure {
@@ -108,9 +112,4 @@ fn refused(error: HttpError) -> Failure {
         }
     };
     Failure::Usage(format!("{error}. {next}"))
-}
-
-fn greet(presets: &[String], address: SocketAddr, preset: &str) {
-    out::note(format!("gatehouse serves preset '{preset}' on http://{address}/mcp"));
-    out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", presets.join("|")));
 }

@@ -27,10 +27,11 @@ impl Composition {
             }
             let Some(server) = self.server_of(name) else {
                 let near = names::did_you_mean(name, exposed.iter().map(String::as_str));
-                return Err(format!(
+                let why = format!(
                     "preset '{preset}': tools names '{}', which no gate of the preset has.{near}",
                     names::quoted(name, 64)
-                ));
+                );
+                return Err(self.config.with_line(preset, &["tools", name], why));
             };
             let listed = offers.iter().find(|offer| {
                 matches!(offer.source.id(), SourceId::Server(name) if **name == *server)

@@ -127,10 +127,15 @@ impl Gates {
         self.config.gates.get(name).cloned().unwrap_or_default().settings
     }
 
-    /// Names of all gates there are: files in the folders, and those that the configuration names.
+    /// Names of all gates there are.
     pub(crate) fn names(&self) -> Vec<String> {
-        let dropped = self.config.gate_folders.iter().flat_map(|folder| wasm_files(folder));
-        let named = self.config.gates.iter().filter(|(_, gate)| gate.component.is_some());
+        Self::names_in(&self.config)
+    }
+
+    /// Names of all gates that a configuration has: files in the folders, and those that it names itself.
+    pub(crate) fn names_in(config: &Config) -> Vec<String> {
+        let dropped = config.gate_folders.iter().flat_map(|folder| wasm_files(folder));
+        let named = config.gates.iter().filter(|(_, gate)| gate.component.is_some());
         let mut names: Vec<String> = dropped.chain(named.map(|(name, _)| name.clone())).collect();
         names.sort();
         names.dedup();

@@ -10,12 +10,16 @@ use super::Composition;
 impl Composition {
     /// What the sources of a preset list, before anything is named or denied.
     pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<SourceListing>, String> {
-        let refused = |why: String| format!("preset '{}': {why}", exposure.preset);
+        let preset = exposure.preset.as_str();
+        let refused = |why: String| format!("preset '{preset}': {why}");
         let mut sources = Vec::new();
         for (id, params) in &exposure.sources {
             let source: Arc<dyn Source> = match id {
                 SourceId::Gate(name) if self.gates.is_withdrawn(name) => continue,
-                SourceId::Gate(name) => self.gates.get(name).await.map_err(refused)?,
+                SourceId::Gate(name) => {
+                    let gate = self.gates.get(name).await;
+                    gate.map_err(|why| self.config.with_line(preset, &["gates", name], refused(why)))?
+                }
                 SourceId::Server(name) if !self.config.servers.is_enabled(name) => continue,
                 SourceId::Server(name) => self.stores.servers.source(name).map_err(refused)?,
             };
@@ -23,7 +27,15 @@ impl Composition {
             self.add_environment(&*source, &mut params).await;
             sources.push((source, params));
         }
-        gather(sources, &self.last_listings).await.map_err(refused)
+        gather(sources, &self.last_listings).await.map_err(|error| {
+            let path = ["gates", error.source_id.name()];
+            let parameter = error.parameter.as_deref().map(|name| [path[0], path[1], name]);
+            let why = refused(error.to_string());
+            match &parameter {
+                Some(path) => self.config.with_line(preset, path, why),
+                None => self.config.with_line(preset, &path, why),
+            }
+        })
     }
 
     /// Adds what the environment says to the parameters of a gate that filters replies. A gate that does not list its tools

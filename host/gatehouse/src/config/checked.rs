@@ -21,7 +21,7 @@ use super::{
     ArtifactsConfig, ConfigError, DocumentsConfig, Env, Intelligence, KnowledgeConfig, LedgerConfig, cache,
     component::ComponentSource,
     error::Text,
-    folders, http, http_server, limits, locate,
+    folders, http, http_server, limits, lines, locate,
     locate::Choice,
     models, presets, raw,
     servers::{self, ServersConfig},
@@ -124,7 +124,6 @@ impl Config {
         let state = state.map(Path::to_path_buf).or_else(|| env.state().map(|path| absolute(&path)));
         let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
         raw.check_gate_names().map_err(|(place, why)| text.error_at(place, why))?;
-        presets::nothing_recommends(text, raw.recommend_tools.as_ref())?;
         let servers = servers::checked(text, raw.servers, &raw.proxy, env)?;
         let presets: BTreeMap<String, Preset> = raw
             .presets
@@ -171,7 +170,8 @@ impl Config {
             return Err(text.error_at(name.span(), message.unwrap_or_default()));
         }
         for name in config.presets.keys() {
-            Exposure::compile(&config.presets, name).map_err(|error| text.error(error.to_string()))?;
+            Exposure::compile(&config.presets, name)
+                .map_err(|error| lines::does_not_compile(text, &config.presets, &error))?;
         }
         Ok(config)
     }
@@ -238,7 +238,7 @@ mod tests {
         let error = |content: &str| parse(content).map(|_| ()).expect_err("refused");
         assert_eq!(
             error("[host]\ngatez = []\n"),
-            "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? There are: gates, state, cache_size, default_preset."
+            "/etc/gh/presets.toml:2:1: unknown key 'gatez'. Did you mean 'gates'? Under [host] there are: gates, state, cache_size, default_preset."
         );
         assert!(
             error("[gates.kg]\ngrants = [\"knowlege\"]")

@@ -1,5 +1,6 @@
 //! Changes presets.toml for a command, and nothing in it but what the command is about.
 
+mod gates;
 mod servers;
 
 use std::fs;
@@ -8,6 +9,7 @@ use gatehouse_files::write_atomic;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::{Config, ConfigError, Env, error::Text};
+pub(crate) use gates::remove_gate;
 pub(crate) use servers::{add_servers, remove_server, server_block};
 
 /// A change of presets.toml that is known to do, and not made yet.

@@ -13,7 +13,7 @@ use gatehouse_models::config::ProviderName;
 use super::ConfigError;
 
 /// All of them, each with what it is for, as `gatehouse doctor` shows them.
-pub(crate) const VARIABLES: [(&str, &str); 28] = [
+pub(crate) const VARIABLES: [(&str, &str); 29] = [
     ("MCP_PRESET", "the preset to serve, unless --preset says"),
     ("MCP_ENABLED_GATES", "gates to serve with their defaults (comma list), unless a preset is named"),
     ("MCP_GATEWAY_INTELLIGENCE_ENABLED", "false leaves every reply as it is; true is the default"),
@@ -33,6 +33,7 @@ pub(crate) const VARIABLES: [(&str, &str); 28] = [
     ("GATEHOUSE_STATE", "the data folder"),
     ("GATEHOUSE_TOKEN", "bearer token for HTTP; required beyond loopback"),
     ("GATEHOUSE_LOG", "log filter for standard error, for example debug or gate=info"),
+    ("NO_COLOR", "anything: terminals are shown no colours"),
     ("OPENAI_API_KEY", "key for OpenAI, or for a server that speaks its API"),
     ("OPENAI_BASE_URL", "where that API is, if not at OpenAI"),
     ("GEMINI_API_KEY", "key for Gemini"),
@@ -222,6 +223,11 @@ impl Env {
             (Some(_), None) => Err(missing("GATEHOUSE_REGISTRY_PASSWORD", "GATEHOUSE_REGISTRY_USER")),
             (None, Some(_)) => Err(missing("GATEHOUSE_REGISTRY_USER", "GATEHOUSE_REGISTRY_PASSWORD")),
         }
+    }
+
+    /// Whether whoever sits at a terminal wants colours there.
+    pub(crate) fn colours(&self) -> bool {
+        !self.is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
     }
 
     pub(crate) fn log(&self) -> Option<&str> {

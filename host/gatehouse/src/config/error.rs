@@ -2,8 +2,6 @@
 
 use std::{fmt, ops::Range, path::PathBuf};
 
-use gatehouse_core::names;
-
 /// What is wrong with the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigError {
@@ -35,45 +33,19 @@ impl Text {
 
     /// An error at these bytes.
     pub(crate) fn error_at(&self, span: Range<usize>, message: impl Into<String>) -> ConfigError {
-        let before = self.content.get(..span.start).unwrap_or(&self.content);
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        let (line, column) = self.line_and_column(span.start);
         ConfigError { place: format!("{}:{line}:{column}", self.name()), message: message.into() }
+    }
+
+    /// Line and column of a byte, both from 1; a column is a character.
+    pub(super) fn line_and_column(&self, byte: usize) -> (usize, usize) {
+        let before = self.content.get(..byte).unwrap_or(&self.content);
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        (before.matches('\n').count() + 1, column)
     }
 
     /// An error in the file as a whole.
     pub(crate) fn error(&self, message: impl Into<String>) -> ConfigError {
         ConfigError { place: self.name(), message: message.into() }
     }
-
-    /// What the parser says, with a hint where it lists the keys it knows.
-    pub(crate) fn parse_error(&self, error: &toml::de::Error) -> ConfigError {
-        let message = error.message();
-        let message = match quoted_names(message) {
-            Some((wrong, known)) if message.starts_with("unknown field") => {
-                let near = names::did_you_mean(wrong, known.iter().copied());
-                format!("unknown key '{}'.{near} There are: {}.", names::quoted(wrong, 64), known.join(", "))
-            }
-            Some((wrong, known)) if message.starts_with("unknown variant") => {
-                let near = names::did_you_mean(wrong, known.iter().copied());
-                format!(
-                    "'{}' is not allowed here.{near} There are: {}.",
-                    names::quoted(wrong, 64),
-                    known.join(", ")
-                )
-            }
-            _ => names::quoted(message.trim(), 300),
-        };
-        match error.span() {
-            Some(span) => self.error_at(span, message),
-            None => self.error(message),
-        }
-    }
-}
-
-/// serde words an unknown key as: unknown field `x`, expected one of `a`, `b`.
-fn quoted_names(message: &str) -> Option<(&str, Vec<&str>)> {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let wrong = quoted.next()?;
-    Some((wrong, quoted.collect()))
 }

@@ -17,8 +17,11 @@ const SHIPPED: &str = include_str!("../../../../presets.toml");
 /// How the shipped presets are named where a file could be.
 pub(crate) const BUILT_IN: &str = "built-in";
 
-/// The file that is looked for in the working folder.
+/// The file that is looked for in the working folder and those above it.
 const LOCAL: &str = "presets.toml";
+
+/// What marks the top of a project: what lies above it is not ours to speak of.
+const TOP: &str = ".git";
 
 /// No configuration is longer.
 const MAX_FILE: u64 = 4 << 20;
@@ -34,11 +37,11 @@ pub(crate) struct Found {
 pub(crate) struct Choice {
     /// Whether it was chosen because its content is trusted: another content is not.
     pub(crate) by_trust: bool,
-    /// The file of the working folder, where that is not used.
+    /// The nearest file of the working folder and its project, where that is not used.
     pub(crate) ignored: Option<IgnoredFile>,
 }
 
-/// A file of the working folder that is not used.
+/// A file of the working folder, or of one above it, that is not used.
 #[derive(Debug, Clone)]
 pub(crate) struct IgnoredFile {
     pub(crate) file: PathBuf,
@@ -55,9 +58,9 @@ impl fmt::Display for IgnoredFile {
     }
 }
 
-/// The file that `--config` or GATEHOUSE_CONFIG names, else a trusted ./presets.toml, else the one in the XDG
-/// configuration home, else the built-in copy. A file that is named must be there; one that is found must be
-/// readable.
+/// The file that `--config` or GATEHOUSE_CONFIG names, else the nearest trusted presets.toml of the working folder or one
+/// above it, else the one in the XDG configuration home, else the built-in copy. A file that is named must be there; one
+/// that is found must be readable.
 pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError> {
     if let Some(path) = named {
         return Ok(Found { text: at(path, "")?, choice: Choice::default() });
@@ -67,16 +70,20 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError
     }
     let own =
         base().map(|dirs| dirs.config_dir().join("gatehouse/presets.toml")).filter(|path| path.exists());
-    let local =
-        fs::canonicalize(LOCAL).ok().filter(|file| own.as_ref().map(|own| same(own, file)) != Some(true));
     let mut untrusted = None;
-    if let Some(file) = local {
+    for (file, of_project) in locals() {
+        if own.as_ref().is_some_and(|own| same(own, &file)) {
+            continue;
+        }
         match trusted(&file) {
             Ok(content) => {
-                let choice = Choice { by_trust: true, ignored: None };
+                let instead = format!("{} is", file.display());
+                let ignored = untrusted.map(|(file, why)| IgnoredFile { file, why, instead });
+                let choice = Choice { by_trust: true, ignored };
                 return Ok(Found { text: Text { file: Some(file), content }, choice });
             }
-            Err(why) => untrusted = Some((file, why)),
+            Err(why) if of_project && untrusted.is_none() => untrusted = Some((file, why)),
+            Err(_) => {}
         }
     }
     let text = at(own.as_deref().unwrap_or(Path::new(BUILT_IN)), "")?;
@@ -86,6 +93,15 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError
     };
     let ignored = untrusted.map(|(file, why)| IgnoredFile { file, why, instead });
     Ok(Found { text, choice: Choice { by_trust: false, ignored } })
+}
+
+/// The files of the working folder and of those above it, the nearest first; each with whether it belongs to the project
+/// that is worked in.
+fn locals() -> Vec<(PathBuf, bool)> {
+    let Ok(working) = std::env::current_dir().and_then(fs::canonicalize) else { return Vec::new() };
+    let top = working.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0);
+    let files = working.ancestors().enumerate().map(|(above, folder)| (folder.join(LOCAL), above <= top));
+    files.filter_map(|(file, of_project)| Some((file.canonicalize().ok()?, of_project))).collect()
 }
 
 /// The text of a file that is named, or the built-in copy by its name.

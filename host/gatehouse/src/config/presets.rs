@@ -131,20 +131,6 @@ fn changed(
     Ok((tool.into_inner(), change))
 }
 
-/// People look for `[recommend_tools]`; presets say it, each for its own clients.
-pub(super) fn nothing_recommends(
-    text: &Text,
-    block: Option<&Spanned<toml::Value>>,
-) -> Result<(), ConfigError> {
-    let Some(block) = block else { return Ok(()) };
-    Err(text.error_at(
-        block.span(),
-        "unknown key 'recommend_tools'. search_mode, include_metrics and max_fallbacks are parameters of the gate proxy: \
-         write them where a preset names it, as in gates.proxy = { search_mode = \"hybrid\" }; the model that makes \
-         vectors is `embedding` under [models]",
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

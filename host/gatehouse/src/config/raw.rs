@@ -40,9 +40,6 @@ pub(crate) struct Raw {
     pub(crate) servers: BTreeMap<Spanned<String>, Server>,
     /// How those servers are connected.
     pub(crate) proxy: Proxy,
-    /// Written elsewhere, which is what its error says.
-    #[schemars(skip)]
-    pub(crate) recommend_tools: Option<Spanned<toml::Value>>,
     /// Grants and limits, by gate.
     #[schemars(with = "BTreeMap<String, Gate>")]
     pub(crate) gates: BTreeMap<Spanned<String>, Gate>,

@@ -1,10 +1,95 @@
-//! The JSON Schema of presets.toml, generated from the types that read it.
+//! The JSON Schema of presets.toml, generated from the types that read it, and what it says of a key.
 
 use serde_json::Value;
 
-use super::raw::Raw;
+use super::{keys::dotted, raw::Raw};
+
+/// How deep blocks lie in each other: presets.NAME.tools.NAME.
+const MAX_DEPTH: usize = 4;
 
 /// Draft 2020-12.
 pub(crate) fn schema() -> Value {
     schemars::schema_for!(Raw).to_value()
+}
+
+/// What a key may be.
+pub(super) struct Property {
+    /// The type, as JSON Schema calls it.
+    pub(super) kind: &'static str,
+    /// The same for people: "a list of texts".
+    pub(super) words: String,
+    /// What it is for, if that is written down.
+    pub(super) about: Option<String>,
+}
+
+/// The key at this path, or an entry of its list.
+pub(super) fn property<S: AsRef<str>>(path: &[S], entry: bool) -> Option<Property> {
+    let root = schema();
+    let mut node = &root;
+    for step in path {
+        node = member(resolved(&root, node), step.as_ref())?;
+    }
+    let about = [node, resolved(&root, node)].into_iter().find_map(|node| node["description"].as_str());
+    let about = about.map(|about| about.replace('\n', " "));
+    let node = resolved(&root, if entry { &resolved(&root, node)["items"] } else { node });
+    let (kind, words) = type_of(&root, node)?;
+    Some(Property { kind, words, about })
+}
+
+/// Blocks that have a key of this name, as they are written: [gates.NAME.limits].
+pub(super) fn blocks_with(key: &str) -> Vec<String> {
+    let root = schema();
+    let mut blocks = Vec::new();
+    search(&root, &root, key, &mut Vec::new(), &mut blocks);
+    blocks
+}
+
+fn search(root: &Value, node: &Value, key: &str, path: &mut Vec<String>, blocks: &mut Vec<String>) {
+    let node = resolved(root, node);
+    let members = node["properties"].as_object();
+    if members.is_some_and(|members| members.contains_key(key)) {
+        blocks.push(format!("[{}]", dotted(path)));
+    }
+    if path.len() >= MAX_DEPTH {
+        return;
+    }
+    let named = members.into_iter().flatten().map(|(name, below)| (name.as_str(), below));
+    let others = node.get("additionalProperties").map(|below| ("NAME", below));
+    for (name, below) in named.chain(others) {
+        path.push(name.to_owned());
+        search(root, below, key, path, blocks);
+        path.pop();
+    }
+}
+
+fn member<'s>(node: &'s Value, key: &str) -> Option<&'s Value> {
+    node["properties"].get(key).or_else(|| node.get("additionalProperties").filter(|below| below.is_object()))
+}
+
+fn resolved<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
+    let named = node["anyOf"].as_array().and_then(|each| each.iter().find(|one| one["type"] != "null"));
+    let node = named.unwrap_or(node);
+    let name = node["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
+    name.map_or(node, |name| &root["$defs"][name])
+}
+
+fn type_of(root: &Value, node: &Value) -> Option<(&'static str, String)> {
+    let words: Vec<&str> =
+        node["oneOf"].as_array().into_iter().flatten().filter_map(|one| one["const"].as_str()).collect();
+    if !words.is_empty() {
+        return Some(("string", format!("one of \"{}\"", words.join("\", \""))));
+    }
+    let types = &node["type"];
+    let first = types.as_array().and_then(|types| types.iter().find(|kind| *kind != "null"));
+    Some(match first.unwrap_or(types).as_str()? {
+        "array" if type_of(root, resolved(root, &node["items"]))?.0 == "string" => {
+            ("array", "a list of texts".into())
+        }
+        "array" => ("array", "a list".into()),
+        "object" => ("object", "a block of keys".into()),
+        "integer" => ("integer", "a whole number from 0 on".into()),
+        "boolean" => ("boolean", "true or false".into()),
+        "string" => ("string", "a text".into()),
+        _ => return None,
+    })
 }

@@ -42,6 +42,8 @@ pub(crate) struct ServerConfig {
     pub(crate) definition: ServerDefinition,
     /// How it is logged in to.
     pub(crate) login: LoginSettings,
+    /// Whether its block says that it is logged in to.
+    pub(crate) wants_login: bool,
     /// Whether it is there at all.
     pub(crate) enabled: bool,
     /// Names of variables and headers that sound like credentials and whose values stand in the file itself.
@@ -175,7 +177,7 @@ fn checked_server(
     let tags = checked_tags(text, &server.tags)?;
     let base = text.file.as_deref().and_then(Path::parent);
     let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
-    let enabled = server.enabled.unwrap_or(true);
+    let (enabled, wants_login) = (server.enabled.unwrap_or(true), server.oauth.is_some());
     let read = transport::read(text, name, server, base, env)?;
     let definition = ServerDefinition {
         name: name.get_ref().as_str().into(),
@@ -192,7 +194,7 @@ fn checked_server(
         missing: read.missing,
         secrets: read.secrets,
     };
-    Ok(ServerConfig { definition, login: read.login, enabled, literals: read.literals })
+    Ok(ServerConfig { definition, login: read.login, wants_login, enabled, literals: read.literals })
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use gatehouse_core::capability::Capability;
 use gatehouse_files::write_atomic;
 use gatehouse_sandbox::ComponentInfo;
 
+use crate::config::keys;
+
 /// A component, whole.
 pub(crate) struct Component {
     pub(crate) bytes: Vec<u8>,
@@ -22,6 +24,7 @@ impl Component {
     /// What to write into presets.toml so that a host serves it.
     pub(crate) fn presets(&self, name: &str, file: &Path) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
+        let name = keys::written(name);
         let mut block = format!("[gates.{name}]\ncomponent = {}\n", quoted(&file.display().to_string()));
         let asked = self.info.ask.capabilities.iter().copied();
         let (blocks, entries): (Vec<Capability>, Vec<Capability>) =
@@ -67,6 +70,16 @@ mod tests {
         assert_eq!(table["gates"]["weather"]["grants"].as_array().map(Vec::len), Some(1), "{block}");
         assert_eq!(table["gates"]["weather"]["component"].as_str(), Some("/a \"b\"/weather.wasm"));
         assert!(table["gates"]["weather"]["http"].is_table() && table["presets"]["weather"].is_table());
+    }
+
+    #[test]
+    fn a_name_beyond_plain_letters_is_quoted_wherever_it_is_a_key() {
+        let ask = Ask { capabilities: vec![Capability::Http], others: vec![] };
+        let info = ComponentInfo { digest: String::new(), ask, imports: vec![], exports: vec![] };
+        let block = Component { bytes: vec![], info }.presets("wetterü", Path::new("/w.wasm"));
+        let table: toml::Table = block.parse().expect("TOML");
+        assert!(table["gates"]["wetterü"]["http"].is_table(), "{block}");
+        assert!(table["presets"]["wetterü"]["gates"]["wetterü"].is_table(), "{block}");
     }
 
     #[test]

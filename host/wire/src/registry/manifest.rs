@@ -26,6 +26,9 @@ const WASM_BEFORE: &str = "application/vnd.wasm.content.layer.v1+wasm";
 /// Media type of the config (CNCF "Wasm OCI artifact").
 const CONFIG: &str = "application/vnd.wasm.config.v0+json";
 
+/// The annotation that names the version (OCI image specification, "Pre-Defined Annotation Keys").
+const VERSION: &str = "org.opencontainers.image.version";
+
 /// A layer, as its manifest declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
@@ -43,6 +46,8 @@ struct Manifest {
     layers: Vec<Descriptor>,
     #[serde(default)]
     manifests: Vec<serde::de::IgnoredAny>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -76,6 +81,13 @@ pub(super) fn component(manifest: &[u8], content_type: Option<&str>) -> Result<L
     let sha256 = hex_of(&layer.digest)
         .ok_or_else(|| format!("has a layer whose digest is no SHA-256: '{}'", quoted(&layer.digest, 80)))?;
     Ok(Layer { sha256: sha256.to_owned(), size: layer.size })
+}
+
+/// What a manifest says of the version, fit to be shown.
+pub(super) fn version(manifest: &[u8]) -> Option<String> {
+    let manifest: Manifest = serde_json::from_slice(manifest).ok()?;
+    let version = manifest.annotations.get(VERSION)?.trim();
+    (!version.is_empty()).then(|| quoted(version, 64))
 }
 
 /// A gate that is to be published.
@@ -137,7 +149,7 @@ impl Package {
         let config = Blob::new(json_bytes(&config)?);
         let annotations = BTreeMap::from([
             ("org.opencontainers.image.title", &self.title),
-            ("org.opencontainers.image.version", &self.version),
+            (VERSION, &self.version),
             ("org.opencontainers.image.description", &self.description),
         ]);
         let manifest = json!({

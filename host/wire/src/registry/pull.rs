@@ -7,7 +7,7 @@ use gatehouse_net::{StatusCode, header::CONTENT_TYPE};
 use super::{
     Registry, RegistryError,
     client::Request,
-    manifest::{ACCEPTED, Layer, component},
+    manifest::{ACCEPTED, Layer, component, version},
 };
 
 /// A manifest of ours has a few hundred bytes; registries take up to 4 MiB, and none needs that for a gate.
@@ -20,6 +20,8 @@ pub struct Published {
     pub digest: String,
     /// The component.
     pub layer: Layer,
+    /// The version that whoever published it says it has.
+    pub version: Option<String>,
 }
 
 impl Registry {
@@ -42,7 +44,7 @@ impl Registry {
             let size = layer.size;
             return Err(RegistryError::new(format!("{name} has {size} bytes, the most is {max}")));
         }
-        Ok(Published { digest, layer })
+        Ok(Published { digest, layer, version: version(&manifest) })
     }
 
     /// Brings the component. `progress` hears how many bytes there are already.

@@ -36,6 +36,17 @@ impl Reference {
         Self { tag: None, digest: Some(digest.to_owned()), ..self.clone() }
     }
 
+    /// The same artifact by its digest, with the tag by which it was found: the digest says what is meant, the tag where a
+    /// later one would be.
+    pub fn found_as(&self, digest: &str) -> Self {
+        Self { digest: Some(digest.to_owned()), ..self.clone() }
+    }
+
+    /// What a tag of the same repository means now.
+    pub fn tagged(&self, tag: &str) -> Self {
+        Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() }
+    }
+
     /// The last part of the repository's name.
     pub fn short_name(&self) -> &str {
         self.repository.rsplit('/').next().unwrap_or(&self.repository)

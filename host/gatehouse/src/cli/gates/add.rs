@@ -3,7 +3,7 @@
 
 use clap::Args;
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
-use gatehouse_wire::registry::{Purpose, Reference};
+use gatehouse_wire::registry::{Published, Purpose, Reference, Registry};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ use super::{
     local, remote,
 };
 use crate::{
-    config::{Config, Env, GateConfig, component, locate::Found},
+    config::{Env, GateConfig, component},
     out,
 };
 
@@ -44,17 +44,7 @@ fn digest(text: &str) -> Result<String, String> {
 }
 
 pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), Failure> {
-    let Found { text, choice } = place.found(env)?;
-    if text.file.is_none() {
-        let message = "there is no presets.toml to write the gate into; name one with --config FILE";
-        return Err(Failure::Usage(message.into()));
-    }
-    let mut config = Config::parse(&text, env)?;
-    if let Some(folder) = &place.gates {
-        config.gate_folders = vec![std::path::absolute(folder).unwrap_or_else(|_| folder.clone())];
-    }
-    config.choice = choice;
-    let installer = Installer { text, config, env };
+    let installer = Installer::open(place, env)?;
     let (name, pin) = (arguments.name.as_deref(), arguments.sha256.as_deref());
     match &arguments.reference {
         None => missing(&installer, &arguments).await,
@@ -68,7 +58,7 @@ pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), 
             let fetched = fetch(&installer, &reference, true, pin, arguments.insecure).await?;
             let gate = NewGate {
                 name,
-                component: reference.pinned(&fetched.digest).to_string(),
+                component: reference.found_as(&fetched.digest).to_string(),
                 file: component::installed(&installer.config.state, &fetched.info.digest),
                 info: fetched.info,
                 wasm: fetched.wasm,
@@ -83,11 +73,11 @@ pub(super) async fn run(arguments: Add, place: &Place, env: &Env) -> Result<(), 
 }
 
 /// A component that came from a registry.
-struct Fetched {
+pub(super) struct Fetched {
     /// Digest of its manifest.
-    digest: String,
-    info: ComponentInfo,
-    wasm: Vec<u8>,
+    pub(super) digest: String,
+    pub(super) info: ComponentInfo,
+    pub(super) wasm: Vec<u8>,
 }
 
 /// Brings a component, unless its file is here already. `named` says that the operator named the registry,
@@ -101,6 +91,17 @@ async fn fetch(
 ) -> Result<Fetched, Failure> {
     let mut registry = remote::registry(reference, Purpose::Pull, named, insecure, installer.env)?;
     let published = registry.find(MAX_FILE).await.map_err(remote::failed)?;
+    bring(installer, &mut registry, reference, published, pin).await
+}
+
+/// Brings what a registry says it has, unless its file is here already.
+pub(super) async fn bring(
+    installer: &Installer<'_>,
+    registry: &mut Registry,
+    reference: &Reference,
+    published: Published,
+    pin: Option<&str>,
+) -> Result<Fetched, Failure> {
     let layer = &published.layer;
     if let Some(pin) = pin.filter(|pin| !pin.eq_ignore_ascii_case(&layer.sha256)) {
         let sha256 = &layer.sha256;

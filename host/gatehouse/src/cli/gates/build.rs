@@ -7,7 +7,9 @@ use serde_json::json;
 
 use super::Failure;
 use crate::{
+    config::keys,
     out,
+    progress::Progress,
     scaffold::{self, Component, Project},
     signals,
 };
@@ -33,7 +35,9 @@ pub(super) async fn run(arguments: &Arguments) -> Result<(), Failure> {
 async fn build(arguments: &Arguments) -> Result<(), Failure> {
     let project = Project::find(&arguments.dir).map_err(Failure::Usage)?;
     let start = Instant::now();
+    let building = Progress::start(format!("building {}", project.name));
     let component = scaffold::build(&project).await.map_err(Failure::Failed)?;
+    drop(building);
     let file = project.folder.join(format!("{}.wasm", project.name));
     scaffold::place(&component.bytes, &file).map_err(Failure::Failed)?;
     let Component { bytes, info } = &component;
@@ -47,11 +51,16 @@ async fn build(arguments: &Arguments) -> Result<(), Failure> {
     }
     let list = |names: &[String]| if names.is_empty() { "nothing".into() } else { names.join(", ") };
     let seconds = start.elapsed().as_secs_f64();
-    out::line(format!("built        {} ({} bytes) in {seconds:.1} s", file.display(), bytes.len()));
-    out::line(format!("asks for     {}", list(&asks)));
-    out::line(format!("imports      {}", list(&info.ask.others)));
-    out::line(format!("sha256       {digest}"));
-    out::line("\nTo serve it, write into presets.toml:\n");
+    // All of it is TOML, so that all of it can be pasted, or appended with >>.
+    out::line(format!("# built        {} ({} bytes) in {seconds:.1} s", file.display(), bytes.len()));
+    out::line(format!("# asks for     {}", list(&asks)));
+    out::line(format!("# imports      {}", list(&info.ask.others)));
+    out::line(format!("# sha256       {digest}"));
+    out::line("#");
+    let preset = keys::written(&project.name);
+    out::line(format!(
+        "# To serve it, add this to a presets.toml and run `gatehouse serve --preset {preset}`:\n"
+    ));
     out::line(presets.trim_end());
     Ok(())
 }

@@ -15,6 +15,7 @@ use crate::{
     compose::Composition,
     config::{Config, Env},
     out,
+    progress::Progress,
     scaffold::{self, Project, Watch, changes},
     signals,
 };
@@ -88,12 +89,18 @@ struct Built {
 /// is there already.
 async fn build(project: &Project, composition: &Composition, target: &Path) -> Result<Built, String> {
     let start = Instant::now();
-    let component = scaffold::build(project).await?;
+    let name = &project.name;
+    let component = {
+        let _building = Progress::start(format!("building {name}"));
+        scaffold::build(project).await?
+    };
     let seconds = start.elapsed().as_secs_f64();
     let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
-    let staged = scratch.path().join(format!("{}.wasm", project.name));
+    let staged = scratch.path().join(format!("{name}.wasm"));
     scaffold::place(&component.bytes, &staged)?;
+    let compiling = Progress::start(format!("compiling {name}.wasm ({} bytes)", component.bytes.len()));
     let gate = composition.gate_at(&staged).await?;
+    drop(compiling);
     let listing = gate.list(&Map::new()).await.map_err(|fault| fault.in_one_line())?;
     let placed = scaffold::place(&component.bytes, target)?;
     Ok(Built { listing, seconds, placed })

@@ -13,9 +13,15 @@ use gatehouse_files::{make_private, write_atomic};
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 use serde_json::json;
 
-use super::super::Failure;
+use super::super::{Failure, Place};
 use crate::{
-    config::{Config, Env, GateConfig, check_gate_name, edit, error::Text, trust},
+    config::{
+        Config, Env, GateConfig, check_gate_name,
+        edit::{self, Change},
+        error::Text,
+        locate::Found,
+        trust,
+    },
     out,
 };
 
@@ -37,6 +43,23 @@ pub(super) struct NewGate {
     pub(super) wasm: Vec<u8>,
     /// Whether the component stays where it lies.
     pub(super) in_place: bool,
+}
+
+impl<'a> Installer<'a> {
+    /// The presets.toml of a command, as it is now; there must be one that can be written.
+    pub(super) fn open(place: &Place, env: &'a Env) -> Result<Self, Failure> {
+        let Found { text, choice } = place.found(env)?;
+        if text.file.is_none() {
+            let message = "there is no presets.toml to write into; name one with --config FILE";
+            return Err(Failure::Usage(message.into()));
+        }
+        let mut config = Config::parse(&text, env)?;
+        if let Some(folder) = &place.gates {
+            config.gate_folders = vec![std::path::absolute(folder).unwrap_or_else(|_| folder.clone())];
+        }
+        config.choice = choice;
+        Ok(Self { text, config, env })
+    }
 }
 
 impl Installer<'_> {
@@ -77,11 +100,7 @@ impl Installer<'_> {
         if !in_place && installed(&file, &info.digest).is_none() {
             self.store(&file, &wasm)?;
         }
-        let written = change.write()?;
-        // Who changes a trusted file by this command trusts what came of it.
-        if let (true, Some(path)) = (self.config.choice.by_trust, &self.text.file) {
-            trust::add(path, written.as_bytes())?;
-        }
+        self.write(change)?;
         let settings = self.config.gates.get(&name).map(|gate| gate.settings.clone()).unwrap_or_default();
         let was = settings.sha256.filter(|was| !was.eq_ignore_ascii_case(&info.digest));
         let granted = settings.grants.entries();
@@ -113,6 +132,15 @@ impl Installer<'_> {
         out::line(format!("imports      {}", listed(&info.ask.others)));
         out::line(format!("granted      {}", listed(&granted)));
         next_steps(&name, &info.ask.capabilities, &settings.grants);
+        Ok(())
+    }
+
+    /// Writes a change of presets.toml. Who changes a trusted file by a command trusts what came of it.
+    pub(super) fn write(&self, change: Change<'_>) -> Result<(), Failure> {
+        let written = change.write()?;
+        if let (true, Some(path)) = (self.config.choice.by_trust, &self.text.file) {
+            trust::add(path, written.as_bytes())?;
+        }
         Ok(())
     }
 
@@ -162,6 +190,6 @@ fn next_steps(name: &str, asks: &[Capability], grants: &Grants) {
     out::line(format!("    gates.{name} = {{}}"));
 }
 
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
 }

@@ -1,4 +1,4 @@
-//! `gatehouse gates list|inspect|add|push|new|build|check|dev`: one file a command.
+//! `gatehouse gates list|inspect|add|update|remove|push|new|build|check|dev`: one file a command.
 
 mod add;
 mod build;
@@ -11,6 +11,8 @@ mod local;
 mod new;
 mod push;
 mod remote;
+mod remove;
+mod update;
 
 use std::path::PathBuf;
 
@@ -37,6 +39,10 @@ pub(super) enum Command {
     },
     /// Install a gate from a registry or a file, or what presets.toml names and is missing
     Add(add::Add),
+    /// Bring gates again from the registries that they came from, and say what changed
+    Update(update::Update),
+    /// Take a gate out of presets.toml, and delete the file that came with it
+    Remove(remove::Remove),
     /// Publish a gate to a registry
     Push(push::Push),
     /// Make a project for a new gate, with an example that works
@@ -54,6 +60,8 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
         Command::List { json } => list::run(json, &place.compose(env)?).await,
         Command::Inspect { gate, json } => inspect::run(&gate, json, &place.compose(env)?).await,
         Command::Add(arguments) => add::run(arguments, place, env).await,
+        Command::Update(arguments) => update::run(&arguments, place, env).await,
+        Command::Remove(arguments) => remove::run(&arguments, place, env).await,
         Command::Push(arguments) => push::run(arguments, place, env).await,
         Command::New(arguments) => new::run(&arguments),
         Command::Build(arguments) => build::run(&arguments).await,

@@ -5,7 +5,7 @@ use std::{process::Stdio, sync::Arc};
 use clap::Args;
 use gatehouse_core::{names::did_you_mean, ports::servers::ServerTransport};
 use gatehouse_wire::login::{LoggedOut, LoginState};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{Failure, Place};
@@ -40,9 +40,9 @@ pub(super) async fn log_in(arguments: &Login, place: &Place, env: &Env) -> Resul
     }
     let browser = !arguments.no_browser;
     let show = move |url: &gatehouse_wire::login::Url| {
-        out::note(format!("Log in at this address, within five minutes:\n\n  {url}\n"));
+        out::tell(format!("Log in at this address, within five minutes:\n\n  {url}\n"));
         if browser && !open(url.as_str()) {
-            out::note("No browser could be opened here; open the address on this machine yourself.");
+            out::tell("No browser could be opened here; open the address on this machine yourself.");
         }
     };
     let logins = logins(&config);
@@ -77,29 +77,55 @@ pub(super) async fn log_out(name: &str, place: &Place, env: &Env, json: bool) ->
     Ok(())
 }
 
-/// Every login that there is to a server that is declared now, in a few words.
-pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<(String, String)> {
+/// The login to one server.
+pub(super) struct LoginReport {
+    pub(super) server: String,
+    /// Why it cannot be told, where it cannot.
+    state: Result<LoginState, String>,
+    /// When it was looked at, in milliseconds since 1970-01-01T00:00:00Z.
+    now: u64,
+}
+
+impl LoginReport {
+    /// In a few words, with what to run where something is to be done.
+    pub(super) fn words(&self) -> String {
+        let server = &self.server;
+        match &self.state {
+            Err(why) => why.clone(),
+            Ok(LoginState::None) => format!("needs `gatehouse servers login {server}`"),
+            Ok(state @ (LoginState::Ended | LoginState::Elsewhere { .. })) => {
+                format!("{}; run: gatehouse servers login {server}", told(state, self.now))
+            }
+            Ok(state) => told(state, self.now),
+        }
+    }
+
+    /// For programs: `state` is none, valid, ended, elsewhere or unknown; with it stands what is known.
+    pub(super) fn fields(&self) -> Value {
+        match &self.state {
+            Err(why) => json!({"state": "unknown", "error": why}),
+            Ok(LoginState::None) => json!({"state": "none"}),
+            Ok(LoginState::Valid { until, renewable }) => {
+                json!({"state": "valid", "until_ms": until, "renewable": renewable})
+            }
+            Ok(LoginState::Ended) => json!({"state": "ended"}),
+            Ok(LoginState::Elsewhere { server }) => json!({"state": "elsewhere", "url": server}),
+        }
+    }
+}
+
+/// Every login that there is to a server that is declared now, and every one that its block says is needed.
+pub(super) async fn all(config: &Arc<Config>, env: &Env) -> Vec<LoginReport> {
     let logins = logins(config);
     let mut servers = Added::new(Arc::clone(config), env.clone()).now().servers;
     servers.extend(config.servers.declared.clone());
     let mut all = Vec::new();
     for (name, server) in servers {
         let Ok(url) = address(&name, &server) else { continue };
-        let state = match logins.state(&name, &url).await {
-            Ok(state) => state,
-            Err(fault) => {
-                all.push((name, fault.in_one_line()));
-                continue;
-            }
-        };
-        let again = match &state {
-            LoginState::None => continue,
-            LoginState::Valid { .. } => String::new(),
-            LoginState::Ended | LoginState::Elsewhere { .. } => {
-                format!("; run: gatehouse servers login {name}")
-            }
-        };
-        all.push((name, told(&state, logins.now_ms()) + &again));
+        let state = logins.state(&name, &url).await.map_err(|fault| fault.in_one_line());
+        if (server.wants_login && server.enabled) || state != Ok(LoginState::None) {
+            all.push(LoginReport { server: name, state, now: logins.now_ms() });
+        }
     }
     all
 }

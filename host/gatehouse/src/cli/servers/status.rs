@@ -21,7 +21,7 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
         return out::json(&json!({
             "configured": composition.stores.servers.status(),
             "hosts": hosts.iter().map(told).collect::<Vec<_>>(),
-            "logins": logins.iter().map(|(name, login)| (name.clone(), json!(login))).collect::<Map<_, _>>(),
+            "logins": logins.iter().map(|login| (login.server.clone(), login.fields())).collect::<Map<_, _>>(),
         }));
     }
     if hosts.is_empty() {
@@ -34,8 +34,8 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
     let of_hosts = hosts.iter().flat_map(|host| row(&host.facts.pid.to_string(), &host.servers));
     rows.extend(of_nobody.chain(of_hosts));
     out::table(&rows);
-    for (name, login) in &logins {
-        out::line(format!("login to '{name}': {login}"));
+    for login in &logins {
+        out::line(format!("login to '{}': {}", login.server, login.words()));
     }
 }
 

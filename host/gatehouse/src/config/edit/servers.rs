@@ -70,11 +70,16 @@ pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Valu
     document.to_string()
 }
 
-fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
-    text.content.parse().map_err(|error: toml_edit::TomlError| text.error(error.to_string()))
+pub(super) fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
+    text.content.parse().map_err(|error: toml_edit::TomlError| {
+        match toml::from_str::<toml::Table>(&text.content) {
+            Err(error) => text.parse_error(&error),
+            Ok(_) => text.error(error.to_string()),
+        }
+    })
 }
 
-fn checked<'a>(
+pub(super) fn checked<'a>(
     text: &'a Text,
     document: &DocumentMut,
     env: &Env,

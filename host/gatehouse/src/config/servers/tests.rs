@@ -24,7 +24,7 @@ fn error(block: &str) -> String {
 #[test]
 fn a_program_becomes_a_definition() {
     let block = "command = \"./bin/git-mcp\"\nargs = [\"--key\", \"${GATEHOUSE_TOKEN}\"]\nenv = { MODE = \"ro\", API_KEY = \"in-the-file\" }\ncwd = \"repo\"\ntags = [\"work\", \"code\", \"work\"]\ntimeout = 5\non_change = \"quarantine\"";
-    let ServerConfig { definition, login, enabled, literals } = server(block).expect("valid");
+    let ServerConfig { definition, login, enabled, literals, .. } = server(block).expect("valid");
     assert!(enabled && login == LoginSettings::default());
     assert_eq!(literals, ["API_KEY"]);
     let env = vec![("API_KEY".into(), Secret::new("in-the-file")), ("MODE".into(), Secret::new("ro"))];
@@ -150,7 +150,7 @@ fn every_mistake_has_its_place() {
         ("[presets.a.tools.x]\nname = \"a\"\nhide = true", ":1:18: 'x' is hidden, so nothing else"),
         (
             "[recommend_tools]\nsearch_mode = \"llm\"",
-            ":1:1: unknown key 'recommend_tools'. search_mode, include_metrics",
+            ":1:2: unknown key 'recommend_tools'. search_mode, include_metrics",
         ),
     ] {
         let why = parse(content).map(drop).expect_err(content);

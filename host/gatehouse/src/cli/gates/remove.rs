@@ -1,0 +1,104 @@
+//! `gatehouse gates remove`: takes a gate out of presets.toml, wherever it is named there, and deletes its file if that
+//! was made by `gates add` or dropped into a folder of gates. An author's own file stays where it lies.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use gatehouse_core::names::did_you_mean;
+use serde_json::json;
+
+use super::{
+    super::{Failure, Place, agreed},
+    install::Installer,
+};
+use crate::{
+    built_in,
+    compose::Gates,
+    config::{Env, edit},
+    out,
+};
+
+#[derive(Args)]
+pub(in crate::cli) struct Remove {
+    /// The gate
+    gate: String,
+    /// Remove it without a question
+    #[arg(long)]
+    yes: bool,
+    /// Print JSON; asks nothing
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(arguments: &Remove, place: &Place, env: &Env) -> Result<(), Failure> {
+    let installer = Installer::open(place, env)?;
+    let name = &arguments.gate;
+    let (change, taken) = edit::remove_gate(&installer.text, name, env)?;
+    let file = file_of(&installer, name);
+    if taken.is_empty() && file.is_none() {
+        return Err(Failure::Usage(nothing(&installer, name)));
+    }
+    let presets = installer.text.name();
+    if !arguments.json {
+        taken.iter().for_each(|taken| out::line(format!("takes out    {taken} of {presets}")));
+        if let Some(file) = &file {
+            out::line(format!("deletes      {}", file.display()));
+        } else if let Some(stays) = stays(&installer, name) {
+            out::line(format!("leaves       {}", stays.display()));
+        }
+    }
+    if !agreed(arguments.yes, arguments.json, "Remove it? [y/N] ").await? {
+        return Err(Failure::Failed(format!("gate '{name}' was not removed; --yes removes it")));
+    }
+    // The file last: while presets.toml names it, hosts want it.
+    installer.write(change)?;
+    if let Some(file) = &file {
+        fs::remove_file(file)
+            .map_err(|error| Failure::Failed(format!("{} cannot be deleted: {error}", file.display())))?;
+    }
+    if arguments.json {
+        out::json(&json!({"name": name, "taken_out": taken, "deleted": file}));
+    } else {
+        out::line(format!("removed gate '{name}'"));
+    }
+    Ok(())
+}
+
+/// The file that goes with the gate: a component from a registry that no other gate is, or one in a folder of gates.
+fn file_of(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
+    let gates = &installer.config.gates;
+    let named = gates.get(name).and_then(|gate| gate.component.clone());
+    let shared =
+        gates.iter().any(|(other, gate)| other != name && named.is_some() && gate.component == named);
+    let from_registry = gates.get(name).is_some_and(|gate| gate.origin.is_some());
+    let folders = installer.config.gate_folders.iter();
+    let dropped = folders.map(|folder| folder.join(format!("{name}.wasm"))).find(|file| file.exists());
+    let ours = match (named, dropped) {
+        (Some(named), _) if from_registry => Some(named),
+        (Some(named), Some(dropped)) => Some(named).filter(|named| same(named, &dropped)),
+        (Some(_), None) => None,
+        (None, dropped) => dropped,
+    };
+    ours.filter(|file| !shared && !built_in::is(file) && file.exists())
+}
+
+/// The file that the gate has and that is not deleted.
+fn stays(installer: &Installer<'_>, name: &str) -> Option<PathBuf> {
+    installer.config.gates.get(name)?.component.clone().filter(|file| file.exists())
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+}
+
+fn nothing(installer: &Installer<'_>, name: &str) -> String {
+    let known = Gates::names_in(&installer.config);
+    if known.iter().any(|known| known == name) {
+        return format!("gate '{name}' is built in, and no preset of {} has it", installer.text.name());
+    }
+    let near = did_you_mean(name, known.iter().map(String::as_str));
+    format!("there is no gate '{name}'.{near} There are: {}.", known.join(", "))
+}

@@ -1,0 +1,89 @@
+//! What a host says at its start to whoever started it: where it serves what, and, at a terminal, how to connect.
+
+use std::{
+    io::{self, IsTerminal as _},
+    net::SocketAddr,
+};
+
+use gatehouse_wire::serve::{self, PresetView};
+use serde_json::{Value, json};
+
+use crate::{cli::presets, compose::PresetViews, out};
+
+/// The presets that are served by name, each with its tools, or none where it cannot be served.
+pub(super) struct Greeting(Vec<(String, Option<Value>)>);
+
+impl Greeting {
+    pub(super) fn of(views: &PresetViews) -> Self {
+        // The tools are for people alone.
+        let person = out::is_read_by_a_person();
+        let tools = |view: &PresetView| if person { json!(serve::tools(&view.catalog)) } else { Value::Null };
+        Self(views.presets.iter().map(|(name, view)| (name.clone(), view.as_ref().ok().map(tools))).collect())
+    }
+
+    /// Over HTTP. The address is said first, and what takes a while after it.
+    pub(super) async fn over_http(self, address: SocketAddr, preset: &str, token: bool) {
+        out::note(format!("gatehouse serves preset '{preset}' on http://{address}/mcp"));
+        if !out::is_read_by_a_person() {
+            let names: Vec<String> = self.0.into_iter().map(|(name, _)| name).collect();
+            return out::note(format!("every preset by name: http://{address}/mcp/p/<{}>", names.join("|")));
+        }
+        // Counting reads tables of some megabytes; clients are served meanwhile.
+        let _counted = tokio::task::spawn_blocking(move || out::columns(&self.rows(address)))
+            .await
+            .map(|lines| lines.iter().for_each(|line| out::note(format!("  {line}"))));
+        let header = if token { " --header \"Authorization: Bearer $GATEHOUSE_TOKEN\"" } else { "" };
+        out::note(format!(
+            "\nTo connect Claude Code:\n  claude mcp add --transport http gatehouse http://{address}/mcp/p/{preset}{header}\n\
+             Another client (cursor, vscode, codex, gemini):\n  gatehouse mcp-config {preset} --http http://{address} --client cursor\n\
+             ctrl-c ends this host."
+        ));
+    }
+
+    fn rows(&self, address: SocketAddr) -> Vec<Vec<String>> {
+        let head = ["PRESET", "TOOLS", "TOKENS", "ADDRESS"].map(str::to_owned);
+        let of = |(name, tools): &(String, Option<Value>)| match tools {
+            Some(tools) => {
+                let count = tools.as_array().map_or(0, Vec::len);
+                let tokens = presets::tokens(tools).to_string();
+                vec![name.clone(), count.to_string(), tokens, format!("http://{address}/mcp/p/{name}")]
+            }
+            None => vec![
+                name.clone(),
+                "-".into(),
+                "-".into(),
+                "cannot be served; `gatehouse presets check`".into(),
+            ],
+        };
+        std::iter::once(head.into()).chain(self.0.iter().map(of)).collect()
+    }
+}
+
+/// Over standard input and output: to a person who sits where a client should be.
+pub(super) fn over_stdio(preset: &str) {
+    if !io::stdin().is_terminal() {
+        return;
+    }
+    out::note(format!(
+        "gatehouse serves preset '{preset}' over standard input and output, and waits there for an MCP client.\n\
+         To let a client start it:     gatehouse mcp-config {preset}\n\
+         To serve clients over HTTP:   gatehouse serve --http 8642\n\
+         ctrl-d ends this host."
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_preset_is_told_with_its_tools_their_cost_and_its_address() {
+        let tools = json!([{"name": "search", "description": "Searches."}]);
+        let greeting = Greeting(vec![("broken".into(), None), ("one".into(), Some(tools))]);
+        let rows = greeting.rows(([127, 0, 0, 1], 8642).into());
+        let lines = out::columns(&rows);
+        assert!(lines[1].starts_with("broken  -      -       cannot be served"), "{lines:?}");
+        assert!(lines[2].starts_with("one     1      "), "{lines:?}");
+        assert!(lines[2].ends_with("  http://127.0.0.1:8642/mcp/p/one"), "{lines:?}");
+    }
+}

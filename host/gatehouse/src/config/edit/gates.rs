@@ -1,0 +1,79 @@
+//! Takes a gate out of presets.toml: its block, and every line of a preset that names it.
+
+use toml_edit::{DocumentMut, Item};
+
+use super::{Change, ConfigError, Env, Text, servers};
+use crate::config::keys::dotted;
+
+/// The change, and what it takes out, as TOML writes the keys. What is left must be a configuration still.
+pub(crate) fn remove_gate<'a>(
+    text: &'a Text,
+    name: &str,
+    env: &Env,
+) -> Result<(Change<'a>, Vec<String>), ConfigError> {
+    let mut document = servers::parsed(text)?;
+    let presets: Vec<String> = document
+        .get("presets")
+        .and_then(Item::as_table_like)
+        .map(|presets| presets.iter().map(|(preset, _)| preset.to_owned()).collect())
+        .unwrap_or_default();
+    let mut paths = vec![vec!["gates", name]];
+    for preset in &presets {
+        paths.push(vec!["presets", preset, "gates", name]);
+        paths.push(vec!["presets", preset, "filters", name]);
+    }
+    paths.retain(|path| take_out(&mut document, path));
+    let (change, _) = servers::checked(text, &document, env)?;
+    Ok((change, paths.iter().map(|path| dotted(path)).collect()))
+}
+
+/// Whether there was something at the end of the path.
+fn take_out(document: &mut DocumentMut, path: &[&str]) -> bool {
+    let Some((name, above)) = path.split_last() else { return false };
+    let mut item = document.as_item_mut();
+    for step in above {
+        match item.as_table_like_mut().and_then(|table| table.get_mut(step)) {
+            Some(below) => item = below,
+            None => return false,
+        }
+    }
+    item.as_table_like_mut().is_some_and(|table| table.remove(name).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn removed(content: &str) -> (String, Vec<String>) {
+        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        let (change, taken) = remove_gate(&text, "weather", &Env::default()).expect("a change");
+        (change.content, taken)
+    }
+
+    #[test]
+    fn a_gate_goes_with_every_line_that_names_it_and_nothing_else() {
+        let before = "# top\n[host]\ngates = [\"g\"] # odd\n\n";
+        let block = "[gates.weather]\ngrants = []\n\n[gates.weather.http]\n\"a.example\" = {}\n\n";
+        let after = "[gates.kg]\n\n[presets.full]\ndescription = \"x\" # mine\ngates.kg = {}\n";
+        let lines = "gates.weather = { units = \"metric\" }\nfilters.weather = [\"*\"]\n";
+        let (left, taken) = removed(&format!("{before}{block}{after}{lines}"));
+        assert_eq!(left, format!("{before}{after}"));
+        let paths = ["gates.weather", "presets.full.gates.weather", "presets.full.filters.weather"];
+        assert_eq!(taken, paths);
+        assert_eq!(removed(&left), (left.clone(), Vec::new()), "twice is once");
+    }
+
+    #[test]
+    fn every_way_to_write_it_is_understood() {
+        for text in [
+            "gates = { weather = {}, kg = {} }\n",
+            "gates.weather.grants = []\n",
+            "[presets.a.gates]\nweather = {}\n",
+            "[presets.a.gates.weather]\n",
+            "[presets]\na = { gates = { weather = {} } }\n",
+        ] {
+            let (left, taken) = removed(text);
+            assert!(!left.contains("weather") && taken.len() == 1, "{text}: {left}");
+        }
+    }
+}

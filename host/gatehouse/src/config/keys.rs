@@ -1,0 +1,174 @@
+//! Where the keys of a TOML text stand, also of a text with mistakes in it: for messages that point to a line.
+
+use std::ops::Range;
+
+use gatehouse_core::names::quoted;
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
+/// The most characters of a key that a message shows.
+const SHOWN: usize = 64;
+
+/// What stands at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// The keys that lead there from the top.
+    pub(super) path: Vec<String>,
+    /// The value's type as TOML calls it.
+    pub(super) kind: &'static str,
+    /// Whether it is an entry of the list that the path leads to.
+    pub(super) in_list: bool,
+    /// The bytes of the value.
+    value: Range<usize>,
+}
+
+/// The key at the end of this path, as bytes of the text; the last step may be an entry of a list.
+pub(super) fn find(content: &str, path: &[&str]) -> Option<Range<usize>> {
+    let (table, _) = DeTable::parse_recoverable(content);
+    let (last, before) = path.split_last()?;
+    let mut table = table.get_ref();
+    let mut list = None;
+    for step in before {
+        if list.is_some() {
+            return None;
+        }
+        match table.get(*step)?.get_ref() {
+            DeValue::Table(below) => table = below,
+            DeValue::Array(entries) => list = Some(entries),
+            _ => return None,
+        }
+    }
+    match list {
+        None => table.keys().find(|key| key.get_ref() == last).map(Spanned::span),
+        Some(list) => list.iter().find(|entry| entry.get_ref().as_str() == Some(last)).map(Spanned::span),
+    }
+}
+
+/// What stands at these bytes: the smallest key or value around their beginning.
+pub(super) fn spot(content: &str, at: &Range<usize>) -> Option<Spot> {
+    let (table, _) = DeTable::parse_recoverable(content);
+    let mut best: Option<(usize, Spot)> = None;
+    visit(table.get_ref(), &mut Vec::new(), &mut |path, span, value, in_list| {
+        let smaller = best.as_ref().is_none_or(|(size, _)| span.len() < *size);
+        if span.contains(&at.start) && smaller {
+            let path = path.iter().map(|key| (*key).to_owned()).collect();
+            let spot = Spot { path, kind: value.get_ref().type_str(), in_list, value: value.span() };
+            best = Some((span.len(), spot));
+        }
+    });
+    best.map(|(_, spot)| spot)
+}
+
+/// Where a key stands that comes a second time at these bytes: the path to it, and the bytes of the first.
+pub(super) fn first_of_two(content: &str, second: &Range<usize>) -> Option<(Vec<String>, Range<usize>)> {
+    // Under a name that nobody else has, the second one has a place in the tree, and so is known what it is beside.
+    let mut fresh = "second".to_owned();
+    while content.contains(&fresh) {
+        fresh.push('_');
+    }
+    let mut renamed = content.to_owned();
+    renamed.replace_range(second.clone(), &fresh);
+    let at = spot(&renamed, &(second.start..second.start + fresh.len()))?;
+    let name = content.get(second.clone())?.trim_matches(['"', '\'']);
+    let mut path: Vec<String> = at.path.iter().take_while(|key| **key != fresh).cloned().collect();
+    path.push(name.to_owned());
+    let first = find(&renamed, &path.iter().map(String::as_str).collect::<Vec<_>>())?;
+    Some((path, first))
+}
+
+/// Calls with the path, the bytes and the value of each key, of each value and of each entry of a list.
+fn visit<'t>(
+    table: &'t DeTable<'_>,
+    path: &mut Vec<&'t str>,
+    found: &mut impl FnMut(&[&str], Range<usize>, &Spanned<DeValue<'_>>, bool),
+) {
+    for (key, value) in table {
+        path.push(key.get_ref());
+        found(path, key.span(), value, false);
+        visit_value(value, path, found, false);
+        path.pop();
+    }
+}
+
+fn visit_value<'t>(
+    value: &'t Spanned<DeValue<'_>>,
+    path: &mut Vec<&'t str>,
+    found: &mut impl FnMut(&[&str], Range<usize>, &Spanned<DeValue<'_>>, bool),
+    in_list: bool,
+) {
+    found(path, value.span(), value, in_list);
+    match value.get_ref() {
+        DeValue::Table(below) => visit(below, path, found),
+        DeValue::Array(entries) => entries.iter().for_each(|entry| visit_value(entry, path, found, true)),
+        _ => {}
+    }
+}
+
+impl Spot {
+    /// The value as it is typed, short.
+    pub(super) fn typed(&self, content: &str) -> String {
+        quoted(content.get(self.value.clone()).unwrap_or_default(), SHOWN)
+    }
+}
+
+/// Keys with points between them, as TOML writes them: what is no plain word stands in quotes.
+pub(crate) fn dotted<S: AsRef<str>>(path: &[S]) -> String {
+    path.iter().map(|key| written(key.as_ref())).collect::<Vec<_>>().join(".")
+}
+
+/// One key as TOML writes it.
+pub(crate) fn written(key: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if !key.is_empty() && key.chars().all(bare) {
+        return quoted(key, SHOWN);
+    }
+    format!("\"{}\"", quoted(key, SHOWN).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "[presets.a]\nextends = [\"b\", \"c\"]\ngates.kg = { top_k = 5 }\n";
+
+    fn shown(at: Option<Range<usize>>) -> Option<&'static str> {
+        TEXT.get(at?)
+    }
+
+    #[test]
+    fn a_path_leads_to_a_key_or_to_an_entry_of_a_list() {
+        assert_eq!(shown(find(TEXT, &["presets", "a", "gates", "kg", "top_k"])), Some("top_k"));
+        assert_eq!(shown(find(TEXT, &["presets", "a", "extends", "c"])), Some("\"c\""));
+        assert_eq!(shown(find(TEXT, &["presets", "a", "extends", "d"])), None);
+        assert_eq!(shown(find(TEXT, &["presets", "a", "extends", "c", "d"])), None);
+        assert_eq!(find("x = [\n[host]\n", &["host"]), None, "what cannot be read has no place");
+    }
+
+    #[test]
+    fn a_place_is_told_by_the_keys_that_lead_there() {
+        let five = TEXT.find('5').expect("there");
+        let spot = spot(TEXT, &(five..five + 1)).expect("a spot");
+        assert_eq!((dotted(&spot.path).as_str(), spot.kind), ("presets.a.gates.kg.top_k", "integer"));
+        assert_eq!(spot.typed(TEXT), "5");
+    }
+
+    #[test]
+    fn of_two_keys_the_first_is_found_however_they_are_written() {
+        for (text, path) in [
+            ("[host]\nx = 1\nx = 2\n", "host.x"),
+            ("[a]\nx = 1\n[host]\nx = 1\nx = 2\n", "host.x"),
+            ("[host]\n[host]\n", "host"),
+            ("[a.b]\n[c]\n[a.b]\n", "a.b"),
+            ("[p]\ng.k = {}\ng.k = {}\n", "p.g.k"),
+            ("[p]\ng = { k = 1, k = 2 }\n", "p.g.k"),
+            ("[p]\n\"a b\" = 1\n\"a b\" = 2\n", "p.\"a b\""),
+        ] {
+            let error = toml::from_str::<toml::Table>(text).expect_err("twice");
+            let (found, first) = first_of_two(text, &error.span().expect("a place")).expect(text);
+            assert_eq!(dotted(&found), path, "{text}");
+            assert!(first.end <= error.span().expect("a place").start, "{text}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What the parser of TOML finds wrong, in words for whoever typed it: which key, what is allowed there, what to write.
+
+use std::ops::Range;
+
+use gatehouse_core::{http::secret::sounds_secret, names};
+
+use super::{ConfigError, error::Text, keys, keys::dotted, schema};
+
+/// Quotes that a word processor or a web page puts in the place of " and '.
+const TYPOGRAPHIC: [char; 14] = ['“', '”', '„', '‟', '«', '»', '‘', '’', '‚', '‛', '′', '″', '＂', '＇'];
+
+/// Keys that people look for at the top, and where the same thing is said.
+const ELSEWHERE: [(&str, &str); 1] = [(
+    "recommend_tools",
+    " search_mode, include_metrics and max_fallbacks are parameters of the gate proxy: write them where a preset names it, \
+     as in gates.proxy = { search_mode = \"hybrid\" }; the model that makes vectors is `embedding` under [models].",
+)];
+
+/// How the parser begins a complaint, and the same for people.
+const SYNTAX: [(&str, &str); 21] = [
+    ("unclosed array table", "the name of this block has no end: write ]] after it"),
+    ("unclosed array", "this list has no end: write ] after its last entry"),
+    ("unclosed inline table", "this { has no }: write it after the last key"),
+    ("unclosed table", "the name of this block has no end: write ] after it"),
+    ("key with no value", "a key without a value: write key = value, with = and no colon"),
+    ("missing assignment", "a key without a value: write key = value, with = and no colon"),
+    ("missing value", "the value is missing: write one after ="),
+    ("missing comma", "a comma is missing before this"),
+    ("extra comma", "one comma too many: take it out"),
+    ("extra `=`", "one = too many: take it out"),
+    ("extra assignment", "one = too many: take it out"),
+    ("missing escaped value", BACKSLASH),
+    ("too few unicode value digits", BACKSLASH),
+    ("invalid key-value pair", "neither a key nor a block: write key = value, or [block]"),
+    ("invalid unquoted key", QUOTED_KEY),
+    ("unquoted keys cannot be empty", QUOTED_KEY),
+    ("unexpected key or value", "something is left over here: each key begins a line of its own"),
+    ("unexpected content", "something is left over here: each key begins a line of its own"),
+    ("invalid inline table element", "between { and } stand key = value, parted by commas"),
+    ("invalid array", "between [ and ] stand values, parted by commas"),
+    ("unexpected leading zero", "a number does not begin with 0"),
+];
+
+const BACKSLASH: &str =
+    "a backslash in \"…\" begins an escape: write '…' around a text with backslashes, or \\\\ for each";
+
+const QUOTED_KEY: &str = "a key of other than A-Z a-z 0-9 _ - stands in quotes: write \"…\" around it";
+
+impl Text {
+    /// What the parser says, with the key, what is allowed and what to do.
+    pub(crate) fn parse_error(&self, error: &toml::de::Error) -> ConfigError {
+        let message = error.message().trim();
+        let Some(span) = error.span() else { return self.error(names::quoted(message, 300)) };
+        if message.starts_with("unknown field") {
+            return self.error_at(span.clone(), self.unknown_key(message, &span));
+        }
+        if message.starts_with("unknown variant") {
+            return self.error_at(span, not_a_word(message));
+        }
+        if message == "duplicate key" {
+            return self.error_at(span.clone(), self.twice(&span));
+        }
+        if ["invalid type:", "invalid value:", "wanted "].iter().any(|begin| message.starts_with(begin)) {
+            let words = self.wrong_type(&span).unwrap_or_else(|| names::quoted(message, 300));
+            return self.error_at(span, words);
+        }
+        self.syntax(message, span)
+    }
+
+    fn unknown_key(&self, message: &str, span: &Range<usize>) -> String {
+        let (wrong, known) = quoted_names(message);
+        let shown = names::quoted(wrong, 64);
+        if let Some((_, instead)) = ELSEWHERE.iter().find(|(name, _)| *name == wrong) {
+            return format!("unknown key '{shown}'.{instead}");
+        }
+        let block = keys::spot(&self.content, span).map(|spot| spot.path).unwrap_or_default();
+        let block = block.split_last().map(|(_, block)| dotted(block)).unwrap_or_default();
+        let mut near = names::did_you_mean(wrong, known.iter().copied());
+        let homes = schema::blocks_with(wrong);
+        if near.is_empty() && (1..=3).contains(&homes.len()) {
+            near = format!(" It belongs under {}.", homes.join(" or "));
+        }
+        let known = known.join(", ");
+        if block.is_empty() {
+            return format!("unknown key '{shown}'.{near} There are: {known}.");
+        }
+        format!("unknown key '{shown}'.{near} Under [{block}] there are: {known}.")
+    }
+
+    fn twice(&self, second: &Range<usize>) -> String {
+        let name = names::quoted(self.content.get(second.clone()).unwrap_or_default(), 64);
+        let Some((path, first)) = keys::first_of_two(&self.content, second) else {
+            return format!("'{name}' stands here twice, as a block and as a key; keep one of them");
+        };
+        let (line, _) = self.line_and_column(first.start);
+        format!("{} stands in this file twice, first in line {line}; keep one of them", dotted(&path))
+    }
+
+    /// By what the schema says of the key.
+    fn wrong_type(&self, span: &Range<usize>) -> Option<String> {
+        let spot = keys::spot(&self.content, span)?;
+        let property = schema::property(&spot.path, spot.in_list)?;
+        let secret = spot.path.last().is_some_and(|key| sounds_secret(key));
+        let typed = if secret { "…".to_owned() } else { spot.typed(&self.content) };
+        let plain = typed.trim_matches(['"', '\'']);
+        let given = match spot.kind {
+            "string" => format!("the text {typed}"),
+            "boolean" => typed.clone(),
+            "array" => "a list".into(),
+            "table" => "a block".into(),
+            "datetime" => format!("the date {typed}"),
+            _ => format!("the number {typed}"),
+        };
+        let name = spot.path.last().map(|key| keys::written(key)).unwrap_or_default();
+        let fix = match (property.kind, spot.kind) {
+            ("array", "string" | "integer" | "float" | "boolean") => format!(": write {name} = [{typed}]"),
+            ("string", "integer" | "float" | "boolean" | "datetime") => {
+                format!(": write \"{typed}\", in quotes")
+            }
+            ("integer", "string") if plain.parse::<u64>().is_ok() => {
+                format!(": write {plain}, without quotes")
+            }
+            ("boolean", "string") if matches!(plain, "true" | "false") => {
+                format!(": write {plain}, without quotes")
+            }
+            ("object", "string" | "integer" | "float" | "boolean" | "datetime") => {
+                format!(": write {name} = {{}}, or a block [{}]", dotted(&spot.path))
+            }
+            _ => String::new(),
+        };
+        let subject = if spot.in_list { "an entry of " } else { "" };
+        let dotted = dotted(&spot.path);
+        let about = property.about.map(|about| format!(". {name} is: {about}")).unwrap_or_default();
+        Some(format!("{subject}{dotted} must be {}, not {given}{fix}{about}", property.words))
+    }
+
+    fn syntax(&self, message: &str, span: Range<usize>) -> ConfigError {
+        let rest = self.content.get(span.start..).unwrap_or_default();
+        if let Some(quote) = rest.chars().next().filter(|c| TYPOGRAPHIC.contains(c)) {
+            return self.error_at(span, typographic(quote));
+        }
+        let ends = message.starts_with("invalid") && message.contains("string");
+        let before = self.content.get(..span.start).unwrap_or_default();
+        let line = before.trim_end_matches(['\r', '\n']).rfind('\n').map_or(0, |end| end + 1);
+        if let Some((at, quote)) = before
+            .get(line..)
+            .filter(|_| ends)
+            .and_then(|line| line.char_indices().rfind(|(_, c)| TYPOGRAPHIC.contains(c)))
+        {
+            return self.error_at(line + at..line + at + quote.len_utf8(), typographic(quote));
+        }
+        if ends {
+            return self.error_at(span, "this text has no end: the quote that closes it is missing");
+        }
+        let word: String = rest.chars().take_while(|c| !c.is_whitespace() && !",]}#".contains(*c)).collect();
+        if message.starts_with("string values must be quoted") {
+            let key = before.get(line..).and_then(|line| line.rsplit(['{', ',']).next()).unwrap_or_default();
+            let shown = if sounds_secret(key) { "…".to_owned() } else { names::quoted(&word, 64) };
+            return self.error_at(
+                span,
+                format!("'{shown}' is not a value: write \"{shown}\" for a text; without quotes there are only true, false and numbers"),
+            );
+        }
+        match SYNTAX.iter().find(|(begins, _)| message.starts_with(begins)) {
+            Some((_, words)) => self.error_at(span, *words),
+            None => {
+                self.error_at(span, format!("this cannot be read as TOML: {}", names::quoted(message, 300)))
+            }
+        }
+    }
+}
+
+fn typographic(quote: char) -> String {
+    let plain = if "‘’‚‛′＇".contains(quote) { '\'' } else { '"' };
+    format!("{quote} is a typographic quote: write {plain} instead")
+}
+
+/// A word that is none of those there are.
+fn not_a_word(message: &str) -> String {
+    let (wrong, known) = quoted_names(message);
+    let near = names::did_you_mean(wrong, known.iter().copied());
+    format!("'{}' is not allowed here.{near} There are: {}.", names::quoted(wrong, 64), known.join(", "))
+}
+
+/// serde words an unknown key as: unknown field `x`, expected one of `a`, `b`.
+fn quoted_names(message: &str) -> (&str, Vec<&str>) {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    (quoted.next().unwrap_or_default(), quoted.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Env};
+
+    /// Line, column and what is said, without the file.
+    fn said(content: &str) -> String {
+        let text = Text { file: Some("/p".into()), content: content.into() };
+        let error = Config::parse(&text, &Env::default()).map(drop).expect_err(content).to_string();
+        error.strip_prefix("/p:").expect("a place in the file").to_owned()
+    }
+
+    #[test]
+    fn a_typographic_quote_is_told_where_it_stands() {
+        assert_eq!(said("[host]\nstate = “x”\n"), "2:9: “ is a typographic quote: write \" instead");
+        assert_eq!(said("[host]\nstate = ‘x’\n"), "2:9: ‘ is a typographic quote: write ' instead");
+        assert_eq!(said("[host]\nstate = \"x”\n"), "2:11: ” is a typographic quote: write \" instead");
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told_with_what_to_write() {
+        for (text, words) in [
+            ("[host]\nstate = yes\n", "2:9: 'yes' is not a value: write \"yes\" for a text;"),
+            ("[host]\nstate = \"x\n", "2:11: this text has no end"),
+            ("[host]\nstate = \"C:\\users\"\n", "a backslash in \"…\" begins an escape: write '…'"),
+            ("[host]\nstate: 'x'\n", "2:8: a key without a value: write key = value"),
+            ("[host\nx = 1\n", "1:6: the name of this block has no end: write ]"),
+            ("[host]\ngates = [\"a\" \"b\"]\n", "a comma is missing"),
+            ("{\"host\": 1}", "1:1: neither a key nor a block"),
+        ] {
+            assert!(said(text).contains(words), "{text}: {}", said(text));
+        }
+    }
+
+    #[test]
+    fn a_key_that_comes_twice_is_told_with_the_line_of_the_first() {
+        assert_eq!(
+            said("[host]\nstate = \"a\"\n\nstate = \"b\"\n"),
+            "4:1: host.state stands in this file twice, first in line 2; keep one of them"
+        );
+        assert!(said("[presets.a]\n[presets.b]\n[presets.a]\n").starts_with("3:10: presets.a stands in"));
+    }
+
+    #[test]
+    fn a_wrong_type_is_told_with_the_key_what_it_may_be_and_what_it_is_for() {
+        assert_eq!(
+            said("[presets.a]\ndeny = \"x\"\n"),
+            "2:8: presets.a.deny must be a list of texts, not the text \"x\": write deny = [\"x\"]. \
+             deny is: Globs over tool names that are taken away."
+        );
+        for (text, words) in [
+            (
+                "[gates.a.limits]\ncalls = \"4\"",
+                "gates.a.limits.calls must be a whole number from 0 on, not the text \"4\": write 4",
+            ),
+            (
+                "[gates.a]\ngrants = [5]",
+                "an entry of gates.a.grants must be a text, not the number 5: write \"5\", in quotes",
+            ),
+            (
+                "[presets.a]\ngates.kg = true",
+                "presets.a.gates.kg must be a block of keys, not true: write kg = {}",
+            ),
+            ("[presets.a]\nstructured = \"true\"", "presets.a.structured must be true or false"),
+            ("[knowledge]\nengine = 5", "knowledge.engine must be one of \"sqlite\", \"postgres\""),
+            ("[presets.\"a b\"]\ndeny = 1", "presets.\"a b\".deny must be"),
+        ] {
+            assert!(said(text).contains(words), "{text}: {}", said(text));
+        }
+        let secret = said("[models.openai]\napi_key = 12345678\n");
+        assert!(secret.contains("api_key must be a text") && !secret.contains("12345678"), "{secret}");
+        let secret = said("[models.openai]\napi_key = sk-12345678\n");
+        assert!(secret.contains("is not a value") && !secret.contains("12345678"), "{secret}");
+    }
+
+    #[test]
+    fn an_unknown_key_is_told_with_its_block_and_where_it_belongs() {
+        assert_eq!(
+            said("[ledger]\nwiki_roots = []\n").split(" Under ").next(),
+            Some("2:1: unknown key 'wiki_roots'. It belongs under [knowledge].")
+        );
+        assert!(said("[ledger]\nx = []\n").contains(" Under [ledger] there are: "));
+        let top = said("[recommend_tools]\n");
+        assert!(top.contains("parameters of the gate proxy") && !top.contains("There are"), "{top}");
+        assert!(!said("[zzz]\n").contains("recommend_tools"));
+    }
+}

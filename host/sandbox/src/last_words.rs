@@ -1,0 +1,100 @@
+//! What a guest wrote before it ended, told as its author wants to read it: the cause first, then where. Languages
+//! differ in the order: Python names the cause after its frames, JavaScript and Rust before them.
+
+use gatehouse_core::names::quoted;
+
+/// The most characters of a cause, and of one frame.
+const MAX_CAUSE: usize = 300;
+const MAX_FRAME: usize = 120;
+
+/// The most frames, the innermost first.
+const MAX_FRAMES: usize = 3;
+
+/// The most lines of an output that no language is recognised in, the last ones.
+const MAX_LINES: usize = 5;
+
+/// `cause, at frame, frame`, or the last lines of the output where it names none; empty where nothing was written.
+pub(crate) fn last_words(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let found = panicked(&lines).or_else(|| traceback(&lines)).or_else(|| stack(&lines));
+    let Some((cause, frames)) = found else {
+        let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
+        // Line by line, so that a long one does not hide those after it.
+        return last.iter().map(|line| quoted(line, 160)).collect::<Vec<_>>().join(" | ");
+    };
+    let cause = quoted(cause.trim().trim_end_matches('.'), MAX_CAUSE);
+    let frames: Vec<String> = frames.iter().take(MAX_FRAMES).map(|frame| quoted(frame, MAX_FRAME)).collect();
+    if frames.is_empty() { cause } else { format!("{cause}, at {}", frames.join(", ")) }
+}
+
+type Found = (String, Vec<String>);
+
+/// Rust: `thread 'x' panicked at FILE:LINE:COLUMN:`, then the message, then a note on how to see more.
+fn panicked(lines: &[&str]) -> Option<Found> {
+    let at = lines.iter().rposition(|line| line.contains(" panicked at "))?;
+    let place = lines[at].split(" panicked at ").nth(1)?.trim_end_matches(':');
+    let more = |line: &&&str| line.starts_with("note: ") || line.starts_with("stack backtrace:");
+    let message: Vec<&str> = lines[at + 1..].iter().take_while(|line| !more(line)).copied().collect();
+    if message.is_empty() {
+        return None;
+    }
+    Some((message.join(" "), vec![place.to_owned()]))
+}
+
+/// Python: `Traceback`, then two lines for each frame with the innermost last, then the exception.
+fn traceback(lines: &[&str]) -> Option<Found> {
+    let at = lines.iter().rposition(|line| line.starts_with("Traceback (most recent call last)"))?;
+    let after = &lines[at + 1..];
+    let cause = after.iter().find(|line| !line.starts_with(char::is_whitespace))?;
+    let frame = |line: &&str| {
+        let (file, rest) = line.trim().strip_prefix("File \"")?.split_once("\", line ")?;
+        Some(match rest.split_once(", in ") {
+            Some((line, function)) => format!("{file}:{line} in {function}"),
+            None => format!("{file}:{rest}"),
+        })
+    };
+    Some(((*cause).to_owned(), after.iter().rev().filter_map(frame).collect()))
+}
+
+/// JavaScript and its like: the error, then a line that begins with `at` for each frame, the innermost first.
+fn stack(lines: &[&str]) -> Option<Found> {
+    let frame = |line: &&str| line.trim_start().strip_prefix("at ").map(str::to_owned);
+    let last = lines.iter().rposition(|line| frame(line).is_some())?;
+    let first = lines[..last].iter().rposition(|line| frame(line).is_none())?;
+    Some((lines[first].to_owned(), lines[first + 1..=last].iter().filter_map(frame).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_comes_first_whatever_the_language() {
+        for (output, words) in [
+            (
+                "starting\nthread '<unnamed>' (1) panicked at src/lib.rs:23:40:\non purpose\nnote: run with `RUST_BACKTRACE=1`\n",
+                "on purpose, at src/lib.rs:23:40",
+            ),
+            (
+                "Traceback (most recent call last):\n  File \"/app.py\", line 9, in call\n    return look(x)\n  File \"/app.py\", line 3, in look\n    return {}[x]\nKeyError: 'x'\n",
+                "KeyError: 'x', at /app.py:3 in look, /app.py:9 in call",
+            ),
+            (
+                "TypeError: x is not a function\n    at look (gate.js:3:5)\n    at call (gate.js:9:1)\n",
+                "TypeError: x is not a function, at look (gate.js:3:5), call (gate.js:9:1)",
+            ),
+            ("one\n\ntwo\n", "one | two"),
+            ("", ""),
+        ] {
+            assert_eq!(last_words(output), words, "{output}");
+        }
+    }
+
+    #[test]
+    fn a_flood_of_frames_stays_short() {
+        let frames: String = (0..10_000).map(|line| format!("    at f{line} (gate.js:{line})\n")).collect();
+        let words = last_words(&format!("Error: {}\n{frames}", "x".repeat(1 << 16)));
+        assert!(words.chars().count() < 500 && words.ends_with("f2 (gate.js:2)"), "{words}");
+        assert!(last_words(&"y".repeat(1 << 16)).len() < 200);
+    }
+}
