@@ -116,6 +116,7 @@ impl Reloader {
         };
         tokio::task::block_in_place(|| {
             built_in::make_default_folder(&self.current.config);
+            HostServers::make_folder(&self.current.config);
             self.current.gates.sweep();
         });
         self.current.gates.misnamed().iter().for_each(|why| tracing::warn!("{why}"));
@@ -125,6 +126,9 @@ impl Reloader {
                 watch.only(&self.folders());
             }
             tokio::task::block_in_place(|| self.current.stores.servers.look());
+            if let Err(fault) = self.current.stores.servers.live.look().await {
+                tracing::debug!("whether tools were approved is not known: {}", fault.in_one_line());
+            }
             // Also at the start: files may have changed while the host came up.
             self.look().await;
             self.say_idle_gates().await;
@@ -288,6 +292,7 @@ impl Reloader {
             self.report.configuration_applied(&before.config, &self.current.config);
             tokio::task::block_in_place(|| {
                 built_in::make_default_folder(&self.current.config);
+                HostServers::make_folder(&self.current.config);
                 self.current.gates.sweep();
             });
         }

@@ -207,6 +207,10 @@ impl ToolIndex for ToolBook {
         self.known.changed();
         approved
     }
+
+    async fn generation(&self) -> Result<i64, Fault> {
+        self.known.generation(&self.store).await
+    }
 }
 
 /// The texts of tools, for those that wait for their vectors.

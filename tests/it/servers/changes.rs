@@ -71,3 +71,20 @@ fn a_tool_that_changed_is_served_where_only_a_warning_is_wanted() {
     let unknown = place.run(&["servers", "review", "t"]);
     assert!(unknown.code() == 1 && unknown.stderr().contains("Unknown server: 't'"), "{}", unknown.stderr());
 }
+
+#[test]
+fn a_tool_that_is_approved_is_listed_by_a_host_that_runs() {
+    let place = showing(&["s"], "");
+    place.write("presets.toml", saying("", "quarantine"));
+    refresh(&place);
+    place.write("presets.toml", saying(" And more.", "quarantine"));
+    refresh(&place);
+    let mut client = Client::start(&place, "all");
+    assert!(!client.tools().contains(&"s__echo".to_owned()));
+    let held = held(&place)[0].clone();
+    let digest = format!("echo@{}", held["digest"].as_str().expect("a digest"));
+    assert_eq!(place.run(&["servers", "review", "s", "--approve", &digest]).code(), 0);
+    client.told(1);
+    assert!(client.tools().contains(&"s__echo".to_owned()));
+    assert_eq!(client.text("s__echo", json!({"text": "x"})), "x");
+}

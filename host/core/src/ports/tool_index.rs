@@ -140,4 +140,7 @@ pub trait ToolIndex: Send + Sync {
 
     /// Approves a change by the digest of the new definition; false where none with this digest waits.
     async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault>;
+
+    /// Another number than before where anything that is listed or held back changed, whichever process changed it.
+    async fn generation(&self) -> Result<i64, Fault>;
 }

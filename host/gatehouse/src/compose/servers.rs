@@ -10,6 +10,7 @@ use gatehouse_core::{
     Source, lock,
     ports::{Clock, Servers as _, ToolIndex, servers::ServerDefinition},
 };
+use gatehouse_files::{Durability, make_private, write_private};
 use gatehouse_wire::{
     downstream::{Downstream, DownstreamSettings},
     login::Logins,
@@ -97,7 +98,24 @@ impl HostServers {
         self.live.changes()
     }
 
-    /// The folder that tells of servers that are added.
+    /// Makes the folder that hosts watch, where there are servers: what is not there cannot be watched. Blocking.
+    pub(crate) fn make_folder(config: &Config) {
+        if config.servers.enabled().next().is_some()
+            && let Err(error) = make_private(&Self::folder(config))
+        {
+            let folder = Self::folder(config);
+            tracing::warn!(folder = %folder.display(), %error, "approved tools are seen within 30 s, not at once");
+        }
+    }
+
+    /// Has running hosts look at once which tools were approved. Blocking.
+    pub(crate) fn wake_hosts(config: &Config) -> std::io::Result<()> {
+        let folder = Self::folder(config);
+        make_private(&folder)?;
+        write_private(&folder.join("reviewed"), b"", Durability::Unsynced)
+    }
+
+    /// The folder that tells of servers that are added, and of tools that were approved.
     pub(crate) fn folder(config: &Config) -> PathBuf {
         added::folder(&config.state)
     }

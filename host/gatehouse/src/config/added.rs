@@ -46,7 +46,8 @@ pub(crate) struct AddedNow {
     pub(crate) problems: Vec<String>,
 }
 
-/// Where added servers are kept, and nothing else: whoever watches it wakes for them alone.
+/// Where added servers are kept, beside a file that is written anew when tools were approved, and nothing else: whoever
+/// watches it wakes for them alone.
 pub(crate) fn folder(state: &Path) -> PathBuf {
     state.join("servers")
 }

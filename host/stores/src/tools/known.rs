@@ -1,7 +1,11 @@
 //! What servers list, held for calls: each call of a server's tool needs the definition of it, and to read that from the store
 //! takes longer than many a server takes to answer.
 
-use std::{collections::HashMap, sync::Mutex, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
 
 use gatehouse_core::{Fault, lock, ports::tool_index::KnownListing};
 use tokio::time::Instant;
@@ -50,8 +54,21 @@ impl KnownListings {
         Ok(known)
     }
 
+    /// The state of the store. What is held of another one is let go, so that whoever sees a new state reads nothing older.
+    pub(super) async fn generation(&self, store: &SqliteTools) -> Result<i64, Fault> {
+        let changes = lock(&self.state).changes;
+        let generation = store.generation().await?;
+        self.of_state(generation, changes);
+        Ok(generation)
+    }
+
     /// What is held of a server, if it is of this state of the store; what is of another one is let go.
     fn looked(&self, generation: i64, changes: u64, server: &str) -> Option<Option<KnownListing>> {
+        self.of_state(generation, changes)?.listings.get(server).cloned()
+    }
+
+    /// What is held, of this state of the store; none where this process has changed the store since it was asked.
+    fn of_state(&self, generation: i64, changes: u64) -> Option<MutexGuard<'_, State>> {
         let mut state = lock(&self.state);
         if state.changes != changes {
             return None;
@@ -61,7 +78,7 @@ impl KnownListings {
             state.generation = generation;
         }
         state.looked = Some(Instant::now());
-        state.listings.get(server).cloned()
+        Some(state)
     }
 
     /// To be called after each change that this process makes.

@@ -74,8 +74,8 @@ impl Downstream {
     ) -> Self {
         let DownstreamSettings { program, base, passed_on, connection_timeout, retries } = settings;
         let connector = Arc::new(RealConnector::new(program, base, passed_on, logins));
-        let shared =
-            Shared { connector, index, clock, connection_timeout, retries, changes: watch::Sender::new(0) };
+        let (changes, shown) = (watch::Sender::new(0), Mutex::default());
+        let shared = Shared { connector, index, clock, connection_timeout, retries, changes, shown };
         Self { shared: Arc::new(shared), servers: Mutex::default(), added }
     }
 
@@ -107,6 +107,12 @@ impl Downstream {
     /// Counts changes of what servers list.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changes.subscribe()
+    }
+
+    /// Looks whether another process changed what clients are shown, by approving a tool for example; [`Self::changes`] counts
+    /// that, too. Reads nothing where no client is shown tools of a server. An index that cannot be read is a fault.
+    pub async fn look(&self) -> Result<(), Fault> {
+        self.shared.look().await
     }
 
     /// Connects in the background what is to be connected at start.

@@ -41,6 +41,8 @@ pub(super) struct Shared {
     pub(super) retries: u32,
     /// Counts changes of what servers list.
     pub(super) changes: watch::Sender<u64>,
+    /// The state of the index that clients were shown tools of; none where they are shown none.
+    pub(super) shown: Mutex<Option<i64>>,
 }
 
 /// The waits before attempts to connect: doubling from the first to the longest.

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::Failure;
-use crate::{compose::Composition, out};
+use crate::{
+    compose::{Composition, HostServers},
+    out,
+};
 
 #[derive(Args)]
 pub(in crate::cli) struct Review {
@@ -46,7 +49,14 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
                 )));
             }
             out::note(format!(
-                "'{tool}' of server '{server}' is approved. A host that shows it directly lists it after its next start."
+                "'{tool}' of server '{server}' is approved. Hosts that run and show it directly list it now."
+            ));
+        }
+        if !asked.approve.is_empty()
+            && let Err(error) = tokio::task::block_in_place(|| HostServers::wake_hosts(&composition.config))
+        {
+            out::note(format!(
+                "Running hosts could not be told ({error}); they look by themselves every 30 s."
             ));
         }
     }

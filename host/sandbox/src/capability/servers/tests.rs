@@ -142,6 +142,10 @@ impl ToolIndex for Everything {
     async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {
         Ok(false)
     }
+
+    async fn generation(&self) -> Result<i64, Fault> {
+        Ok(0)
+    }
 }
 
 #[async_trait]

@@ -15,7 +15,7 @@ use gatehouse_core::{
     source::{Listing, MAX_TOOLS},
 };
 
-use super::{InFlight, Server};
+use super::{InFlight, Server, Shared};
 use crate::downstream::connection::{CallFailure, Connection};
 
 impl Server {
@@ -98,6 +98,29 @@ impl Server {
         }
         self.connection().await?;
         self.known().await?.ok_or_else(|| Fault::internal(format!("What {} lists was not kept.", self.id)))
+    }
+}
+
+impl Shared {
+    /// Remembers the state of the index that clients are shown first. Asked before the index is read, so that no change falls
+    /// between the two.
+    pub(super) async fn showing(&self) -> Result<(), Fault> {
+        if lock(&self.shown).is_none() {
+            let generation = self.index.generation().await?;
+            lock(&self.shown).get_or_insert(generation);
+        }
+        Ok(())
+    }
+
+    /// Counts a change where the index is not as it was shown.
+    pub(in crate::downstream) async fn look(&self) -> Result<(), Fault> {
+        let Some(shown) = *lock(&self.shown) else { return Ok(()) };
+        let generation = self.index.generation().await?;
+        if generation != shown {
+            *lock(&self.shown) = Some(generation);
+            self.changes.send_modify(|changes| *changes += 1);
+        }
+        Ok(())
     }
 }
 

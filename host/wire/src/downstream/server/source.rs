@@ -34,6 +34,7 @@ impl Source for Server {
     }
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
+        self.shared.showing().await?;
         let listed = self.listing().await?;
         if listed.held.is_empty() {
             return Ok(listed.listing);

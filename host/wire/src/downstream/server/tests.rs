@@ -82,6 +82,10 @@ impl ToolIndex for Known {
     async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {
         Ok(false)
     }
+
+    async fn generation(&self) -> Result<i64, Fault> {
+        Ok(0)
+    }
 }
 
 struct Noon;
@@ -101,6 +105,7 @@ fn server() -> (Arc<Server>, Arc<Scripted>) {
         connection_timeout: Duration::from_secs(30),
         retries: 3,
         changes: watch::Sender::new(0),
+        shown: Mutex::default(),
     };
     let definition = ServerDefinition {
         name: "s".into(),
