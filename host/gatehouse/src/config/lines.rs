@@ -21,6 +21,16 @@ impl Config {
         }
     }
 
+    /// A sentence about the key at this path, after its line.
+    pub(crate) fn with_line_of(&self, path: &[&str], why: String) -> String {
+        let Some(content) = &self.text else { return why };
+        let text = Text { file: self.file.clone(), content: content.clone() };
+        match keys::find(content, path) {
+            Some(at) => text.error_at(at, why).to_string(),
+            None => why,
+        }
+    }
+
     /// Why a catalog of this preset cannot be built, after the line that is to blame.
     pub(crate) fn catalog_error(&self, preset: &str, error: &CatalogError) -> String {
         let path: [&str; 2] = match error {
