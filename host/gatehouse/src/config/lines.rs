@@ -33,10 +33,11 @@ impl Config {
 
     /// Why a catalog of this preset cannot be built, after the line that is to blame.
     pub(crate) fn catalog_error(&self, preset: &str, error: &CatalogError) -> String {
-        let path: [&str; 2] = match error {
-            CatalogError::BadAlias { alias, .. } => ["aliases", alias],
-            CatalogError::BadFilter { gate, .. } => ["filters", gate],
-            _ => return error.to_string(),
+        let path: Vec<&str> = match error {
+            CatalogError::BadAlias { alias, .. } => vec!["aliases", alias],
+            CatalogError::BadFilter { gate, .. } => vec!["filters", gate],
+            // About what the preset has together, and no line of it.
+            _ => Vec::new(),
         };
         self.with_line(preset, &path, error.to_string())
     }
