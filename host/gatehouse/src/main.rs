@@ -36,7 +36,10 @@ fn main() -> ExitCode {
     let cli = match cli::Cli::read(env.colours()) {
         Ok(Some(cli)) => cli,
         Ok(None) => return ExitCode::SUCCESS,
-        Err(failure) => return ended(&failure),
+        Err(failure) => {
+            out::begin(out::Manners { quiet: false, colours: env.colours() });
+            return ended(&failure);
+        }
     };
     out::begin(out::Manners { quiet: cli.is_quiet(), colours: env.colours() });
     let _log = telemetry::start(env.log(), cli.log());

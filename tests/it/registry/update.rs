@@ -20,7 +20,8 @@ fn a_gate_is_brought_again_by_its_tag_and_more_than_before_is_asked_about() {
     says(&asked.stdout(), &["gate 'echo': 0.1.0 -> ", "asks for     more: ", "not granted  "]);
     says(&asked.stderr(), &["nobody is there to ask", "--yes"]);
     assert_eq!(presets(&place), before, "nothing is changed without an answer");
-    let told: Value = run(&place, 1, &["gates", "update", "--json"]).json();
+    let refused = run(&place, 1, &["gates", "update", "--json"]);
+    let told: Value = serde_json::from_str(&refused.stdout()).expect("JSON");
     assert_eq!(told[0]["changed"], false);
     assert!(told[0]["error"].as_str().is_some_and(|why| why.contains("asks for more")), "{told}");
 

@@ -93,6 +93,7 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
         checks.push(Check::new(format!("gate {name}"), result));
     }
     checks.extend(composition.gates.misnamed().into_iter().map(|why| Check::warning("gates", why)));
+    checks.extend(composition.gates.blocks_for_nothing().into_iter().map(|why| Check::warning("gates", why)));
     checks.extend(missing_folders(config));
     checks.extend(missing_variables(config));
     let added = Added::new(Arc::clone(config), env.clone()).now();

@@ -150,6 +150,18 @@ impl Gates {
         why.map(|(folder, why)| format!("a file in {} is left out: {why}", folder.display())).collect()
     }
 
+    /// Blocks of the configuration for gates that there are not, each with its line and the nearest name.
+    pub(crate) fn blocks_for_nothing(&self) -> Vec<String> {
+        let known = self.names();
+        let unknown = self.config.gates.keys().filter(|name| !known.contains(name));
+        let why = |name: &String| {
+            let near = names::did_you_mean(name, known.iter().map(String::as_str));
+            let why = format!("the block [gates.{name}] is for a gate that is not there.{near}");
+            self.config.with_line_of(&["gates", name], why)
+        };
+        unknown.map(why).collect()
+    }
+
     /// The file of a gate: the one that the configuration names, else `<name>.wasm` in the first folder
     /// that has one.
     pub(crate) fn file_of(&self, name: &str) -> Result<PathBuf, String> {

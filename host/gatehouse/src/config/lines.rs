@@ -21,12 +21,23 @@ impl Config {
         }
     }
 
+    /// A sentence about the key at this path, after its line.
+    pub(crate) fn with_line_of(&self, path: &[&str], why: String) -> String {
+        let Some(content) = &self.text else { return why };
+        let text = Text { file: self.file.clone(), content: content.clone() };
+        match keys::find(content, path) {
+            Some(at) => text.error_at(at, why).to_string(),
+            None => why,
+        }
+    }
+
     /// Why a catalog of this preset cannot be built, after the line that is to blame.
     pub(crate) fn catalog_error(&self, preset: &str, error: &CatalogError) -> String {
-        let path: [&str; 2] = match error {
-            CatalogError::BadAlias { alias, .. } => ["aliases", alias],
-            CatalogError::BadFilter { gate, .. } => ["filters", gate],
-            _ => return error.to_string(),
+        let path: Vec<&str> = match error {
+            CatalogError::BadAlias { alias, .. } => vec!["aliases", alias],
+            CatalogError::BadFilter { gate, .. } => vec!["filters", gate],
+            // About what the preset has together, and no line of it.
+            _ => Vec::new(),
         };
         self.with_line(preset, &path, error.to_string())
     }

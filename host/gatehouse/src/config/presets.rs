@@ -42,7 +42,16 @@ impl Config {
             }
             return Ok(Exposure::of_sources("enabled-gates", once));
         }
-        compile("default_preset", &self.default_preset)
+        compile("default_preset", &self.default_preset).map_err(|error| {
+            let file = self.file.as_ref().map_or_else(|| "presets.toml".into(), |file| file.display().to_string());
+            let advice = match self.presets.keys().next() {
+                Some(there) => {
+                    format!("Name one with --preset, or write default_preset = \"{there}\" under [host] of {file}.")
+                }
+                None => format!("Write a block [presets.{}] into {file}.", self.default_preset),
+            };
+            ConfigError { message: format!("{} {advice}", error.message), ..error }
+        })
     }
 }
 
@@ -165,6 +174,18 @@ mod tests {
             let error = rule(line).expect_err("refused");
             assert!(error.contains(why) && error.contains("presets.toml:4:"), "{error}");
         }
+    }
+
+    #[test]
+    fn where_the_default_is_missing_what_to_write_is_told() {
+        let why =
+            |content: &str| parse(content).expect("valid").select(None, &Env::default()).expect_err("none");
+        assert_eq!(
+            why("[presets.mine]").to_string(),
+            "default_preset: Unknown preset 'full'. There are: mine. Name one with --preset, or write default_preset = \"mine\" \
+             under [host] of /etc/gh/presets.toml."
+        );
+        assert!(why("").to_string().ends_with("Write a block [presets.full] into /etc/gh/presets.toml."));
     }
 
     #[test]
