@@ -17,9 +17,12 @@ fn host(presets: &str) -> (Place, Client) {
 fn a_gate_sees_and_calls_what_its_caller_may() {
     let (_place, mut client) = host(PRESETS);
     let listed = client.text("list", json!({}));
-    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(" of ").next()).collect();
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(" (").next()).collect();
     assert_eq!(names, client.tools());
-    assert!(listed.contains("echo of echo: ") && listed.contains("kg_edit of kg: "), "{listed}");
+    assert!(
+        listed.contains("echo (echo) of echo: ") && listed.contains("kg_edit (kg_edit) of kg: "),
+        "{listed}"
+    );
     assert_eq!(client.text("run", json!({"tool": "echo", "arguments": {"text": "hi"}})), "hi");
     let hidden = client.fails("run", json!({"tool": "big", "arguments": {}}));
     assert!(hidden.contains("Unknown tool: 'big'"), "{hidden}");

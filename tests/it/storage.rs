@@ -1,8 +1,8 @@
 //! What gates keep under keys (`kv`): it outlives calls and hosts, and belongs to the gate alone.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{Client, Place, fault_of};
+use crate::support::{Client, Http, Place, fault_of};
 
 const ONE: &str = "[gates.keeper]\ngrants = [\"kv\"]\n\n[presets.p]\ngates.keeper = {}\n";
 
@@ -93,7 +93,7 @@ fn without_the_grant_nothing_is_opened() {
     }
     assert!(!place.path("state/kv.db").exists(), "a denied call must not make the store");
     let told = place.run(&["gates", "inspect", "keeper", "--json"]).json();
-    assert_eq!((&told["asks"], &told["not_granted"]), (&json!(["text", "kv"]), &json!(["kv"])));
+    assert_eq!((&told["asks"], &told["not_granted"]), (&json!(["context", "text", "kv"]), &json!(["kv"])));
 }
 
 #[test]
@@ -108,4 +108,38 @@ fn a_gate_that_describes_itself_has_no_store_and_no_folder() {
     let peeked = "store: Err(\"A gate that describes itself has no access to kv.\"); folder: false";
     assert_eq!(count["description"], peeked);
     assert!(!place.path("state/kv.db").exists());
+}
+
+#[test]
+fn keys_of_a_preset_and_of_a_caller_are_apart() {
+    let presets =
+        "[gates.keeper]\ngrants = [\"kv\"]\n[presets.p]\ngates.keeper = {}\n[presets.q]\ngates.keeper = {}\n";
+    let place = Place::with(presets, &["keeper"]);
+    let (mut p, mut q) = (Client::start(&place, "p"), Client::start(&place, "q"));
+    p.text("keep", json!({"key": "k", "value": "everybody's"}));
+    let own = |value: Option<&str>, preset: bool| json!({"key": "k", "value": value, "preset": preset});
+    assert_eq!(p.text("own", own(Some("p's"), true)), "p's of k");
+    assert_eq!(p.text("own", own(Some("mine"), false)), "mine of k");
+    assert_eq!(q.text("own", own(None, true)), "nothing of ");
+    assert_eq!(q.text("own", own(None, false)), "nothing of ");
+    assert_eq!(q.text("recall", json!({"name": "k"})), "everybody's");
+
+    let token = "0123456789abcdef0123456789abcdef";
+    let host = Http::start(&place, "p", &[("GATEHOUSE_TOKEN", token)]);
+    let bearer = format!("Bearer {token}");
+    let session = host.session("/mcp", &[("authorization", &bearer)]);
+    let headers = [("mcp-session-id", session.as_str()), ("authorization", bearer.as_str())];
+    let other = |arguments: Value| {
+        let params = json!({"name": "own", "arguments": arguments});
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        host.post("/mcp", &request, &headers).2
+    };
+    assert!(other(own(None, true)).contains("p's of k"), "of one preset");
+    assert!(other(own(None, false)).contains("nothing of "), "another caller");
+    // What one scope has is in no other's list, and no key of the gate's own reaches into another scope.
+    assert_eq!(p.text("kept", json!({"name": ""})), "k");
+    let told = p.fails("recall", json!({"name": "\u{10ffff}c"}));
+    assert!(told.contains("begins with U+10FFFF"), "{told}");
+    let left: u64 = p.text("remaining", json!({})).parse().expect("milliseconds");
+    assert!((1..=30_000).contains(&left), "{left}");
 }

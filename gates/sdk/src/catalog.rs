@@ -12,6 +12,9 @@ host_functions! {
     /// The JSON Schema of a tool's arguments, as text.
     fn schema(tool: &str) -> String;
 
+    /// The JSON Schema of the data of a tool's replies, as text; none where it declares none.
+    fn output_schema(tool: &str) -> Option<String>;
+
     /// Calls a tool for the caller. `arguments` is a JSON object. A tool may call no tool with a stronger
     /// effect than its own, and calls nest at most four deep.
     fn call(tool: &str, arguments: &str) -> Reply;

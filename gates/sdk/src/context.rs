@@ -3,10 +3,10 @@
 pub use crate::bindings::gatehouse::gate::context::{ClientInfo, Level, MessageLevel};
 #[cfg(target_family = "wasm")]
 pub use crate::bindings::gatehouse::gate::context::{
-    cancelled, client, exposed_name, log, message, now, progress,
+    cancelled, client, exposed_name, log, message, now, progress, remaining,
 };
 #[cfg(not(target_family = "wasm"))]
-pub use crate::testing::context::{cancelled, client, exposed_name, log, message, now, progress};
+pub use crate::testing::context::{cancelled, client, exposed_name, log, message, now, progress, remaining};
 
 impl ClientInfo {
     /// A client that can do nothing.

@@ -20,6 +20,9 @@ use crate::{
     models::Serving,
 };
 
+/// The time of a call where the preset says nothing of it.
+const DEADLINE_MS: u64 = 30_000;
+
 thread_local! {
     static CURRENT: RefCell<Option<Rc<Fake>>> = const { RefCell::new(None) };
 }
@@ -149,7 +152,7 @@ fn request(tool: &str, arguments: &str, params: &str) -> types::Call {
         params: params.into(),
         caller: None,
         preset: "test".into(),
-        deadline_ms: 30_000,
+        deadline_ms: DEADLINE_MS,
     }
 }
 

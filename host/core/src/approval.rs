@@ -7,6 +7,7 @@
 use std::{
     cmp::Ordering,
     collections::HashMap,
+    fmt,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -38,6 +39,16 @@ pub enum Remembered {
     Session,
     /// For so long, also in other sessions of the same principal.
     For(Duration),
+}
+
+impl fmt::Display for Remembered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call => f.write_str("each call"),
+            Self::Session => f.write_str("once a session"),
+            Self::For(time) => write!(f, "once in {} minutes", time.as_secs().div_ceil(60)),
+        }
+    }
 }
 
 impl Remembered {

@@ -131,6 +131,11 @@ impl Entry {
         }
     }
 
+    /// How often a person has to approve calls of it; none where nobody is asked.
+    pub fn approval(&self) -> Option<Remembered> {
+        self.approval
+    }
+
     /// The same as a preset changes it.
     fn overridden(mut self, change: &ToolOverride) -> Result<Self, CatalogError> {
         if let Some(name) = &change.name {

@@ -145,7 +145,7 @@ impl Exposure {
     }
 
     /// Whether its gates may reach this server, which has these tags.
-    pub(crate) fn reaches(&self, server: &str, tags: &[String]) -> bool {
+    pub fn reaches(&self, server: &str, tags: &[String]) -> bool {
         let Some(globs) = &self.proxied else { return true };
         globs.is_match(server) || tags.iter().any(|tag| globs.is_match(format!("tag:{tag}")))
     }

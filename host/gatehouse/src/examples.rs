@@ -4,7 +4,7 @@
 use clap::Command;
 
 /// Lines to type, each with what it does.
-type Examples = &'static [(&'static str, &'static str)];
+pub(crate) type Examples = &'static [(&'static str, &'static str)];
 
 /// By the words of the command; none for `gatehouse` itself.
 const EXAMPLES: &[(&str, Examples)] = &[
@@ -23,6 +23,14 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ("gatehouse serve --preset full", "over stdio, for the client that starts it"),
             ("gatehouse serve --http 8642", "over HTTP on this machine: /mcp, /mcp/p/PRESET"),
             ("gatehouse serve --http 0.0.0.0:8642", "for other machines; needs GATEHOUSE_TOKEN"),
+        ],
+    ),
+    (
+        "map",
+        &[
+            ("gatehouse map --html map.html", "every preset and all that it reaches, for a browser"),
+            ("gatehouse map --html map.html --wiki", "the links between pages, too"),
+            ("gatehouse map --dot --preset full", "one of them, for Graphviz"),
         ],
     ),
     ("gates list", &[("gatehouse gates list", "names, tools, and where each is from")]),
@@ -146,7 +154,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
     ("tools call", &[("gatehouse tools call git git_status '{\"repo_path\": \".\"}'", "")]),
     ("tools metrics", &[("gatehouse tools metrics --days 7", "calls, failures, milliseconds")]),
     ("tools alternatives", &[("gatehouse tools alternatives github create_issue", "")]),
-    ("status", &[("gatehouse status --json", "for programs")]),
+    (
+        "status",
+        &[
+            ("gatehouse status --json", "for programs"),
+            ("gatehouse status --watch", "hosts, servers and calls, drawn anew every two seconds"),
+        ],
+    ),
     ("cache size", &[("gatehouse cache size", "")]),
     ("cache clean", &[("gatehouse cache clean", "")]),
     ("doctor", &[("gatehouse doctor", "configuration, gates, servers, models")]),
@@ -176,6 +190,12 @@ pub(crate) fn added(root: Command) -> Command {
         let words: Vec<&str> = path.split_whitespace().collect();
         at(root, &words, &text(examples))
     })
+}
+
+/// The examples of a command, by its words.
+#[cfg(test)]
+pub(crate) fn of(path: &str) -> Examples {
+    EXAMPLES.iter().find(|(of, _)| *of == path).map_or(&[], |(_, examples)| examples)
 }
 
 fn at(command: Command, path: &[&str], text: &str) -> Command {

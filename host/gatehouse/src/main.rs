@@ -11,9 +11,12 @@ mod examples;
 #[cfg(test)]
 mod fuzz;
 mod import;
+mod map;
 mod out;
 mod presence;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod reload;
 mod scaffold;
 mod signals;

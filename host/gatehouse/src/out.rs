@@ -76,6 +76,13 @@ pub(crate) fn line(text: impl AsRef<str>) {
     write(io::stdout().lock(), &shown(text.as_ref()));
 }
 
+/// Draws lines on a terminal in the place of what it shows.
+pub(crate) fn screen(lines: &[String]) {
+    // To the corner; each line as far as it goes, then nothing; then nothing below (ECMA-48, CUP, EL and ED).
+    let drawn: Vec<String> = lines.iter().map(|line| format!("{}\u{1b}[K\r\n", shown(line))).collect();
+    write(io::stdout().lock(), &format!("\u{1b}[H{}\u{1b}[J", drawn.concat()));
+}
+
 /// The text without what a terminal would obey: it may hold names that a stranger's gate chose.
 fn shown(text: &str) -> Cow<'_, str> {
     let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');

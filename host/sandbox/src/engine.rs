@@ -77,9 +77,10 @@ fn config() -> Config {
     config
         .epoch_interruption(true)
         .parallel_compilation(true)
-        .max_wasm_stack(512 << 10)
+        // Engines of other languages recurse deep in their parsers. Only what is touched takes memory.
+        .max_wasm_stack(2 << 20)
         // Host functions run on the guest's stack too.
-        .async_stack_size(1 << 20)
+        .async_stack_size(3 << 20)
         .memory_reservation(MAX_MEMORY as u64)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config

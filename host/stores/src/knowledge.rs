@@ -3,6 +3,7 @@
 
 mod copy;
 mod index;
+mod linked;
 mod patch;
 mod plan;
 mod search;
@@ -35,6 +36,7 @@ use crate::{
     wiki::{WikiRoots, ids, stamp},
 };
 
+pub use linked::LinkedPage;
 use search::PageTexts;
 
 /// Unknown domains of a search that are told; each is compared with all that there are.

@@ -32,7 +32,7 @@ pub use artifacts::{ArtifactHealth, ArtifactLimits, ArtifactStore, Sweeper, engi
 pub use chroma::ChromaConfig;
 pub use documents::{DocumentLibrary, LibraryHealth, engine::DocumentHealth};
 pub use engine::{EmbeddingHealth, Health};
-pub use knowledge::{KnowledgeConfig, WikiKnowledge};
+pub use knowledge::{KnowledgeConfig, LinkedPage, WikiKnowledge};
 #[cfg(feature = "testing")]
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]

@@ -15,5 +15,5 @@ pub(crate) use host::Client;
 pub(crate) use http::Http;
 pub(crate) use installed::installed;
 pub(crate) use live::{put, variant};
-pub(crate) use place::{Place, repository};
+pub(crate) use place::{Place, Ran, binary, repository};
 pub(crate) use results::{fault_of, structured, text_of};

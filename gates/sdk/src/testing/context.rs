@@ -20,6 +20,11 @@ pub fn now() -> u64 {
     current().now.get()
 }
 
+/// Milliseconds that are left of the call's time; here always the default of a gate.
+pub fn remaining() -> u64 {
+    super::DEADLINE_MS
+}
+
 /// Whether the client has given the call up. Long loops ask this and stop.
 pub fn cancelled() -> bool {
     current().cancelled

@@ -3,18 +3,23 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::{Fake, current, unset};
-use crate::Fault;
+use crate::{Fault, kv::Scope};
 
-/// Values by key, each with the moment its time is up.
-type Values = BTreeMap<String, (Vec<u8>, Option<u64>)>;
+/// Values by scope and key, each with the moment its time is up.
+type Values = BTreeMap<(u8, String), (Vec<u8>, Option<u64>)>;
+
+fn named(scope: Scope, key: &str) -> (u8, String) {
+    (scope as u8, key.to_owned())
+}
 
 pub(super) type Store = RefCell<Values>;
 
 impl Fake {
-    /// The gate has a store, and keeps these values in it already.
+    /// The gate has a store, and keeps these values already, for all of its calls.
     #[must_use]
     pub fn keeps<'a>(mut self, entries: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
-        let entries = entries.into_iter().map(|(key, value)| (key.to_owned(), (value.to_vec(), None)));
+        let entries =
+            entries.into_iter().map(|(key, value)| (named(Scope::Gate, key), (value.to_vec(), None)));
         self.kv = Some(RefCell::new(entries.collect()));
         self
     }
@@ -28,45 +33,42 @@ impl Fake {
     }
 }
 
-/// The value under this key; none where there is none, or where its time is up.
-pub fn get(key: &str) -> Result<Option<Vec<u8>>, Fault> {
-    current().kept("kv.get", |kept| kept.get(key).map(|(value, _)| value.clone()))
+pub(crate) fn get(scope: Scope, key: &str) -> Result<Option<Vec<u8>>, Fault> {
+    current().kept("kv.get", |kept| kept.get(&named(scope, key)).map(|(value, _)| value.clone()))
 }
 
-/// Sets the value under this key, 1 to 512 bytes of text, for good or for `ttl_ms` milliseconds. What would
-/// take the gate over its quota is an `exhausted` fault, and nothing changes.
-pub fn set(key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
+pub(crate) fn set(scope: Scope, key: &str, value: &[u8], ttl_ms: Option<u64>) -> Result<(), Fault> {
     let host = current();
     let expires = ttl_ms.map(|ttl| host.now.get().saturating_add(ttl));
-    host.kept("kv.set", |kept| kept.insert(key.to_owned(), (value.to_vec(), expires))).map(drop)
+    host.kept("kv.set", |kept| kept.insert(named(scope, key), (value.to_vec(), expires))).map(drop)
 }
 
-/// Adds to the number under this key, in one step, and gives the sum. A key that is not there counts as 0.
-pub fn add(key: &str, delta: i64, ttl_ms: Option<u64>) -> Result<i64, Fault> {
+pub(crate) fn add(scope: Scope, key: &str, delta: i64, ttl_ms: Option<u64>) -> Result<i64, Fault> {
     let host = current();
     let expires = ttl_ms.map(|ttl| host.now.get().saturating_add(ttl));
     host.kept("kv.add", |kept| {
+        let key = named(scope, key);
         let before =
-            kept.get(key).map_or(Some(0), |(value, _)| std::str::from_utf8(value).ok()?.parse().ok());
+            kept.get(&key).map_or(Some(0), |(value, _)| std::str::from_utf8(value).ok()?.parse().ok());
         let Some(sum) = before.and_then(|number: i64| number.checked_add(delta)) else {
             return Err(Fault::invalid(format!(
-                "the value under '{key}' is no number that this can be added to"
+                "the value under '{}' is no number that this can be added to",
+                key.1
             )));
         };
-        kept.insert(key.to_owned(), (sum.to_string().into_bytes(), expires));
+        kept.insert(key, (sum.to_string().into_bytes(), expires));
         Ok(sum)
     })?
 }
 
-/// Removes the key. False where there was none.
-pub fn delete(key: &str) -> Result<bool, Fault> {
-    current().kept("kv.delete", |kept| kept.remove(key).is_some())
+pub(crate) fn delete(scope: Scope, key: &str) -> Result<bool, Fault> {
+    current().kept("kv.delete", |kept| kept.remove(&named(scope, key)).is_some())
 }
 
-/// The keys that begin with `prefix`, sorted, at most 1,000 of them.
-pub fn keys(prefix: &str) -> Result<Vec<String>, Fault> {
+pub(crate) fn keys(scope: Scope, prefix: &str) -> Result<Vec<String>, Fault> {
     current().kept("kv.keys", |kept| {
-        kept.keys().filter(|key| key.starts_with(prefix)).take(1_000).cloned().collect()
+        let own = kept.keys().filter(|(of, key)| *of == scope as u8 && key.starts_with(prefix));
+        own.map(|(_, key)| key.clone()).take(1_000).collect()
     })
 }
 
@@ -89,6 +91,9 @@ mod tests {
             crate::testing::advance(10);
             assert_eq!(kv::get("b").unwrap(), None);
             assert!(kv::delete("a").unwrap() && !kv::delete("a").unwrap());
+            kv::caller().set("mine", b"1", None).unwrap();
+            assert_eq!(kv::caller().list("").unwrap(), ["mine"]);
+            assert_eq!((kv::preset().get("mine").unwrap(), kv::get("mine").unwrap()), (None, None));
         });
         assert!(Fake::new().run(|| kv::get("a")).is_err(), "a host without a store says so");
     }

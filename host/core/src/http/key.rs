@@ -64,6 +64,11 @@ impl Key {
         }
     }
 
+    /// The key that names exactly the host of a URL that somebody typed.
+    pub fn of_text(url: &str) -> Option<Self> {
+        Self::of(&Url::parse(url).ok()?)
+    }
+
     /// The key that names exactly the host of this URL, if it is one of http or https.
     pub fn of(url: &Url) -> Option<Self> {
         let scheme = match url.scheme() {

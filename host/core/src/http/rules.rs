@@ -18,6 +18,8 @@ pub struct Header {
     pub name: String,
     /// Its value, or what keeps it from having one.
     pub value: Result<Secret, String>,
+    /// The environment variables that the value is made of, for people who look at what is reached.
+    pub variables: Vec<String>,
 }
 
 /// One line of `[gates.<name>.http]`.
@@ -88,6 +90,11 @@ impl Rules {
     /// The hosts, as presets.toml would name them.
     pub fn hosts(&self) -> Vec<String> {
         self.rules.iter().map(|rule| rule.key.to_string()).collect()
+    }
+
+    /// The lines themselves, for people who look at what is reached.
+    pub fn lines(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// What takes the secrets of these rules out of what comes back.

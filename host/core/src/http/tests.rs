@@ -98,7 +98,7 @@ fn what_was_compared_is_what_is_asked_for() {
 
 #[test]
 fn the_nearest_rule_counts() {
-    let header = Header { name: "X-Api-Key".into(), value: Ok(Secret::new("k")) };
+    let header = Header { name: "X-Api-Key".into(), value: Ok(Secret::new("k")), variables: Vec::new() };
     let wild = Rule { headers: vec![header], ..rule("*.example.com") };
     let rules = Rules::new("weather", vec![wild, rule("plain.example.com"), rule("*.deep.example.com")], []);
     let headers = |url: &str| rules.check(url).expect("allowed").headers.len();
@@ -110,7 +110,7 @@ fn the_nearest_rule_counts() {
 #[test]
 fn a_header_without_its_variable_is_a_fault_of_its_host_alone() {
     let why = "needs the environment variable TOKEN, which is not set".to_owned();
-    let header = Header { name: "Authorization".into(), value: Err(why) };
+    let header = Header { name: "Authorization".into(), value: Err(why), variables: Vec::new() };
     let broken = Rule { headers: vec![header], ..rule("api.example.com") };
     let rules = Rules::new("weather", vec![broken, rule("other.example.com")], []);
     let fault = rules.check("https://api.example.com/").expect_err("unavailable");

@@ -4,8 +4,11 @@ use async_trait::async_trait;
 
 use crate::outcome::Fault;
 
-/// The most bytes of a key; it has at least one, and no NUL.
+/// The most bytes of a key as gates have it; it has at least one, and no NUL.
 pub const MAX_KEY: usize = 512;
+
+/// The most bytes of a key as a store has it: with the mark of whose it is, where the gate does not share it.
+pub const MAX_STORED_KEY: usize = MAX_KEY + 41;
 
 /// The most bytes of a value.
 pub const MAX_VALUE: usize = 1 << 20;

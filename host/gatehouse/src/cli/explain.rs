@@ -56,9 +56,15 @@ async fn explain(
             [] => String::new(),
             some => format!("; its replies are filtered by {}", some.join(", then ")),
         };
+        // What may destroy something is approved for the same arguments alone.
+        let approved = entry.approval().map(|often| {
+            let same = if entry.declared.is_destructive() { ", for the same arguments alone" } else { "" };
+            format!("; a person approves {often}{same}, by [presets.{preset}.approve]")
+        });
+        let approved = approved.unwrap_or_default();
         return Ok((
             true,
-            format!("'{tool}' comes from {source}{alias}, with parameters {params}{filtered}"),
+            format!("'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}"),
         ));
     }
     let offers = composition.offers(exposure).await.map_err(Failure::Failed)?;

@@ -11,6 +11,7 @@ mod explain;
 mod gates;
 mod init;
 mod kg;
+mod map;
 mod mcp_config;
 mod presets;
 mod restore;
@@ -88,6 +89,8 @@ enum Command {
     Init(init::Arguments),
     /// Say why a tool is, or is not, exposed
     Explain(explain::Arguments),
+    /// Draw what each preset reaches, and how pages are linked
+    Map(map::Arguments),
     /// Call a tool of a preset, as a client would
     Call(call::Arguments),
     /// Index, search and edit the knowledge graph
@@ -251,6 +254,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::McpConfig(arguments) => mcp_config::run(&arguments, place, env),
         Command::Init(arguments) => init::run(arguments, place, env).await,
         Command::Explain(arguments) => explain::run(arguments, place, env).await,
+        Command::Map(arguments) => map::run(arguments, place, env).await,
         Command::Call(arguments) => call::run(arguments, place, env).await,
         Command::Kg(command) => kg::run(command, place, env).await,
         Command::Docs(command) => docs::run(command, place, env).await,

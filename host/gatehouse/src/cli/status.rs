@@ -2,6 +2,7 @@
 
 mod ledger;
 mod part;
+mod watch;
 
 use std::{
     collections::BTreeMap,
@@ -28,6 +29,10 @@ pub(super) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Draw hosts, servers and calls anew every so many seconds, on a terminal
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", conflicts_with = "json",
+          value_parser = clap::value_parser!(u16).range(1..=3600))]
+    watch: Option<u16>,
 }
 
 pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
@@ -36,6 +41,9 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
         // Where the file cannot be read, the hosts that still run on its last good version matter most.
         Err(error) => return broken(arguments, place, env, error),
     };
+    if let Some(seconds) = arguments.watch {
+        return watch::watch(&composition, seconds).await;
+    }
     let status = Status::of(&composition).await;
     if arguments.json {
         out::json(&status)

@@ -41,7 +41,8 @@ pub(super) fn rules(
                 Template::parse(value.get_ref()).map_err(|why| text.error_at(value.span(), why))?;
             let filled = template.fill(name.get_ref(), |variable| env.secret(variable));
             secrets.extend(filled.secrets);
-            headers.push(Header { name: name.get_ref().clone(), value: filled.value });
+            let variables = template.variables().map(str::to_owned).collect();
+            headers.push(Header { name: name.get_ref().clone(), value: filled.value, variables });
         }
         rules.push(Rule { key, headers, private: host.private });
     }

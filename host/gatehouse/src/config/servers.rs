@@ -46,6 +46,8 @@ pub(crate) struct ServerConfig {
     pub(crate) wants_login: bool,
     /// Whether it is there at all.
     pub(crate) enabled: bool,
+    /// The environment variables that its block names.
+    pub(crate) variables: Vec<String>,
     /// Names of variables and headers that sound like credentials and whose values stand in the file itself.
     pub(crate) literals: Vec<String>,
 }
@@ -194,7 +196,8 @@ fn checked_server(
         missing: read.missing,
         secrets: read.secrets,
     };
-    Ok(ServerConfig { definition, login: read.login, wants_login, enabled, literals: read.literals })
+    let (variables, literals) = (read.variables, read.literals);
+    Ok(ServerConfig { definition, login: read.login, wants_login, enabled, variables, literals })
 }
 
 #[cfg(test)]

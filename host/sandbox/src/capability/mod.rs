@@ -7,6 +7,7 @@ mod catalog;
 pub(crate) mod client;
 mod context;
 pub(crate) mod http;
+mod kv;
 mod models;
 pub(crate) mod servers;
 mod servers_admin;
@@ -22,6 +23,7 @@ use gatehouse_core::{
     outcome::Fault,
 };
 
+pub(crate) use self::kv::Scope;
 use crate::{Ports, limits::Limits, wasi::threads::FileThreads};
 
 /// What an instance works with: its gate, and the call if there is one.

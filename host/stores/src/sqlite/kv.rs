@@ -10,7 +10,7 @@ use gatehouse_core::{
     outcome::Fault,
     ports::{
         Clock, Kv,
-        kv::{MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_VALUE},
+        kv::{MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
     },
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -215,7 +215,7 @@ fn within_quota(db: &Connection, gate: &str, key: &str, size: u64, quota: u64) -
 fn check_key(key: &str) -> Result<(), Fault> {
     let wrong = if key.is_empty() {
         "is empty"
-    } else if key.len() > MAX_KEY {
+    } else if key.len() > MAX_STORED_KEY {
         "is too long"
     } else if key.contains('\0') {
         "contains a NUL"

@@ -6,7 +6,7 @@ use gatehouse_core::{
     FaultKind,
     ports::{
         Kv as _,
-        kv::{MAX_KEY, MAX_KEYS, MAX_LISTED, MAX_VALUE},
+        kv::{MAX_KEYS, MAX_LISTED, MAX_STORED_KEY, MAX_VALUE},
     },
 };
 use gatehouse_stores::SqliteKv;
@@ -180,7 +180,7 @@ async fn keys_are_found_by_how_they_begin() {
 #[tokio::test]
 async fn keys_and_values_have_sizes() {
     let Store { kv, _dir, .. } = store();
-    let (longest, longer) = ("k".repeat(MAX_KEY), "k".repeat(MAX_KEY + 1));
+    let (longest, longer) = ("k".repeat(MAX_STORED_KEY), "k".repeat(MAX_STORED_KEY + 1));
     for bad in ["", &longer, "a\0b"] {
         assert_eq!(kv.get("a", bad).await.unwrap_err().kind, FaultKind::InvalidArguments);
         let fault = kv.set("a", bad, vec![], None, QUOTA).await.unwrap_err();

@@ -154,7 +154,11 @@ mod tests {
 
     #[test]
     fn what_frames_the_message_is_left_out_and_the_rule_wins() {
-        let header = Header { name: "authorization".into(), value: Ok(Secret::new("Bearer rule")) };
+        let header = Header {
+            name: "authorization".into(),
+            value: Ok(Secret::new("Bearer rule")),
+            variables: Vec::new(),
+        };
         let key = Key::parse("a.example").expect("a key");
         let rules = Rules::new("gate", vec![Rule { key, headers: vec![header], private: false }], []);
         let permit = rules.check("https://a.example/").expect("allowed");

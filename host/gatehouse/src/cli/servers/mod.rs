@@ -8,6 +8,7 @@ mod review;
 mod status;
 
 pub(super) use list::reached_by;
+pub(super) use status::states;
 
 use clap::Subcommand;
 

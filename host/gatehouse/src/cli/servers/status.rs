@@ -27,16 +27,20 @@ pub(super) async fn status(composition: &Composition, env: &Env, json: bool) {
     if hosts.is_empty() {
         out::note("No host runs on this data folder, so nothing is connected.");
     }
-    let head = ["HOST", "SERVER", "TRANSPORT", "STATE", "CIRCUIT", "LAST ERROR"].map(str::to_owned);
-    let mut rows: Vec<Vec<String>> = vec![head.into()];
-    let configured = composition.stores.servers.status();
-    let of_nobody = hosts.is_empty().then(|| row("-", &configured)).into_iter().flatten();
-    let of_hosts = hosts.iter().flat_map(|host| row(&host.facts.pid.to_string(), &host.servers));
-    rows.extend(of_nobody.chain(of_hosts));
-    out::table(&rows);
+    states(&hosts, &composition.stores.servers.status()).iter().for_each(out::line);
     for login in &logins {
         out::line(format!("login to '{}': {}", login.server, login.words()));
     }
+}
+
+/// A table of how servers do, by host; of those that are configured where no host runs.
+pub(in crate::cli) fn states(hosts: &[RunningHost], configured: &[Value]) -> Vec<String> {
+    let head = ["HOST", "SERVER", "TRANSPORT", "STATE", "CIRCUIT", "LAST ERROR"].map(str::to_owned);
+    let mut rows: Vec<Vec<String>> = vec![head.into()];
+    let of_nobody = hosts.is_empty().then(|| row("-", configured)).into_iter().flatten();
+    let of_hosts = hosts.iter().flat_map(|host| row(&host.facts.pid.to_string(), &host.servers));
+    rows.extend(of_nobody.chain(of_hosts));
+    out::columns(&rows)
 }
 
 fn row(host: &str, servers: &[Value]) -> Vec<Vec<String>> {

@@ -69,10 +69,25 @@ pub(super) async fn run(arguments: &Arguments, composition: &Composition) -> Res
         out::line(nothing(arguments, &all));
         return Ok(());
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let within = io::stdout().is_terminal().then_some(WIDTH);
-    table(&chosen, now, within).iter().for_each(out::line);
+    table(&chosen, now(), within).iter().for_each(out::line);
     Ok(())
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// These tools in this order, a line each with its source, to be looked at again and again.
+pub(in crate::cli) fn busiest(metrics: &[&ToolMetrics]) -> Vec<String> {
+    let head = ["TOOL", "OF", "CALLS", "ERRS", "LOST", "P50", "P95", "LAST"].map(str::to_owned);
+    let mut rows = vec![Vec::from(head)];
+    rows.extend(metrics.iter().map(|one| {
+        let [_, calls, _, errors, lost, p50, p95, _, _, last, _] = row(one, now());
+        let name = cut(&one.tool, 40);
+        vec![name, cut(one.source.name(), 24), calls, errors, lost, p50, p95, last]
+    }));
+    out::columns(&rows)
 }
 
 /// Why there is nothing to show.

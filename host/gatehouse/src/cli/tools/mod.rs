@@ -4,6 +4,8 @@
 mod metrics;
 mod shape;
 
+pub(super) use metrics::busiest;
+
 use std::sync::Arc;
 
 use clap::Subcommand;

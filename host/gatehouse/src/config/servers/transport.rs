@@ -17,6 +17,7 @@ use crate::config::{ConfigError, Env, error::Text, raw};
 pub(super) struct Read {
     pub(super) transport: ServerTransport,
     pub(super) login: LoginSettings,
+    pub(super) variables: Vec<String>,
     pub(super) missing: Vec<String>,
     pub(super) secrets: Vec<Secret>,
     pub(super) literals: Vec<String>,
@@ -26,6 +27,7 @@ pub(super) struct Read {
 pub(super) struct Filler<'a> {
     pub(super) text: &'a Text,
     env: &'a Env,
+    variables: Vec<String>,
     missing: Vec<String>,
     secrets: Vec<Secret>,
     literals: Vec<String>,
@@ -39,7 +41,14 @@ pub(super) fn read(
     base: Option<&Path>,
     env: &Env,
 ) -> Result<Read, ConfigError> {
-    let mut filler = Filler { text, env, missing: Vec::new(), secrets: Vec::new(), literals: Vec::new() };
+    let mut filler = Filler {
+        text,
+        env,
+        variables: Vec::new(),
+        missing: Vec::new(),
+        secrets: Vec::new(),
+        literals: Vec::new(),
+    };
     let asked = server.transport.as_ref().map(|transport| *transport.get_ref());
     let here = |why: String| match &server.transport {
         Some(transport) => text.error_at(transport.span(), why),
@@ -92,10 +101,12 @@ pub(super) fn read(
     };
     let login = server.oauth.as_ref().map(|given| oauth::read(&mut filler, given.get_ref()));
     let login = login.transpose()?.unwrap_or_default();
-    let Filler { mut missing, secrets, literals, .. } = filler;
-    missing.sort();
-    missing.dedup();
-    Ok(Read { transport, login, missing, secrets, literals })
+    let Filler { mut variables, mut missing, secrets, literals, .. } = filler;
+    for list in [&mut variables, &mut missing] {
+        list.sort();
+        list.dedup();
+    }
+    Ok(Read { transport, login, variables, missing, secrets, literals })
 }
 
 impl Filler<'_> {
@@ -108,6 +119,7 @@ impl Filler<'_> {
         }
         let template = Template::of_text(typed).map_err(bad)?;
         let lookup = |name: &str| self.env.secret(name);
+        self.variables.extend(template.variables().map(str::to_owned));
         let unset: Vec<String> =
             template.variables().filter(|name| lookup(name).is_none()).map(str::to_owned).collect();
         self.secrets.extend(template.variables().filter_map(lookup));

@@ -18,6 +18,12 @@ impl wit::Host for State {
         Ok(Value::Object((*entry.spec.input_schema).clone()).to_string())
     }
 
+    async fn output_schema(&mut self, tool: String) -> Result<Option<String>, types::Fault> {
+        let entry = self.capabilities.catalog()?.context.catalog.find(&tool)?;
+        let schema = entry.spec.output_schema.as_ref();
+        Ok(schema.map(|schema| Value::Object((**schema).clone()).to_string()))
+    }
+
     async fn call(&mut self, tool: String, arguments: String) -> Result<types::Reply, types::Fault> {
         Ok(self.capabilities.call_tool(&tool, &arguments).await?.into())
     }
@@ -34,9 +40,11 @@ impl From<&catalog::Entry> for wit::Entry {
         Self {
             name: entry.name.to_string(),
             source: entry.id.source.name().to_string(),
+            tool: entry.id.name.to_string(),
             title: entry.spec.title.clone(),
             description: entry.spec.description.clone(),
             effect: entry.spec.effect.into(),
+            structured: entry.spec.output_schema.is_some(),
         }
     }
 }

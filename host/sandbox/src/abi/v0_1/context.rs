@@ -31,6 +31,11 @@ impl Host for State {
         Ok(self.capabilities.facts().ports.clock.now_ms())
     }
 
+    fn remaining(&mut self) -> wasmtime::Result<u64> {
+        let call = self.capabilities.facts().call.as_ref();
+        Ok(call.map_or(0, |call| u64::try_from(call.deadline.remaining().as_millis()).unwrap_or(u64::MAX)))
+    }
+
     fn cancelled(&mut self) -> wasmtime::Result<bool> {
         Ok(self.capabilities.facts().call.as_ref().is_some_and(|call| call.context.cancel.is_cancelled()))
     }

@@ -1,42 +1,49 @@
 //! `kv`: the gate's own store of bytes under names. Granted as `kv`.
 
-use gatehouse_core::{
-    capability::{Access, Capability},
-    outcome, ports,
+use super::gatehouse::gate::{
+    kv::{Host, Scope},
+    types::Fault,
 };
-
-use super::gatehouse::gate::{kv::Host, types::Fault};
-use crate::state::State;
-
-/// The store, and the gate's name: with it comes that no gate can name another one.
-fn store(state: &State) -> Result<(&dyn ports::Kv, &str, u64), outcome::Fault> {
-    let facts = state.capabilities.granted(Capability::Kv, Access::Full)?.facts;
-    Ok((&*facts.ports.kv, &facts.gate, facts.limits.kv))
-}
+use crate::{capability, state::State};
 
 impl Host for State {
-    async fn get(&mut self, key: String) -> Result<Option<Vec<u8>>, Fault> {
-        let (store, gate, _) = store(self)?;
-        Ok(store.get(gate, &key).await?)
+    async fn get(&mut self, scope: Scope, key: String) -> Result<Option<Vec<u8>>, Fault> {
+        let kv = self.capabilities.kv(scope.into())?;
+        Ok(kv.store.get(kv.gate, &kv.key(&key)?).await?)
     }
 
-    async fn set(&mut self, key: String, value: Vec<u8>, ttl_ms: Option<u64>) -> Result<(), Fault> {
-        let (store, gate, quota) = store(self)?;
-        Ok(store.set(gate, &key, value, ttl_ms, quota).await?)
+    async fn set(
+        &mut self,
+        scope: Scope,
+        key: String,
+        value: Vec<u8>,
+        ttl_ms: Option<u64>,
+    ) -> Result<(), Fault> {
+        let kv = self.capabilities.kv(scope.into())?;
+        Ok(kv.store.set(kv.gate, &kv.key(&key)?, value, ttl_ms, kv.quota).await?)
     }
 
-    async fn add(&mut self, key: String, delta: i64, ttl_ms: Option<u64>) -> Result<i64, Fault> {
-        let (store, gate, quota) = store(self)?;
-        Ok(store.add(gate, &key, delta, ttl_ms, quota).await?)
+    async fn add(
+        &mut self,
+        scope: Scope,
+        key: String,
+        delta: i64,
+        ttl_ms: Option<u64>,
+    ) -> Result<i64, Fault> {
+        let kv = self.capabilities.kv(scope.into())?;
+        Ok(kv.store.add(kv.gate, &kv.key(&key)?, delta, ttl_ms, kv.quota).await?)
     }
 
-    async fn delete(&mut self, key: String) -> Result<bool, Fault> {
-        let (store, gate, _) = store(self)?;
-        Ok(store.delete(gate, &key).await?)
+    async fn delete(&mut self, scope: Scope, key: String) -> Result<bool, Fault> {
+        let kv = self.capabilities.kv(scope.into())?;
+        Ok(kv.store.delete(kv.gate, &kv.key(&key)?).await?)
     }
 
-    async fn keys(&mut self, prefix: String) -> Result<Vec<String>, Fault> {
-        let (store, gate, _) = store(self)?;
-        Ok(store.keys(gate, &prefix).await?)
+    async fn keys(&mut self, scope: Scope, prefix: String) -> Result<Vec<String>, Fault> {
+        Ok(self.capabilities.kv(scope.into())?.keys(&prefix).await?)
     }
+}
+
+enums! {
+    Scope => capability::Scope { Gate, Preset, Caller }
 }

@@ -1,0 +1,74 @@
+//! `gatehouse map`
+
+use std::{path::PathBuf, sync::Arc};
+
+use clap::Args;
+use gatehouse_stores::WikiRoots;
+
+use super::{Failure, Place};
+use crate::{
+    compose,
+    config::{Env, added::Added},
+    map, out,
+};
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// Write one HTML file that needs nothing else
+    #[arg(long, value_name = "FILE", conflicts_with = "dot")]
+    html: Option<PathBuf>,
+    /// Print the same for Graphviz
+    #[arg(long)]
+    dot: bool,
+    /// Only this preset; may be given more than once
+    #[arg(long = "preset", value_name = "PRESET")]
+    presets: Vec<String>,
+    /// Show how the pages of the knowledge graph are linked, too
+    #[arg(long)]
+    wiki: bool,
+}
+
+pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    if arguments.html.is_none() && !arguments.dot {
+        let what = "what is to be made? --html FILE is for a browser, --dot for Graphviz";
+        return Err(Failure::Usage(what.into()));
+    }
+    let composition = place.compose(env)?;
+    let config = &composition.config;
+    for name in &arguments.presets {
+        config.select(Some(name), env)?;
+    }
+    let added = Added::new(Arc::clone(config), env.clone()).now();
+    added.problems.iter().for_each(out::complain);
+    let servers: Vec<_> = config
+        .servers
+        .declared
+        .iter()
+        .chain(&added.servers)
+        .map(|(name, server)| (name.as_str(), server))
+        .collect();
+    let mut maps = vec![map::reach(&composition, &arguments.presets, &servers, env).await];
+    if arguments.wiki {
+        let embedder = Arc::clone(&composition.models.embedder);
+        let graph = compose::knowledge(config.knowledge.chosen()?, WikiRoots::Any, &embedder)?;
+        let pages = graph.linked().await;
+        graph.close().await;
+        maps.push(map::wiki(&pages?));
+    }
+    let Some(file) = arguments.html else {
+        out::line(map::dot(&maps).trim_end());
+        return Ok(());
+    };
+    let from = config.file.as_ref().map_or("the built-in presets".into(), |file| file.display().to_string());
+    let about = format!(
+        "Gatehouse {}, from {from}. No value of a secret is in this file.",
+        env!("CARGO_PKG_VERSION")
+    );
+    let page = map::html("Gatehouse: what there is, and what it reaches", &about, &maps);
+    gatehouse_files::write_atomic(&file, page.as_bytes())
+        .map_err(|why| Failure::Failed(format!("{} cannot be written: {why}", file.display())))?;
+    let told: Vec<String> =
+        maps.iter().map(|map| format!("{} boxes and {} lines", map.nodes.len(), map.lines.len())).collect();
+    out::line(format!("Wrote {}: {}.", file.display(), told.join("; ")));
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! `gatehouse status --watch`: the hosts, their servers and how calls of today go, drawn anew until Ctrl-C.
+
+use std::{
+    io::{self, IsTerminal as _},
+    time::Duration,
+};
+
+use gatehouse_core::ports::{
+    Ledger as _,
+    ledger::{MetricsFilter, ToolMetrics},
+};
+
+use crate::{
+    cli::{Failure, servers, tools},
+    compose::Composition,
+    out,
+    presence::{self, RunningHost},
+    signals,
+};
+
+/// The most tools that are shown, those with the most calls: more rows than most terminals have show nobody anything.
+const MOST_TOOLS: usize = 15;
+
+/// Draws every so many seconds.
+pub(super) async fn watch(composition: &Composition, seconds: u16) -> Result<(), Failure> {
+    if !io::stdout().is_terminal() {
+        let why = "--watch draws on a terminal, and standard output is none; `gatehouse status --json` tells the same once";
+        return Err(Failure::Usage(why.into()));
+    }
+    let stop = signals::stop();
+    let mut ticks = tokio::time::interval(Duration::from_secs(seconds.into()));
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            _ = ticks.tick() => out::screen(&screen(composition, seconds).await),
+        }
+    }
+}
+
+async fn screen(composition: &Composition, seconds: u16) -> Vec<String> {
+    let state = &composition.config.state;
+    let hosts = presence::running(state);
+    let mut lines = vec![format!("{}, every {seconds} s; Ctrl-C ends", state.display())];
+    if hosts.is_empty() {
+        lines.push("No host runs on this data folder.".into());
+    }
+    // A host's line is long; what is behind it goes on in the next.
+    lines.extend(
+        hosts.iter().flat_map(|host| host.to_string().lines().map(str::to_owned).collect::<Vec<_>>()),
+    );
+    if hosts.iter().any(|host: &RunningHost| !host.servers.is_empty()) {
+        lines.push(String::new());
+        lines.extend(servers::states(&hosts, &[]));
+    }
+    lines.push(String::new());
+    match today(composition).await {
+        Ok(metrics) if metrics.is_empty() => lines.push("No call today.".into()),
+        Ok(metrics) => {
+            let calls: u64 = metrics.iter().map(|one| one.calls).sum();
+            let most: Vec<&ToolMetrics> = metrics.iter().take(MOST_TOOLS).collect();
+            lines.push(format!("{calls} calls of {} tools today", metrics.len()));
+            lines.extend(tools::busiest(&most));
+        }
+        Err(why) => lines.push(why),
+    }
+    lines
+}
+
+/// What was called today, the busiest first; or why that is not known.
+async fn today(composition: &Composition) -> Result<Vec<ToolMetrics>, String> {
+    let Some(ledger) = &composition.stores.ledger else {
+        return Err("Calls are not recorded: enabled = false under [ledger] in presets.toml.".into());
+    };
+    if !ledger.path().exists() {
+        return Ok(Vec::new());
+    }
+    let filter = MetricsFilter { days: Some(1), ..MetricsFilter::default() };
+    let mut metrics = ledger.metrics(&filter).await.map_err(|fault| fault.in_one_line())?;
+    metrics.sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| a.tool.cmp(&b.tool)));
+    Ok(metrics)
+}

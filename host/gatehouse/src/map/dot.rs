@@ -1,0 +1,44 @@
+//! Maps in the language of Graphviz (<https://graphviz.org/doc/info/lang.html>).
+
+use std::fmt::{self, Write as _};
+
+use super::{Line, Map, Node, layout::plain, svg::colours};
+
+/// One graph for each map.
+pub(crate) fn dot(maps: &[Map]) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = maps.iter().try_for_each(|map| graph(&mut text, map));
+    text
+}
+
+fn graph(text: &mut String, map: &Map) -> fmt::Result {
+    writeln!(text, "digraph {} {{", quoted(&map.title))?;
+    writeln!(text, "  rankdir=LR; node [shape=box, style=\"rounded,filled\", fontname=monospace];")?;
+    for (place, group) in map.columns.iter().flatten().enumerate() {
+        writeln!(text, "  subgraph cluster_{place} {{ label={};", quoted(&group.title))?;
+        for node in &group.nodes {
+            let Node { name, detail, tone } = &map.nodes[*node];
+            let (edge, inside) = colours(*tone, false);
+            let (name, detail) = (quoted(name), quoted(detail));
+            writeln!(
+                text,
+                "    n{node} [label={name}, tooltip={detail}, color=\"{edge}\", fillcolor=\"{inside}\"];"
+            )?;
+        }
+        writeln!(text, "  }}")?;
+    }
+    for Line { from, to, tone, broken, detail } in &map.lines {
+        let style = if *broken { ", style=dashed" } else { "" };
+        let (edge, _) = colours(*tone, false);
+        writeln!(text, "  n{from} -> n{to} [color=\"{edge}\", tooltip={}{style}];", quoted(detail))?;
+    }
+    writeln!(text, "}}")
+}
+
+/// A text as a string of that language: nothing in it ends it, and nothing is an escape of Graphviz.
+fn quoted(text: &str) -> String {
+    let lines: Vec<String> =
+        text.split('\n').map(|line| plain(line).replace('\\', "\\\\").replace('"', "\\\"")).collect();
+    format!("\"{}\"", lines.join("\\n"))
+}

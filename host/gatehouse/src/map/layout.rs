@@ -1,0 +1,148 @@
+//! Where boxes and lines go: columns side by side, rows of one height, and within a group the order in which lines cross
+//! least. The same map always gives the same picture.
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::Map;
+
+/// The most cells of a name; a wider one ends in an ellipsis, and is whole where one points at it.
+pub(super) const MAX_CELLS: usize = 40;
+/// Pixels of a cell in a monospace font of 12 pixels: 0.602 em in the widest of the usual ones, rounded up.
+const CELL: f64 = 7.3;
+const ROW: f64 = 26.0;
+const BOX: f64 = 20.0;
+const HEADING: f64 = 30.0;
+const PAD: f64 = 9.0;
+const MARGIN: f64 = 16.0;
+const GAP: f64 = 150.0;
+/// How often the order is improved; more changes little.
+const SWEEPS: usize = 6;
+
+/// A box with its place, in pixels.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Placed {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    /// Cut to [`MAX_CELLS`].
+    pub(super) label: String,
+    pub(super) column: usize,
+}
+
+impl Placed {
+    pub(super) const HEIGHT: f64 = BOX;
+
+    pub(super) fn middle(&self) -> f64 {
+        self.y + BOX / 2.0
+    }
+
+    pub(super) fn right(&self) -> f64 {
+        self.x + self.width
+    }
+
+    pub(super) fn pad() -> f64 {
+        PAD
+    }
+}
+
+/// A picture, laid out.
+pub(super) struct Layout {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// By their places in [`Map::nodes`].
+    pub(super) boxes: Vec<Placed>,
+    /// Words and where they begin: the base line.
+    pub(super) headings: Vec<(f64, f64, String)>,
+}
+
+/// Lays a map out.
+pub(super) fn layout(map: &Map) -> Layout {
+    let orders = ordered(map);
+    let mut boxes = vec![Placed::default(); map.nodes.len()];
+    let mut headings = Vec::new();
+    let (mut x, mut height) = (MARGIN, 0.0_f64);
+    for (column, groups) in map.columns.iter().enumerate() {
+        let mut y = MARGIN;
+        let labels: Vec<(usize, String)> =
+            orders[column].iter().flatten().map(|node| (*node, cut(&map.nodes[*node].name))).collect();
+        let cells = labels.iter().map(|(_, label)| label.width()).max().unwrap_or_default();
+        let titled = groups.iter().map(|group| cut(&group.title).width()).max().unwrap_or_default();
+        let width = cells.max(titled).max(8) as f64 * CELL + 2.0 * PAD;
+        let mut labels = labels.into_iter();
+        for (group, nodes) in groups.iter().zip(&orders[column]) {
+            headings.push((x, y + HEADING - 12.0, cut(&group.title)));
+            y += HEADING;
+            for (node, label) in labels.by_ref().take(nodes.len()) {
+                boxes[node] = Placed { x, y, width, label, column };
+                y += ROW;
+            }
+            y += 6.0;
+        }
+        height = height.max(y);
+        x += width + GAP;
+    }
+    // Lines inside the last column bend out of it.
+    let bends = map.lines.iter().any(|line| boxes[line.from].column == boxes[line.to].column);
+    let width = x - GAP + MARGIN + if bends { GAP / 2.0 } else { 0.0 };
+    Layout { width: width.max(200.0), height: height + MARGIN, boxes, headings }
+}
+
+/// The nodes of each group of each column in a good order: by the mean height of what they are linked to, back and forth.
+fn ordered(map: &Map) -> Vec<Vec<Vec<usize>>> {
+    let mut orders: Vec<Vec<Vec<usize>>> =
+        map.columns.iter().map(|groups| groups.iter().map(|group| group.nodes.clone()).collect()).collect();
+    let mut neighbours = vec![Vec::new(); map.nodes.len()];
+    for line in &map.lines {
+        neighbours[line.from].push(line.to);
+        neighbours[line.to].push(line.from);
+    }
+    let mut heights = vec![0.0; map.nodes.len()];
+    let measure = |orders: &[Vec<Vec<usize>>], heights: &mut Vec<f64>| {
+        for column in orders {
+            let all: Vec<usize> = column.iter().flatten().copied().collect();
+            let rows = all.len().max(1) as f64;
+            all.iter().enumerate().for_each(|(row, node)| heights[*node] = row as f64 / rows);
+        }
+    };
+    measure(&orders, &mut heights);
+    for _ in 0..SWEEPS {
+        for group in orders.iter_mut().flatten() {
+            let mean = |node: usize| {
+                let near = &neighbours[node];
+                let sum: f64 = near.iter().map(|other| heights[*other]).sum();
+                // What has no line stays last.
+                if near.is_empty() { f64::MAX } else { sum / near.len() as f64 }
+            };
+            let mut keyed: Vec<(f64, &str, usize)> =
+                group.iter().map(|node| (mean(*node), map.nodes[*node].name.as_str(), *node)).collect();
+            keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+            *group = keyed.into_iter().map(|(_, _, node)| node).collect();
+        }
+        measure(&orders, &mut heights);
+    }
+    orders
+}
+
+/// A name that fits into a box, without what is no part of a line of text.
+pub(super) fn cut(name: &str) -> String {
+    let clean = plain(name);
+    if clean.width() <= MAX_CELLS {
+        return clean;
+    }
+    let mut short = String::new();
+    for letter in clean.chars() {
+        if short.width() + letter.len_utf8().min(2) >= MAX_CELLS {
+            break;
+        }
+        short.push(letter);
+    }
+    short.push('…');
+    short
+}
+
+/// Text without control and direction characters: a name cannot turn the words around it.
+pub(super) fn plain(text: &str) -> String {
+    let turns =
+        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|c| !turns(*c)).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

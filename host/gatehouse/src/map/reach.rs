@@ -1,0 +1,273 @@
+//! What each preset reaches: gates and servers, and behind them hosts, programs, folders, what the host keeps, models, and
+//! the secrets that go along. Read from the same catalogs and grants that calls are held to.
+
+use gatehouse_core::{
+    Catalog, Exposure, SourceId,
+    capability::{Access, Capability},
+    effect::Effect,
+    http::Key,
+    names,
+    ports::servers::ServerTransport,
+};
+use gatehouse_sandbox::GateSettings;
+
+use super::{Map, Table, Tone};
+use crate::{
+    compose::Composition,
+    config::{Env, ServerConfig},
+};
+
+const GATES: &str = "Gates";
+const SERVERS: &str = "MCP servers";
+const HOSTS: &str = "Hosts";
+const PROGRAMS: &str = "Programs";
+const FOLDERS: &str = "Folders";
+const KEPT: &str = "Kept by this host";
+const MODELS: &str = "Models";
+const PEOPLE: &str = "At the client";
+const SECRETS: &str = "Secrets";
+
+/// The map of these presets; of all where none is named. `servers` are those behind the host. Presets that cannot be served
+/// are shown with the reason.
+pub(crate) async fn reach(
+    composition: &Composition,
+    presets: &[String],
+    servers: &[(&str, &ServerConfig)],
+    env: &Env,
+) -> Map {
+    let mut map = Map {
+        title: "What presets reach".into(),
+        about: "From left to right: presets, the gates and MCP servers that they show or reach, and what those may touch."
+            .into(),
+        legend: vec![
+            (Tone::Reads, "only reads"),
+            (Tone::Changes, "changes what is kept here"),
+            (Tone::Reaches, "runs programs or speaks to others"),
+            (Tone::Wrong, "does not work"),
+        ],
+        through: true,
+        ..Map::default()
+    };
+    let config = &composition.config;
+    // Headings stand in this order, whatever is found first.
+    for (column, titles) in
+        [(1, &[GATES, SERVERS][..]), (2, &[HOSTS, PROGRAMS, FOLDERS, KEPT, MODELS, PEOPLE, SECRETS])]
+    {
+        map.columns.resize_with(column + 1, Vec::new);
+        map.columns[column] =
+            titles.iter().map(|title| super::Group { title: (*title).into(), nodes: Vec::new() }).collect();
+    }
+    for (name, catalog) in composition.catalogs().await {
+        if !presets.is_empty() && !presets.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        let default = if name == config.default_preset { " (default)" } else { "" };
+        let catalog = match &catalog {
+            Ok(catalog) => catalog,
+            Err(why) => {
+                let node = map.node(0, "Presets", &format!("{name}{default}: does not work"));
+                map.nodes[node].detail.clone_from(why);
+                map.nodes[node].tone = Tone::Wrong;
+                continue;
+            }
+        };
+        let count = catalog.entries().len();
+        let node = map.node(0, "Presets", &format!("{name}{default}: {count} tools"));
+        if let Ok(exposure) = Exposure::compile(&config.presets, name) {
+            map.nodes[node].detail = exposure.description.clone().unwrap_or_default();
+            through_gates(&mut map, node, composition, &exposure, servers);
+        }
+        shown(&mut map, node, catalog);
+        map.tables.push(table(name, catalog));
+    }
+    unserved(&mut map, composition, presets.is_empty());
+    let reached = |map: &Map, group: &str| -> Vec<(usize, String)> {
+        let groups = map.columns[1].iter().filter(|one| one.title == group);
+        groups.flat_map(|one| &one.nodes).map(|node| (*node, map.nodes[*node].name.clone())).collect()
+    };
+    for (node, gate) in reached(&map, GATES) {
+        if let Some(gate) = config.gates.get(&gate) {
+            granted(&mut map, node, &gate.settings, composition, env);
+        }
+    }
+    for (node, name) in reached(&map, SERVERS) {
+        if let Some((_, server)) = servers.iter().find(|(other, _)| *other == name) {
+            served(&mut map, node, server, env);
+        }
+    }
+    map.columns.iter_mut().for_each(|column| column.retain(|group| !group.nodes.is_empty()));
+    map
+}
+
+fn tone(effect: Effect) -> Tone {
+    match effect {
+        Effect::ReadOnly => Tone::Reads,
+        Effect::Mutating => Tone::Changes,
+        Effect::ExternalExec => Tone::Reaches,
+    }
+}
+
+fn source(map: &mut Map, id: &SourceId) -> usize {
+    let group = match id {
+        SourceId::Gate(_) => GATES,
+        SourceId::Server(_) => SERVERS,
+    };
+    map.node(1, group, id.name())
+}
+
+/// What the client is shown, and who reads its replies on their way.
+fn shown(map: &mut Map, preset: usize, catalog: &Catalog) {
+    for entry in catalog.entries() {
+        let node = source(map, &entry.id.source);
+        map.line(
+            preset,
+            node,
+            tone(entry.spec.effect),
+            false,
+            format!("{} ({})", entry.name, entry.spec.effect.as_str()),
+        );
+        for filter in &entry.filters {
+            let node = source(map, filter.source.id());
+            map.line(preset, node, Tone::Plain, false, "filters replies");
+        }
+    }
+    for (id, why) in &catalog.problems {
+        let node = source(map, id);
+        map.nodes[node].tone = Tone::Wrong;
+        map.nodes[node].detail.clone_from(why);
+        map.line(preset, node, Tone::Wrong, false, why.clone());
+    }
+}
+
+/// Servers whose tools the preset's gates find and call, though the client is not shown them.
+fn through_gates(
+    map: &mut Map,
+    preset: usize,
+    composition: &Composition,
+    exposure: &Exposure,
+    servers: &[(&str, &ServerConfig)],
+) {
+    let may = |gate: &str| {
+        let settings = composition.config.gates.get(gate).map(|gate| &gate.settings);
+        settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
+    };
+    for (id, _) in &exposure.sources {
+        let SourceId::Gate(gate) = id else { continue };
+        if !may(gate) {
+            continue;
+        }
+        for (name, server) in servers.iter().filter(|(_, server)| server.enabled) {
+            if exposure.reaches(name, &server.definition.tags) {
+                let node = map.node(1, SERVERS, name);
+                map.line(preset, node, Tone::Reaches, true, format!("through gate {gate}"));
+            }
+        }
+    }
+}
+
+/// Gates that no preset has.
+fn unserved(map: &mut Map, composition: &Composition, all: bool) {
+    for gate in composition.gate_names().iter().filter(|_| all) {
+        let before = map.nodes.len();
+        let node = map.node(1, GATES, gate);
+        if map.nodes.len() > before {
+            map.nodes[node].detail = "No preset has it.".into();
+        }
+    }
+}
+
+/// What a gate is granted.
+fn granted(map: &mut Map, gate: usize, settings: &GateSettings, composition: &Composition, env: &Env) {
+    let models = &composition.models;
+    for capability in Capability::ALL {
+        let Some(access) = settings.grants.access(capability) else { continue };
+        let kept = if access == Access::Full { Tone::Changes } else { Tone::Reads };
+        let (group, names, tone) = match capability {
+            Capability::Knowledge => (KEPT, vec!["knowledge graph".to_owned()], kept),
+            Capability::Documents => (KEPT, vec!["documents".into()], Tone::Reads),
+            Capability::Artifacts => (KEPT, vec!["artifacts".into()], kept),
+            Capability::Kv => (KEPT, vec!["keys of its own".into()], kept),
+            Capability::ServersAdmin => (KEPT, vec!["the list of MCP servers".into()], Tone::Reaches),
+            Capability::Catalog => (KEPT, vec!["other tools of the preset".into()], Tone::Reaches),
+            Capability::Elicitation => (PEOPLE, vec!["the person".into()], Tone::Reaches),
+            Capability::Sampling => (PEOPLE, vec!["the client's model".into()], Tone::Reaches),
+            Capability::Models => {
+                let asked =
+                    [models.llm.model(), models.llm.web_model()].into_iter().flatten().map(str::to_owned);
+                let mut names: Vec<String> = asked.collect();
+                names.dedup();
+                names.push(format!("{} (vectors)", models.embedder.model()));
+                (MODELS, names, Tone::Reaches)
+            }
+            // Always granted, told with hosts and servers, or told as lines of their own.
+            Capability::Context | Capability::Text | Capability::Http | Capability::Servers => continue,
+        };
+        for name in names {
+            let node = map.node(2, group, &name);
+            map.line(gate, node, tone, false, format!("grant {capability}"));
+        }
+    }
+    for rule in settings.http.iter().flat_map(|rules| rules.lines()) {
+        let node = map.node(2, HOSTS, &rule.key.to_string());
+        let private = if rule.private { ", also at addresses that are not public" } else { "" };
+        map.line(gate, node, Tone::Reaches, false, format!("requests{private}"));
+        for header in &rule.headers {
+            for variable in &header.variables {
+                secret(map, gate, variable, &format!("header {} to {}", header.name, rule.key), env);
+            }
+        }
+    }
+    for folder in &settings.folders {
+        let node = map.node(2, FOLDERS, &folder.host.display().to_string());
+        let (tone, how) = if folder.private { (Tone::Changes, "its own") } else { (Tone::Reads, "to read") };
+        map.line(gate, node, tone, false, format!("{}, as {}", how, folder.guest));
+    }
+}
+
+/// What a server is, and what it gets.
+fn served(map: &mut Map, node: usize, server: &ServerConfig, env: &Env) {
+    let definition = &server.definition;
+    let (group, name) = match &definition.transport {
+        ServerTransport::Stdio { command, .. } => (PROGRAMS, command.clone()),
+        ServerTransport::Http { url, .. } | ServerTransport::Sse { url, .. } => {
+            // The path may hold what is not to be shown.
+            (HOSTS, Key::of_text(url).map_or_else(|| "an address".into(), |key| key.to_string()))
+        }
+    };
+    if !server.enabled {
+        map.nodes[node].detail = "Not enabled.".into();
+    }
+    let reached = map.node(2, group, &name);
+    map.line(node, reached, Tone::Reaches, !server.enabled, definition.transport.as_str());
+    for variable in &server.variables {
+        secret(map, node, variable, "gets it", env);
+    }
+    if server.wants_login {
+        let login = map.node(2, SECRETS, &format!("login to {}", definition.name));
+        map.line(node, login, Tone::Plain, false, "made with `gatehouse servers login`");
+    }
+}
+
+/// A variable of the environment, by its name alone.
+fn secret(map: &mut Map, whose: usize, variable: &str, how: &str, env: &Env) {
+    let node = map.node(2, SECRETS, variable);
+    if env.secret(variable).is_none() {
+        map.nodes[node].tone = Tone::Wrong;
+        map.nodes[node].detail = "This variable is not set.".into();
+    }
+    map.line(whose, node, Tone::Plain, false, how);
+}
+
+fn table(preset: &str, catalog: &Catalog) -> Table {
+    let rows = catalog.entries().iter().map(|entry| {
+        let told = names::quoted(entry.spec.description.lines().next().unwrap_or_default(), 160);
+        let asked = entry.approval().map_or("-".to_owned(), |often| often.to_string());
+        let (name, source) = (entry.name.to_string(), entry.id.source.name().to_string());
+        vec![name, source, entry.spec.effect.as_str().into(), asked, told]
+    });
+    Table {
+        title: format!("Tools of preset {preset}"),
+        header: vec!["Tool", "Of", "Effect", "A person approves", "What it does"],
+        rows: rows.collect(),
+    }
+}

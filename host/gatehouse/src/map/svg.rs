@@ -1,0 +1,134 @@
+//! A map as SVG that stands in an HTML page, with the rules that show what belongs together when one points at a box.
+
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write as _},
+};
+
+use super::{
+    Line, Map, Tone,
+    html::escaped,
+    layout::{Layout, Placed, layout},
+};
+
+/// The picture, whose boxes and lines are named with `prefix`, and the rules for its style sheet.
+pub(super) fn svg(map: &Map, prefix: &str) -> (String, String) {
+    // Writing to a string cannot fail.
+    let mut picture = String::new();
+    let mut rules = String::new();
+    let _ = draw(map, prefix, &layout(map), &mut picture, &mut rules);
+    (picture, rules)
+}
+
+fn draw(map: &Map, prefix: &str, placed: &Layout, picture: &mut String, rules: &mut String) -> fmt::Result {
+    let (width, height) = (placed.width, placed.height);
+    writeln!(
+        picture,
+        "<svg viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" \
+         aria-label=\"{}\">",
+        escaped(&map.title)
+    )?;
+    let (of_nodes, of_lines) = belongs(map);
+    let classes =
+        |set: &BTreeSet<usize>| set.iter().map(|one| format!(" {prefix}h{one}")).collect::<String>();
+    for (line, belongs) in map.lines.iter().zip(&of_lines) {
+        let broken = if line.broken { " broken" } else { "" };
+        writeln!(
+            picture,
+            "<path class=\"line {}{broken}{}\" d=\"{}\"><title>{}</title></path>",
+            line.tone.class(),
+            classes(belongs),
+            path(&placed.boxes[line.from], &placed.boxes[line.to]),
+            told(map, line)
+        )?;
+    }
+    for (x, y, words) in &placed.headings {
+        writeln!(picture, "<text class=\"heading\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escaped(words))?;
+    }
+    for (place, (node, one)) in map.nodes.iter().zip(&placed.boxes).enumerate() {
+        let Placed { x, y, width, label, .. } = one;
+        let detail = if node.detail.is_empty() { String::new() } else { format!("\n{}", node.detail) };
+        writeln!(
+            picture,
+            "<g class=\"node {}{}\" id=\"{prefix}n{place}\"><title>{}</title>\
+             <rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{:.0}\" rx=\"4\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
+            node.tone.class(),
+            classes(&of_nodes[place]),
+            escaped(&format!("{}{detail}", node.name)),
+            Placed::HEIGHT,
+            x + Placed::pad(),
+            y + 14.0,
+            escaped(label)
+        )?;
+        if !of_nodes[place].is_empty() {
+            writeln!(
+                rules,
+                "svg:has(#{prefix}n{place}:hover) :is(.node,.line):not(.{prefix}h{place}){{opacity:.1}}"
+            )?;
+        }
+    }
+    writeln!(picture, "</svg>")
+}
+
+/// What a line says where one points at it.
+fn told(map: &Map, line: &Line) -> String {
+    let (from, to) = (&map.nodes[line.from].name, &map.nodes[line.to].name);
+    escaped(&format!("{from} → {to}\n{}", line.detail))
+}
+
+/// From the edge of one box to the edge of another; within a column out of it and back.
+fn path(from: &Placed, to: &Placed) -> String {
+    let (y1, y2) = (from.middle(), to.middle());
+    if from.column == to.column {
+        let (x, out) = (from.right(), 24.0 + (y2 - y1).abs().sqrt() * 2.0);
+        let bend = x + out.min(70.0);
+        return format!("M{x:.1} {y1:.1}C{bend:.1} {y1:.1} {bend:.1} {y2:.1} {x:.1} {y2:.1}");
+    }
+    let (x1, x2) = if from.column < to.column { (from.right(), to.x) } else { (from.x, to.right()) };
+    let half = (x2 - x1) / 2.0;
+    format!("M{x1:.1} {y1:.1}C{:.1} {y1:.1} {:.1} {y2:.1} {x2:.1} {y2:.1}", x1 + half, x2 - half)
+}
+
+/// For each box and each line, the boxes that it is shown with.
+fn belongs(map: &Map) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) {
+    let mut of_nodes = vec![BTreeSet::new(); map.nodes.len()];
+    let mut of_lines = vec![BTreeSet::new(); map.lines.len()];
+    for node in 0..map.nodes.len() {
+        of_nodes[node].insert(node);
+        for forwards in [true, false] {
+            let mut seen = BTreeSet::from([node]);
+            let mut edge = vec![node];
+            while let Some(at) = edge.pop() {
+                for (place, line) in map.lines.iter().enumerate() {
+                    let (here, there) = if forwards { (line.from, line.to) } else { (line.to, line.from) };
+                    if here != at {
+                        continue;
+                    }
+                    of_lines[place].insert(node);
+                    of_nodes[there].insert(node);
+                    if map.through && seen.insert(there) {
+                        edge.push(there);
+                    }
+                }
+            }
+        }
+    }
+    (of_nodes, of_lines)
+}
+
+/// The colours of a tone, as two variables of the style sheet: of lines and edges, and of what is inside.
+pub(super) fn colours(tone: Tone, dark: bool) -> (&'static str, &'static str) {
+    match (tone, dark) {
+        (Tone::Plain, false) => ("#8a8f98", "#ffffff"),
+        (Tone::Reads, false) => ("#2f6fb5", "#eaf2fb"),
+        (Tone::Changes, false) => ("#a86700", "#fdf3e1"),
+        (Tone::Reaches, false) => ("#7a4fb0", "#f3edfa"),
+        (Tone::Wrong, false) => ("#c0322b", "#fdecea"),
+        (Tone::Plain, true) => ("#8a8f98", "#1d2026"),
+        (Tone::Reads, true) => ("#6aa7e8", "#17263a"),
+        (Tone::Changes, true) => ("#e0a23c", "#33270f"),
+        (Tone::Reaches, true) => ("#b48be6", "#2a2038"),
+        (Tone::Wrong, true) => ("#f0736b", "#3a1a18"),
+    }
+}

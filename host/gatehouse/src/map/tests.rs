@@ -1,0 +1,115 @@
+//! What is drawn, whatever things are called.
+
+use gatehouse_core::ports::knowledge::{Link, PageType};
+use gatehouse_stores::LinkedPage;
+use proptest::prelude::*;
+
+use super::{
+    Map, Tone, dot, html,
+    layout::{Placed, layout},
+    wiki,
+};
+
+fn page(id: &str, links: &[&str], unresolved: &[&str]) -> LinkedPage {
+    let kind = id.split('/').next().unwrap_or_default();
+    let link = |target: &&str| Link { edge: "related".into(), target: (*target).to_owned() };
+    LinkedPage {
+        id: id.into(),
+        page_type: kind.parse::<PageType>().expect("a type"),
+        links: links.iter().map(link).collect(),
+        unresolved: unresolved.iter().map(link).collect(),
+    }
+}
+
+/// Columns of boxes with these names, each linked to the next.
+fn named(names: &[String]) -> Map {
+    let mut map = Map { title: "t".into(), ..Map::default() };
+    let nodes: Vec<usize> =
+        names.iter().enumerate().map(|(place, name)| map.node(place % 3, "group", name)).collect();
+    nodes.windows(2).for_each(|two| map.line(two[0], two[1], Tone::Reads, false, "to"));
+    map
+}
+
+#[test]
+fn orphans_and_links_to_nowhere_are_marked() {
+    let pages = [
+        page("Heuristic/Alone", &[], &[]),
+        page("Principle/A", &["Principle/B", "Workflow/C"], &["Principle/Gone", "odd"]),
+        page("Principle/B", &[], &[]),
+        page("Workflow/C", &["Principle/A"], &[]),
+    ];
+    let map = wiki(&pages);
+    let tone = |name: &str| map.nodes.iter().find(|node| node.name == name).expect("a box").tone;
+    assert_eq!((tone("Alone"), tone("A"), tone("B")), (Tone::Changes, Tone::Plain, Tone::Plain));
+    assert_eq!((tone("Principle/Gone"), tone("odd")), (Tone::Wrong, Tone::Wrong));
+    assert_eq!(map.lines.iter().filter(|line| line.tone == Tone::Wrong && line.broken).count(), 2);
+    let titles: Vec<&str> = map.tables.iter().map(|table| table.title.as_str()).collect();
+    assert_eq!(titles, ["Orphans (1)", "Links to pages that do not exist (2)"]);
+    assert_eq!(map.tables[0].rows, [["Heuristic/Alone"]]);
+    assert!(map.notes.is_empty(), "{:?}", map.notes);
+    assert!(wiki(&[]).notes[0].contains("gatehouse kg index"));
+}
+
+#[test]
+fn what_is_wrong_is_drawn_where_not_all_is() {
+    let mut pages: Vec<_> =
+        (0..600).map(|n| page(&format!("Principle/P{n:03}"), &["Principle/P000"], &[])).collect();
+    pages.push(page("Principle/Z", &[], &["Principle/Gone"]));
+    let map = wiki(&pages);
+    assert!(map.nodes.iter().any(|node| node.name == "Z"));
+    assert_eq!(
+        map.notes,
+        ["400 of 601 pages are drawn: those with something wrong, then those with the most links."]
+    );
+}
+
+#[test]
+fn the_same_map_is_the_same_picture() {
+    let pages = [page("Principle/A", &["Principle/B"], &["x"]), page("Principle/B", &["Principle/A"], &[])];
+    let draw = || html("t", "a", &[wiki(&pages)]);
+    assert_eq!(draw(), draw());
+}
+
+proptest! {
+    #[test]
+    fn no_name_does_more_than_stand_there(names in prop::collection::vec(".{1,60}|<script>x</script>|\"><img src=//x>|\\\\\"; n9 \\[", 1..20)) {
+        let map = named(&names);
+        let page = html(&names[0], &names[0], std::slice::from_ref(&map));
+        // Only what the page is made of begins a tag.
+        let tags: Vec<&str> = page.split('<').skip(1).map(|rest| rest.split([' ', '>']).next().unwrap_or_default()).collect();
+        let known = ["!doctype", "html", "/html", "head", "/head", "meta", "title", "/title", "style", "/style", "body", "/body",
+            "h1", "/h1", "h2", "/h2", "p", "/p", "ul", "/ul", "li", "/li", "i", "/i", "div", "/div", "svg", "/svg", "path", "/path",
+            "g", "/g", "rect", "text", "/text"];
+        for tag in tags {
+            prop_assert!(known.contains(&tag), "{tag}");
+        }
+        let graph = dot(&[map]);
+        for line in graph.lines() {
+            // Quotes that no backslash stands before come in pairs.
+            let mut open = false;
+            let mut letters = line.chars();
+            while let Some(letter) = letters.next() {
+                match letter {
+                    '\\' => { letters.next(); }
+                    '"' => open = !open,
+                    _ => {}
+                }
+            }
+            prop_assert!(!open, "{line}");
+        }
+    }
+
+    #[test]
+    fn no_box_lies_on_another(names in prop::collection::vec(".{1,60}", 1..60)) {
+        let map = named(&names);
+        let placed = layout(&map);
+        for (place, one) in placed.boxes.iter().enumerate() {
+            prop_assert!(one.right() <= placed.width && one.y + Placed::HEIGHT <= placed.height);
+            for other in &placed.boxes[place + 1..] {
+                let apart = one.right() <= other.x || other.right() <= one.x
+                    || one.y + Placed::HEIGHT <= other.y || other.y + Placed::HEIGHT <= one.y;
+                prop_assert!(apart, "{} and {}", one.label, other.label);
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! How the pages of the knowledge graph are linked: a column for each type, pages that nothing is linked to, and links to
+//! pages that do not exist.
+
+use std::collections::BTreeSet;
+
+use gatehouse_core::ports::knowledge::PageType;
+use gatehouse_stores::LinkedPage;
+
+use super::{Map, Table, Tone};
+
+/// The most pages that are drawn; more of them nobody reads.
+const MOST: usize = 400;
+
+/// The map of these pages.
+pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
+    let mut map = Map {
+        title: "How pages are linked".into(),
+        about: format!(
+            "{} pages by type. Lines are links; one inside a column bends out of it and back.",
+            pages.len()
+        ),
+        legend: vec![
+            (Tone::Reads, "link"),
+            (Tone::Changes, "orphan: no link from or to it"),
+            (Tone::Wrong, "does not exist"),
+        ],
+        ..Map::default()
+    };
+    let linked: BTreeSet<&str> =
+        pages.iter().flat_map(|page| page.links.iter().map(|link| link.target.as_str())).collect();
+    let orphan = |page: &LinkedPage| page.links.is_empty() && !linked.contains(page.id.as_str());
+    let mut drawn: Vec<&LinkedPage> = pages.iter().collect();
+    // What is wrong comes first, then what is linked most, where not all are drawn.
+    drawn.sort_by_key(|page| (page.unresolved.is_empty() && !orphan(page), usize::MAX - page.links.len()));
+    drawn.truncate(MOST);
+    drawn.sort_by(|a, b| a.id.cmp(&b.id));
+    let shown: BTreeSet<&str> = drawn.iter().map(|page| page.id.as_str()).collect();
+    let types: Vec<PageType> =
+        PageType::ALL.into_iter().filter(|kind| drawn.iter().any(|page| page.page_type == *kind)).collect();
+    let place = |id: &str| {
+        let (kind, name) = id.split_once('/').unwrap_or(("", id));
+        let column = types.iter().position(|one| one.as_str() == kind).unwrap_or(types.len());
+        (column, kind.to_owned(), name.replace('_', " "))
+    };
+    for page in &drawn {
+        let (column, kind, name) = place(&page.id);
+        let node = map.node(column, &kind, &name);
+        map.nodes[node].detail.clone_from(&page.id);
+        if orphan(page) {
+            map.nodes[node].tone = Tone::Changes;
+        }
+    }
+    for page in &drawn {
+        let (column, kind, name) = place(&page.id);
+        let from = map.node(column, &kind, &name);
+        for link in
+            page.links.iter().filter(|link| shown.contains(link.target.as_str()) && link.target != page.id)
+        {
+            let (column, kind, name) = place(&link.target);
+            let to = map.node(column, &kind, &name);
+            map.line(from, to, Tone::Reads, false, link.edge.clone());
+        }
+        for link in &page.unresolved {
+            let to = map.node(types.len(), "Pages that do not exist", &link.target);
+            map.nodes[to].tone = Tone::Wrong;
+            map.line(from, to, Tone::Wrong, true, link.edge.clone());
+        }
+    }
+    if pages.is_empty() {
+        map.notes.push("There are no pages. `gatehouse kg index FOLDER` brings those of a wiki.".into());
+    }
+    if drawn.len() < pages.len() {
+        map.notes.push(format!(
+            "{} of {} pages are drawn: those with something wrong, then those with the most links.",
+            drawn.len(),
+            pages.len()
+        ));
+    }
+    let orphans: Vec<Vec<String>> =
+        pages.iter().filter(|page| orphan(page)).map(|page| vec![page.id.clone()]).collect();
+    let unresolved: Vec<Vec<String>> = pages
+        .iter()
+        .flat_map(|page| {
+            page.unresolved.iter().map(|link| vec![page.id.clone(), link.edge.clone(), link.target.clone()])
+        })
+        .collect();
+    for (title, header, rows) in [
+        ("Orphans", vec!["Page"], orphans),
+        ("Links to pages that do not exist", vec!["Page", "Edge", "To"], unresolved),
+    ] {
+        if !rows.is_empty() {
+            map.tables.push(Table { title: format!("{title} ({})", rows.len()), header, rows });
+        }
+    }
+    map
+}

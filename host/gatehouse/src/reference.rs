@@ -1,0 +1,133 @@
+//! docs/command-line.md: made from the commands themselves, so that it cannot say anything else than they do.
+
+use std::{fmt::Write as _, fs, path::Path};
+
+use clap::{Arg, ArgAction, Command, CommandFactory as _};
+
+use crate::{cli::Cli, examples};
+
+const INTRODUCTION: &str = "\
+# Command line
+
+Every command, as its `--help` has it. This page is made from the program by a test; nobody edits it.
+
+Where a command prints something for programs too, `--json` has it do so. Exit codes: 0 where it did what it was asked, 1
+where that failed, 2 where the command line or presets.toml is wrong. Results go to standard output, everything else to
+standard error.
+
+";
+
+/// The page.
+fn page() -> String {
+    let root = examples::added(Cli::command());
+    let mut page = INTRODUCTION.to_owned();
+    let global: Vec<&Arg> = root.get_arguments().filter(|one| one.is_global_set()).collect();
+    page.push_str("| everywhere | what |\n|---|---|\n");
+    global.iter().for_each(|one| row(&mut page, one));
+    page.push('\n');
+    let mut leaves = Vec::new();
+    collect(&root, "gatehouse", &mut leaves);
+    for (name, command) in leaves {
+        let _ = write!(page, "## {name}\n\n{}.\n\n", told(command));
+        let mut usage = name.clone();
+        let own = || command.get_arguments().filter(|one| !one.is_global_set() && !one.is_hide_set());
+        let options = own().filter(|one| !one.is_positional() && one.get_id() != "help").count();
+        usage.push_str(if options > 0 { " [OPTIONS]" } else { "" });
+        for one in own().filter(|one| one.is_positional()) {
+            usage.push(' ');
+            usage.push_str(&value(one));
+        }
+        let _ = write!(page, "    {usage}\n\n");
+        if own().any(|one| one.get_id() != "help") {
+            page.push_str("| argument | what |\n|---|---|\n");
+            own().filter(|one| one.get_id() != "help").for_each(|one| row(&mut page, one));
+            page.push('\n');
+        }
+        let given = examples::of(name.strip_prefix("gatehouse ").unwrap_or_default());
+        if !given.is_empty() {
+            page.push_str("| example | what it does |\n|---|---|\n");
+            for (line, what) in given {
+                let _ = writeln!(page, "| `{}` | {} |", cell(line), cell(what));
+            }
+            page.push('\n');
+        }
+    }
+    format!("{}\n", page.trim_end())
+}
+
+fn collect<'a>(command: &'a Command, name: &str, into: &mut Vec<(String, &'a Command)>) {
+    let below: Vec<&Command> =
+        command.get_subcommands().filter(|one| one.get_name() != "help" && !one.is_hide_set()).collect();
+    for one in &below {
+        collect(one, &format!("{name} {}", one.get_name()), into);
+    }
+    if below.is_empty() {
+        into.push((name.to_owned(), command));
+    }
+}
+
+fn told(command: &Command) -> String {
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
+    about.unwrap_or_default().trim_end_matches('.').to_owned()
+}
+
+fn row(page: &mut String, one: &Arg) {
+    let mut names: Vec<String> = Vec::new();
+    names.extend(one.get_short().map(|short| format!("-{short}")));
+    names.extend(one.get_long().map(|long| format!("--{long}")));
+    let mut shown = names.join(", ");
+    if one.is_positional() {
+        shown = value(one);
+    } else if matches!(one.get_action(), ArgAction::Set | ArgAction::Append) {
+        shown = format!("{shown} {}", value(one));
+    }
+    let mut what = one.get_long_help().or(one.get_help()).map(ToString::to_string).unwrap_or_default();
+    let possible: Vec<String> = one
+        .get_possible_values()
+        .iter()
+        .filter(|_| one.get_action().takes_values())
+        .map(|value| value.get_name().to_owned())
+        .collect();
+    if !possible.is_empty() {
+        let _ = write!(what, " ({})", possible.join(", "));
+    }
+    let default: Vec<String> =
+        one.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
+    if !default.is_empty() && one.get_action().takes_values() {
+        let _ = write!(what, " [default: {}]", default.join(", "));
+    }
+    let _ = writeln!(page, "| `{}` | {} |", cell(&shown), cell(&what));
+}
+
+/// The name of a value, as usage lines have it.
+fn value(one: &Arg) -> String {
+    let name = one
+        .get_value_names()
+        .and_then(|names| names.first())
+        .map_or_else(|| one.get_id().to_string().to_uppercase(), ToString::to_string);
+    let many = if matches!(one.get_action(), ArgAction::Append) && one.is_positional() { "..." } else { "" };
+    match one.is_required_set() || !one.is_positional() {
+        true => format!("<{name}>{many}"),
+        false => format!("[{name}]{many}"),
+    }
+}
+
+/// Text as it may stand in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_page_of_commands_says_what_they_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (made, kept) = (page(), fs::read_to_string(root.join("docs/command-line.md")).unwrap_or_default());
+    if made != kept {
+        let file = root.join("target/command-line.md");
+        fs::create_dir_all(root.join("target")).expect("a folder");
+        fs::write(&file, &made).expect("written");
+        let differs = made.lines().zip(kept.lines()).find(|(made, kept)| made != kept);
+        panic!(
+            "docs/command-line.md is stale, first at {differs:?}; cp target/command-line.md docs/command-line.md"
+        );
+    }
+}
