@@ -129,7 +129,7 @@ fn a_reply_that_breaks_its_promise_is_the_gates_fault() {
         ("nothing", "the reply of 'lied' has no structured data, though the tool declares a schema of it."),
         ("unlike", "structured reply is not JSON"),
         ("nested", "structured reply is not JSON"),
-        ("no_reply", "structured reply is not a JSON object"),
+        ("no_reply", "does not match its output schema: the members must be an object, got an array."),
     ] {
         let mut client = Client::start(&place(lie), "p");
         let result = client.call("lied", json!({}));

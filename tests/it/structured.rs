@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Place, fault_of, text_of};
+use crate::support::{Client, Http, Place, fault_of, text_of};
 
 const PRESETS: &str = "[gates.caller]\ngrants = [\"catalog\"]\n[gates.kg]\ngrants = [\"knowledge\"]\n\
     [presets.text]\ngates.caller = {}\ngates.kg = {}\n\
@@ -58,4 +58,61 @@ fn a_fault_says_its_type_in_the_text_and_its_parts_in_meta() {
         assert!(fault["suggestion"].as_str().is_some_and(|next| next.starts_with("Expected: {")), "{result}");
         assert!(text_of(&result).starts_with("Invalid arguments: "), "{result}");
     }
+}
+
+#[test]
+fn data_that_is_no_object_goes_to_clients_that_know_it() {
+    let presets = "[presets.p]\ngates.keeper = {}\ngates.caller = {}\nstructured = true\n[gates.caller]\ngrants = [\"catalog\"]\n";
+    let place = Place::with(presets, &["keeper", "caller"]);
+    let mut older = Client::start(&place, "p");
+    assert!(tool(&mut older, "numbers").get("outputSchema").is_none());
+    let result = older.call("numbers", json!({}));
+    assert_eq!((text_of(&result).as_str(), result.get("structuredContent")), ("1, 2", None), "{result}");
+    // A tool that calls tools gets it whatever its client knows.
+    assert_eq!(older.text("data", json!({"tool": "numbers", "arguments": {}})), "[1,2]");
+
+    let host = Http::start(&place, "p", &[]);
+    let asked = |method: &str, name: Option<&str>| {
+        let about = "io.modelcontextprotocol";
+        let meta = json!({
+            format!("{about}/protocolVersion"): "2026-07-28",
+            format!("{about}/clientInfo"): {"name": "test", "version": "1"},
+            format!("{about}/clientCapabilities"): {},
+        });
+        let mut params = json!({"_meta": meta});
+        let mut headers = vec![("mcp-method", method), ("mcp-protocol-version", "2026-07-28")];
+        if let Some(name) = name {
+            params["name"] = name.into();
+            params["arguments"] = json!({});
+            headers.push(("mcp-name", name));
+        }
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let (status, _, body) = host.post("/mcp", &message, &headers);
+        assert_eq!(status, 200, "{body}");
+        let event = body.lines().find_map(|line| line.strip_prefix("data:")).unwrap_or(&body).to_owned();
+        serde_json::from_str::<Value>(event.trim()).expect("JSON")["result"].clone()
+    };
+    let listed = asked("tools/list", None);
+    let numbers = listed["tools"].as_array().expect("tools").iter().find(|tool| tool["name"] == "numbers");
+    let numbers = numbers.expect("the tool");
+    assert_eq!(numbers["outputSchema"]["type"], "array", "{listed}");
+    let picture =
+        json!([{"src": "data:image/png;base64,iVBORw0KGgo=", "mimeType": "image/png", "sizes": ["1x1"]}]);
+    assert_eq!(numbers["icons"], picture);
+    assert_eq!(asked("tools/call", Some("numbers"))["structuredContent"], json!([1, 2]));
+}
+
+#[test]
+fn a_gate_hears_what_its_client_says_beside_the_arguments() {
+    let place = Place::with("[presets.p]\ngates.keeper = {}\n", &["keeper"]);
+    let mut client = Client::start(&place, "p");
+    assert_eq!(client.text("meta", json!({})), "none");
+    let meta = json!({"example.com/trace": "abc", "progressToken": 7});
+    let answer = client.request("tools/call", json!({"name": "meta", "arguments": {}, "_meta": meta}));
+    let heard: Value = serde_json::from_str(&text_of(&answer["result"])).expect("JSON");
+    assert_eq!(
+        heard,
+        json!({"example.com/trace": "abc"}),
+        "what is between the client and the host stays there"
+    );
 }

@@ -113,8 +113,8 @@ impl<P: Params> Gate<P> {
     /// What the filter makes of a reply; `call` is the call that was made.
     pub fn on_reply(&self, call: types::Call, origin: Origin, reply: Reply) -> Result<Option<Reply>, Fault> {
         let Some(filter) = &self.exports.filter else { return self.lacks("filter") };
-        let types::Call { id, arguments, params, caller, preset, deadline_ms, .. } = call;
-        let call = Call { id, params: params::read(&params)?, caller, preset, deadline_ms };
+        let types::Call { id, arguments, params, caller, preset, deadline_ms, meta, .. } = call;
+        let call = Call { id, params: params::read(&params)?, caller, preset, deadline_ms, meta };
         filter(&call, Outgoing { origin, arguments, reply })
     }
 
@@ -180,7 +180,8 @@ mod tests {
             let text = passing.reply.text();
             Ok((text.len() < 9).then(|| Reply::markdown(text.to_uppercase() + &passing.arguments)))
         };
-        let prompt = Prompt { name: "greet".into(), title: None, description: None, arguments: vec![] };
+        let prompt =
+            Prompt { name: "greet".into(), title: None, description: None, arguments: vec![], icons: vec![] };
         Gate::new("loud", "1.0.0", "Shouts.").filter(shout).prompts(
             move |_| Ok(vec![prompt.clone()]),
             |_, name, arguments| {

@@ -62,8 +62,8 @@ impl<P: Params> Gate<P> {
             let fault = Fault::not_found(format!("gate '{}' has no tool '{}'", self.name, call.tool));
             return Err(fault.hint(format!("Its tools are {have}.")));
         };
-        let types::Call { id, arguments, caller, preset, deadline_ms, .. } = call;
-        tool.call(&Call { id, params, caller, preset, deadline_ms }, &arguments)
+        let types::Call { id, arguments, caller, preset, deadline_ms, meta, .. } = call;
+        tool.call(&Call { id, params, caller, preset, deadline_ms, meta }, &arguments)
     }
 }
 

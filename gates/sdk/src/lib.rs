@@ -110,7 +110,9 @@ pub mod testing;
 pub mod text;
 mod tool;
 
-pub use bindings::gatehouse::gate::types::{EmbeddedResource, Manifest, Media, ResourceBody, ResourceLink};
+pub use bindings::gatehouse::gate::types::{
+    EmbeddedResource, Icon, IconTheme, Manifest, Media, ResourceBody, ResourceLink,
+};
 pub use count::{Count, Offset, Whole};
 pub use exports::{
     Message, Origin, Outgoing, Prompt, PromptArgument, ResourcePage, Role, Suggestions, Target, Template,

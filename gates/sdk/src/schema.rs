@@ -30,8 +30,14 @@ fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
     if let Value::Object(root) = &mut schema {
         root.remove("description"); // The tool has a description; the Rust type's says nothing to callers.
         // A type without fields has no properties, and is closed all the same.
-        root.entry("type").or_insert_with(|| "object".into());
-        root.entry("additionalProperties").or_insert(Value::Bool(false));
+        let says_nothing =
+            !root.keys().any(|key| ["anyOf", "oneOf", "allOf", "enum", "const"].contains(&&**key));
+        if says_nothing {
+            root.entry("type").or_insert_with(|| "object".into());
+        }
+        if root.get("type").is_some_and(|kind| kind == "object") {
+            root.entry("additionalProperties").or_insert(Value::Bool(false));
+        }
     }
     schema
 }

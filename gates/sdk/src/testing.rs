@@ -153,6 +153,7 @@ fn request(tool: &str, arguments: &str, params: &str) -> types::Call {
         caller: None,
         preset: "test".into(),
         deadline_ms: DEADLINE_MS,
+        meta: None,
     }
 }
 
@@ -182,6 +183,7 @@ pub fn origin(tool: &str) -> Origin {
         dry_run: None,
         additive: false,
         meta: None,
+        icons: Vec::new(),
     };
     Origin { name: tool.name.clone(), source: "server".into(), version: "1".into(), tool }
 }

@@ -12,6 +12,7 @@ use crate::{
     params::Params,
     schema::{self, set_default},
 };
+use types::Icon;
 pub use types::{Effect, Intent};
 
 /// A call as a handler sees it. Its arguments come beside it, already typed.
@@ -27,6 +28,8 @@ pub struct Call<P> {
     pub preset: String,
     /// Milliseconds that this call may take from its start.
     pub deadline_ms: u64,
+    /// What the client said beside the arguments: an object as JSON, without what is between the client and the host.
+    pub meta: Option<String>,
 }
 
 type Describe<P> = Box<dyn Fn(&P) -> String>;
@@ -55,6 +58,7 @@ struct Row<P> {
     dry_run: Option<&'static str>,
     additive: bool,
     meta: Option<Meta<P>>,
+    icons: Vec<Icon>,
     offered: Option<Offered<P>>,
 }
 
@@ -81,6 +85,7 @@ pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(name: &'stati
         dry_run: None,
         additive: false,
         meta: None,
+        icons: Vec::new(),
         offered: None,
     };
     ToolBuilder { row, args: PhantomData }
@@ -158,6 +163,13 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
         self
     }
 
+    /// A picture for people; at most four of them. See [`Icon`].
+    #[must_use]
+    pub fn icon(mut self, icon: Icon) -> Self {
+        self.row.icons.push(icon);
+        self
+    }
+
     /// Every reply carries data of this type, see [`Reply::structured`].
     #[must_use]
     pub fn output<T: JsonSchema>(mut self) -> Self {
@@ -213,6 +225,7 @@ impl<P: Params> Tool<P> {
             dry_run: row.dry_run.map(Into::into),
             additive: row.additive,
             meta: row.meta.as_ref().and_then(|meta| meta(params)).map(|meta| meta.to_string()),
+            icons: row.icons.clone(),
         }
     }
 

@@ -26,6 +26,7 @@ pub(crate) fn list(_: &Params) -> Result<Vec<Prompt>, Fault> {
         title: Some("Use this gateway".into()),
         description: Some("How to work with large results through this gateway.".into()),
         arguments: Vec::new(),
+        icons: Vec::new(),
     }])
 }
 

@@ -23,6 +23,7 @@ pub mod fuzz;
 pub mod gather;
 pub mod hash;
 pub mod http;
+pub mod icon;
 pub mod json;
 mod lock;
 pub mod log_limit;

@@ -206,8 +206,8 @@ impl EmbeddedResource {
 pub struct Reply {
     /// For reading.
     pub content: Vec<Content>,
-    /// The same as data; an object.
-    pub structured: Option<Map<String, Value>>,
+    /// The same as data: any JSON, which clients before 2026-07-28 get only where it is an object.
+    pub structured: Option<Value>,
     /// The tool ran, and what it says is an error in its own words.
     pub is_error: bool,
     /// The protocol's `_meta`: what it says to programs.
@@ -278,11 +278,11 @@ mod tests {
                 Content::Embedded(embedded(ResourceBody::Blob(vec![0, 255]))),
                 Content::Other(object(json!({"type": "new", "z": null, "a": [1, {"b": true}]}))),
             ],
-            structured: Some(object(json!({
+            structured: Some(json!({
                 "z": 1, "a": {}, "largest": u64::MAX, "least": i64::MIN,
                 "floats": [0.1, 1.0, -0.0, 5e-324, f64::MAX, 123_456.789_012_345_67, 2.225_073_858_507_201_4e-308,
                     0.3 - 0.1, 1.0 / 3.0, 8.533e68, 4.1006e-184, 9.007_199_254_740_993e15],
-            }))),
+            })),
             is_error: true,
             meta: Some(object(json!({"example.com/trace": "1"}))),
         };

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
+    icon::{self, Icon},
     names,
     outcome::{Content, Fault},
 };
@@ -27,6 +28,9 @@ pub struct Prompt {
     pub description: Option<String>,
     /// What it is made from.
     pub arguments: Vec<PromptArgument>,
+    /// Pictures for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
 }
 
 /// One argument of a prompt; its value is text.
@@ -61,6 +65,7 @@ pub struct PromptMessage {
 impl Prompt {
     /// Whether its arguments can be told apart; the error is the rest of a sentence about it.
     pub fn check(&self) -> Result<(), String> {
+        icon::check_all(&self.icons)?;
         if self.arguments.len() > MAX_ARGUMENTS {
             return Err(format!("has {} arguments, the most is {MAX_ARGUMENTS}", self.arguments.len()));
         }
@@ -111,7 +116,8 @@ mod tests {
         let argument =
             |name: &str, required| PromptArgument { name: name.into(), description: None, required };
         let arguments = vec![argument("task", true), argument("style", false)];
-        let prompt = Prompt { name: "plan".into(), title: None, description: None, arguments };
+        let prompt =
+            Prompt { name: "plan".into(), title: None, description: None, arguments, icons: Vec::new() };
         assert_eq!(prompt.check(), Ok(()));
         let check = |given: Value| prompt.check_arguments(given.as_object().expect("an object"));
         assert_eq!(check(json!({"task": "x"})), Ok(()));

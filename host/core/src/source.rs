@@ -17,7 +17,7 @@ use crate::{
     catalog::Entry,
     clean,
     completion::{Suggestions, Typed},
-    names,
+    icon, names,
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
     prompt::{MAX_PROMPTS, Prompt, PromptMessage},
     resource::{MAX_TEMPLATES, ResourcePage, Template},
@@ -205,11 +205,12 @@ impl Listing {
             if let Some(meta) = &tool.meta {
                 short("its meta", &serde_json::to_string(meta).unwrap_or_default()).map_err(bad)?;
             }
+            icon::check_all(&tool.icons).map_err(|why| format!("tool '{}' {why}", tool.name))?;
             for (what, found) in
                 [("input", Some(&tool.input_schema)), ("output", tool.output_schema.as_ref())]
             {
                 let Some(found) = found else { continue };
-                if found.get("type").and_then(Value::as_str) != Some("object") {
+                if what == "input" && found.get("type").and_then(Value::as_str) != Some("object") {
                     return Err(bad(format!("its {what} schema is not of type object")));
                 }
                 within_all(&mut sizes, schema(&format!("its {what} schema"), found).map_err(bad)?)?;

@@ -53,6 +53,7 @@ pub(crate) fn tool(name: &str, output: Option<Value>) -> ToolSpec {
         dry_run: None,
         additive: false,
         meta: None,
+        icons: Vec::new(),
     }
 }
 
@@ -112,7 +113,7 @@ impl Source for Fixture {
         }
         Ok(Reply {
             content: vec![Content::Text(format!("{} {}", tool.id.name, call.arguments))],
-            structured: call.arguments["structured"].as_object().cloned(),
+            structured: call.arguments.get("structured").filter(|data| !data.is_null()).cloned(),
             meta: None,
             is_error: call.arguments["is_error"] == true,
         })

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     effect::{Annotations, Effect, Intent},
     hash::sha256_hex,
+    icon::Icon,
 };
 
 /// Where tools come from.
@@ -147,6 +148,9 @@ pub struct ToolSpec {
     pub additive: bool,
     /// What clients get as its `_meta`; keys with a prefix, as MCP wants it.
     pub meta: Option<Arc<Map<String, Value>>>,
+    /// Pictures for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
 }
 
 impl ToolSpec {

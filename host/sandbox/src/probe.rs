@@ -51,6 +51,7 @@ impl Gate {
             caller: None,
             preset: "check".into(),
             deadline_ms: limits.time.as_millis() as u64,
+            meta: None,
         };
         let (name, deadline) = (&self.info().name, Instant::now() + limits.time);
         let _running = ready.runtime.ticker.running();

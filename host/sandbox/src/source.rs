@@ -66,6 +66,7 @@ fn as_seen(
         },
         preset: context.catalog.preset.to_string(),
         deadline_ms: deadline.remaining().as_millis() as u64,
+        meta: context.meta.as_deref().map(|meta| Value::Object(meta.clone()).to_string()),
     }
 }
 

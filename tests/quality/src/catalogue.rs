@@ -160,5 +160,6 @@ pub(crate) fn spec(name: &str, description: &str, parameters: &[String]) -> Tool
         dry_run: None,
         additive: false,
         meta: None,
+        icons: Vec::new(),
     }
 }

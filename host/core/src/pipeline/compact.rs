@@ -206,7 +206,7 @@ fn is_text(block: &Content) -> bool {
 /// The same without data; what was said by data alone is said as text.
 fn without_data(mut reply: Reply) -> Reply {
     if let Some(data) = reply.structured.take().filter(|_| reply.content.is_empty()) {
-        reply.content.push(Content::Text(Value::Object(data).to_string()));
+        reply.content.push(Content::Text(data.to_string()));
     }
     reply
 }

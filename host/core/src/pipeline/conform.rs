@@ -31,15 +31,11 @@ impl Stage for Conform {
         let check = |schema: &Schema, value: &mut Value, steps: &mut StepBudget<'_>| {
             schema.check_within(value, "member", steps)
         };
-        let (structured, checked) =
-            checks::check(&entry.id.source, schema, Value::Object(structured), true, check).await?;
+        let (structured, checked) = checks::check(&entry.id.source, schema, structured, true, check).await?;
         checked.map_err(|refusal| match refusal {
             Refusal::Wrong(why) => broken(entry, &format!("does not match its output schema: {why}")),
             Refusal::Stopped(_) => broken(entry, &format!("has data that {}", too_long())),
         })?;
-        let Value::Object(structured) = structured else {
-            return Err(broken(entry, "is no object"));
-        };
         Ok(Reply { structured: Some(structured), ..reply })
     }
 }
@@ -70,7 +66,7 @@ mod tests {
         let source = Fixture::new(SourceId::Gate("x".into()), tools);
         let context = context(vec![Arc::new(Conform)], &source, name).await;
         match Call::new(context, arguments).run().await {
-            Ok(reply) => Ok(reply.structured.map(Value::Object)),
+            Ok(reply) => Ok(reply.structured),
             Err(fault) => Err((fault.kind, fault.message)),
         }
     }

@@ -21,6 +21,7 @@ fn schemas_that_are_large_only_together_are_refused() {
             dry_run: None,
             additive: false,
             meta: None,
+            icons: Vec::new(),
         })
     };
     let checked = |schema: &Value, tools: usize| {

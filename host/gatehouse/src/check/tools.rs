@@ -2,7 +2,6 @@
 
 use gatehouse_core::{FaultKind, names::quoted, outcome::Reply, schema::Schema, tool::ToolSpec};
 use gatehouse_sandbox::{Gate, Probe, ProbeOutcome};
-use serde_json::Value;
 
 use super::{Line, instances};
 
@@ -50,7 +49,7 @@ fn structured(tool: &ToolSpec, reply: &Reply) -> Result<(), String> {
     let Some(data) = &reply.structured else {
         return Err("it declares an output schema, and its reply has no structured data".into());
     };
-    let checked = Schema::new(schema.clone()).check(&Value::Object(data.clone()), "member");
+    let checked = Schema::new(schema.clone()).check(data, "member");
     checked.map_err(|why| format!("its structured data does not match its output schema: {why}"))
 }
 

@@ -58,11 +58,11 @@ pub(super) async fn call(
     json: bool,
 ) -> Result<(), Failure> {
     let pipeline = Arc::new(composition.stages(&Callers::Commands));
-    let structured = catalog.structured;
+    let data = if catalog.structured { serve::Data::Anything } else { serve::Data::Nothing };
     let outcome = Call::new(CallContext::new(&pipeline, catalog, tool), arguments).run().await;
     if json {
         let failed = !matches!(&outcome, Ok(reply) if !reply.is_error);
-        out::json(&serve::call_result(outcome, structured));
+        out::json(&serve::call_result(outcome, data));
         return if failed { Err(Failure::Failed(format!("{tool} failed"))) } else { Ok(()) };
     }
     tell(tool, outcome)

@@ -14,7 +14,7 @@ const BOX: f64 = 20.0;
 const HEADING: f64 = 30.0;
 const PAD: f64 = 9.0;
 const MARGIN: f64 = 16.0;
-const GAP: f64 = 150.0;
+const GAP: f64 = 110.0;
 /// How often the order is improved; more changes little.
 const SWEEPS: usize = 6;
 

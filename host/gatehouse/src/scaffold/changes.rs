@@ -47,6 +47,7 @@ fn fields(old: &ToolSpec, new: &ToolSpec) -> Vec<String> {
         ("dry-run", old.dry_run != new.dry_run),
         ("additive", old.additive != new.additive),
         ("meta", old.meta != new.meta),
+        ("icons", old.icons != new.icons),
     ]
     .into_iter()
     .filter(|(_, differs)| *differs)

@@ -73,6 +73,7 @@ static gatehouse_gate_types_tool_t tool(const char *name, const char *title, str
         .dry_run = {false},
         .additive = false,
         .meta = {false},
+        .icons = {NULL, 0},
     };
 }
 

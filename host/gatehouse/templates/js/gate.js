@@ -27,6 +27,7 @@ export const tools = {
         dryRun: null,
         additive: false,
         meta: null,
+        icons: [],
       })),
     };
   },

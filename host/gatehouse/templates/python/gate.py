@@ -36,6 +36,7 @@ class Tools(exports.Tools):
                     dry_run=None,
                     additive=False,
                     meta=None,
+                    icons=[],
                 )
                 for tool in weather.TOOLS
             ],

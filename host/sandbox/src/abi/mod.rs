@@ -67,6 +67,8 @@ pub(crate) struct ToolCall {
     pub(crate) caller: Option<String>,
     pub(crate) preset: String,
     pub(crate) deadline_ms: u64,
+    /// What the client said beside the arguments, as JSON.
+    pub(crate) meta: Option<String>,
 }
 
 /// Why a guest gave no result.

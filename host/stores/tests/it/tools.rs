@@ -46,6 +46,7 @@ fn tool(name: &str, description: &str, properties: Value) -> Arc<ToolSpec> {
         dry_run: None,
         additive: false,
         meta: None,
+        icons: Vec::new(),
     })
 }
 

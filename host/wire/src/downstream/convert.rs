@@ -5,11 +5,12 @@ use std::sync::Arc;
 use base64::Engine as _;
 use gatehouse_core::{
     Content, Effect, Intent, Reply,
+    icon::{Icon, IconTheme, MAX_ICONS},
     outcome::{EmbeddedResource, Media, ResourceBody, ResourceLink},
     source::Listing,
     tool::ToolSpec,
 };
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerPeerInfo, Tool};
+use rmcp::model::{self, CallToolResult, ContentBlock, ResourceContents, ServerPeerInfo, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::serve::BASE64;
@@ -57,24 +58,29 @@ fn tool(tool: Tool) -> ToolSpec {
         dry_run: None,
         additive: !hints.destructive_hint.unwrap_or(true),
         meta: tool.meta.map(|meta| Arc::new(meta.0)),
+        icons: icons(tool.icons),
     }
 }
 
-/// The answer to a call. Data that is no object has no place beside the text, which says the same by the protocol; where
-/// there is no text it is said as text.
+/// Those icons that clients may be shown; the others are left out, for they are not worth the tool.
+pub(super) fn icons(given: Option<Vec<model::Icon>>) -> Vec<Icon> {
+    let icons = given.into_iter().flatten().map(|icon| Icon {
+        src: icon.src,
+        sizes: icon.sizes.unwrap_or_default(),
+        theme: icon.theme.and_then(|theme| match theme {
+            model::IconTheme::Light => Some(IconTheme::Light),
+            model::IconTheme::Dark => Some(IconTheme::Dark),
+            _ => None,
+        }),
+    });
+    icons.filter(|icon| icon.check().is_ok()).take(MAX_ICONS).collect()
+}
+
+/// The answer to a call.
 pub(super) fn reply(result: CallToolResult) -> Reply {
-    let mut blocks: Vec<_> = result.content.into_iter().map(content).collect();
-    let structured = match result.structured_content {
-        Some(Value::Object(data)) => Some(data),
-        Some(data) if blocks.is_empty() => {
-            blocks.push(Content::Text(data.to_string()));
-            None
-        }
-        _ => None,
-    };
     Reply {
-        content: blocks,
-        structured,
+        content: result.content.into_iter().map(content).collect(),
+        structured: result.structured_content,
         is_error: result.is_error.unwrap_or(false),
         meta: result.meta.map(|meta| meta.0),
     }

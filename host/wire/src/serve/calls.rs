@@ -20,6 +20,7 @@ use super::{
     line::{Line, Way},
     parked::{self, Binding, LongCall},
     reply,
+    reply::Data,
     request::{passed_on, principal},
 };
 
@@ -41,10 +42,10 @@ impl Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let Requested { name, arguments, state, answers } = requested;
         let catalog = self.served.catalog();
-        let structured = catalog.structured;
         let principal = principal(&context.extensions);
         let repeats =
             context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        let data = Data::of(&catalog, repeats);
         let messages = if repeats { level_of(context) } else { *lock(&self.client.messages) };
         let abilities = asking::abilities(context, messages);
         let can_answer = abilities.forms || abilities.urls || abilities.sampling;
@@ -80,11 +81,7 @@ impl Handler {
             if let Some(way) = way {
                 way.finish().await;
             }
-            let result = if repeats {
-                lacking.result(outcome, structured)
-            } else {
-                reply::result(outcome, structured)
-            };
+            let result = if repeats { lacking.result(outcome, data) } else { reply::result(outcome, data) };
             return result.map(Into::into);
         };
         // It may outlive the request.
@@ -100,7 +97,7 @@ impl Handler {
             line,
             cancel: cancel.drop_guard(),
             messages: messages.is_some(),
-            structured,
+            data,
             binding,
             lacking,
         };

@@ -204,11 +204,11 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         page: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
         let catalog = self.served.catalog();
-        let tools = reply::tools(&catalog);
+        let tools = reply::tools_for(&catalog, is_since_2026(&context));
         self.lists(List::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)

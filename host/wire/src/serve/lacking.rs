@@ -10,7 +10,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::reply;
+use super::reply::{self, Data};
 
 /// The first such question of one call.
 #[derive(Clone, Default)]
@@ -22,10 +22,10 @@ impl Lacking {
     }
 
     /// What a client since 2026-07-28 gets. A gate that went on without the answer fails for something else, or not at all.
-    pub(super) fn result(&self, outcome: Outcome, structured: bool) -> Result<CallToolResult, ErrorData> {
+    pub(super) fn result(&self, outcome: Outcome, data: Data) -> Result<CallToolResult, ErrorData> {
         match (self.0.get(), outcome) {
             (Some(kind), Err(fault)) if fault.kind == FaultKind::Denied => Err(missing(*kind, &fault)),
-            (_, outcome) => reply::result(outcome, structured),
+            (_, outcome) => reply::result(outcome, data),
         }
     }
 }

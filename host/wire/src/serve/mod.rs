@@ -10,6 +10,7 @@ mod events;
 mod follow;
 mod handler;
 mod http;
+mod icons;
 mod in_place;
 mod lacking;
 mod line;
@@ -39,7 +40,7 @@ pub use self::http::{
 pub use auth::{Token, TokenError};
 pub use clients::ClientInfo;
 pub(crate) use reply::BASE64;
-pub use reply::{call_result, tools};
+pub use reply::{Data, call_result, tools};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};
 pub use stdio::{StdioError, serve_stdio};
 

@@ -23,6 +23,7 @@ use super::{
     asking::Asked,
     lacking::Lacking,
     line::{Line, Way},
+    reply::Data,
 };
 
 /// Bytes of arguments that are hashed on a thread that serves requests.
@@ -60,7 +61,7 @@ pub(super) struct LongCall {
     /// Cancels the call when nobody waits for it any more.
     pub(super) cancel: DropGuard,
     pub(super) messages: bool,
-    pub(super) structured: bool,
+    pub(super) data: Data,
     pub(super) binding: Binding,
     pub(super) lacking: Lacking,
 }
@@ -93,9 +94,9 @@ impl LongCall {
             // It ends by itself, and is recorded as cancelled.
             Step::GivenUp => {
                 drop(self.cancel);
-                self.lacking.result(self.work.await, self.structured).map(Into::into)
+                self.lacking.result(self.work.await, self.data).map(Into::into)
             }
-            Step::Over(outcome) => self.lacking.result(outcome, self.structured).map(Into::into),
+            Step::Over(outcome) => self.lacking.result(outcome, self.data).map(Into::into),
             Step::Asks(asked) => Ok(parked.park(self, asked).into()),
         }
     }

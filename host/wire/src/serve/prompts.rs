@@ -10,7 +10,7 @@ use rmcp::{
     model::{self, GetPromptResult, Prompt, PromptArgument},
 };
 
-use super::reply;
+use super::{icons, reply};
 
 /// What prompts/list says, sorted by name. The same catalog gives the same bytes.
 pub(super) fn listed(catalog: &Catalog) -> Vec<Prompt> {
@@ -28,6 +28,7 @@ fn prompt(entry: &PromptEntry) -> Prompt {
     let arguments = (!arguments.is_empty()).then_some(arguments);
     let mut prompt = Prompt::new(entry.name.as_str(), spec.description.clone(), arguments);
     prompt.title.clone_from(&spec.title);
+    prompt.icons = icons::told(&spec.icons);
     prompt
 }
 

@@ -17,6 +17,8 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 
+use super::icons;
+
 /// How bytes travel.
 pub(crate) const BASE64: GeneralPurpose = STANDARD;
 
@@ -26,12 +28,49 @@ const FAULT: &str = "gatehouse/error";
 /// What the keys begin with that are the host's own.
 const OWN: &str = "gatehouse/";
 
-/// What tools/list says, sorted by name. The same catalog gives the same bytes.
-pub fn tools(catalog: &Catalog) -> Vec<Tool> {
-    catalog.entries().iter().map(|entry| tool(entry, catalog.structured)).collect()
+/// Which data of replies clients get beside their text, and which schemas of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data {
+    /// None.
+    Nothing,
+    /// That which is an object: versions before 2026-07-28 know no other.
+    Objects,
+    /// Any.
+    Anything,
 }
 
-fn tool(entry: &Entry, structured: bool) -> Tool {
+impl Data {
+    /// What clients of this version get under a preset.
+    pub(super) fn of(catalog: &Catalog, since_2026: bool) -> Self {
+        match (catalog.structured, since_2026) {
+            (false, _) => Self::Nothing,
+            (true, false) => Self::Objects,
+            (true, true) => Self::Anything,
+        }
+    }
+
+    fn has(self, data: &Value) -> bool {
+        self == Self::Anything || (self == Self::Objects && data.is_object())
+    }
+
+    fn has_schema(self, schema: &Map<String, Value>) -> bool {
+        let is_object = || schema.get("type").and_then(Value::as_str) == Some("object");
+        self == Self::Anything || (self == Self::Objects && is_object())
+    }
+}
+
+/// What tools/list says to clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
+pub fn tools(catalog: &Catalog) -> Vec<Tool> {
+    tools_for(catalog, true)
+}
+
+/// The same for clients of that version or of those before it.
+pub(super) fn tools_for(catalog: &Catalog, since_2026: bool) -> Vec<Tool> {
+    let data = Data::of(catalog, since_2026);
+    catalog.entries().iter().map(|entry| tool(entry, data)).collect()
+}
+
+fn tool(entry: &Entry, data: Data) -> Tool {
     let spec = &entry.spec;
     let hints = spec.annotations();
     let annotations = ToolAnnotations::new()
@@ -45,16 +84,17 @@ fn tool(entry: &Entry, structured: bool) -> Tool {
     if let Some(title) = &spec.title {
         tool = tool.with_title(title.clone());
     }
+    tool.icons = icons::told(&spec.icons);
     tool.meta = spec.meta.as_ref().map(|meta| MetaObject((**meta).clone()));
     match entry.output_for_clients() {
-        Some(schema) if structured => tool.with_raw_output_schema(Arc::clone(schema)),
+        Some(schema) if data.has_schema(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
         _ => tool,
     }
 }
 
-/// A result, or an error where the protocol wants one. With `structured`, a reply's data goes with its text.
-pub(super) fn result(outcome: Outcome, structured: bool) -> Result<CallToolResult, ErrorData> {
-    match outcome.and_then(|reply| success(reply, structured)) {
+/// A result, or an error where the protocol wants one.
+pub(super) fn result(outcome: Outcome, data: Data) -> Result<CallToolResult, ErrorData> {
+    match outcome.and_then(|reply| success(reply, data)) {
         Ok(result) => Ok(result),
         // The specification wants an error, not a result, for a tool that does not exist.
         Err(fault) if fault.kind == FaultKind::UnknownTool => {
@@ -65,22 +105,22 @@ pub(super) fn result(outcome: Outcome, structured: bool) -> Result<CallToolResul
 }
 
 /// The result of a call as a client gets it, for whoever calls without one.
-pub fn call_result(outcome: Outcome, structured: bool) -> Value {
-    match result(outcome, structured) {
+pub fn call_result(outcome: Outcome, data: Data) -> Value {
+    match result(outcome, data) {
         Ok(result) => json!(result),
         Err(error) => json!({ "error": error }),
     }
 }
 
-fn success(reply: Reply, structured: bool) -> Result<CallToolResult, Fault> {
+fn success(reply: Reply, wanted: Data) -> Result<CallToolResult, Fault> {
     let mut blocks = reply.content.into_iter().map(block).collect::<Result<Vec<_>, _>>()?;
     if let Some(data) = reply.structured.as_ref().filter(|_| blocks.is_empty()) {
         // A gate that sends nothing but data: without this, most clients' models would see an empty reply.
-        blocks.push(ContentBlock::text(Value::Object(data.clone()).to_string()));
+        blocks.push(ContentBlock::text(data.to_string()));
     }
     let mut result = CallToolResult::success(blocks);
     // Never on an error: clients check it against the output schema and show that complaint in its place.
-    result.structured_content = reply.structured.filter(|_| structured && !reply.is_error).map(Value::Object);
+    result.structured_content = reply.structured.filter(|data| wanted.has(data) && !reply.is_error);
     result.is_error = Some(reply.is_error);
     result.meta = reply.meta.and_then(foreign).map(MetaObject);
     Ok(result)
@@ -167,7 +207,7 @@ mod tests {
     use super::*;
 
     fn wire(outcome: Outcome) -> Value {
-        serde_json::to_value(result(outcome, true).expect("a result")).expect("JSON")
+        serde_json::to_value(result(outcome, Data::Anything).expect("a result")).expect("JSON")
     }
 
     #[test]
@@ -186,14 +226,13 @@ mod tests {
     #[test]
     fn an_unknown_tool_is_a_protocol_error() {
         let fault = Fault::new(FaultKind::UnknownTool, "Unknown tool: 'x'.");
-        assert_eq!(result(Err(fault), false).expect_err("an error").code.0, -32602);
+        assert_eq!(result(Err(fault), Data::Nothing).expect_err("an error").code.0, -32602);
     }
 
     #[test]
     fn data_goes_to_clients_that_want_it_and_never_with_an_error() {
-        let data = json!({"n": 1}).as_object().cloned();
         let reply = |content: Vec<Content>, is_error| {
-            Ok(Reply { content, structured: data.clone(), is_error, meta: None })
+            Ok(Reply { content, structured: Some(json!({"n": 1})), is_error, meta: None })
         };
         let text = || vec![Content::Text("one".into())];
         let sent = |outcome, structured| {
@@ -201,10 +240,16 @@ mod tests {
             let text = result.content[0].as_text().expect("text").text.clone();
             (text, result.structured_content.is_some())
         };
-        assert_eq!(sent(reply(text(), false), true), ("one".into(), true));
-        assert_eq!(sent(reply(text(), false), false), ("one".into(), false));
-        assert_eq!(sent(reply(text(), true), true), ("one".into(), false));
-        assert_eq!(sent(reply(vec![], false), false), ("{\"n\":1}".into(), false), "data alone is shown");
+        for wanted in [Data::Anything, Data::Objects] {
+            assert_eq!(sent(reply(text(), false), wanted), ("one".into(), true));
+            assert_eq!(sent(reply(text(), true), wanted), ("one".into(), false));
+        }
+        assert_eq!(sent(reply(text(), false), Data::Nothing), ("one".into(), false));
+        let alone = sent(reply(vec![], false), Data::Nothing);
+        assert_eq!(alone, ("{\"n\":1}".into(), false), "data alone is shown");
+        let list = || Ok(Reply { structured: Some(json!([1, 2])), ..Reply::default() });
+        assert_eq!(sent(list(), Data::Anything), ("[1,2]".into(), true));
+        assert_eq!(sent(list(), Data::Objects), ("[1,2]".into(), false), "older versions know objects alone");
     }
 
     #[test]

@@ -197,7 +197,7 @@ async fn where_a_filter_is_attached_clients_get_no_data() {
     assert!(entry("typed").output_for_clients().is_none() && entry("typed").output.is_some());
     let reply = host.call("typed", json!({"structured": {"n": 1}})).await;
     assert_eq!((texts(&reply).as_str(), reply.structured), ("typed", None));
-    let bare = without_data(Reply { structured: json!({"n": 1}).as_object().cloned(), ..Reply::default() });
+    let bare = without_data(Reply { structured: Some(json!({"n": 1})), ..Reply::default() });
     assert_eq!(bare.content, [Content::Text("{\"n\":1}".into())], "what was said by data alone");
     let unfiltered = self::host(Some(&[])).await.expect("a host");
     assert!(unfiltered.catalog.get("typed").expect("a tool").output_for_clients().is_some());

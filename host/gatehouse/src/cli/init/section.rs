@@ -222,6 +222,7 @@ mod tests {
             dry_run: dry_run.map(str::to_owned),
             additive: false,
             meta: None,
+            icons: Vec::new(),
         })
     }
 

@@ -53,7 +53,7 @@ impl From<outcome::Reply> for types::Reply {
     fn from(reply: outcome::Reply) -> Self {
         Self {
             content: reply.content.into_iter().map(Into::into).collect(),
-            structured: reply.structured.map(|data| Value::Object(data).to_string()),
+            structured: reply.structured.map(|data| data.to_string()),
             is_error: reply.is_error,
             meta: reply.meta.map(|meta| Value::Object(meta).to_string()),
         }

@@ -57,6 +57,7 @@ impl From<&ToolSpec> for types::Tool {
             dry_run: tool.dry_run.clone(),
             additive: tool.additive,
             meta: tool.meta.as_ref().map(|meta| Value::Object((**meta).clone()).to_string()),
+            icons: tool.icons.iter().cloned().map(Into::into).collect(),
         }
     }
 }
@@ -82,5 +83,5 @@ records! {
     resources::Template => resource::Template { uri_template, name, title, description, mime_type };
     resources::ResourcePage => resource::ResourcePage { next } [resources];
     prompts::PromptArgument => prompt::PromptArgument { name, description, required };
-    prompts::Prompt => prompt::Prompt { name, title, description } [arguments];
+    prompts::Prompt => prompt::Prompt { name, title, description } [arguments, icons];
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{budget::ByteBudget, effect, json::Reader, outcome, source::Listing, tool::ToolSpec};
+use gatehouse_core::{
+    budget::ByteBudget, effect, icon, json::Reader, outcome, source::Listing, tool::ToolSpec,
+};
 use serde_json::{Map, Value};
 
 use super::gatehouse::gate::types;
@@ -11,13 +13,15 @@ use crate::abi::ToolCall;
 impl types::Host for crate::state::State {}
 
 records! {
-    ToolCall => types::Call { id, tool, arguments, params, caller, preset, deadline_ms };
+    ToolCall => types::Call { id, tool, arguments, params, caller, preset, deadline_ms, meta };
     types::Fault => outcome::Fault { kind, message, hint, retryable };
     outcome::Fault => types::Fault { kind, message, hint, retryable };
     types::Media => outcome::Media { data, mime_type };
     outcome::Media => types::Media { data, mime_type };
     types::ResourceLink => outcome::ResourceLink { uri, name, title, description, mime_type, size };
     outcome::ResourceLink => types::ResourceLink { uri, name, title, description, mime_type, size };
+    types::Icon => icon::Icon { src, sizes } [] (theme);
+    icon::Icon => types::Icon { src, sizes } [] (theme);
     types::EmbeddedResource => outcome::EmbeddedResource { uri, mime_type, body };
     outcome::EmbeddedResource => types::EmbeddedResource { uri, mime_type, body };
 }
@@ -29,6 +33,8 @@ enums! {
     types::Intent => effect::Intent { Query, Analyze, Generate, Modify, Execute }
     types::Effect => effect::Effect { ReadOnly, Mutating, ExternalExec }
     effect::Effect => types::Effect { ReadOnly, Mutating, ExternalExec }
+    types::IconTheme => icon::IconTheme { Light, Dark }
+    icon::IconTheme => types::IconTheme { Light, Dark }
     types::ResourceBody => outcome::ResourceBody { Text(text), Blob(data) }
     outcome::ResourceBody => types::ResourceBody { Text(text), Blob(data) }
 }
@@ -86,6 +92,7 @@ fn tool(reader: &mut Reader, tool: types::Tool) -> Result<Arc<ToolSpec>, String>
         dry_run: tool.dry_run,
         additive: tool.additive,
         meta,
+        icons: tool.icons.into_iter().map(Into::into).collect(),
     }))
 }
 
@@ -100,7 +107,7 @@ pub(super) fn reply(reply: types::Reply, budget: &ByteBudget) -> Result<outcome:
             .collect::<Result<_, _>>()?,
         structured: reply
             .structured
-            .map(|text| object(&mut reader, &text, "structured reply"))
+            .map(|text| reader.parse(&text).map_err(|why| format!("structured reply {why}")))
             .transpose()?,
         is_error: reply.is_error,
         meta: reply.meta.map(|text| object(&mut reader, &text, "meta of the reply")).transpose()?,

@@ -56,6 +56,7 @@ fn spec(name: &str) -> Arc<ToolSpec> {
         dry_run: None,
         additive: false,
         meta: None,
+        icons: Vec::new(),
     })
 }
 

@@ -207,5 +207,6 @@ fn prompt(told: rmcp::model::Prompt) -> Prompt {
         title: told.title,
         description: told.description,
         arguments: told.arguments.unwrap_or_default().into_iter().map(argument).collect(),
+        icons: convert::icons(told.icons),
     }
 }

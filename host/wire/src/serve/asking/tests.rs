@@ -60,6 +60,7 @@ impl Source for Asker {
             dry_run: None,
             additive: false,
             meta: None,
+            icons: Vec::new(),
         };
         Ok(Arc::new(Listing { name: "asker".into(), tools: vec![Arc::new(tool)], ..Listing::default() }))
     }

@@ -123,7 +123,7 @@ impl Endpoint {
                 "servers": data.get("total"),
                 "connected": data.get("connected"),
             }),
-            _ => results::call_result(Ok(reply), true),
+            _ => results::call_result(Ok(reply), results::Data::Anything),
         };
         reply::json(StatusCode::OK, &told)
     }
@@ -132,7 +132,7 @@ impl Endpoint {
 /// The reply as data: its own, or its text where that is JSON.
 fn data(reply: &Reply) -> Option<Value> {
     if let Some(data) = &reply.structured {
-        return Some(Value::Object(data.clone()));
+        return Some(data.clone());
     }
     let [gatehouse_core::Content::Text(text)] = reply.content.as_slice() else { return None };
     serde_json::from_str::<Map<String, Value>>(text).ok().map(Value::Object)

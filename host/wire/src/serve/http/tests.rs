@@ -62,6 +62,7 @@ impl Source for Recorder {
             dry_run: None,
             additive: false,
             meta: None,
+            icons: Vec::new(),
         };
         let tools = vec![Arc::new(tool)];
         Ok(Arc::new(Listing {

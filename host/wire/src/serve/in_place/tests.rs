@@ -71,6 +71,7 @@ impl Source for Tools {
                 dry_run: None,
                 additive: false,
                 meta: None,
+                icons: Vec::new(),
             })
         };
         let tools = ["echo", "panics", "waits"].map(tool).into();

@@ -38,6 +38,7 @@ impl Connection for Fake {
                 dry_run: None,
                 additive: false,
                 meta: None,
+                icons: Vec::new(),
             })
         };
         let object = || json!({"type": "object"});

@@ -74,6 +74,7 @@ impl Source for Shelf {
             title: Some("Read".into()),
             description: None,
             arguments: vec![argument("book", true), argument("how", false)],
+            icons: Vec::new(),
         };
         let prompts = Vec::from_iter(self.prompt.then_some(prompt));
         Ok(Arc::new(Listing { resources: self.resources > 0, templates, prompts, ..Listing::default() }))
