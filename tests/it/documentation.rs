@@ -1,5 +1,7 @@
 //! The documentation is true: its configurations parse, its links lead somewhere, its commands exist.
 
+mod commands;
+
 use std::path::Path;
 
 use crate::support::{Place, repository};

@@ -91,6 +91,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
         "init",
         &[
             ("gatehouse init --preset context --dry-run", "show what would be written"),
+            ("gatehouse init --preset full --skill", "an agent skill, read when it is needed"),
             ("gatehouse init --preset context --target agents-md", "AGENTS.md"),
             ("gatehouse init --undo", "take it out again"),
         ],

@@ -157,3 +157,22 @@ fn a_link_is_followed_within_the_folder_and_never_out_of_it() {
     assert!(agents.symlink_metadata().expect("there").is_symlink());
     assert!(read(&place, "CLAUDE.md").contains(BEGIN));
 }
+
+#[test]
+fn a_skill_says_how_to_go_on_and_is_taken_out_whole() {
+    let place = project();
+    init(&place, 0, &["--skill", "--yes", "--preset", "full"]);
+    let skill = read(&place, ".claude/skills/gatehouse/SKILL.md");
+    assert!(
+        skill.starts_with("---\nname: gatehouse\ndescription: ") && skill.contains("preset `full`"),
+        "{skill}"
+    );
+    assert!(skill.contains("- `get_workspace_file` brings a part"), "{skill}");
+    assert!(!skill.contains("call_tool"), "a preset without the proxy finds no tools: {skill}");
+    init(&place, 0, &["--skill", "--yes", "--preset", "proxy"]);
+    let skill = read(&place, ".claude/skills/gatehouse/SKILL.md");
+    assert!(skill.contains("- `search_tools` finds") && !skill.contains("get_workspace_file"), "{skill}");
+    init(&place, 0, &["--skill", "--undo", "--yes"]);
+    assert!(!place.path("project/.claude").exists());
+    assert!(init(&place, 2, &["--skill", "--target", "cursor", "--yes"]).contains("cannot be used with"));
+}

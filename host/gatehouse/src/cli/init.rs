@@ -4,6 +4,7 @@
 mod file;
 mod marked;
 mod section;
+mod skill;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,9 @@ pub(super) struct Arguments {
     /// Whose files: .claude/CLAUDE.md and the command /gateway-init, AGENTS.md, or .cursor/rules/gatehouse.mdc
     #[arg(long, value_enum, default_value_t = Target::Claude)]
     target: Target,
+    /// Write an agent skill instead, .claude/skills/gatehouse/SKILL.md, which costs tokens only when it is opened
+    #[arg(long, conflicts_with = "target")]
+    skill: bool,
     /// The name the client gives this server
     #[arg(long, default_value = "gatehouse")]
     server: String,
@@ -68,6 +72,16 @@ const RULE: &str = "---\n\
     description: How to use the tools of the Gatehouse gateway\n\
     alwaysApply: true\n\
     ---\n\n";
+
+impl Arguments {
+    fn files(&self) -> Vec<Written> {
+        if self.skill {
+            let (name, head) = (".claude/skills/gatehouse/SKILL.md", skill::HEAD);
+            return vec![Written { name, head, shared: false, body: |facts| facts.skill() }];
+        }
+        self.target.files()
+    }
+}
 
 impl Target {
     fn files(self) -> Vec<Written> {
@@ -159,13 +173,13 @@ async fn made(arguments: &Arguments, root: &Path, place: &Place, env: &Env) -> R
         };
         Ok(Change { file, after: After::Text(text) })
     };
-    arguments.target.files().into_iter().map(change).collect::<Result<_, String>>().map_err(Failure::Failed)
+    arguments.files().into_iter().map(change).collect::<Result<_, String>>().map_err(Failure::Failed)
 }
 
 /// The last file first, so that folders are empty when it is their turn.
 fn undone(arguments: &Arguments, root: &Path) -> Result<Vec<Change>, Failure> {
     let mut changes = Vec::new();
-    for written in arguments.target.files().into_iter().rev() {
+    for written in arguments.files().into_iter().rev() {
         let file = ProjectFile::look(root, written.name).map_err(Failure::Failed)?;
         let Some(text) = &file.text else { continue };
         let left = marked::take_out(text, written.head)

@@ -1,0 +1,136 @@
+//! Every command that README.md and docs/ show in a block of shell is run, page by page and in order, as a reader would.
+//! What cannot be run here stands in a list with the test that does the same; a command that is in neither fails.
+
+use std::{fs, os::unix::fs::symlink, process::Command};
+
+use super::{Fence, all_fences};
+use crate::support::{Place, Ran, binary, place::copy_folder, repository};
+
+/// What is not run: the page, how the command begins, and why.
+const NOT_RUN: &[(&str, &str, &str)] = &[
+    ("README.md", "cargo xtask run #", "serves until it is stopped; the packages and clients do so too"),
+    ("README.md", "cargo xtask test", "is what runs this"),
+    (
+        "docs/backup.md",
+        "gatehouse restore ~/gatehouse.tar #",
+        "wants an empty data folder: tests/it/backup.rs",
+    ),
+    ("docs/getting-started.md", "curl", "needs a host on a port of its own: tests/it/http.rs"),
+    ("docs/getting-started.md", "gatehouse init", "asks a person: tests/it/command_line/init.rs"),
+    ("docs/operating.md", "GATEHOUSE_TOKEN=", "serves until it is stopped: tests/it/http.rs"),
+    ("docs/operating.md", "gatehouse status --watch", "needs a terminal: tests/it/watching.rs"),
+    ("docs/performance.md", "cargo xtask bench", "measures, for minutes"),
+    ("docs/proxy.md", "cargo xtask bench", "measures, for minutes"),
+    ("docs/postgresql.md", "", "needs a server: host/stores/tests/it/engines/postgres"),
+    (
+        "docs/upgrading.md",
+        "gatehouse restore ~/gatehouse.tar",
+        "goes back to an older program: tests/it/upgrading.rs",
+    ),
+    ("docs/security.md", "gatehouse serve --http", "serves until it is stopped: tests/it/http.rs"),
+    ("docs/write-a-gate.md", "gatehouse gates new", "builds for minutes: tests/it/languages.rs"),
+    ("docs/write-a-gate.md", "gatehouse gates build", "builds for minutes: tests/it/languages.rs"),
+    ("docs/write-a-gate.md", "gatehouse gates check", "checks what was built: tests/it/languages.rs"),
+    ("docs/write-a-gate.md", "gatehouse gates dev", "serves until it is stopped: tests/it/reload.rs"),
+    ("docs/write-a-gate.md", "gatehouse gates push", "needs a registry: tests/it/registry.rs"),
+    (
+        "docs/write-a-gate.md",
+        "gatehouse mcp-config weather",
+        "of a gate that was built: tests/it/languages.rs",
+    ),
+    ("docs/write-a-gate.md", "python3 -m unittest", "of a gate that was made: tests/it/languages/python.rs"),
+    ("docs/write-a-gate.md", "cargo test", "of a gate that was made: tests/it/languages/rust.rs"),
+];
+
+/// A command without its prompt, several lines put together.
+fn commands(fence: &Fence) -> Vec<String> {
+    let joined = fence.text.replace("\\\n", " ");
+    let mut commands: Vec<String> = Vec::new();
+    for line in joined.lines() {
+        let prompted = line.strip_prefix("$ ");
+        // An open quote goes on in the next line.
+        let open = commands.last().is_some_and(|last| last.matches('\'').count() % 2 == 1);
+        match (fence.info.as_str(), prompted) {
+            _ if open => {
+                let last = commands.last_mut().expect("an open one");
+                last.push('\n');
+                last.push_str(line);
+            }
+            (_, Some(command)) => commands.push(command.to_owned()),
+            ("console", None) => {}
+            _ if line.trim().is_empty() || line.trim_start().starts_with('#') => {}
+            _ => commands.push(line.trim().to_owned()),
+        }
+    }
+    commands
+}
+
+/// A reader's machine: a home with what the pages speak of, and the two programs that they call.
+fn machine() -> Place {
+    let place = Place::shipped();
+    place.sample_wiki();
+    copy_folder(&repository().join("docs"), &place.path("docs"));
+    copy_folder(&repository().join("docs/sample-wiki"), &place.path("src/tokio-1.54.1"));
+    copy_folder(&repository().join("docs/sample-wiki"), &place.path("src/handbook"));
+    fs::create_dir(place.path("my-project")).expect("a folder");
+    fs::create_dir(place.path("bin")).expect("a folder");
+    symlink(binary(), place.path("bin/gatehouse")).expect("a link");
+    // `cargo xtask run -- …` is the same program, built first.
+    let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = \"xtask run --\" ] || exit 97\nshift 3\nexec gatehouse \"$@\"\n";
+    let cargo = place.write("bin/cargo", cargo);
+    fs::set_permissions(cargo, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    // Somebody who reads about backups has something to keep.
+    assert_eq!(place.run(&["kg", "index", "docs/sample-wiki"]).code(), 0);
+    place
+}
+
+fn run(place: &Place, script: &str) -> Ran {
+    let path = std::env::var("PATH").expect("a path");
+    let mut command = Command::new("sh");
+    command
+        .args(["-e", "-c", script])
+        .current_dir(place.path(""))
+        .env_clear()
+        .env("HOME", place.path(""))
+        .env("PATH", format!("{}:{path}", place.path("bin").display()))
+        .env("GATEHOUSE_STATE", place.path("state"))
+        .env("GATEHOUSE_CONFIG", place.path("presets.toml"))
+        .stdin(std::process::Stdio::null());
+    Ran(command.output().expect("a shell"))
+}
+
+#[test]
+fn every_command_of_the_docs_works_as_it_is_written() {
+    let mut used = vec![false; NOT_RUN.len()];
+    let mut place: Option<(String, Place)> = None;
+    let mut failed = Vec::new();
+    let mut done = 0;
+    for fence in all_fences().iter().filter(|one| ["sh", "bash", "console"].contains(&one.info.as_str())) {
+        let page = fence.place.split(':').next().expect("a page").to_owned();
+        let mut script = String::new();
+        for command in commands(fence) {
+            let shown = command.split_whitespace().collect::<Vec<_>>().join(" ");
+            let listed = NOT_RUN.iter().position(|(of, begins, _)| *of == page && shown.starts_with(begins));
+            match listed {
+                Some(one) => used[one] = true,
+                None => script.push_str(&format!("echo 'at: {}' >&2\n{command}\n", shown.replace('\'', "’"))),
+            }
+        }
+        if script.is_empty() {
+            continue;
+        }
+        // A page is read from its top.
+        if place.as_ref().is_none_or(|(of, _)| *of != page) {
+            place = Some((page.clone(), machine()));
+        }
+        let ran = run(&place.as_ref().expect("a machine").1, &script);
+        if ran.code() != 0 {
+            failed.push(format!("{}: {}\n{}", fence.place, ran.stdout(), ran.stderr()));
+        }
+        done += script.matches("echo 'at: ").count();
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    let idle: Vec<_> = NOT_RUN.iter().zip(used).filter(|(_, used)| !used).map(|(one, _)| one).collect();
+    assert!(idle.is_empty(), "no page has these any more: {idle:?}");
+    assert!(done > 20, "{done}");
+}
