@@ -1,5 +1,7 @@
 //! `gatehouse map`: what each preset reaches, and how pages are linked.
 
+mod browser;
+
 use std::fs;
 
 use crate::support::{Place, Ran};

@@ -39,22 +39,40 @@ enum Manager {
 /// Debian's packages for gates in C.
 const C_GATES: [&str; 4] = ["clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"];
 
+/// A browser, and a font that it can show text in.
+const BROWSER: [&str; 2] = ["chromium", "fonts-dejavu-core"];
+
 /// A clang that makes WebAssembly. Where it is missing, and we may, it is installed into the system.
 pub(crate) fn clang() -> Result<PathBuf> {
     if !has_clang() {
-        let install = || {
-            let quiet = ["install", "--yes", "--quiet", "--no-install-recommends"];
-            process::run(process::command("apt-get").args(quiet).args(C_GATES))
-        };
-        // A list of packages may be too old, or not be there at all.
-        let fresh = || process::run(process::command("apt-get").args(["update", "--quiet"]));
-        let packages = C_GATES.join(" ");
-        install()
-            .or_else(|_| fresh().and_then(|()| install()))
-            .with_context(|| format!("gates in C need `apt-get install {packages}`"))?;
+        install_in_system(&C_GATES).context("gates in C need clang")?;
     }
     anyhow::ensure!(has_clang(), "clang is here, but its linker or C library for WebAssembly is not");
     Ok(PathBuf::from("clang"))
+}
+
+/// A browser that runs without a screen, likewise.
+pub(crate) fn browser() -> Result<PathBuf> {
+    let has = || process::succeeds(process::command("chromium").arg("--version"));
+    if !has() {
+        install_in_system(&BROWSER).context("a page can be looked at in chromium alone")?;
+    }
+    anyhow::ensure!(has(), "chromium was installed and does not start");
+    Ok(PathBuf::from("chromium"))
+}
+
+/// Installs Debian's packages; the error says how somebody else may do it.
+fn install_in_system(packages: &[&str]) -> Result<()> {
+    let install = || {
+        let quiet = ["install", "--yes", "--quiet", "--no-install-recommends"];
+        process::run(process::command("apt-get").args(quiet).args(packages))
+    };
+    // A list of packages may be too old, or not be there at all.
+    let fresh = || process::run(process::command("apt-get").args(["update", "--quiet"]));
+    let line = packages.join(" ");
+    install()
+        .or_else(|_| fresh().and_then(|()| install()))
+        .with_context(|| format!("`apt-get install {line}`"))
 }
 
 fn has_clang() -> bool {

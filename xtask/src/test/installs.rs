@@ -47,6 +47,7 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
             "docker-registry is not here (`apt-get install docker-registry`)",
             one("GATEHOUSE_TEST_REGISTRY", registry),
         ),
+        ("chromium is not here", one("GATEHOUSE_TEST_BROWSER", tools::browser())),
     ])?;
     for (variable, bundle) in &tools::CLIENTS {
         let complaint = format!("{variable} is not here");
