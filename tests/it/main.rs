@@ -36,6 +36,7 @@ mod proxy;
 mod reference_servers;
 mod registry;
 mod reload;
+mod requests;
 mod research;
 mod resources;
 mod restarted;

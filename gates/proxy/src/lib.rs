@@ -10,6 +10,7 @@
 //! | `recommend_tools` | `recommend` | the best tools for a task, with reasons |
 //! | `get_tool_metrics`, `reset_tool_metrics` | `metrics` | how calls went |
 //! | `get_tool_alternatives` | `alternatives` | what to call instead of a tool |
+//! | `request` | `request` | any tool, by the request envelope |
 //! | `add_mcp_server`, `remove_mcp_server` | `admin` | changes for all presets |
 //!
 //! Every word of these tools is read in every conversation, so there are few. What servers and their tools say of
@@ -23,6 +24,7 @@ mod metrics;
 mod named;
 mod params;
 mod recommend;
+mod request;
 mod schema;
 mod search;
 mod select;
@@ -51,6 +53,7 @@ pub fn gate() -> Gate<Params> {
     .tool(metrics::get())
     .tool(servers::refresh())
     .tool(metrics::reset())
+    .tool(request::tool())
     .tool(admin::add())
     .tool(admin::remove())
 }

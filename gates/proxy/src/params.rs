@@ -27,6 +27,9 @@ pub struct Params {
     pub(crate) search_mode: SearchMode,
     /// Have recommend_tools say how often calls succeeded.
     pub include_metrics: bool,
+    /// Have the tool request: any tool by intent, effect and parameters, for agents that want one uniform tool. Tools of gates
+    /// need the grant catalog as well.
+    pub request: bool,
     /// How many other tools a failed call suggests; more than 10 count as 10.
     pub max_fallbacks: Count,
 }
@@ -38,6 +41,7 @@ impl Default for Params {
             always_load: true,
             search_mode: SearchMode::Hybrid,
             include_metrics: true,
+            request: false,
             max_fallbacks: Count::new(3),
         }
     }

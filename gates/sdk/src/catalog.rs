@@ -18,6 +18,9 @@ host_functions! {
     /// Calls a tool for the caller. `arguments` is a JSON object. A tool may call no tool with a stronger
     /// effect than its own, and calls nest at most four deep.
     fn call(tool: &str, arguments: &str) -> Reply;
+
+    /// [`call`] that may take so many milliseconds at most; never more than is left of the deadline.
+    fn call_within(tool: &str, arguments: &str, timeout_ms: u64) -> Reply;
 }
 
 /// The same for several calls, which run at the same time; the outcomes are in the order of the calls.

@@ -47,6 +47,9 @@ host_functions! {
     /// Counted with the calls of [`crate::catalog`]. A tool may call no tool with a stronger effect than its own.
     fn call as server_call(server: &str, tool: &str, arguments: &str) -> Reply;
 
+    /// [`call`] that may take so many milliseconds at most; never more than is left of the deadline.
+    fn call_within as server_call_within(server: &str, tool: &str, arguments: &str, timeout_ms: u64) -> Reply;
+
     /// Searches the tools of all servers that the caller may reach.
     fn search as server_search(query: &ToolSearch) -> ToolsFound;
 

@@ -21,7 +21,8 @@ use crate::{
 };
 
 /// Tools that rules about an effect leave out where they do not say which: each tool that these call is checked on its own.
-pub const EXCEPT: [&str; 3] = ["gate:proxy.call_tool", "gate:script.run_code", "gate:script.run_script"];
+pub const EXCEPT: [&str; 4] =
+    ["gate:proxy.call_tool", "gate:proxy.request", "gate:script.run_code", "gate:script.run_script"];
 
 /// The longest that an approval holds beyond its session: a working day.
 pub const MAX_REMEMBERED: Duration = Duration::from_secs(8 * 3_600);

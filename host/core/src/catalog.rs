@@ -78,6 +78,8 @@ pub struct Entry {
     pub output: Option<Arc<Schema>>,
     /// Arguments that the preset sets, whatever the client sends.
     pub fixed: Map<String, Value>,
+    /// Whether clients are shown it; one that they are not can be called all the same.
+    pub listed: bool,
     /// How long the approval of a person holds that its calls need; none where they need none.
     pub(crate) approval: Option<Remembered>,
     /// Whether its schema has a property of its own that is called as what stands for a part of an artifact.
@@ -109,6 +111,7 @@ impl Entry {
             output: tool.output_schema.as_ref().map(|schema| Arc::new(Schema::new(Arc::clone(schema)))),
             fixed: Map::new(),
             approval: None,
+            listed: true,
             has_own_markers: has_own_markers(&tool.input_schema),
             rank: 0,
         })
@@ -211,6 +214,7 @@ impl Catalog {
         filters::attach(exposure, &filters, &mut entries);
         let approvals = approval::attach(exposure, &mut entries);
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
+        entries.iter_mut().for_each(|entry| entry.listed = exposure.shows(&entry.names()));
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(CatalogError::Collision {

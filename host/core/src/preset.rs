@@ -39,6 +39,9 @@ pub struct Preset {
     /// Globs over the servers that gates of the preset may reach, by name or as `tag:name`; where it says nothing, as what
     /// it extends, and all where nobody says anything.
     pub proxied: Option<Vec<String>>,
+    /// Globs over the tools that clients are shown, where that is not all of them; the others can be called all the same. As
+    /// what it extends where it says nothing.
+    pub listed: Option<Vec<String>>,
     /// What is changed about tools, by the name that clients would see.
     pub tools: BTreeMap<String, ToolOverride>,
     /// Which calls a person has to approve; those of what it extends hold as well.
@@ -67,6 +70,8 @@ pub struct Exposure {
     filters: BTreeMap<String, GlobSet>,
     /// Which servers its gates may reach; none for all.
     proxied: Option<GlobSet>,
+    /// Which tools clients are shown; none for all.
+    listed: Option<GlobSet>,
     pub(crate) approvals: Vec<Rule>,
     deny: GlobSet,
     deny_list: Vec<String>,
@@ -89,6 +94,7 @@ impl Exposure {
         exposure.tools = merged.tools;
         exposure.proxied =
             merged.proxied.as_ref().map(|entries| globs(name, "proxied", entries)).transpose()?;
+        exposure.listed = merged.listed.as_ref().map(|entries| globs(name, "listed", entries)).transpose()?;
         exposure.approvals =
             merged.approve.iter().map(|rule| compiled(name, rule)).collect::<Result<_, _>>()?;
         exposure.deny = globs(name, "deny", &merged.deny)?;
@@ -116,6 +122,7 @@ impl Exposure {
             filters_on: true,
             filters: BTreeMap::new(),
             proxied: None,
+            listed: None,
             approvals: Vec::new(),
             deny: GlobSet::empty(),
             deny_list: Vec::new(),
@@ -148,6 +155,11 @@ impl Exposure {
     pub fn reaches(&self, server: &str, tags: &[String]) -> bool {
         let Some(globs) = &self.proxied else { return true };
         globs.is_match(server) || tags.iter().any(|tag| globs.is_match(format!("tag:{tag}")))
+    }
+
+    /// Whether clients are shown a tool that goes by these names.
+    pub(crate) fn shows(&self, names: &[String]) -> bool {
+        self.listed.as_ref().is_none_or(|globs| names.iter().any(|name| globs.is_match(name)))
     }
 
     /// The glob that takes this exposed name away, if one does.
@@ -191,9 +203,8 @@ fn merge(
     into.structured = preset.structured.or(into.structured);
     into.tools.extend(preset.tools.clone());
     into.approve.extend(preset.approve.iter().cloned());
-    if preset.proxied.is_some() {
-        into.proxied.clone_from(&preset.proxied);
-    }
+    into.proxied = preset.proxied.clone().or_else(|| into.proxied.take());
+    into.listed = preset.listed.clone().or_else(|| into.listed.take());
     Ok(())
 }
 

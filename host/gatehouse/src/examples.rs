@@ -33,6 +33,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ("gatehouse map --dot --preset full", "one of them, for Graphviz"),
         ],
     ),
+    (
+        "request",
+        &[
+            ("gatehouse request --file r.json", "see docs/requests.md for what a request has"),
+            ("gatehouse request --preset gateway", "from standard input"),
+        ],
+    ),
     ("gates list", &[("gatehouse gates list", "names, tools, and where each is from")]),
     (
         "gates inspect",

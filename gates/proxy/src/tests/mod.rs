@@ -5,6 +5,7 @@ mod describe;
 mod lists;
 mod recommending;
 mod records;
+mod requests;
 
 use gatehouse_sdk::{
     Effect, Fault, Reply, conformance,

@@ -25,8 +25,8 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     let catalog =
         composition.catalog(&exposure(&composition, &arguments.preset)?).await.map_err(Failure::Failed)?;
     let base = BASE.into_iter().filter(|_| arguments.base).map(str::to_owned);
-    let tools =
-        catalog.in_gate_order().into_iter().map(|entry| format!("mcp__{}__{}", arguments.server, entry.name));
+    let tools = catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
+    let tools = tools.map(|entry| format!("mcp__{}__{}", arguments.server, entry.name));
     out::json(&base.chain(tools).collect::<Vec<_>>());
     Ok(())
 }

@@ -14,6 +14,7 @@ mod kg;
 mod map;
 mod mcp_config;
 mod presets;
+mod request;
 mod restore;
 mod schema;
 mod serve;
@@ -93,6 +94,8 @@ enum Command {
     Map(map::Arguments),
     /// Call a tool of a preset, as a client would
     Call(call::Arguments),
+    /// Run a tool by a request envelope: a JSON object in, a JSON object out
+    Request(request::Arguments),
     /// Index, search and edit the knowledge graph
     #[command(subcommand)]
     Kg(kg::Command),
@@ -256,6 +259,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::Explain(arguments) => explain::run(arguments, place, env).await,
         Command::Map(arguments) => map::run(arguments, place, env).await,
         Command::Call(arguments) => call::run(arguments, place, env).await,
+        Command::Request(arguments) => request::run(arguments, place, env).await,
         Command::Kg(command) => kg::run(command, place, env).await,
         Command::Docs(command) => docs::run(command, place, env).await,
         Command::Servers(command) => servers::run(command, place, env).await,

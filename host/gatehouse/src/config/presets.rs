@@ -83,6 +83,7 @@ pub(super) fn declared(
         structured: preset.structured,
         filters: preset.filters,
         proxied: preset.proxied,
+        listed: preset.listed,
         tools: tools.map(|(name, tool)| changed(text, name, tool)).collect::<Result<_, _>>()?,
     })
 }

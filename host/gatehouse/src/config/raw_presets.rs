@@ -35,6 +35,8 @@ pub(crate) struct Preset {
     pub(crate) servers: Vec<Spanned<String>>,
     /// Globs over the servers that gates of this preset may reach: names, or "tag:name". Default: all.
     pub(crate) proxied: Option<Vec<String>>,
+    /// Globs over the tools that clients are shown, where that is not all: the others can be called through them, or by name.
+    pub(crate) listed: Option<Vec<String>>,
     /// Which calls a person has to approve, who is asked through the client. What a preset extends asks as well.
     pub(crate) approve: Option<Approve>,
     /// What is changed about tools, by the name that clients would see without.
@@ -52,7 +54,7 @@ pub(crate) struct Approve {
     #[schemars(with = "Option<String>")]
     pub(crate) effect: Option<Spanned<String>>,
     /// Globs over tools that `effect` leaves out. Default: those that only pass calls on, each of which is asked about by
-    /// itself: ["gate:proxy.call_tool", "gate:script.run_code", "gate:script.run_script"].
+    /// itself: ["gate:proxy.call_tool", "gate:proxy.request", "gate:script.run_code", "gate:script.run_script"].
     pub(crate) except: Option<Vec<String>>,
     /// How long an approval holds: "call" (default), "session", or a time of up to 8 h as "15 min".
     #[schemars(with = "Option<String>")]

@@ -1,7 +1,7 @@
 //! Calls of other tools: what a gate calls passes the same pipeline as what a client calls, and may do no more than the
 //! calling tool promised. There are only so many of them in a call.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, stream};
 use gatehouse_core::{
@@ -42,9 +42,9 @@ impl Capabilities {
     }
 
     /// Calls a tool; the arguments are JSON.
-    pub(crate) async fn call_tool(&self, tool: &str, arguments: &str) -> Outcome {
+    pub(crate) async fn call_tool(&self, tool: &str, arguments: &str, limit: Option<Duration>) -> Outcome {
         self.catalog()?;
-        Ok(self.held_call(Callee::Named(tool), arguments).await?.0)
+        Ok(self.held_call(Callee::Named(tool), arguments, limit).await?.0)
     }
 
     /// Calls tools, some at a time; the outcomes are in the order of the calls.
@@ -58,7 +58,7 @@ impl Capabilities {
         let outcomes = stream::iter(calls)
             .map(|(tool, arguments)| async move {
                 self.catalog()?;
-                self.held_call(Callee::Named(&tool), &arguments).await
+                self.held_call(Callee::Named(&tool), &arguments, None).await
             })
             .buffered(AT_ONCE);
         // Let go of when the last one is there: until then each is held.
@@ -66,11 +66,12 @@ impl Capabilities {
         outcomes.into_iter().map(|outcome| Ok(outcome?.0)).collect()
     }
 
-    /// Calls a tool. What the reply takes is held for as long as it comes with the reply.
+    /// Calls a tool, for at most so long. What the reply takes is held for as long as it comes with the reply.
     pub(super) async fn held_call(
         &self,
         callee: Callee<'_>,
         arguments: &str,
+        limit: Option<Duration>,
     ) -> Result<(Reply, Held), Fault> {
         let Some(running) = &self.facts.call else {
             return Err(describing(Capability::Catalog));
@@ -86,10 +87,11 @@ impl Capabilities {
         let arguments = reader
             .parse(arguments)
             .map_err(|why| Fault::invalid(format!("the arguments of '{tool}' {why}")))?;
+        let deadline = limit.map_or_else(|| running.deadline.clone(), |limit| running.deadline.within(limit));
         let reply = match &callee {
-            Callee::Named(name) => running.context.nested(&running.deadline, name, arguments).await?,
+            Callee::Named(name) => running.context.nested(&deadline, name, arguments).await?,
             Callee::Proxied(entry) => {
-                running.context.nested_proxied(&running.deadline, Arc::clone(entry), arguments).await?
+                running.context.nested_proxied(&deadline, Arc::clone(entry), arguments).await?
             }
         };
         let mut held = self.budget.hold();

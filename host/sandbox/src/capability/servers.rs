@@ -3,7 +3,7 @@
 
 mod refresh;
 
-use std::{collections::HashSet, future::Future, sync::Arc};
+use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
 use gatehouse_core::{
     Catalog, Fault,
@@ -67,9 +67,15 @@ impl Capabilities {
     }
 
     /// Calls a tool of a server; the arguments are JSON. Counted with the other calls of tools.
-    pub(crate) async fn call_server_tool(&self, server: &str, tool: &str, arguments: &str) -> Outcome {
+    pub(crate) async fn call_server_tool(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: &str,
+        limit: Option<Duration>,
+    ) -> Outcome {
         let entry = self.reach()?.entry(server, tool).await?;
-        Ok(self.held_call(Callee::Proxied(entry), arguments).await?.0)
+        Ok(self.held_call(Callee::Proxied(entry), arguments, limit).await?.0)
     }
 }
 

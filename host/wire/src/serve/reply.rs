@@ -67,7 +67,7 @@ pub fn tools(catalog: &Catalog) -> Vec<Tool> {
 /// The same for clients of that version or of those before it.
 pub(super) fn tools_for(catalog: &Catalog, since_2026: bool) -> Vec<Tool> {
     let data = Data::of(catalog, since_2026);
-    catalog.entries().iter().map(|entry| tool(entry, data)).collect()
+    catalog.entries().iter().filter(|entry| entry.listed).map(|entry| tool(entry, data)).collect()
 }
 
 fn tool(entry: &Entry, data: Data) -> Tool {

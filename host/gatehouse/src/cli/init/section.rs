@@ -92,7 +92,7 @@ impl<'a> Facts<'a> {
     /// The tools of each source, in the order of the preset.
     fn groups(&self) -> Vec<(&'a str, Vec<&'a Entry>)> {
         let mut groups: Vec<(&str, Vec<&Entry>)> = Vec::new();
-        for entry in self.catalog.in_gate_order() {
+        for entry in self.catalog.in_gate_order().into_iter().filter(|entry| entry.listed) {
             let source: &str = entry.id.source.name();
             match groups.iter_mut().find(|(name, _)| *name == source) {
                 Some((_, tools)) => tools.push(entry),
@@ -104,7 +104,7 @@ impl<'a> Facts<'a> {
 
     fn tools(&self, most: usize) -> String {
         let groups = self.groups();
-        let all = self.catalog.entries().len();
+        let all = self.catalog.entries().iter().filter(|entry| entry.listed).count();
         match (all, most) {
             (0, _) => return "- none\n".into(),
             (_, 0) => return format!("- {all} tools of {} gates, too many to list here\n", groups.len()),
@@ -117,7 +117,7 @@ impl<'a> Facts<'a> {
     fn rules(&self, most: usize) -> String {
         let tools = self.catalog.in_gate_order();
         let those = |which: fn(&Entry) -> bool| -> Vec<&Entry> {
-            tools.iter().map(|entry| &***entry).filter(|entry| which(entry)).collect()
+            tools.iter().map(|entry| &***entry).filter(|entry| entry.listed && which(entry)).collect()
         };
         let mut rules = String::new();
         let changing = those(|entry| entry.spec.effect != Effect::ReadOnly);

@@ -59,7 +59,7 @@ impl Facts<'_> {
         let mut told = String::new();
         for (declared, what) in tools {
             let mut entries = self.catalog.in_gate_order().into_iter();
-            if let Some(entry) = entries.find(|entry| *entry.id.name == **declared) {
+            if let Some(entry) = entries.find(|entry| entry.listed && *entry.id.name == **declared) {
                 let _ = writeln!(told, "- `{}` {what}", entry.name);
             }
         }

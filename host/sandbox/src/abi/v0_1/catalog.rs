@@ -1,6 +1,8 @@
 //! `catalog`: the tools that the caller has. Granted as `catalog`; what a gate calls takes the same line as
 //! what a client calls, and may do no more than the calling tool promised.
 
+use std::time::Duration;
+
 use gatehouse_core::{catalog, outcome};
 use serde_json::Value;
 
@@ -25,7 +27,17 @@ impl wit::Host for State {
     }
 
     async fn call(&mut self, tool: String, arguments: String) -> Result<types::Reply, types::Fault> {
-        Ok(self.capabilities.call_tool(&tool, &arguments).await?.into())
+        Ok(self.capabilities.call_tool(&tool, &arguments, None).await?.into())
+    }
+
+    async fn call_within(
+        &mut self,
+        tool: String,
+        arguments: String,
+        timeout_ms: u64,
+    ) -> Result<types::Reply, types::Fault> {
+        let limit = Some(Duration::from_millis(timeout_ms));
+        Ok(self.capabilities.call_tool(&tool, &arguments, limit).await?.into())
     }
 
     async fn call_many(&mut self, calls: Vec<wit::ToolRequest>) -> Vec<Result<types::Reply, types::Fault>> {
@@ -44,6 +56,8 @@ impl From<&catalog::Entry> for wit::Entry {
             title: entry.spec.title.clone(),
             description: entry.spec.description.clone(),
             effect: entry.spec.effect.into(),
+            idempotent: entry.spec.idempotent || entry.spec.effect == gatehouse_core::Effect::ReadOnly,
+            dry_run: entry.spec.dry_run.clone(),
             structured: entry.spec.output_schema.is_some(),
         }
     }

@@ -1,7 +1,7 @@
 //! `servers`: the MCP servers behind this host. Granted as `servers`; what the caller's preset does not let its gates reach
 //! is unknown here.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     catalog::Entry,
@@ -45,7 +45,18 @@ impl wit::Host for State {
     }
 
     async fn call(&mut self, server: String, tool: String, arguments: String) -> Result<Reply, Fault> {
-        Ok(self.capabilities.call_server_tool(&server, &tool, &arguments).await?.into())
+        Ok(self.capabilities.call_server_tool(&server, &tool, &arguments, None).await?.into())
+    }
+
+    async fn call_within(
+        &mut self,
+        server: String,
+        tool: String,
+        arguments: String,
+        timeout_ms: u64,
+    ) -> Result<Reply, Fault> {
+        let limit = Some(Duration::from_millis(timeout_ms));
+        Ok(self.capabilities.call_server_tool(&server, &tool, &arguments, limit).await?.into())
     }
 
     async fn search(&mut self, query: wit::ToolSearch) -> Result<wit::ToolsFound, Fault> {

@@ -1,0 +1,102 @@
+//! `request`: any tool of the preset by one uniform request, with an answer that is always one JSON object. What an intent
+//! means is one table, in `envelope`; what becomes of the reply is `artifact`'s. It goes through the same calls as any other
+//! way to the tool, so it can do nothing that a direct call could not.
+
+mod answer;
+mod artifact;
+mod envelope;
+mod patch;
+mod target;
+
+use gatehouse_sdk::{Call, Effect, Fault, Intent, Reply, Tool, context};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use self::{
+    answer::{Answer, Refusal},
+    envelope::Envelope,
+    target::Target,
+};
+use crate::Params;
+
+const NAME: &str = "request";
+
+/// Whatever was sent: what is wrong with it is told in the envelope, and not by whoever checks schemas.
+#[derive(Deserialize, JsonSchema)]
+struct Sent(Map<String, Value>);
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Sent>(NAME)
+        .description(|_| {
+            "Run any tool of this gateway: `action` is its name, or `server/tool` for one of an MCP server. `search_tools` with \
+             params {query} finds those; an action that does not exist is answered with what there is. Answers one JSON object: \
+             ok, result or error, meta."
+        })
+        .schema(|_, schema| *schema = shape())
+        .intent(Intent::Execute)
+        .effect(Effect::ExternalExec)
+        .open_world()
+        .only_if(|params| params.request)
+        .run(run)
+}
+
+/// What a request has, said and not enforced.
+fn shape() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "intent": {"description": "QUERY, ANALYZE, GENERATE (only read), MODIFY or EXECUTE"},
+            "action": {"description": "the tool"},
+            "params": {"description": "its arguments, an object"},
+            "effect": {"description": "the most that may happen, where not as the intent says: READ_ONLY, MUTATING, EXTERNAL_EXEC"},
+            "artifact": {"description": "what the result has to be: TEXT, JSON, CODE_PY, CODE_TS, PATCH, BINARY"},
+            "constraints": {"description": "timeout_ms, retry_count, isolation, dry_run"},
+            "context": {"description": "caller, project_root"},
+        },
+    })
+}
+
+fn run(_: &Call<Params>, Sent(sent): Sent) -> Result<Reply, Fault> {
+    let started = context::now();
+    let answer = match Envelope::read(&sent) {
+        Ok(envelope) => served(&envelope).map_or_else(
+            |refusal| Answer::refused(&sent, Some(&envelope), refusal),
+            |done| Answer::done(&envelope, done),
+        ),
+        Err(why) => Answer::refused(&sent, None, Refusal::wrong(why, envelope::example())),
+    };
+    Ok(answer.reply(context::now().saturating_sub(started)))
+}
+
+/// What came of a request that was read.
+struct Done {
+    server: String,
+    result: artifact::Artifact,
+}
+
+fn served(envelope: &Envelope) -> Result<Done, Refusal> {
+    let target = Target::find(&envelope.action)?;
+    if target.effect > envelope.effect {
+        return Err(Refusal::too_strong(envelope, target.effect));
+    }
+    let mut params = envelope.params.clone();
+    if envelope.dry_run {
+        target.rehearse(&mut params)?;
+    } else if target.effect != Effect::ReadOnly {
+        target.precheck(&params)?;
+    }
+    let arguments = Value::Object(params).to_string();
+    let mut tries = 0;
+    loop {
+        match target.call(&arguments, envelope.timeout_ms) {
+            Ok(reply) => {
+                let result = artifact::of(reply, envelope)?;
+                return Ok(Done { server: target.source.clone(), result });
+            }
+            // What may have happened is not made to happen twice.
+            Err(fault) if fault.retryable && target.may_repeat() && tries < envelope.retries => tries += 1,
+            Err(fault) => return Err(Refusal::of(fault)),
+        }
+    }
+}

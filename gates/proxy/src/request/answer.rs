@@ -1,0 +1,120 @@
+//! What a request is answered with: one JSON object, whatever happened.
+
+use gatehouse_sdk::{Effect, Fault, FaultKind, Reply};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Done,
+    artifact::Artifact,
+    envelope::{Envelope, effect_name, intent_for},
+};
+use crate::named;
+
+/// The most characters of a word that is told back though it was wrong.
+const SHOWN: usize = 64;
+
+/// Why there is no result.
+pub(super) struct Refusal {
+    kind: &'static str,
+    message: String,
+    recoverable: bool,
+    suggestion: Option<String>,
+    /// What came all the same, so that nothing of it is lost.
+    pub(super) result: Option<Artifact>,
+}
+
+impl Refusal {
+    /// The request, or what came of it, is not what it has to be.
+    pub(super) fn wrong(message: String, suggestion: String) -> Self {
+        Self { kind: "VALIDATION", message, recoverable: false, suggestion: Some(suggestion), result: None }
+    }
+
+    /// The tool may do more than the request allows.
+    pub(super) fn too_strong(envelope: &Envelope, needed: Effect) -> Self {
+        let (action, given) = (&envelope.action, effect_name(envelope.effect));
+        let (needed_name, intent) = (effect_name(needed), intent_for(needed));
+        Self {
+            kind: "PERMISSION",
+            message: format!("'{action}' needs the effect {needed_name}; the request allows {given}."),
+            recoverable: false,
+            suggestion: Some(format!("If that is meant, say intent {intent}, or effect {needed_name}.")),
+            result: None,
+        }
+    }
+
+    pub(super) fn of(fault: Fault) -> Self {
+        let kind = match fault.kind {
+            FaultKind::InvalidArguments => "VALIDATION",
+            FaultKind::Denied => "PERMISSION",
+            FaultKind::TimedOut => "TIMEOUT",
+            FaultKind::NotFound | FaultKind::Unavailable | FaultKind::Exhausted => "MCP_ERROR",
+            FaultKind::Internal => "UNKNOWN",
+        };
+        Self {
+            kind,
+            message: fault.message,
+            recoverable: fault.retryable,
+            suggestion: fault.hint,
+            result: None,
+        }
+    }
+
+    /// An error in the tool's own words.
+    pub(super) fn of_tool(message: String) -> Self {
+        Self { kind: "MCP_ERROR", message, recoverable: false, suggestion: None, result: None }
+    }
+}
+
+/// The object, but for how long it took.
+pub(super) struct Answer(Map<String, Value>);
+
+impl Answer {
+    pub(super) fn done(envelope: &Envelope, done: Done) -> Self {
+        Self(members(json!({
+            "ok": true,
+            "request": {"intent": envelope.intent, "action": envelope.action, "effect": effect_name(envelope.effect)},
+            "result": done.result.told(),
+            "meta": {"mcp_name": done.server, "isolation_used": "agent"},
+        })))
+    }
+
+    /// What was sent is told back as far as it can be read.
+    pub(super) fn refused(sent: &Map<String, Value>, envelope: Option<&Envelope>, refusal: Refusal) -> Self {
+        let word = |key: &str| sent.get(key).and_then(Value::as_str).map(|word| named::line(word, SHOWN));
+        let effect =
+            envelope.map(|envelope| effect_name(envelope.effect).to_owned()).or_else(|| word("effect"));
+        let mut answer = members(json!({
+            "ok": false,
+            "error": {
+                "type": refusal.kind,
+                "message": refusal.message,
+                "recoverable": refusal.recoverable,
+                "suggestion": refusal.suggestion,
+            },
+            "request": {"intent": word("intent"), "action": word("action"), "effect": effect},
+            "meta": {"isolation_used": "agent"},
+        }));
+        if let Some(result) = refusal.result {
+            answer.insert("result".into(), result.told());
+        }
+        Self(answer)
+    }
+
+    /// As the reply to the call. One that says that it failed is an error for whoever does not read it.
+    pub(super) fn reply(mut self, duration_ms: u64) -> Reply {
+        if let Some(meta) = self.0.get_mut("meta").and_then(Value::as_object_mut) {
+            meta.insert("duration_ms".into(), duration_ms.into());
+        }
+        let failed = self.0.get("ok") != Some(&Value::Bool(true));
+        let mut reply = Reply::markdown(Value::Object(self.0).to_string());
+        reply.is_error = failed;
+        reply
+    }
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}

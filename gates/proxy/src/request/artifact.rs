@@ -1,0 +1,157 @@
+//! What a reply becomes: the kind that the request wants, checked as far as a gate can.
+
+use gatehouse_sdk::{
+    Content, Reply, ResourceBody,
+    artifacts::{self, Draft},
+};
+use serde_json::{Value, json};
+
+use super::{
+    answer::Refusal,
+    envelope::{Envelope, Kind},
+    patch,
+};
+
+/// A result.
+pub(super) struct Artifact {
+    kind: Kind,
+    data: Value,
+    affected_files: Vec<String>,
+    affected_symbols: Vec<String>,
+    /// What was not checked, and why.
+    note: Option<String>,
+}
+
+impl Artifact {
+    pub(super) fn told(self) -> Value {
+        let mut told = json!({
+            "artifact_type": self.kind.as_str(),
+            "data": self.data,
+            "affected_files": self.affected_files,
+            "affected_symbols": self.affected_symbols,
+        });
+        if let Some(note) = self.note {
+            told["note"] = note.into();
+        }
+        told
+    }
+}
+
+/// What a reply is for this request. A reply that is not what was wanted comes with the refusal, as text.
+pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal> {
+    let data: Option<Value> = reply.structured.as_deref().and_then(|data| serde_json::from_str(data).ok());
+    let text = reply.text();
+    if reply.is_error {
+        let said = if text.trim().is_empty() { "The tool says that it failed.".to_owned() } else { text };
+        return Err(Refusal::of_tool(said));
+    }
+    let bytes = reply.content.iter().find_map(bytes);
+    let kind = envelope.artifact.unwrap_or(match (&data, &bytes) {
+        (Some(_), _) => Kind::Json,
+        (None, Some(_)) if text.trim().is_empty() => Kind::Binary,
+        _ => Kind::Text,
+    });
+    let listed = |key: &str| strings(data.as_ref().and_then(|data| data.get(key)));
+    let mut artifact = Artifact {
+        kind,
+        data: Value::Null,
+        affected_files: listed("affected_files"),
+        affected_symbols: listed("affected_symbols"),
+        note: None,
+    };
+    let refuse = |why: &str| {
+        let mut refusal = Refusal::wrong(
+            format!("The tool has run; its result is no {}: {why}.", kind.as_str()),
+            "The result is there as TEXT. Ask for another artifact, or for none.".into(),
+        );
+        refusal.result = Some(Artifact {
+            kind: Kind::Text,
+            data: text.clone().into(),
+            affected_files: listed("affected_files"),
+            affected_symbols: listed("affected_symbols"),
+            note: None,
+        });
+        refusal
+    };
+    match kind {
+        Kind::Text => artifact.data = text.into(),
+        Kind::Json => {
+            let read = match data.clone() {
+                Some(data) => data,
+                None => serde_json::from_str(unfenced(&text)).map_err(|why| refuse(&why.to_string()))?,
+            };
+            artifact.data = read;
+        }
+        Kind::Patch => {
+            let files = patch::files(unfenced(&text)).map_err(|why| refuse(&why))?;
+            artifact.affected_files.extend(files);
+            artifact.affected_files.sort();
+            artifact.affected_files.dedup();
+            artifact.data = unfenced(&text).into();
+            artifact.note = Some("Well formed; whether it applies is for whoever has the files.".into());
+        }
+        Kind::CodePy | Kind::CodeTs => {
+            let code = unfenced(&text);
+            if code.trim().is_empty() {
+                return Err(refuse("it is empty"));
+            }
+            artifact.data = code.into();
+            artifact.note = Some("Not parsed: check it where it is to run.".into());
+        }
+        Kind::Binary => {
+            let Some((mime_type, bytes)) = bytes else {
+                return Err(refuse("it has no picture, sound or file"));
+            };
+            artifact.data = kept(envelope, mime_type, bytes)?;
+        }
+    }
+    Ok(artifact)
+}
+
+/// Keeps bytes as an artifact, as base64 text.
+fn kept(envelope: &Envelope, mime_type: String, bytes: &[u8]) -> Result<Value, Refusal> {
+    let count = bytes.len();
+    let draft = Draft {
+        text: base64(bytes),
+        mime_type: "text/plain".into(),
+        tool: Some(envelope.action.clone()),
+        source: None,
+        summary: Some(format!("{count} bytes of {mime_type} in base64")),
+        tags: vec!["binary".into()],
+        ttl_ms: None,
+    };
+    let kept = artifacts::put(&draft).map_err(Refusal::of)?;
+    Ok(json!({"artifact_id": kept.id, "mime_type": mime_type, "bytes": count, "encoding": "base64"}))
+}
+
+fn bytes(block: &Content) -> Option<(String, &[u8])> {
+    match block {
+        Content::Image(media) | Content::Audio(media) => Some((media.mime_type.clone(), &media.data)),
+        Content::Embedded(resource) => match &resource.body {
+            ResourceBody::Blob(data) => {
+                let kind = resource.mime_type.clone().unwrap_or_else(|| "application/octet-stream".into());
+                Some((kind, data))
+            }
+            ResourceBody::Text(_) => None,
+        },
+        _ => None,
+    }
+}
+
+fn strings(list: Option<&Value>) -> Vec<String> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(|one| one.as_str().map(str::to_owned)).collect()
+}
+
+/// The inside of a text that is one fenced block of Markdown, as models send code; else the text.
+fn unfenced(text: &str) -> &str {
+    let inside = text.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+    let inside = inside.filter(|inside| !inside.contains("```"));
+    inside.and_then(|inside| inside.split_once('\n')).map_or(text, |(_, code)| code)
+}
+
+/// RFC 4648.
+fn base64(bytes: &[u8]) -> String {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    STANDARD.encode(bytes)
+}

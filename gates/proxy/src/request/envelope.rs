@@ -1,0 +1,170 @@
+//! The request as it is sent: read strictly, so that a word that means nothing is told and not passed over.
+
+use gatehouse_sdk::Effect;
+use serde_json::{Map, Value};
+
+/// The longest that any request may take.
+const MOST_MS: u64 = 300_000;
+
+/// The most retries that one may ask for.
+const MOST_RETRIES: u64 = 5;
+
+/// What an intent allows where the request does not say otherwise.
+struct Policy {
+    intent: &'static str,
+    effect: Effect,
+    timeout_ms: u64,
+    retries: u64,
+}
+
+const POLICIES: [Policy; 5] = [
+    Policy { intent: "QUERY", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 2 },
+    Policy { intent: "ANALYZE", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 2 },
+    Policy { intent: "GENERATE", effect: Effect::ReadOnly, timeout_ms: 60_000, retries: 0 },
+    Policy { intent: "MODIFY", effect: Effect::Mutating, timeout_ms: 120_000, retries: 0 },
+    Policy { intent: "EXECUTE", effect: Effect::ExternalExec, timeout_ms: 300_000, retries: 0 },
+];
+
+const EFFECTS: [(&str, Effect); 3] = [
+    ("READ_ONLY", Effect::ReadOnly),
+    ("MUTATING", Effect::Mutating),
+    ("EXTERNAL_EXEC", Effect::ExternalExec),
+];
+
+/// What a result has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    Json,
+    CodePy,
+    CodeTs,
+    Patch,
+    Binary,
+}
+
+const KINDS: [(&str, Kind); 6] = [
+    ("TEXT", Kind::Text),
+    ("JSON", Kind::Json),
+    ("CODE_PY", Kind::CodePy),
+    ("CODE_TS", Kind::CodeTs),
+    ("PATCH", Kind::Patch),
+    ("BINARY", Kind::Binary),
+];
+
+impl Kind {
+    pub(super) fn as_str(self) -> &'static str {
+        KINDS.iter().find(|(_, kind)| *kind == self).map_or("TEXT", |(name, _)| name)
+    }
+}
+
+/// A request that can be served.
+#[derive(Debug, Clone)]
+pub(super) struct Envelope {
+    pub(super) intent: &'static str,
+    pub(super) action: String,
+    /// The most that may happen.
+    pub(super) effect: Effect,
+    /// None where the reply says what it is.
+    pub(super) artifact: Option<Kind>,
+    pub(super) params: Map<String, Value>,
+    pub(super) timeout_ms: u64,
+    pub(super) retries: u64,
+    pub(super) dry_run: bool,
+}
+
+/// How a request looks.
+pub(super) fn example() -> String {
+    r#"For example {"intent": "QUERY", "action": "search_tools", "params": {"query": "read a file"}}."#.into()
+}
+
+pub(super) fn effect_name(effect: Effect) -> &'static str {
+    EFFECTS.iter().find(|(_, known)| *known == effect).map_or("EXTERNAL_EXEC", |(name, _)| name)
+}
+
+/// The weakest intent that allows an effect.
+pub(super) fn intent_for(effect: Effect) -> &'static str {
+    POLICIES.iter().find(|policy| policy.effect >= effect).map_or("EXECUTE", |policy| policy.intent)
+}
+
+impl Envelope {
+    /// Reads a request; the error is a sentence about it.
+    pub(super) fn read(sent: &Map<String, Value>) -> Result<Self, String> {
+        known(
+            sent,
+            &["intent", "action", "effect", "artifact", "params", "constraints", "context"],
+            "a request",
+        )?;
+        let intent = word(sent, "intent")?.ok_or("intent is missing")?;
+        let names = POLICIES.map(|policy| policy.intent);
+        let policy = POLICIES.iter().find(|policy| policy.intent == intent);
+        let policy = policy.ok_or_else(|| format!("intent has to be one of {}", names.join(", ")))?;
+        let action = word(sent, "action")?.filter(|action| !action.is_empty()).ok_or("action is missing")?;
+        let effect = word(sent, "effect")?.map(|given| chosen("effect", given, &EFFECTS)).transpose()?;
+        let artifact = word(sent, "artifact")?.map(|given| chosen("artifact", given, &KINDS)).transpose()?;
+        let constraints = object(sent, "constraints")?;
+        known(&constraints, &["timeout_ms", "retry_count", "isolation", "dry_run"], "constraints")?;
+        let context = object(sent, "context")?;
+        known(&context, &["caller", "project_root"], "context")?;
+        match word(&constraints, "isolation")? {
+            None | Some("agent") => {}
+            Some("subprocess") => {
+                return Err("constraints.isolation \"subprocess\" is not offered: servers are shared, and \"agent\" says so".into());
+            }
+            Some(_) => return Err("constraints.isolation has to be \"agent\"".into()),
+        }
+        let dry_run = match constraints.get("dry_run") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(given)) => *given,
+            Some(_) => return Err("constraints.dry_run has to be true or false".into()),
+        };
+        Ok(Self {
+            intent: policy.intent,
+            action: action.to_owned(),
+            effect: effect.unwrap_or(policy.effect),
+            artifact,
+            params: object(sent, "params")?,
+            timeout_ms: number(&constraints, "timeout_ms", 1, MOST_MS)?.unwrap_or(policy.timeout_ms),
+            retries: number(&constraints, "retry_count", 0, MOST_RETRIES)?.unwrap_or(policy.retries),
+            dry_run,
+        })
+    }
+}
+
+fn known(of: &Map<String, Value>, keys: &[&str], what: &str) -> Result<(), String> {
+    match of.keys().find(|key| !keys.contains(&key.as_str())) {
+        Some(key) => {
+            Err(format!("{what} has no '{}'; it has {}", crate::named::line(key, 64), keys.join(", ")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn word<'a>(of: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, String> {
+    match of.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(word)) => Ok(Some(word)),
+        Some(_) => Err(format!("{key} has to be a text")),
+    }
+}
+
+fn object(of: &Map<String, Value>, key: &str) -> Result<Map<String, Value>, String> {
+    match of.get(key) {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(object)) => Ok(object.clone()),
+        Some(_) => Err(format!("{key} has to be an object")),
+    }
+}
+
+fn number(of: &Map<String, Value>, key: &str, least: u64, most: u64) -> Result<Option<u64>, String> {
+    let wrong = || format!("constraints.{key} has to be a whole number from {least} to {most}");
+    match of.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(given) => given.as_u64().filter(|n| (least..=most).contains(n)).map(Some).ok_or_else(wrong),
+    }
+}
+
+fn chosen<T: Copy>(key: &str, given: &str, among: &[(&str, T)]) -> Result<T, String> {
+    let names: Vec<&str> = among.iter().map(|(name, _)| *name).collect();
+    let found = among.iter().find(|(name, _)| *name == given).map(|(_, value)| *value);
+    found.ok_or_else(|| format!("{key} has to be one of {}", names.join(", ")))
+}

@@ -1,0 +1,80 @@
+//! Unified diffs, as `diff -u` and git write them: whether one is well formed, and which files it is about.
+
+/// The files that a patch changes, sorted; the error is the rest of a sentence about the patch.
+pub(super) fn files(text: &str) -> Result<Vec<String>, String> {
+    let mut files = Vec::new();
+    let mut lines = text.lines().enumerate().peekable();
+    let mut hunks = 0;
+    while let Some((number, line)) = lines.next() {
+        if let Some(name) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")) {
+            files.extend(path(name));
+        } else if let Some(rest) = line.strip_prefix("@@ -") {
+            let (mut old, mut new) =
+                counts(rest).ok_or_else(|| format!("line {} is no head of a hunk", number + 1))?;
+            hunks += 1;
+            while old > 0 || new > 0 {
+                let (_, line) = lines.next().ok_or("its last hunk ends too soon")?;
+                match line.as_bytes().first() {
+                    Some(b'-') => old = less(old, number)?,
+                    Some(b'+') => new = less(new, number)?,
+                    Some(b'\\') => {}
+                    Some(b' ') | None => (old, new) = (less(old, number)?, less(new, number)?),
+                    Some(_) => return Err(format!("the hunk at line {} ends too soon", number + 1)),
+                }
+            }
+        } else if hunks > 0 && line.starts_with(['+', '-', ' ']) && line != "-- " {
+            // The last is how git parts a patch from its own version.
+            return Err(format!("line {} belongs to no hunk", number + 1));
+        }
+    }
+    if hunks == 0 || files.is_empty() {
+        return Err("it has no hunk with the file that it is for".into());
+    }
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+fn less(count: u64, hunk: usize) -> Result<u64, String> {
+    count.checked_sub(1).ok_or_else(|| format!("the hunk at line {} has more lines than it says", hunk + 1))
+}
+
+/// `1,2 +3,4 @@ …` are 2 lines before and 4 after.
+fn counts(head: &str) -> Option<(u64, u64)> {
+    let (ranges, _) = head.split_once(" @@")?;
+    let (old, new) = ranges.split_once(" +")?;
+    let count = |range: &str| match range.split_once(',') {
+        Some((start, count)) => start.parse::<u64>().ok().and_then(|_| count.parse().ok()),
+        None => range.parse::<u64>().ok().map(|_| 1),
+    };
+    Some((count(old)?, count(new)?))
+}
+
+/// The name without git's `a/` and `b/` and without a time; none for a file that is not there.
+fn path(name: &str) -> Option<String> {
+    let name = name.split('\t').next().unwrap_or(name).trim();
+    let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    (name != "/dev/null" && !name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATCH: &str = "diff --git a/x.rs b/x.rs\n--- a/x.rs\n+++ b/x.rs\n@@ -1,2 +1,3 @@ fn x\n a\n-b\n+c\n+d\n\
+                         --- /dev/null\n+++ b/new.rs\n@@ -0,0 +1 @@\n+one\n\\ No newline at end of file\n";
+
+    #[test]
+    fn files_of_a_patch_are_told_and_counts_are_kept_to() {
+        assert_eq!(files(PATCH), Ok(vec!["new.rs".into(), "x.rs".into()]));
+        for (broken, why) in [
+            (PATCH.replace("+1,3", "+1,9"), "the hunk at line 4 has more lines than it says"),
+            (PATCH.replace("-1,2 +1,3", "-1,2"), "line 4 is no head of a hunk"),
+            (PATCH.replace("-1,2 +1,3", "-1,2 +1,2"), "line 8 belongs to no hunk"),
+            (PATCH.replace("+one\n\\ No newline at end of file\n", ""), "its last hunk ends too soon"),
+            ("no patch".into(), "it has no hunk with the file that it is for"),
+        ] {
+            assert_eq!(files(&broken), Err(why.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a request is about: a tool of the preset, or of a server behind the host.
+
+use gatehouse_sdk::{
+    Effect, Fault, Reply,
+    catalog::{self, Entry},
+    context, servers,
+};
+use serde_json::{Map, Value};
+
+use super::{NAME, answer::Refusal};
+
+/// Names that a refusal lists; more of them nobody reads.
+const MOST_LISTED: usize = 60;
+
+/// A tool that was found.
+pub(super) struct Target {
+    /// The gate or server.
+    pub(super) source: String,
+    /// As it is called: the name that the client would use, or the server's own.
+    tool: String,
+    pub(super) effect: Effect,
+    idempotent: bool,
+    dry_run: Option<String>,
+    /// Whether it is a server's, by that server's name for it.
+    of_server: bool,
+}
+
+impl Target {
+    /// Finds it by its name in the preset, or as `server/tool`.
+    pub(super) fn find(action: &str) -> Result<Self, Refusal> {
+        let entries = catalog::tools().map_err(Refusal::of)?;
+        if let Some(entry) = entries.iter().find(|entry| entry.name == action) {
+            if entry.source == "proxy" && entry.tool == NAME {
+                return Err(Refusal::wrong(
+                    "A request cannot be about itself.".into(),
+                    "Name the tool that is to run.".into(),
+                ));
+            }
+            return Ok(Self {
+                source: entry.source.clone(),
+                tool: entry.name.clone(),
+                effect: entry.effect,
+                idempotent: entry.idempotent,
+                dry_run: entry.dry_run.clone(),
+                of_server: false,
+            });
+        }
+        let Some((server, tool)) = action.split_once('/') else { return Err(unknown(action, &entries)) };
+        let found = servers::tool(server, tool).map_err(Refusal::of)?;
+        Ok(Self {
+            source: found.server,
+            tool: found.name,
+            effect: found.effect,
+            idempotent: found.idempotent,
+            dry_run: None,
+            of_server: true,
+        })
+    }
+
+    /// Whether doing it twice does no more than doing it once.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.effect == Effect::ReadOnly || self.idempotent
+    }
+
+    /// Makes a rehearsal of the call.
+    pub(super) fn rehearse(&self, params: &mut Map<String, Value>) -> Result<(), Refusal> {
+        let Some(argument) = &self.dry_run else {
+            let why = format!("'{}' has no rehearsal, so constraints.dry_run cannot be kept.", self.tool);
+            return Err(Refusal::wrong(why, "Leave dry_run out, or use a tool that has one.".into()));
+        };
+        params.insert(argument.clone(), true.into());
+        Ok(())
+    }
+
+    /// Where the tool names a parameter that has to exist (`x-target`) and a tool that says whether it does (`x-precheck`):
+    /// asks it before anything is changed.
+    pub(super) fn precheck(&self, params: &Map<String, Value>) -> Result<(), Refusal> {
+        let schema = if self.of_server {
+            servers::tool(&self.source, &self.tool).map(|tool| tool.input_schema)
+        } else {
+            catalog::schema(&self.tool)
+        };
+        let schema: Value = serde_json::from_str(&schema.map_err(Refusal::of)?).unwrap_or_default();
+        let (Some(target), Some(check)) = (schema["x-target"].as_str(), schema["x-precheck"].as_str()) else {
+            return Ok(());
+        };
+        let Some(value) = params.get(target) else { return Ok(()) };
+        let checker = if self.of_server {
+            Self::find(&format!("{}/{check}", self.source))?
+        } else {
+            Self::find(&context::exposed_name(check).unwrap_or_else(|| check.to_owned()))?
+        };
+        if checker.effect != Effect::ReadOnly {
+            let why = format!("'{check}', which is to check '{}', does more than read.", self.tool);
+            return Err(Refusal::wrong(why, "This is a mistake of the tool's author.".into()));
+        }
+        let arguments = Value::Object(Map::from_iter([(target.to_owned(), value.clone())])).to_string();
+        let why = match checker.call(&arguments, context::remaining()) {
+            Ok(reply) if !reply.is_error => return Ok(()),
+            Ok(reply) => reply.text(),
+            Err(fault) => fault.message,
+        };
+        let told = crate::named::line(&why, 300);
+        Err(Refusal::wrong(
+            format!("{target} {value} did not pass '{check}': {told}"),
+            "Nothing was changed. Name something that exists.".into(),
+        ))
+    }
+
+    pub(super) fn call(&self, arguments: &str, timeout_ms: u64) -> Result<Reply, Fault> {
+        if self.of_server {
+            servers::call_within(&self.source, &self.tool, arguments, timeout_ms)
+        } else {
+            catalog::call_within(&self.tool, arguments, timeout_ms)
+        }
+    }
+}
+
+fn unknown(action: &str, entries: &[Entry]) -> Refusal {
+    let names: Vec<&str> =
+        entries.iter().filter(|entry| entry.tool != NAME).map(|entry| &*entry.name).collect();
+    let mut listed = names[..names.len().min(MOST_LISTED)].join(", ");
+    if names.len() > MOST_LISTED {
+        listed.push_str(", …");
+    }
+    Refusal::wrong(
+        format!("There is no action '{}'.", crate::named::line(action, 64)),
+        format!("Actions: {listed}; or server/tool for a tool of an MCP server."),
+    )
+}

@@ -1,0 +1,101 @@
+//! `gatehouse request`: one request envelope from a file, answered with one JSON object, whatever happens.
+
+use std::{
+    io::{self, Read as _},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use clap::Args;
+use gatehouse_core::{Call, CallContext, Catalog, Content, Outcome};
+use serde_json::{Value, json};
+
+use super::{Failure, Place};
+use crate::{
+    compose::{Callers, Composition},
+    config::Env,
+    out,
+};
+
+/// The most bytes of a request.
+const MAX_REQUEST: u64 = 16 << 20;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The file with the request, a JSON object; - reads it from standard input
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+    /// The preset, one with the tool `request`
+    #[arg(long, default_value = "gateway")]
+    preset: String,
+}
+
+pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let answer = match answered(&arguments, place, env).await {
+        Ok(answer) => answer,
+        Err(why) => refused(&why),
+    };
+    out::json(&answer);
+    // What went wrong stands in the object; the exit code says that something did.
+    if answer["ok"] == true { Ok(()) } else { Err(Failure::Failed("the request was not served".into())) }
+}
+
+/// The answer of the gate; the error is why it could not be asked.
+async fn answered(arguments: &Arguments, place: &Place, env: &Env) -> Result<Value, String> {
+    let request = read(&arguments.file)?;
+    let composition = place.compose(env).map_err(|error| error.to_string())?;
+    let exposure =
+        composition.config.select(Some(&arguments.preset), env).map_err(|error| error.to_string())?;
+    let catalog = Arc::new(composition.catalog(&exposure).await?);
+    let tool = name(&catalog).ok_or_else(|| {
+        let preset = &arguments.preset;
+        format!("preset '{preset}' has no tool 'request'; give it `gates.proxy = {{ request = true }}`")
+    })?;
+    let reply = call(&composition, catalog, tool, request).await.map_err(|fault| fault.in_one_line())?;
+    let text = reply.content.iter().find_map(|block| match block {
+        Content::Text(text) => Some(text),
+        _ => None,
+    });
+    let told = text.and_then(|text| serde_json::from_str(text).ok());
+    told.ok_or_else(|| "the gate did not answer with JSON".to_owned())
+}
+
+/// The name under which a preset has the tool.
+fn name(catalog: &Catalog) -> Option<String> {
+    let mut entries = catalog.entries().iter();
+    let found = entries.find(|entry| &**entry.id.source.name() == "proxy" && &*entry.id.name == "request");
+    found.map(|entry| entry.name.to_string())
+}
+
+async fn call(composition: &Composition, catalog: Arc<Catalog>, tool: String, request: Value) -> Outcome {
+    let pipeline = Arc::new(composition.stages(&Callers::Commands));
+    Call::new(CallContext::new(&pipeline, catalog, tool), request).run().await
+}
+
+fn read(file: &PathBuf) -> Result<Value, String> {
+    let mut text = String::new();
+    let read = tokio::task::block_in_place(|| {
+        if file.as_os_str() == "-" {
+            io::stdin().lock().take(MAX_REQUEST + 1).read_to_string(&mut text)
+        } else {
+            std::fs::File::open(file)?.take(MAX_REQUEST + 1).read_to_string(&mut text)
+        }
+    });
+    read.map_err(|error| format!("the request cannot be read from {}: {error}", file.display()))?;
+    if text.len() as u64 > MAX_REQUEST {
+        return Err(format!("the request is longer than {} MiB", MAX_REQUEST >> 20));
+    }
+    let request: Value =
+        serde_json::from_str(&text).map_err(|error| format!("the request is not JSON: {error}"))?;
+    if request.is_object() { Ok(request) } else { Err("the request is not a JSON object".into()) }
+}
+
+/// An answer in the words of the gate, where it could not be asked.
+fn refused(why: &str) -> Value {
+    json!({
+        "ok": false,
+        "error": {"type": "VALIDATION", "message": why, "recoverable": false, "suggestion": null},
+        "request": {"intent": null, "action": null, "effect": null},
+        "meta": {"isolation_used": null, "duration_ms": 0},
+    })
+}
