@@ -60,7 +60,7 @@ impl Handler {
         let arguments = Value::Object(arguments.unwrap_or_default());
         let wanted = Wanted { method: METHOD, name: &name, arguments: &arguments, state, answers };
         let result = match self.begin(&catalog.preset, wanted, context).await? {
-            Begun::Over(result) => result,
+            Begun::Over(result) => *result,
             Begun::Talk(talk) => {
                 let repeats = talk.repeats;
                 let call = self.asked_of(METHOD, &catalog, &*entry.source);
@@ -126,7 +126,7 @@ impl Handler {
         };
         let wanted = Wanted { method: METHOD, name: &uri, arguments: &Value::Null, state, answers };
         let result = match self.begin(&catalog.preset, wanted, context).await? {
-            Begun::Over(result) => result,
+            Begun::Over(result) => *result,
             Begun::Talk(talk) => {
                 let (repeats, known) = (talk.repeats, known.clone());
                 let call = self.asked_of(METHOD, &catalog, &*known.source);

@@ -39,7 +39,7 @@ impl Handler {
         let (structured, preset) = (catalog.structured, Arc::clone(&catalog.preset));
         let wanted = Wanted { method: "tools/call", name: &name, arguments: &arguments, state, answers };
         let result = match self.begin(&preset, wanted, context).await? {
-            Begun::Over(result) => result,
+            Begun::Over(result) => *result,
             Begun::Talk(talk) => {
                 let repeats = talk.repeats;
                 let call = CallContext::new(&self.presets.pipeline, catalog, name.clone());

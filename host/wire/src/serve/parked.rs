@@ -67,7 +67,7 @@ pub(super) struct LongCall {
 
 /// What a call has come to.
 enum Step {
-    Over(Result<ServerResult, ErrorData>),
+    Over(Box<Result<ServerResult, ErrorData>>),
     Asks(Asked),
     GivenUp,
 }
@@ -82,7 +82,7 @@ impl LongCall {
         let way = Way::open(&self.line, context, self.messages);
         let step = tokio::select! {
             biased;
-            outcome = &mut self.work => Step::Over(outcome),
+            result = &mut self.work => Step::Over(Box::new(result)),
             Some(asked) = self.asked.recv() => Step::Asks(asked),
             () = context.ct.cancelled() => Step::GivenUp,
         };
@@ -95,7 +95,7 @@ impl LongCall {
                 drop(self.cancel);
                 self.work.await
             }
-            Step::Over(result) => result,
+            Step::Over(result) => *result,
             Step::Asks(asked) => Ok(ServerResult::InputRequiredResult(parked.park(self, asked))),
         }
     }

@@ -54,7 +54,7 @@ pub(super) enum Begun<'a> {
     /// With work of its own.
     Talk(Box<Talk<'a>>),
     /// It had an earlier one go on, and this came of it.
-    Over(ServerResult),
+    Over(Box<ServerResult>),
 }
 
 impl Handler {
@@ -78,7 +78,7 @@ impl Handler {
                 Binding { principal, preset, method: wanted.method, name: wanted.name.to_owned(), digest };
             if let Some(state) = wanted.state {
                 let resumed = self.presets.parked.resume(&state, &bound, wanted.answers, context).await;
-                return resumed.map(Begun::Over);
+                return resumed.map(|result| Begun::Over(Box::new(result)));
             }
             binding = Some(bound);
         }
