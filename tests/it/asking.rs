@@ -3,6 +3,7 @@
 
 mod approvals;
 mod clients;
+mod elsewhere;
 
 use std::io::{BufRead, BufReader, Write};
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Client, Place,
+    Client, Http, Place,
     place::{binary, built},
 };
 
@@ -89,4 +89,45 @@ fn a_prompt_of_a_server_is_made_under_its_prefixed_name() {
     assert!(here.as_array().is_some_and(|messages| !messages.is_empty()), "{here}");
     assert_eq!(here.as_array().map(Vec::len), there.as_array().map(Vec::len));
     assert_eq!(here[0]["content"]["text"], there[0]["content"]["text"]);
+}
+
+/// The address of the next update that a client is told of.
+fn updated(client: &mut Client) -> String {
+    loop {
+        let message = client.next_message();
+        assert!(message.get("error").is_none(), "{message}");
+        if message["method"] == "notifications/resources/updated" {
+            return message["params"]["uri"].as_str().expect("an address").to_owned();
+        }
+    }
+}
+
+#[test]
+fn who_watches_a_resource_of_a_server_is_told_when_it_changes() {
+    let inner = inner();
+    let host = Http::start(&inner, "one", &[]);
+    let far = format!("[servers.far]\nurl = \"{}/mcp\"\n[presets.all]\nservers = [\"far\"]\n", host.base);
+    for place in [outer(&inner), Place::with(&far, &[])] {
+        let mut client = Client::start(&place, "all");
+        // The first book is written anew all the time.
+        let uri = "gatehouse://server/far/test://poetry/0";
+        let nowhere = client.request("resources/subscribe", json!({"uri": uri.replace("/0", "/99")}));
+        let why = nowhere["error"]["message"].as_str().unwrap_or_default();
+        assert!(why.contains("Server 'far' answered") && why.contains("Book not found"), "{nowhere}");
+        let taken = client.request("resources/subscribe", json!({"uri": uri}));
+        assert_eq!(taken["result"], json!({}), "{taken}");
+        assert_eq!([updated(&mut client), updated(&mut client)], [uri, uri]);
+        let ended = client.request("resources/unsubscribe", json!({"uri": uri}));
+        assert_eq!(ended["result"], json!({}), "{ended}");
+
+        let mut client = Client::raw(&place, &["serve", "--preset", "all"], &[]);
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let wanted = json!({"resourceSubscriptions": [uri]});
+        client.ask("subscriptions/listen", json!({"notifications": wanted, "_meta": meta}));
+        assert_eq!([updated(&mut client), updated(&mut client)], [uri, uri]);
+    }
 }

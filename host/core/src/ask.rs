@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 use tracing::Level;
 
 use crate::{
@@ -61,6 +62,15 @@ impl Call {
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
         self.ask(uri, |_| 0, from.source.resource_changes_in(self, &from.params, uri)).await
+    }
+
+    /// Has what stands there followed, where its source tells of changes.
+    pub async fn follow_resource(
+        &self,
+        from: &ResourceSource,
+        uri: &str,
+    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        self.ask(uri, |_| 0, from.source.follow_resource(self, &from.params, uri)).await
     }
 
     /// The messages of a prompt; the arguments are checked first.

@@ -1,5 +1,7 @@
 //! A source lists tools and runs them: a gate, or a proxied MCP server.
 
+mod sizes;
+
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
@@ -9,6 +11,9 @@ use std::{
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use sizes::{schema, short, within_all};
 
 pub use crate::filters::Filtering;
 
@@ -21,7 +26,7 @@ use crate::{
     outcome::{EmbeddedResource, Fault, Outcome, Reply, ResourceLink},
     prompt::{MAX_PROMPTS, Prompt, PromptMessage},
     resource::{MAX_TEMPLATES, ResourcePage, Template},
-    schema::{Schema, Size},
+    schema::Size,
     tool::{ExposedName, SourceId, ToolSpec},
 };
 
@@ -114,6 +119,17 @@ pub trait Source: Send + Sync {
         uri: &str,
     ) -> Result<Option<Duration>, Fault> {
         self.read_resource(call, params, uri).await.map(|_| None)
+    }
+
+    /// Begins to follow what stands at an address, which matches one of its templates: the count changes whenever that does.
+    /// None where the source does not tell. It ends with its sender, when nobody can tell any more, or with its receiver.
+    async fn follow_resource(
+        &self,
+        _call: &Call,
+        _params: &Arc<str>,
+        _uri: &str,
+    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        Ok(None)
     }
 
     /// The messages of one of its prompts; the arguments are those that the prompt has.
@@ -256,40 +272,6 @@ impl Listing {
         }
         Ok(())
     }
-}
-
-fn short(what: &str, text: &str) -> Result<(), String> {
-    if text.len() > MAX_TEXT { Err(format!("{what} is longer than {MAX_TEXT} bytes")) } else { Ok(()) }
-}
-
-/// The most schemas that all schemas of a source may be made of.
-const MAX_SCHEMAS: usize = 200_000;
-
-/// The most bytes that the compiled patterns of all schemas of a source may take.
-const MAX_PATTERN_BYTES: usize = 16 << 20;
-
-/// Adds the size of one more schema to what all take together; each is bounded by itself.
-fn within_all(all: &mut Size, one: Size) -> Result<(), String> {
-    all.schemas += one.schemas;
-    all.pattern_bytes += one.pattern_bytes;
-    if all.schemas > MAX_SCHEMAS {
-        return Err(format!("has schemas made of more than {MAX_SCHEMAS} schemas in all"));
-    }
-    if all.pattern_bytes > MAX_PATTERN_BYTES {
-        return Err(format!("has patterns that compile to more than {MAX_PATTERN_BYTES} bytes in all"));
-    }
-    Ok(())
-}
-
-fn schema(what: &str, found: &Map<String, Value>) -> Result<Size, String> {
-    short(what, &serde_json::to_string(found).unwrap_or_default())?;
-    if let Some(place) = clean::in_schema(found) {
-        return Err(format!(
-            "{what} hides characters in '{}'",
-            place.escape_unicode().take(200).collect::<String>()
-        ));
-    }
-    Schema::measure(found).map_err(|why| format!("{what} {why}"))
 }
 
 #[cfg(test)]

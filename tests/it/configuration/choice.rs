@@ -5,7 +5,8 @@ use serde_json::json;
 use super::{refused, says, served};
 use crate::support::{Http, Place};
 
-const ALL_PRESETS: &str = "There are: context, documents, full, ideation, implementation, merger, proxy.";
+const ALL_PRESETS: &str =
+    "There are: context, documents, full, gateway, ideation, implementation, merger, proxy.";
 
 #[test]
 fn the_documented_order_decides() {

@@ -44,6 +44,13 @@ pub struct Abilities {
     pub messages: Option<MessageLevel>,
 }
 
+impl Abilities {
+    /// Whether it can be asked anything.
+    pub fn can_answer(&self) -> bool {
+        self.forms || self.urls || self.sampling
+    }
+}
+
 /// The client of one call.
 #[async_trait]
 pub trait Client: Send + Sync {

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use gatehouse_core::{SourceId, question::QuestionKind};
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
-    model::{ClientConfig, ElicitRequestParams, ElicitResult, Implementation},
+    model::{
+        ClientConfig, ElicitRequestParams, ElicitResult, Implementation, ResourceUpdatedNotificationParam,
+    },
     service::{NotificationContext, RequestContext},
 };
 
 use super::{
     asked::{self, Running},
     connection::ListChanged,
+    followed::Followed,
     progress::{InOrder, Watchers},
 };
 
@@ -21,6 +24,7 @@ pub(super) struct Client {
     pub(super) running: Running,
     changed: ListChanged,
     pub(super) watchers: Watchers,
+    pub(super) followed: Followed,
 }
 
 impl Client {
@@ -30,6 +34,7 @@ impl Client {
             running: Running::default(),
             changed: Arc::clone(changed),
             watchers: Watchers::default(),
+            followed: Followed::default(),
         }
     }
 
@@ -69,6 +74,14 @@ impl ClientHandler for Client {
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
         (self.changed)();
+    }
+
+    async fn on_resource_updated(
+        &self,
+        updated: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.followed.changed(&updated.uri);
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {

@@ -13,6 +13,7 @@ use gatehouse_core::{
     source::Listing,
 };
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 /// Why something that was asked of a connected server has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,14 +79,26 @@ pub(super) trait Connection: Send + Sync {
     /// A page of what there is to read, from a cursor of the server's on.
     async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure>;
 
-    /// What stands at an address of the server's own.
-    async fn read_resource(&self, uri: &str) -> Result<Vec<EmbeddedResource>, CallFailure>;
+    /// Has the server tell of changes of what stands at an address of its own: the count changes with each. None where it does
+    /// not tell. Dropping the receiver takes that back; the sender goes with the connection.
+    async fn follow_resource(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure>;
 
-    /// The messages of a prompt, by the server's own name.
+    /// Whether anybody follows one of its resources.
+    fn is_followed(&self) -> bool;
+
+    /// What stands at an address of the server's own. The server may ask, as during a call.
+    async fn read_resource(
+        &self,
+        uri: &str,
+        context: &Arc<CallContext>,
+    ) -> Result<Vec<EmbeddedResource>, CallFailure>;
+
+    /// The messages of a prompt, by the server's own name. The server may ask, as during a call.
     async fn get_prompt(
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        context: &Arc<CallContext>,
     ) -> Result<Vec<PromptMessage>, CallFailure>;
 
     /// What may be meant by what is typed, in the server's own names.

@@ -8,6 +8,7 @@ mod client;
 mod connect;
 mod connection;
 mod convert;
+mod followed;
 mod process;
 mod progress;
 mod server;

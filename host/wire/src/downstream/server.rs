@@ -232,8 +232,8 @@ impl Server {
     fn rest(&self, idle: Option<Duration>) -> Option<Duration> {
         let inner = lock(&self.inner);
         let idle = idle?;
-        let rest = if inner.in_flight > 0 { idle } else { idle.saturating_sub(inner.last_used.elapsed()) };
-        Some(rest)
+        let used = inner.in_flight > 0 || inner.connection.as_ref().is_some_and(|c| c.is_followed());
+        Some(if used { idle } else { idle.saturating_sub(inner.last_used.elapsed()) })
     }
 
     /// This connection is not to be used any more; false where another one is, or a call runs on it.

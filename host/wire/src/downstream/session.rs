@@ -1,6 +1,8 @@
 //! A connection as the protocol library speaks it, over whatever carries it. It uses none of the library's helpers that
 //! repeat a call or answer it from a cache: what is sent is sent once.
 
+mod converse;
+mod follow;
 mod offers;
 
 use std::{
@@ -23,8 +25,7 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientRequest, DEFAULT_MRTR_MAX_ROUNDS, GetMeta, ListToolsRequest, MetaObject,
-        PaginatedRequestParams, ProgressToken, RequestId, RequestMetaObject, ServerResult,
+        ClientRequest, ListToolsRequest, PaginatedRequestParams, ProgressToken, RequestId, ServerResult,
     },
     service::{Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, ServiceError},
 };
@@ -32,13 +33,15 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::{
-    asked::{self, Running},
+    asked::Running,
     client::Client,
     connection::{CallFailure, Connection},
     convert,
+    followed::Followed,
     process::Process,
     progress::Watchers,
 };
+use converse::Answers;
 
 /// The most pages of a list, and the most tools in them, that are read.
 const MAX_PAGES: usize = 64;
@@ -53,6 +56,7 @@ pub(super) struct Session {
     running: Running,
     peer: Peer<RoleClient>,
     watchers: Watchers,
+    followed: Followed,
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     /// The child process that carries it, where one does.
     process: Option<Arc<Process>>,
@@ -62,6 +66,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(running: RunningService<RoleClient, Client>, process: Option<Process>) -> Self {
         let (peer, watchers) = (running.peer().clone(), running.service().watchers.clone());
+        let followed = running.service().followed.clone();
         let (server, calls) = (running.service().server.clone(), running.service().running.clone());
         let stop = Mutex::new(Some(running.cancellation_token()));
         let process = process.map(Arc::new);
@@ -87,7 +92,7 @@ impl Session {
                 said.map_or_else(|| why.clone(), |said| format!("{why}; it said: {said}")),
             ));
         });
-        Self { server, running: calls, peer, watchers, stop, process, end }
+        Self { server, running: calls, peer, watchers, followed, stop, process, end }
     }
 
     async fn request(
@@ -162,11 +167,6 @@ fn odd(method: &str) -> CallFailure {
     CallFailure::Transport(format!("it answered {method} with something else"))
 }
 
-/// A server that asks something for what is no call.
-fn only_calls_ask() -> CallFailure {
-    CallFailure::Unanswered(Fault::denied("Only a call of a tool can ask its client something."))
-}
-
 /// A request without an answer yet. Where nobody waits for one any more, the server is told.
 struct Waiting<'a> {
     session: &'a Session,
@@ -217,42 +217,45 @@ impl Connection for Session {
         arguments: Map<String, Value>,
         context: &Arc<CallContext>,
     ) -> Result<Reply, CallFailure> {
-        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        for _ in 0..DEFAULT_MRTR_MAX_ROUNDS {
-            let mut request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            if let Some(meta) = &context.meta {
-                request.get_meta_mut().extend(RequestMetaObject(MetaObject(Map::clone(meta))));
-            }
-            let asked = match self.request(request, Some(context)).await? {
-                ServerResult::CallToolResult(result) => return Ok(convert::reply(result)),
-                ServerResult::InputRequiredResult(asked) => asked,
-                _ => return Err(odd("tools/call")),
-            };
-            let requests = asked.input_requests.unwrap_or_default();
-            let given = asked::answers(&self.server, context, requests).await;
-            // The same call goes on with what it asked for.
-            params.input_responses = Some(given.map_err(CallFailure::Unanswered)?);
-            params.request_state = asked.request_state;
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let make = |answers: Answers| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = answers;
+            CallToolRequest::new(params).into()
+        };
+        match self.converse(context, make).await? {
+            ServerResult::CallToolResult(result) => Ok(convert::reply(result)),
+            _ => Err(odd("tools/call")),
         }
-        Err(CallFailure::Unanswered(Fault::exhausted(format!(
-            "It asked more than {DEFAULT_MRTR_MAX_ROUNDS} times for one call."
-        ))))
     }
 
     async fn list_resources(&self, cursor: Option<&str>) -> Result<ResourcePage, CallFailure> {
         self.resources(cursor).await
     }
 
-    async fn read_resource(&self, uri: &str) -> Result<Vec<EmbeddedResource>, CallFailure> {
-        self.read(uri).await
+    async fn follow_resource(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
+        self.follow(uri).await
+    }
+
+    fn is_followed(&self) -> bool {
+        self.followed.is_any()
+    }
+
+    async fn read_resource(
+        &self,
+        uri: &str,
+        context: &Arc<CallContext>,
+    ) -> Result<Vec<EmbeddedResource>, CallFailure> {
+        self.read(uri, context).await
     }
 
     async fn get_prompt(
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        context: &Arc<CallContext>,
     ) -> Result<Vec<PromptMessage>, CallFailure> {
-        self.messages(name, arguments).await
+        self.messages(name, arguments, context).await
     }
 
     async fn complete(&self, typed: Typed) -> Result<Suggestions, CallFailure> {

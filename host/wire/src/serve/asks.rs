@@ -13,21 +13,24 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CacheScope, CompleteRequestMethod, CompleteRequestParams, CompleteResult, CompletionInfo,
-        ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResult,
+        ConstString, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
         ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
         ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, PaginatedRequestParams,
-        ReadResourceRequestMethod, ReadResourceResult, Reference,
+        ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerResult,
     },
     service::RequestContext,
 };
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::{
     handler::{Handler, LIST_TTL_MS},
+    lacking::Lacking,
     lists::List,
     prompts,
     request::principal,
     resources,
+    talk::{Begun, Wanted, of_another_kind},
 };
 
 impl Handler {
@@ -47,13 +50,36 @@ impl Handler {
         &self,
         request: GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<GetPromptResult, ErrorData> {
+    ) -> Result<GetPromptResponse, ErrorData> {
+        const METHOD: &str = "prompts/get";
         let catalog = self.with::<GetPromptRequestMethod>(List::Prompts)?;
-        let entry = catalog.offered.prompt(&request.name).map_err(|fault| prompts::refused(&fault))?;
-        let call = self.asking("prompts/get", &catalog, &*entry.source, context);
-        let arguments = request.arguments.unwrap_or_default();
-        let made = without_panic(call.context.id, &request.name, call.get_prompt(entry, &arguments)).await;
-        prompts::result(entry, made)
+        let entry = catalog.offered.prompt(&request.name).map_err(|fault| prompts::refused(&fault))?.clone();
+        let GetPromptRequestParams {
+            name, arguments, request_state: state, input_responses: answers, ..
+        } = request;
+        let arguments = Value::Object(arguments.unwrap_or_default());
+        let wanted = Wanted { method: METHOD, name: &name, arguments: &arguments, state, answers };
+        let result = match self.begin(&catalog.preset, wanted, context).await? {
+            Begun::Over(result) => *result,
+            Begun::Talk(talk) => {
+                let repeats = talk.repeats;
+                let call = self.asked_of(METHOD, &catalog, &*entry.source);
+                let work = |call: CallContext, lacking: Lacking| async move {
+                    let call = Call::new(call, Value::Null);
+                    let arguments = arguments.as_object().cloned().unwrap_or_default();
+                    let made = call.get_prompt(&entry, &arguments);
+                    let made = without_panic(call.context.id, &name, made).await;
+                    lacking.checked(repeats, &made)?;
+                    prompts::result(&entry, made).map(ServerResult::GetPromptResult)
+                };
+                talk.run(call, work).await?
+            }
+        };
+        match result {
+            ServerResult::GetPromptResult(made) => Ok(made.into()),
+            ServerResult::InputRequiredResult(asked) => Ok(asked.into()),
+            _ => Err(of_another_kind()),
+        }
     }
 
     pub(super) async fn resources(
@@ -89,30 +115,63 @@ impl Handler {
 
     pub(super) async fn resource(
         &self,
-        uri: &str,
+        request: ReadResourceRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResult, ErrorData> {
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        const METHOD: &str = "resources/read";
         let catalog = self.with::<ReadResourceRequestMethod>(List::Resources)?;
-        let read = match catalog.offered.resource_source(uri) {
-            Some(known) => {
-                let call = self.asking("resources/read", &catalog, &*known.source, context);
-                without_panic(call.context.id, uri, call.read_resource(known, uri)).await
-            }
-            None => Err(resources::unknown(uri)),
+        let ReadResourceRequestParams { uri, request_state: state, input_responses: answers, .. } = request;
+        let Some(known) = catalog.offered.resource_source(&uri) else {
+            return Err(resources::refused(&uri, &resources::unknown(&uri)));
         };
-        resources::result(uri, read)
+        let wanted = Wanted { method: METHOD, name: &uri, arguments: &Value::Null, state, answers };
+        let result = match self.begin(&catalog.preset, wanted, context).await? {
+            Begun::Over(result) => *result,
+            Begun::Talk(talk) => {
+                let (repeats, known) = (talk.repeats, known.clone());
+                let call = self.asked_of(METHOD, &catalog, &*known.source);
+                let work = |call: CallContext, lacking: Lacking| async move {
+                    let call = Call::new(call, Value::Null);
+                    let read = call.read_resource(&known, &uri);
+                    let read = without_panic(call.context.id, &uri, read).await;
+                    lacking.checked(repeats, &read)?;
+                    resources::result(&uri, read).map(ServerResult::ReadResourceResult)
+                };
+                talk.run(call, work).await?
+            }
+        };
+        match result {
+            ServerResult::ReadResourceResult(read) => Ok(read.into()),
+            ServerResult::InputRequiredResult(asked) => Ok(asked.into()),
+            _ => Err(of_another_kind()),
+        }
     }
 
     /// In how long what stands at an address changes by itself, where its source knows.
     pub(super) async fn changes_in(&self, who: &Principal, uri: &str) -> Result<Option<Duration>, Fault> {
-        const METHOD: &str = "resources/subscribe";
         let catalog = self.served.catalog();
         let known = catalog.offered.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
-        let mut call =
-            CallContext::asking(&self.presets.pipeline, Arc::clone(&catalog), METHOD, &*known.source);
-        call.principal = who.clone();
-        let call = Call::new(call, Value::Null);
+        let call = self.watching(&catalog, &*known.source, who);
         without_panic(call.context.id, uri, call.resource_changes_in(known, uri)).await
+    }
+
+    /// Has what stands at an address followed, where its source tells of changes.
+    pub(super) async fn follow(
+        &self,
+        who: &Principal,
+        uri: &str,
+    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        let catalog = self.served.catalog();
+        let known = catalog.offered.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
+        let call = self.watching(&catalog, &*known.source, who);
+        without_panic(call.context.id, uri, call.follow_resource(known, uri)).await
+    }
+
+    /// What a subscription asks of a source, which may outlive the request that began it.
+    fn watching(&self, catalog: &Arc<Catalog>, source: &dyn Source, who: &Principal) -> Call {
+        let mut call = self.asked_of("resources/subscribe", catalog, source);
+        call.principal = who.clone();
+        Call::new(call, Value::Null)
     }
 
     /// What may be meant by what is typed; nothing where the source that has the prompt or template does not say.
@@ -152,7 +211,7 @@ impl Handler {
         Ok(CompleteResult::new(info))
     }
 
-    /// What a request is that asks a source for something else than a call.
+    /// What a request is that asks a source for something else than a call, and asks the client nothing.
     fn asking(
         &self,
         method: &'static str,
@@ -160,10 +219,14 @@ impl Handler {
         source: &dyn Source,
         context: &RequestContext<RoleServer>,
     ) -> Call {
-        let mut call = CallContext::asking(&self.presets.pipeline, Arc::clone(catalog), method, source);
+        let mut call = self.asked_of(method, catalog, source);
         call.principal = principal(&context.extensions);
         call.cancel = context.ct.clone();
         Call::new(call, Value::Null)
+    }
+
+    fn asked_of(&self, method: &'static str, catalog: &Arc<Catalog>, source: &dyn Source) -> CallContext {
+        CallContext::asking(&self.presets.pipeline, Arc::clone(catalog), method, source)
     }
 
     /// The catalog, where it has such a list; what is not declared does not exist.

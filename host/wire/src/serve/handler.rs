@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use gatehouse_core::{Catalog, Principal, lock, names::quoted};
+use gatehouse_core::{Catalog, lock, names::quoted};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
@@ -27,7 +27,7 @@ use super::{
     lists::{List, was_taken_away},
     reply,
     request::principal,
-    watching,
+    watching::{self, Watch},
 };
 
 /// How long a client may keep a list without asking again.
@@ -54,11 +54,6 @@ impl Handler {
     /// The handler of a session that goes on: its client said long ago that it is ready.
     pub(super) fn restored(&self, peer: Peer<RoleServer>) {
         self.served.clients.rejoin(Arc::clone(&self.client), peer, &self.served.catalog());
-    }
-
-    /// Waits until what stands at an address has changed, as [`Handler::changed`].
-    async fn when_changed<'a>(&self, principal: &Principal, uri: &'a str) -> (&'a str, bool) {
-        (uri, self.changed(principal, uri).await)
     }
 
     /// The client gets this list.
@@ -102,17 +97,17 @@ impl ServerHandler for Handler {
         let principal = principal(&context.request_context().extensions);
         let mut watched = FuturesUnordered::new();
         for uri in context.accepted().resource_subscriptions.iter().flatten() {
-            watched.push(self.when_changed(&principal, uri));
+            watched.push(Watch::new(uri.clone()).changed(self, &principal));
         }
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                Some((uri, changed)) = watched.next() => {
-                    if changed {
-                        if context.sink().notify_resource_updated(uri).await.is_err() {
+                Some(changed) = watched.next() => {
+                    if let Some(watch) = changed {
+                        if context.sink().notify_resource_updated(watch.uri()).await.is_err() {
                             return Ok(());
                         }
-                        watched.push(self.when_changed(&principal, uri));
+                        watched.push(watch.changed(self, &principal));
                     }
                 }
                 changed = changes.changed() => {
@@ -154,7 +149,7 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.prompt(request, &context).await.map(Into::into)
+        self.prompt(request, &context).await
     }
 
     async fn list_resources(
@@ -178,7 +173,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.resource(&request.uri, &context).await.map(Into::into)
+        self.resource(request, &context).await
     }
 
     async fn subscribe(

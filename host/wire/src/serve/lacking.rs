@@ -23,10 +23,22 @@ impl Lacking {
 
     /// What a client since 2026-07-28 gets. A gate that went on without the answer fails for something else, or not at all.
     pub(super) fn result(&self, outcome: Outcome, data: Data) -> Result<CallToolResult, ErrorData> {
-        match (self.0.get(), outcome) {
-            (Some(kind), Err(fault)) if fault.kind == FaultKind::Denied => Err(missing(*kind, &fault)),
-            (_, outcome) => reply::result(outcome, data),
+        match outcome.as_ref().err().and_then(|fault| self.error(fault)) {
+            Some(error) => Err(error),
+            None => reply::result(outcome, data),
         }
+    }
+
+    /// The same for what is no call: an error, where the client is one since 2026-07-28.
+    pub(super) fn checked<T>(&self, since_2026: bool, made: &Result<T, Fault>) -> Result<(), ErrorData> {
+        let error = made.as_ref().err().filter(|_| since_2026).and_then(|fault| self.error(fault));
+        error.map_or(Ok(()), Err)
+    }
+
+    /// The error that names what the client would have to declare; none where the fault has another reason.
+    pub(super) fn error(&self, fault: &Fault) -> Option<ErrorData> {
+        let kind = self.0.get().filter(|_| fault.kind == FaultKind::Denied)?;
+        Some(missing(*kind, fault))
     }
 }
 

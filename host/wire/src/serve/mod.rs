@@ -29,6 +29,7 @@ mod session;
 mod session_transport;
 mod sessions;
 mod stdio;
+mod talk;
 mod watching;
 mod wire_id;
 

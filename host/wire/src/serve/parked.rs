@@ -1,6 +1,7 @@
-//! Calls of clients since 2026-07-28 that wait for answers. The request that began such a call is answered with its questions
-//! and the name under which it is parked; the client's next request brings that name and the answers, and waits for the
-//! call to go on. The name is random and of use only to whom it was given, for the same tool and arguments.
+//! Calls of clients since 2026-07-28 that wait for answers, and what else may ask: prompts, and reading. The request that
+//! began such a call is answered with its questions and the name under which it is parked; the client's next request brings
+//! that name and the answers, and waits for the call to go on. The name is random and of use only to whom it was given, for
+//! the same method, name and arguments.
 
 use std::{
     collections::HashMap,
@@ -8,10 +9,10 @@ use std::{
     sync::{Arc, Mutex, Weak},
 };
 
-use gatehouse_core::{Outcome, Principal, call_time::MAX_PAUSE, hash, json as bounds, lock, outcome::Fault};
+use gatehouse_core::{Principal, call_time::MAX_PAUSE, hash, json as bounds, lock};
 use rmcp::{
     ErrorData, RoleServer,
-    model::{CallToolResponse, InputRequiredResult, InputResponses},
+    model::{InputRequiredResult, InputResponses, ServerResult},
     service::RequestContext,
     transport::common::server_side_http::session_id,
 };
@@ -21,9 +22,7 @@ use tokio_util::sync::DropGuard;
 
 use super::{
     asking::Asked,
-    lacking::Lacking,
     line::{Line, Way},
-    reply::Data,
 };
 
 /// Bytes of arguments that are hashed on a thread that serves requests.
@@ -34,7 +33,9 @@ const SHORT: usize = 64 << 10;
 pub(super) struct Binding {
     pub(super) principal: Principal,
     pub(super) preset: Arc<str>,
-    pub(super) tool: String,
+    pub(super) method: &'static str,
+    /// Of the tool or prompt, or the address.
+    pub(super) name: String,
     /// Of the arguments.
     pub(super) digest: String,
 }
@@ -49,7 +50,7 @@ pub(super) async fn digest(arguments: &Value) -> Result<String, ErrorData> {
     hashed.map_err(|_| ErrorData::internal_error("The arguments could not be hashed", None))
 }
 
-type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Work = Pin<Box<dyn Future<Output = Result<ServerResult, ErrorData>> + Send>>;
 
 /// A call that goes on from one request of its client to the next.
 pub(super) struct LongCall {
@@ -61,14 +62,12 @@ pub(super) struct LongCall {
     /// Cancels the call when nobody waits for it any more.
     pub(super) cancel: DropGuard,
     pub(super) messages: bool,
-    pub(super) data: Data,
     pub(super) binding: Binding,
-    pub(super) lacking: Lacking,
 }
 
 /// What a call has come to.
 enum Step {
-    Over(Outcome),
+    Over(Box<Result<ServerResult, ErrorData>>),
     Asks(Asked),
     GivenUp,
 }
@@ -79,11 +78,11 @@ impl LongCall {
         mut self,
         parked: &Arc<Parked>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<ServerResult, ErrorData> {
         let way = Way::open(&self.line, context, self.messages);
         let step = tokio::select! {
             biased;
-            outcome = &mut self.work => Step::Over(outcome),
+            result = &mut self.work => Step::Over(Box::new(result)),
             Some(asked) = self.asked.recv() => Step::Asks(asked),
             () = context.ct.cancelled() => Step::GivenUp,
         };
@@ -94,10 +93,10 @@ impl LongCall {
             // It ends by itself, and is recorded as cancelled.
             Step::GivenUp => {
                 drop(self.cancel);
-                self.lacking.result(self.work.await, self.data).map(Into::into)
+                self.work.await
             }
-            Step::Over(outcome) => self.lacking.result(outcome, self.data).map(Into::into),
-            Step::Asks(asked) => Ok(parked.park(self, asked).into()),
+            Step::Over(result) => *result,
+            Step::Asks(asked) => Ok(ServerResult::InputRequiredResult(parked.park(self, asked))),
         }
     }
 }
@@ -121,7 +120,7 @@ impl Parked {
         if !call.spawned {
             // Nobody else drives it while there is no request that waits for it.
             let work = tokio::spawn(call.work);
-            let lost = |_| Err(Fault::internal("The call ended without an outcome."));
+            let lost = |_| Err(ErrorData::internal_error("The call ended without an outcome", None));
             call.work = Box::pin(async move { work.await.unwrap_or_else(lost) });
             call.spawned = true;
         }
@@ -140,7 +139,7 @@ impl Parked {
         binding: &Binding,
         answers: Option<InputResponses>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    ) -> Result<ServerResult, ErrorData> {
         let Waiting { call, asked, .. } = self.take(state, binding).ok_or_else(unknown)?;
         let mut answers = answers.unwrap_or_default();
         let given: Option<Vec<Map<String, Value>>> = asked
@@ -154,7 +153,7 @@ impl Parked {
         match given {
             // Where the call has stopped waiting, it is about to end.
             Some(given) => drop(asked.answer.send(given)),
-            None => return Ok(self.park(call, asked).into()),
+            None => return Ok(ServerResult::InputRequiredResult(self.park(call, asked))),
         }
         call.go_on(self, context).await
     }

@@ -1,19 +1,23 @@
-//! Clients that watch resources: told when what stands at an address changes by itself, as far as its source knows when. With a
+//! Clients that watch resources: told when what stands at an address changes, as far as its source knows when, or tells. With a
 //! session they ask for it address by address; since 2026-07-28 a subscription names the addresses.
 
 use std::{collections::HashMap, sync::Mutex, time::Duration};
 
-use gatehouse_core::{Fault, Principal, lock, names::quoted};
+use gatehouse_core::{Fault, FaultKind, Principal, lock, names::quoted};
 use rmcp::{ErrorData, RoleServer, model::ResourceUpdatedNotificationParam, service::Peer};
-use tokio::task::AbortHandle;
+use tokio::{sync::watch, task::AbortHandle, time::Instant};
 
 use super::{handler::Handler, resources};
 
 /// The most addresses that one client watches.
 pub(super) const MOST: usize = 256;
 
-/// The least time between two looks at one address, whatever its source says.
+/// The least time between two looks at one address, and between two news of it, whatever its source says.
 const LEAST: Duration = Duration::from_millis(100);
+
+/// The waits before a source that is gone is asked again: doubling from the first to the longest.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What one client with a session watches.
 #[derive(Default)]
@@ -29,17 +33,19 @@ impl Watched {
         uri: String,
     ) -> Result<(), ErrorData> {
         // Nobody watches what they cannot read.
-        handler.changes_in(&principal, &uri).await.map_err(|fault| resources::refused(&uri, &fault))?;
+        let mut watch = Watch::new(uri.clone());
+        watch.begin(handler, &principal).await.map_err(|fault| resources::refused(&uri, &fault))?;
         let mut watched = lock(&self.0);
         watched.retain(|_, task| !task.is_finished());
         if watched.len() >= MOST && !watched.contains_key(&uri) {
             let fault = Fault::exhausted(format!("A client watches at most {MOST} resources."));
             return Err(resources::refused(&uri, &fault));
         }
-        let (handler, watching) = (handler.for_another_client(), uri.clone());
+        let handler = handler.for_another_client();
         let task = tokio::spawn(async move {
-            while handler.changed(&principal, &watching).await {
-                let updated = ResourceUpdatedNotificationParam::new(watching.clone());
+            while let Some(changed) = watch.changed(&handler, &principal).await {
+                watch = changed;
+                let updated = ResourceUpdatedNotificationParam::new(watch.uri.clone());
                 if peer.notify_resource_updated(updated).await.is_err() {
                     return;
                 }
@@ -65,19 +71,85 @@ impl Drop for Watched {
     }
 }
 
-impl Handler {
-    /// Waits until what stands at an address has changed; false where nobody knows when it will, or nothing is there.
-    pub(super) async fn changed(&self, principal: &Principal, uri: &str) -> bool {
-        match self.changes_in(principal, uri).await {
-            Ok(Some(time)) => {
-                tokio::time::sleep(time.max(LEAST)).await;
+/// One address that one client watches.
+pub(super) struct Watch {
+    uri: String,
+    /// Counts what its source tells.
+    told: Option<watch::Receiver<u64>>,
+    /// The earliest time for the next news.
+    next: Instant,
+    /// Set where the source is gone that told: what happens meanwhile nobody tells.
+    missed: bool,
+}
+
+impl Watch {
+    /// Nobody has been asked yet.
+    pub(super) fn new(uri: String) -> Self {
+        Self { uri, told: None, next: Instant::now(), missed: false }
+    }
+
+    pub(super) fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Has the source tell, where it does, and gives in how long it knows of a change.
+    async fn begin(&mut self, handler: &Handler, principal: &Principal) -> Result<Option<Duration>, Fault> {
+        let known = handler.changes_in(principal, &self.uri).await?;
+        if self.told.is_none() {
+            self.told = handler.follow(principal, &self.uri).await?;
+        }
+        Ok(known)
+    }
+
+    /// Waits until what stands there has changed; none where nobody will know, or nothing is there.
+    pub(super) async fn changed(mut self, handler: &Handler, principal: &Principal) -> Option<Self> {
+        let mut wait = FIRST_WAIT;
+        loop {
+            let known = match self.begin(handler, principal).await {
+                Ok(known) => known,
+                Err(fault) if self.missed && fault.kind == FaultKind::Unavailable => {
+                    tokio::time::sleep(wait).await;
+                    wait = (wait * 2).min(LONGEST_WAIT);
+                    continue;
+                }
+                Err(fault) => {
+                    tracing::debug!(uri = quoted(&self.uri, 128), "watched no more: {}", fault.in_one_line());
+                    return None;
+                }
+            };
+            if known.is_none() && self.told.is_none() && !self.missed {
+                return None;
+            }
+            if std::mem::take(&mut self.missed) || self.waited(known).await {
+                tokio::time::sleep_until(self.next).await;
+                if let Some(told) = &mut self.told {
+                    // What was told meanwhile is the same news.
+                    told.borrow_and_update();
+                }
+                self.next = Instant::now() + LEAST;
+                return Some(self);
+            }
+            (self.told, self.missed) = (None, true);
+        }
+    }
+
+    /// Waits for the known time, or until the source tells; false where it is gone.
+    async fn waited(&mut self, known: Option<Duration>) -> bool {
+        let by_itself = async {
+            match known {
+                Some(time) => tokio::time::sleep(time.max(LEAST)).await,
+                None => std::future::pending().await,
+            }
+        };
+        match &mut self.told {
+            None => {
+                by_itself.await;
                 true
             }
-            Ok(None) => false,
-            Err(fault) => {
-                tracing::debug!(uri = quoted(uri, 128), "watched no more: {}", fault.in_one_line());
-                false
-            }
+            Some(told) => tokio::select! {
+                told = told.changed() => told.is_ok(),
+                () = by_itself => true,
+            },
         }
     }
 }

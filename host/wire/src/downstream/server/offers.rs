@@ -1,9 +1,9 @@
 //! What a server has besides tools, as clients of a preset that shows it see that.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
-    Fault,
+    CallContext, Fault,
     completion::{Suggestions, Target, Typed},
     names::quoted,
     outcome::{EmbeddedResource, ResourceLink},
@@ -12,6 +12,7 @@ use gatehouse_core::{
     source::Listing,
 };
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use super::{InFlight, Server};
 use crate::downstream::connection::CallFailure;
@@ -84,13 +85,15 @@ impl Server {
     }
 
     /// What stands at an address as clients see it.
-    pub(super) async fn read(&self, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
-        let own = self.addresses.own(uri);
-        let own =
-            own.ok_or_else(|| Fault::not_found(format!("Resource not found: '{}'", quoted(uri, 256))))?;
+    pub(super) async fn read(
+        &self,
+        uri: &str,
+        context: &Arc<CallContext>,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        let own = self.own_address(uri)?;
         let _running = InFlight::begin(self);
         let connection = self.connection().await?;
-        let read = connection.read_resource(&own).await;
+        let read = connection.read_resource(&own, context).await;
         let mut read = read.map_err(|failure| self.call_failed(&connection, failure))?;
         for part in &mut read {
             // Where a folder is read, each part has its own.
@@ -101,15 +104,31 @@ impl Server {
         Ok(read)
     }
 
+    /// Has what stands at an address as clients see it followed, where the server tells of changes.
+    pub(super) async fn follow(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        let own = self.own_address(uri)?;
+        let _running = InFlight::begin(self);
+        let connection = self.connection().await?;
+        let followed = connection.follow_resource(&own).await;
+        followed.map_err(|failure| self.call_failed(&connection, failure))
+    }
+
+    /// The server's own address for one as clients see it.
+    fn own_address(&self, uri: &str) -> Result<String, Fault> {
+        let own = self.addresses.own(uri);
+        own.ok_or_else(|| Fault::not_found(format!("Resource not found: '{}'", quoted(uri, 256))))
+    }
+
     /// The messages of a prompt.
     pub(super) async fn messages(
         &self,
         name: &str,
         arguments: &Map<String, Value>,
+        context: &Arc<CallContext>,
     ) -> Result<Vec<PromptMessage>, Fault> {
         let _running = InFlight::begin(self);
         let connection = self.connection().await?;
-        let made = connection.get_prompt(name, arguments.clone()).await;
+        let made = connection.get_prompt(name, arguments.clone(), context).await;
         let mut made = made.map_err(|failure| self.call_failed(&connection, failure))?;
         made.iter_mut().for_each(|message| self.addresses.map(&mut message.content));
         Ok(made)

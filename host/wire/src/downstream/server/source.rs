@@ -18,7 +18,7 @@ use gatehouse_core::{
     source::Listing,
 };
 use serde_json::{Map, Value};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::{InFlight, Server};
 use crate::downstream::connection::{CallFailure, Connection};
@@ -78,8 +78,13 @@ impl Source for Server {
         self.page(cursor).await
     }
 
-    async fn read_resource(&self, _: &Call, _: &Arc<str>, uri: &str) -> Result<Vec<EmbeddedResource>, Fault> {
-        self.read(uri).await
+    async fn read_resource(
+        &self,
+        call: &Call,
+        _: &Arc<str>,
+        uri: &str,
+    ) -> Result<Vec<EmbeddedResource>, Fault> {
+        self.read(uri, &call.context).await
     }
 
     /// Nothing is read to answer: nobody knows.
@@ -87,14 +92,23 @@ impl Source for Server {
         Ok(None)
     }
 
-    async fn get_prompt(
+    async fn follow_resource(
         &self,
         _: &Call,
+        _: &Arc<str>,
+        uri: &str,
+    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        self.follow(uri).await
+    }
+
+    async fn get_prompt(
+        &self,
+        call: &Call,
         _: &Arc<str>,
         name: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Vec<PromptMessage>, Fault> {
-        self.messages(name, arguments).await
+        self.messages(name, arguments, &call.context).await
     }
 
     async fn complete(&self, _: &Call, _: &Arc<str>, typed: &Typed) -> Result<Suggestions, Fault> {

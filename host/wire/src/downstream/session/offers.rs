@@ -1,8 +1,9 @@
 //! What a server has besides tools: resources and prompts.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
+    CallContext,
     completion::{Suggestions, Target, Typed},
     outcome::{EmbeddedResource, ResourceLink},
     prompt::{MAX_PROMPTS, Prompt, PromptArgument, PromptMessage, Speaker},
@@ -17,7 +18,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
-use super::{super::convert, CallFailure, Session};
+use super::{super::convert, Answers, CallFailure, Session};
 
 /// How long a server may take to say what it has besides tools; its tools do not wait longer for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -118,14 +119,21 @@ impl Session {
     }
 
     /// What stands at an address of the server's own.
-    pub(super) async fn read(&self, uri: &str) -> Result<Vec<EmbeddedResource>, CallFailure> {
-        let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
-        match self.request(request.into(), None).await? {
+    pub(super) async fn read(
+        &self,
+        uri: &str,
+        context: &Arc<CallContext>,
+    ) -> Result<Vec<EmbeddedResource>, CallFailure> {
+        let make = |answers: Answers| {
+            let mut params = ReadResourceRequestParams::new(uri);
+            (params.input_responses, params.request_state) = answers;
+            ReadResourceRequest::new(params).into()
+        };
+        match self.converse(context, make).await? {
             ServerResult::ReadResourceResult(read) => {
                 let parts = read.contents.iter().map(convert::resource);
                 parts.collect::<Option<_>>().map_or_else(|| odd("resources/read"), Ok)
             }
-            ServerResult::InputRequiredResult(_) => Err(super::only_calls_ask()),
             _ => odd("resources/read"),
         }
     }
@@ -135,9 +143,15 @@ impl Session {
         &self,
         name: &str,
         arguments: Map<String, Value>,
+        context: &Arc<CallContext>,
     ) -> Result<Vec<PromptMessage>, CallFailure> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
-        match self.request(GetPromptRequest::new(params).into(), None).await? {
+        let make = |answers: Answers| {
+            let mut params = params.clone();
+            (params.input_responses, params.request_state) = answers;
+            GetPromptRequest::new(params).into()
+        };
+        match self.converse(context, make).await? {
             ServerResult::GetPromptResult(made) => Ok(made
                 .messages
                 .into_iter()
@@ -149,7 +163,6 @@ impl Session {
                     content: convert::content(message.content),
                 })
                 .collect()),
-            ServerResult::InputRequiredResult(_) => Err(super::only_calls_ask()),
             _ => odd("prompts/get"),
         }
     }

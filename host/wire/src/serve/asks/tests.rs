@@ -222,6 +222,45 @@ async fn a_subscriber_is_told_of_what_it_asked_for() {
 }
 
 #[tokio::test]
+async fn what_a_source_tells_of_a_resource_is_passed_on() {
+    for version in VERSIONS {
+        let shelf = Shelf::new("a", 2, 2, false);
+        let mut client = Client::new(version, &[&shelf]).await;
+        let uris = ["test://a/0", "test://a/1", "test://b/0"];
+        if version == VERSIONS[1] {
+            let wanted = json!({"notifications": {"resourceSubscriptions": uris}});
+            let said = client.ask("subscriptions/listen", wanted).await;
+            assert_eq!(said["params"]["notifications"]["resourceSubscriptions"], json!(uris[..2]), "{said}");
+        } else {
+            for uri in &uris[..2] {
+                let said = client.ask("resources/subscribe", json!({"uri": uri})).await;
+                assert_eq!(said["result"], json!({}), "{said}");
+            }
+        }
+        // Once for many changes, and again where those that it missed are not known: the one that tells is another.
+        for goes in [false, true, false] {
+            lock(&shelf.told).send_modify(|count| *count += 1);
+            if goes {
+                *lock(&shelf.told) = Default::default();
+            }
+            // A subscription begins when it is acknowledged, and asks its source then.
+            while lock(&shelf.told).receiver_count() == 0 {
+                tokio::task::yield_now().await;
+            }
+            lock(&shelf.told).send_modify(|count| *count += 1);
+            let told = client.hear().await;
+            assert_eq!(told["method"], "notifications/resources/updated", "{told}");
+            assert_eq!(told["params"]["uri"], uris[0], "{told}");
+        }
+        if version == VERSIONS[0] {
+            client.ask("resources/unsubscribe", json!({"uri": uris[0]})).await;
+            let told = lock(&shelf.told).clone();
+            told.closed().await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn two_sources_of_one_address_or_one_prompt_are_refused() {
     let offers = |shelves: [Arc<Shelf>; 2]| async move {
         let mut offers = Vec::new();

@@ -78,11 +78,28 @@ impl Connection for Fake {
         Ok(ResourcePage::default())
     }
 
-    async fn read_resource(&self, _: &str) -> Result<Vec<EmbeddedResource>, CallFailure> {
+    async fn follow_resource(&self, _: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
+        Ok(None)
+    }
+
+    fn is_followed(&self) -> bool {
+        false
+    }
+
+    async fn read_resource(
+        &self,
+        _: &str,
+        _: &Arc<gatehouse_core::CallContext>,
+    ) -> Result<Vec<EmbeddedResource>, CallFailure> {
         Ok(Vec::new())
     }
 
-    async fn get_prompt(&self, _: &str, _: Map<String, Value>) -> Result<Vec<PromptMessage>, CallFailure> {
+    async fn get_prompt(
+        &self,
+        _: &str,
+        _: Map<String, Value>,
+        _: &Arc<gatehouse_core::CallContext>,
+    ) -> Result<Vec<PromptMessage>, CallFailure> {
         Ok(Vec::new())
     }
 

@@ -16,7 +16,7 @@ use gatehouse_core::{
     source::Listing,
 };
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Has resources, of which it lists so many a page; and a prompt, where it is told to have one.
 pub(super) struct Shelf {
@@ -27,6 +27,8 @@ pub(super) struct Shelf {
     pub(super) readers: Mutex<Vec<Principal>>,
     /// A read that never ends is given up.
     pub(super) given_up: Arc<Notify>,
+    /// What tells of changes of its first resource.
+    pub(super) told: Mutex<watch::Sender<u64>>,
 }
 
 /// Tells that the read it belongs to is over.
@@ -41,7 +43,8 @@ impl Drop for Ended {
 impl Shelf {
     pub(super) fn new(name: &str, resources: u64, page: u64, prompt: bool) -> Arc<Self> {
         let id = SourceId::Gate(name.into());
-        Arc::new(Self { id, resources, page, prompt, readers: Mutex::default(), given_up: Arc::default() })
+        let (readers, given_up, told) = (Mutex::default(), Arc::default(), Mutex::default());
+        Arc::new(Self { id, resources, page, prompt, readers, given_up, told })
     }
 
     fn uri(&self, id: &str) -> String {
@@ -135,6 +138,15 @@ impl Source for Shelf {
             _ => return Err(Fault::not_found(format!("Book not found: '{uri}'"))),
         };
         Ok(vec![EmbeddedResource { uri: uri.into(), mime_type: Some("text/x-book".into()), body }])
+    }
+
+    async fn follow_resource(
+        &self,
+        _: &Call,
+        _: &Arc<str>,
+        uri: &str,
+    ) -> Result<Option<watch::Receiver<u64>>, Fault> {
+        Ok((uri == self.uri("0")).then(|| lock(&self.told).subscribe()))
     }
 
     async fn get_prompt(

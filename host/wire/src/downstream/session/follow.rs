@@ -1,0 +1,88 @@
+//! Following a server's resources: with a handshake the server is asked address by address; since 2026-07-28 a subscription
+//! tells of one, for as long as it is open.
+
+// The protocol library calls subscribing deprecated; servers of earlier versions know nothing else.
+#[allow(deprecated)]
+use rmcp::model::{SubscribeRequest, UnsubscribeRequest};
+use rmcp::{
+    model::{
+        ErrorCode, ProtocolVersion, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    },
+    service::Subscription,
+};
+use tokio::sync::watch;
+
+use super::{
+    super::followed::{First, Follower},
+    CallFailure, Session,
+};
+
+impl Session {
+    /// Has the server tell of changes at an address; none where it does not tell.
+    pub(super) async fn follow(&self, uri: &str) -> Result<Option<watch::Receiver<u64>>, CallFailure> {
+        let info = self.peer.peer_info();
+        let tells = info.and_then(|info| info.capabilities.resources.clone()?.subscribe);
+        if tells != Some(true) {
+            return Ok(None);
+        }
+        let first = match self.followed.follow(uri) {
+            Follower::Joined(receiver) => return Ok(Some(receiver)),
+            Follower::First(first) => first,
+        };
+        let receiver = first.receiver();
+        let since_2026 =
+            self.peer.peer_info().is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
+        let asked = if since_2026 { self.listen(first, uri).await } else { self.subscribe(first, uri).await };
+        match asked {
+            Ok(()) => Ok(Some(receiver)),
+            // It says that it tells, and does not know how.
+            Err(CallFailure::Refused { code, .. }) if code == ErrorCode::METHOD_NOT_FOUND.0 => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    #[allow(deprecated)]
+    async fn subscribe(&self, first: First, uri: &str) -> Result<(), CallFailure> {
+        let request = SubscribeRequest::new(SubscribeRequestParams::new(uri));
+        self.request(request.into(), None).await?;
+        let (peer, uri, mut end) = (self.peer.clone(), uri.to_owned(), self.end.clone());
+        tokio::spawn(async move {
+            let unwanted = tokio::select! {
+                () = first.nobody() => true,
+                _ = end.wait_for(Option::is_some) => false,
+            };
+            if unwanted {
+                let request = UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri));
+                // Where it is gone or will not, nobody is told of what it says all the same.
+                let _ = peer.send_request(request.into()).await;
+            }
+        });
+        Ok(())
+    }
+
+    async fn listen(&self, first: First, uri: &str) -> Result<(), CallFailure> {
+        let filter = SubscriptionFilter::builder().resource_subscriptions([uri]).build();
+        let mut subscription = match self.peer.listen(filter).await {
+            Ok(subscription) => subscription,
+            Err(error) => return Err(self.failure(error).await),
+        };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = first.nobody() => {}
+                () = told(&mut subscription, &first) => {}
+            }
+            let _ = subscription.cancel().await;
+        });
+        Ok(())
+    }
+}
+
+/// Passes on what a subscription tells, until it is over.
+async fn told(subscription: &mut Subscription, first: &First) {
+    while let Ok(Some(_)) = subscription.next().await {
+        first.changed();
+    }
+}
+
+#[cfg(test)]
+mod tests;

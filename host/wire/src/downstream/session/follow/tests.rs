@@ -1,0 +1,116 @@
+//! Resources of servers of both eras, followed and let go.
+
+use std::sync::Arc;
+
+use rmcp::{
+    service::{ClientLifecycleMode, serve_client_with_lifecycle},
+    transport::async_rw::AsyncRwTransport,
+};
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex},
+    sync::mpsc,
+};
+
+use super::*;
+use crate::downstream::client::Client;
+
+/// What a server answers to a request, and what it tells then.
+fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
+    let result = |result: Value| json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+    let told = |method: &str, params: Value| json!({"jsonrpc": "2.0", "method": method, "params": params});
+    let capabilities = json!({"resources": {"subscribe": subscribes}});
+    let meta = json!({"io.modelcontextprotocol/subscriptionId": request["id"]});
+    let updated = "notifications/resources/updated";
+    match request["method"].as_str().unwrap_or_default() {
+        "initialize" => vec![result(json!({
+            "protocolVersion": "2025-11-25", "capabilities": capabilities,
+            "serverInfo": {"name": "s", "version": "1"},
+        }))],
+        "server/discover" => vec![result(json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+            "ttlMs": 0, "cacheScope": "private",
+        }))],
+        "resources/subscribe" if request["params"]["uri"] == "memo://odd" => vec![json!({
+            "jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "What?"},
+        })],
+        "resources/subscribe" => {
+            let other = told(updated, json!({"uri": "memo://other"}));
+            vec![result(json!({})), other, told(updated, json!({"uri": request["params"]["uri"]}))]
+        }
+        "resources/unsubscribe" => vec![result(json!({}))],
+        "subscriptions/listen" => {
+            let filter = &request["params"]["notifications"];
+            let acknowledged = json!({"notifications": filter, "_meta": meta});
+            let uri = &filter["resourceSubscriptions"][0];
+            vec![
+                told("notifications/subscriptions/acknowledged", acknowledged),
+                told(updated, json!({"uri": uri, "_meta": meta})),
+            ]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A session with such a server, and what the server heard.
+async fn session(mode: ClientLifecycleMode, subscribes: bool) -> (Session, mpsc::UnboundedReceiver<String>) {
+    let (input, reader) = duplex(1 << 16);
+    let (mut writer, output) = duplex(1 << 16);
+    let (heard, hears) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(reader).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let request: Value = serde_json::from_str(&line).expect("JSON");
+            for said in answers(&request, subscribes) {
+                writer.write_all(format!("{said}\n").as_bytes()).await.expect("a client");
+            }
+            let _ = heard.send(request["method"].as_str().unwrap_or_default().to_owned());
+        }
+    });
+    let client = Client::new(&"far".into(), &(Arc::new(|| {}) as _));
+    let transport = client.over(AsyncRwTransport::new_client(output, input));
+    let running = serve_client_with_lifecycle(client, transport, mode).await.expect("a session");
+    (Session::new(running, None), hears)
+}
+
+async fn heard(hears: &mut mpsc::UnboundedReceiver<String>, method: &str) {
+    while hears.recv().await.expect("a server") != method {}
+}
+
+#[tokio::test]
+async fn a_server_tells_while_somebody_follows() {
+    let discovery = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    for (mode, begins, ends) in [
+        (ClientLifecycleMode::Initialize, "resources/subscribe", "resources/unsubscribe"),
+        (discovery, "subscriptions/listen", "notifications/cancelled"),
+    ] {
+        let (session, mut hears) = session(mode, true).await;
+        let mut one = session.follow("memo://1").await.expect("an answer").expect("it tells");
+        heard(&mut hears, begins).await;
+        one.changed().await.expect("a change");
+        assert_eq!(*one.borrow_and_update(), 1, "and none of the other");
+        let two = session.follow("memo://1").await.expect("an answer").expect("it tells");
+        drop(one);
+        assert!(session.followed.is_any());
+        drop(two);
+        heard(&mut hears, ends).await;
+        assert!(!session.followed.is_any());
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_cannot_tell_is_not_followed() {
+    let (quiet, _hears) = session(ClientLifecycleMode::Initialize, false).await;
+    assert!(quiet.follow("memo://1").await.expect("an answer").is_none());
+    let (odd, _hears) = session(ClientLifecycleMode::Initialize, true).await;
+    assert!(odd.follow("memo://odd").await.expect("an answer").is_none());
+    assert!(!odd.followed.is_any());
+}
+
+#[tokio::test]
+async fn who_follows_learns_that_the_server_is_gone() {
+    let (session, _hears) = session(ClientLifecycleMode::Initialize, true).await;
+    let mut one = session.follow("memo://1").await.expect("an answer").expect("it tells");
+    super::super::Connection::close(&session).await;
+    while one.changed().await.is_ok() {}
+}
