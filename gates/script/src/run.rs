@@ -22,6 +22,8 @@ pub(crate) struct Args {
     #[schemars(length(min = 1))]
     pub(crate) code: String,
     pub(crate) timeout_ms: Option<Count>,
+    /// What the script has as `input`.
+    pub(crate) input: Option<serde_json::Value>,
 }
 
 pub(crate) fn tool() -> Tool<Params> {
@@ -48,7 +50,7 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         calls: call.params.max_calls.at_most(1_000),
         parallel: call.params.max_parallel.at_most(8),
     };
-    Ok(told(engine::run(&args.code, bounds), &args.code))
+    Ok(told(engine::run(&args.code, args.input.as_ref(), bounds), &args.code))
 }
 
 /// The reply: the value or what went wrong, then what was printed, then the calls.

@@ -47,6 +47,13 @@ pub(super) fn drive(
     });
     let prelude =
         prelude.catch(ctx).map_err(|error| Failure::plain(format!("The engine could not start: {error}")))?;
+    if let Some(input) = &run.input {
+        if is_deep(input) {
+            return Err(Failure::plain("The input nests too deep."));
+        }
+        let set = ctx.json_parse(input.as_str()).and_then(|input| ctx.globals().set("input", input));
+        set.catch(ctx).map_err(|error| Failure::plain(format!("The input cannot be read: {error}")))?;
+    }
     let driver = Driver { ctx, run, prelude, script, source };
     let promise = driver.begin().map_err(|error| driver.failure(error))?;
     while promise.state() == PromiseState::Pending {

@@ -17,6 +17,7 @@ mod tools;
 use std::rc::Rc;
 
 use rquickjs::{Context, Runtime};
+use serde_json::Value;
 
 pub(crate) use clock::Clock;
 pub(crate) use console::Console;
@@ -63,15 +64,18 @@ pub(crate) struct Run {
     pub(crate) console: Console,
     pub(crate) tools: Tools,
     pub(crate) queue: Queue,
+    /// JSON of what the script has as `input`.
+    input: Option<String>,
 }
 
-/// Reads TypeScript and runs it.
-pub(crate) fn run(source: &str, bounds: Bounds) -> Ended {
+/// Reads TypeScript and runs it; `input` is a global of it.
+pub(crate) fn run(source: &str, input: Option<&Value>, bounds: Bounds) -> Ended {
     let run = Rc::new(Run {
         clock: Clock::start(bounds.time),
         console: Console::default(),
         tools: Tools::default(),
         queue: Queue::new(bounds),
+        input: input.map(Value::to_string),
     });
     let mut unawaited = 0;
     let value = match Script::read(source) {

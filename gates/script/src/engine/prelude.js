@@ -42,6 +42,30 @@
     }
     return value;
   };
+  // The engine calls itself for each level, so there is an end to them.
+  const written = (value, change, space) => {
+    const levels = new MapOf();
+    return stringify(value, function (key, member) {
+      const shown = change ? apply(change, this, [key, member]) : member;
+      if (typeof shown === "object" && shown !== null) {
+        const level = (apply(mapGet, levels, [this]) ?? 0) + 1;
+        if (level > 400) throw new RangeErrorOf("The value nests too deep to be written as JSON.");
+        apply(mapSet, levels, [shown, level]);
+      }
+      return shown;
+    }, space);
+  };
+  const listing = (names) => {
+    const kept = create(null);
+    for (let i = 0; i < names.length; i++) kept[StringOf(names[i])] = true;
+    return function (key, value) { return key === "" || isArray(this) || kept[key] ? value : undefined; };
+  };
+  defineProperty(JSON, "stringify", {
+    value: function stringify_(value, change, space) {
+      return written(value, typeof change === "function" ? change : isArray(change) ? listing(change) : undefined, space);
+    },
+    writable: true, configurable: true,
+  });
   defineProperty(JSON, "parse", {
     value: function parse_(source, reviver) {
       const json = StringOf(source);
@@ -58,7 +82,7 @@
     if (typeof value === "symbol") return "[symbol]";
     if (value instanceof ErrorOf) return StringOf(value.name) + ": " + StringOf(value.message);
     if (typeof value !== "object" || value === null) return StringOf(value);
-    try { return stringify(value, plain) ?? "[object]"; } catch (error) { return "[object that cannot be shown]"; }
+    try { return written(value, plain) ?? "[object]"; } catch (error) { return "[object that cannot be shown]"; }
   };
   const printer = (level) => (...values) => {
     let line = level;
@@ -82,7 +106,7 @@
     return error;
   };
   const call = (source, tool, args) => {
-    const json = args === undefined || args === null ? "{}" : stringify(args, plain);
+    const json = args === undefined || args === null ? "{}" : written(args, plain);
     const told = parse(host.call(text(source), text(tool), text(json)));
     if (hasOwn(told, "fatal")) throw fail(told);
     return new PromiseOf((resolve, reject) => {
@@ -225,7 +249,7 @@
   return {
     // JSON of what a script returned; undefined where it returned nothing.
     serialize: (value) => {
-      const json = stringify(value, plain);
+      const json = written(value, plain);
       return json === undefined ? undefined : text(json);
     },
     describe: (error) => {

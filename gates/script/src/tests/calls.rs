@@ -67,6 +67,13 @@ fn calls_are_counted_and_bounded() {
 }
 
 #[test]
+fn input_is_there_as_it_was_given() {
+    let arguments = r#"{"code": "input.rows.length", "input": {"rows": [1, 2]}}"#;
+    let reply = host().run(|| testing::call(&crate::gate(), "run_code", arguments, "{}")).unwrap();
+    assert_eq!(reply.text(), "2");
+}
+
+#[test]
 fn types_tell_what_there_is() {
     let reply =
         host().run(|| testing::call(&crate::gate(), "tool_types", "{\"query\":\"search\"}", "{}")).unwrap();
