@@ -69,7 +69,10 @@ pub(super) fn of_description(json: &str, script: &Script, source: &str) -> Failu
         None => message.to_owned(),
     };
     let message = match message.as_str() {
-        "InternalError: out of memory" => "The script ran out of memory; keep less at once.".to_owned(),
+        // Without memory there is none for an error either.
+        "InternalError: out of memory" | "thrown: null" => {
+            "The script ran out of memory; keep less at once.".to_owned()
+        }
         "RangeError: Maximum call stack size exceeded" => {
             "RangeError: Maximum call stack size exceeded; use a loop instead of deep recursion.".to_owned()
         }
