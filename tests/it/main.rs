@@ -43,6 +43,7 @@ mod restarted;
 mod results;
 mod reuse;
 mod schemas;
+mod scripts;
 mod servers;
 mod servers_behind;
 mod servers_config;

@@ -14,9 +14,13 @@ use serde_json::Value;
 
 use crate::Usage;
 use crate::process;
+use crate::tools;
 use crate::workspace::{Package, Workspace};
 
 const TARGET: &str = "wasm32-wasip2";
+
+/// What is read before the sources in C of a gate that has it.
+const C_HEADER: &str = "wasi.h";
 
 /// Which gates to build.
 #[derive(Clone, Copy, PartialEq)]
@@ -65,7 +69,9 @@ pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<()> {
         bail!("no gate found: a gate is a workspace member below gates/ with crate-type = [\"cdylib\"]");
     }
     ensure_target()?;
-    let built = compile(workspace, gates.values().map(|(package, _)| package.name.as_str()))?;
+    let header = c_header(&mut gates);
+    let names = gates.values().map(|(package, _)| package.name.as_str());
+    let built = compile(workspace, names, header.as_deref())?;
     for (folder, (package, kind)) in &gates {
         let component =
             built.get(folder).with_context(|| format!("cargo built no component of {}", package.name))?;
@@ -79,15 +85,38 @@ pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<()> {
     Ok(())
 }
 
+/// The header of the gate with C in it. Takes that gate out where there is nothing to build it with: the others are of use
+/// without it.
+fn c_header(gates: &mut BTreeMap<PathBuf, (&Package, &GateFolder)>) -> Option<PathBuf> {
+    let folder = gates.keys().find(|folder| folder.join(C_HEADER).is_file())?.clone();
+    match tools::clang() {
+        Ok(_) => Some(folder.join(C_HEADER)),
+        Err(error) => {
+            eprintln!("warning: the gate in {} is left out, for it has C in it: {error:#}", folder.display());
+            gates.remove(&folder);
+            None
+        }
+    }
+}
+
 /// Builds the packages and returns the component of each, by the package's folder.
 fn compile<'a>(
     workspace: &Workspace,
     packages: impl Iterator<Item = &'a str>,
+    header: Option<&Path>,
 ) -> Result<BTreeMap<PathBuf, PathBuf>> {
     let mut command = process::cargo();
     command.current_dir(&workspace.root).args(["build", "--profile", "gate", "--target", TARGET]);
     for package in packages {
         command.args(["-p", package]);
+    }
+    if let Some(header) = header {
+        let flags = "--target=wasm32-wasi --sysroot=/usr -isystem /usr/include/wasm32-wasi -include";
+        command
+            .env("RQUICKJS_SYS_NO_WASI_SDK", "1")
+            .env("CC_wasm32_wasip2", "clang")
+            .env("AR_wasm32_wasip2", "llvm-ar")
+            .env("CFLAGS_wasm32_wasip2", format!("{flags} {}", header.display()));
     }
     eprintln!("$ {}", process::written(&command));
     command.arg("--message-format=json-render-diagnostics");

@@ -36,8 +36,8 @@ enum Manager {
     Deb,
 }
 
-/// Debian's packages for gates in C.
-const C_GATES: [&str; 4] = ["clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"];
+/// Debian's packages for gates in C, or with C in them.
+const C_GATES: [&str; 5] = ["clang", "lld", "llvm", "wasi-libc", "libclang-rt-dev-wasm32"];
 
 /// A browser, and a font that it can show text in.
 const BROWSER: [&str; 2] = ["chromium", "fonts-dejavu-core"];
@@ -47,7 +47,10 @@ pub(crate) fn clang() -> Result<PathBuf> {
     if !has_clang() {
         install_in_system(&C_GATES).context("gates in C need clang")?;
     }
-    anyhow::ensure!(has_clang(), "clang is here, but its linker or C library for WebAssembly is not");
+    anyhow::ensure!(
+        has_clang(),
+        "clang is here, but its linker, archiver or C library for WebAssembly is not"
+    );
     Ok(PathBuf::from("clang"))
 }
 
@@ -80,6 +83,7 @@ fn has_clang() -> bool {
     let start = process::output(ask.args(["--target=wasm32-wasi", "-print-file-name=crt1-reactor.o"]));
     start.is_ok_and(|file| Path::new(file.trim()).is_absolute())
         && process::succeeds(process::command("wasm-ld").arg("--version"))
+        && process::succeeds(process::command("llvm-ar").arg("--version"))
 }
 
 impl Bundle {

@@ -36,6 +36,7 @@ type Describe<P> = Box<dyn Fn(&P) -> String>;
 type Shape<P> = Box<dyn Fn(&P, &mut Value)>;
 type Meta<P> = Box<dyn Fn(&P) -> Option<Value>>;
 type Offered<P> = Box<dyn Fn(&P) -> bool>;
+type Effects<P> = Box<dyn Fn(&P) -> Effect>;
 type Run<P> = Box<dyn Fn(&Call<P>, &str) -> Result<Reply, Fault>>;
 
 /// A tool, ready for the table of a gate with parameters `P`.
@@ -53,6 +54,7 @@ struct Row<P> {
     output: Option<fn() -> Value>,
     intent: Intent,
     effect: Effect,
+    effect_from: Option<Effects<P>>,
     idempotent: bool,
     open_world: bool,
     dry_run: Option<&'static str>,
@@ -80,6 +82,7 @@ pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(name: &'stati
         output: None,
         intent: Intent::Query,
         effect: Effect::ReadOnly,
+        effect_from: None,
         idempotent: false,
         open_world: false,
         dry_run: None,
@@ -118,6 +121,13 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.row.effect = effect;
+        self
+    }
+
+    /// The same where it depends on parameters.
+    #[must_use]
+    pub fn effect_from(mut self, effect: impl Fn(&P) -> Effect + 'static) -> Self {
+        self.row.effect_from = Some(Box::new(effect));
         self
     }
 
@@ -219,7 +229,7 @@ impl<P: Params> Tool<P> {
             input_schema: input.to_string(),
             output_schema: row.output.map(|schema| schema().to_string()),
             intent: row.intent,
-            effect: row.effect,
+            effect: row.effect_from.as_ref().map_or(row.effect, |effect| effect(params)),
             idempotent: row.idempotent,
             open_world: row.open_world,
             dry_run: row.dry_run.map(Into::into),

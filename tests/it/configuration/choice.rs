@@ -6,7 +6,7 @@ use super::{refused, says, served};
 use crate::support::{Http, Place};
 
 const ALL_PRESETS: &str =
-    "There are: context, documents, full, gateway, ideation, implementation, merger, proxy.";
+    "There are: code, context, documents, full, gateway, ideation, implementation, merger, proxy.";
 
 #[test]
 fn the_documented_order_decides() {

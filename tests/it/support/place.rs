@@ -33,8 +33,8 @@ pub(crate) fn built(gate: &str) -> Vec<u8> {
 }
 
 /// The gates that ship.
-pub(crate) const SHIPPED: [&str; 7] =
-    ["kg", "idea", "code", "research", "document-retrieval", "proxy", "summarizer"];
+pub(crate) const SHIPPED: [&str; 8] =
+    ["kg", "idea", "code", "research", "document-retrieval", "proxy", "script", "summarizer"];
 
 /// A fresh folder with gates, configuration and state; gone when the test ends.
 pub(crate) struct Place {

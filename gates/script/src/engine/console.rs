@@ -1,0 +1,49 @@
+//! What a script prints, as much of it as anybody reads.
+
+use std::cell::RefCell;
+
+/// Lines that are kept.
+const LINES: usize = 200;
+
+/// Bytes that are kept, all lines together; and of one line.
+const BYTES: usize = 32 << 10;
+const LINE: usize = 4 << 10;
+
+#[derive(Default)]
+struct Kept {
+    lines: Vec<String>,
+    bytes: usize,
+    left_out: usize,
+}
+
+/// The console of one run.
+#[derive(Default)]
+pub(crate) struct Console(RefCell<Kept>);
+
+impl Console {
+    /// Keeps a line, cut where it is too long; counts it where there are too many.
+    pub(crate) fn print(&self, line: &str) {
+        let mut kept = self.0.borrow_mut();
+        if kept.lines.len() >= LINES || kept.bytes >= BYTES {
+            kept.left_out += 1;
+            return;
+        }
+        let end = line.floor_char_boundary(LINE.min(BYTES - kept.bytes));
+        let line = match &line[..end] {
+            whole if end == line.len() => whole.to_owned(),
+            part => format!("{part}… ({} bytes more)", line.len() - end),
+        };
+        kept.bytes += line.len();
+        kept.lines.push(line);
+    }
+
+    /// What was printed, and how much of it was left out.
+    pub(crate) fn take(&self) -> Vec<String> {
+        let kept = self.0.take();
+        let mut lines = kept.lines;
+        if kept.left_out > 0 {
+            lines.push(format!("… ({} lines more)", kept.left_out));
+        }
+        lines
+    }
+}

@@ -1,0 +1,212 @@
+//! The loop of a run: jobs, then calls, then timers, until the script has its value.
+
+use std::rc::Rc;
+
+use gatehouse_sdk::{Fault, FaultKind, Reply};
+use rquickjs::{
+    CatchResultExt, CaughtError, Ctx, Function, Object, Promise, Value, context::EvalOptions,
+    promise::PromiseState,
+};
+use serde_json::json;
+
+use super::{
+    Failure, Run, VALUE,
+    failure::{self, FILE},
+    functions,
+    json::{is_deep, well_formed},
+};
+use crate::typescript::Script;
+
+const PRELUDE: &str = include_str!("prelude.js");
+
+/// Jobs between two looks at the clock.
+const JOBS: usize = 64;
+
+/// The running script.
+struct Driver<'a, 'js> {
+    ctx: &'a Ctx<'js>,
+    run: &'a Run,
+    prelude: Object<'js>,
+    script: &'a Script,
+    source: &'a str,
+}
+
+type Caught<'js, T> = Result<T, CaughtError<'js>>;
+
+/// Runs the script to its end and gives the JSON of its value.
+pub(super) fn drive(
+    ctx: &Ctx<'_>,
+    run: &Rc<Run>,
+    script: &Script,
+    source: &str,
+    unawaited: &mut u32,
+) -> Result<Option<String>, Failure> {
+    let prelude = functions::host(ctx, run).and_then(|host| {
+        let make: Function = ctx.eval(PRELUDE)?;
+        make.call::<_, Object>((host,))
+    });
+    let prelude =
+        prelude.catch(ctx).map_err(|error| Failure::plain(format!("The engine could not start: {error}")))?;
+    if let Some(input) = &run.input {
+        if is_deep(input) {
+            return Err(Failure::plain("The input nests too deep."));
+        }
+        let set = ctx.json_parse(input.as_str()).and_then(|input| ctx.globals().set("input", input));
+        set.catch(ctx).map_err(|error| Failure::plain(format!("The input cannot be read: {error}")))?;
+    }
+    let driver = Driver { ctx, run, prelude, script, source };
+    let promise = driver.begin().map_err(|error| driver.failure(error))?;
+    while promise.state() == PromiseState::Pending {
+        if !driver.step()? {
+            let message = "The script waits for a promise that nothing settles.";
+            return Err(Failure::plain(message));
+        }
+    }
+    // What was called and not waited for is called all the same.
+    while !run.queue.is_empty() && !run.clock.is_over() {
+        *unawaited += driver.send()?;
+        driver.jobs();
+    }
+    let value: Value = match promise.result::<Value>() {
+        Some(value) => value.catch(ctx).map_err(|error| driver.failure(error))?,
+        None => return Err(Failure::plain("The script ended without a value.")),
+    };
+    driver.serialize(value)
+}
+
+impl<'js> Driver<'_, 'js> {
+    fn begin(&self) -> Caught<'js, Promise<'js>> {
+        let mut options = EvalOptions::default();
+        options.strict = false;
+        options.filename = Some(FILE.to_owned());
+        self.ctx.eval_with_options(self.script.javascript.as_str(), options).catch(self.ctx)
+    }
+
+    /// Whether there was anything to do.
+    fn step(&self) -> Result<bool, Failure> {
+        if self.run.clock.is_over() {
+            return Err(Failure::plain("The time is up."));
+        }
+        if self.jobs() {
+            return Ok(true);
+        }
+        if !self.run.queue.is_empty() {
+            self.send()?;
+            return Ok(true);
+        }
+        let due: f64 = self.prelude_call("due", ())?;
+        if due < 0.0 {
+            return Ok(false);
+        }
+        // The cast saturates.
+        self.run.clock.wait_until(due as u64);
+        if !self.run.clock.is_over() {
+            let fire: Caught<'js, ()> =
+                self.prelude.get("fire").and_then(|fire: Function| fire.call(())).catch(self.ctx);
+            fire.map_err(|error| self.failure(error))?;
+        }
+        Ok(true)
+    }
+
+    /// Runs some of the jobs that wait; false where there was none.
+    fn jobs(&self) -> bool {
+        let mut any = false;
+        for _ in 0..JOBS {
+            if !self.ctx.execute_pending_job() {
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+
+    /// Sends the calls that wait, and settles their promises. How many there were.
+    fn send(&self) -> Result<u32, Failure> {
+        let outcomes = self.run.queue.send();
+        let count = outcomes.len() as u32;
+        for (id, outcome) in outcomes {
+            let (kind, told) = told(&self.run.tools, outcome);
+            self.prelude_call::<_, ()>("settle", (id, kind, told))?;
+        }
+        Ok(count)
+    }
+
+    fn prelude_call<A, T>(&self, name: &str, arguments: A) -> Result<T, Failure>
+    where
+        A: rquickjs::function::IntoArgs<'js>,
+        T: rquickjs::FromJs<'js>,
+    {
+        let answer = self.prelude.get(name).and_then(|function: Function| function.call(arguments));
+        answer.catch(self.ctx).map_err(|error| self.failure(error))
+    }
+
+    fn serialize(&self, value: Value<'js>) -> Result<Option<String>, Failure> {
+        let json: Option<String> = self.prelude_call("serialize", (value,))?;
+        match json {
+            Some(json) if json.len() > VALUE => Err(Failure::plain(format!(
+                "The script returned {} bytes of JSON; the most is {VALUE}. Return less.",
+                json.len()
+            ))),
+            json => Ok(json.map(well_formed)),
+        }
+    }
+
+    fn failure(&self, error: CaughtError<'js>) -> Failure {
+        let value = match error {
+            CaughtError::Error(error) => return Failure::plain(error.to_string()),
+            CaughtError::Exception(exception) => exception.into_object().into_value(),
+            CaughtError::Value(value) => value,
+        };
+        let describe = self.prelude.get("describe").and_then(|describe: Function| describe.call((value,)));
+        match describe.catch(self.ctx) {
+            Ok(json) => {
+                failure::of_description(&std::string::String::as_str(&json), self.script, self.source)
+            }
+            Err(_) => Failure::plain("The script threw something that cannot be shown."),
+        }
+    }
+}
+
+/// What a script gets of an outcome: its kind and text.
+fn told(tools: &super::Tools, outcome: Result<Reply, Fault>) -> (&'static str, String) {
+    match outcome {
+        Ok(reply) if reply.is_error => ("fault", tools.of_error_reply(&reply.text()).to_string()),
+        Ok(reply) => match reply.structured.filter(|json| !is_deep(json)) {
+            Some(json) => ("json", json),
+            None => ("text", text(reply.content)),
+        },
+        Err(fault) => {
+            let suggestion = fault.hint.unwrap_or_default();
+            let kind = kind(fault.kind);
+            ("fault", json!({"message": fault.message, "type": kind, "suggestion": suggestion}).to_string())
+        }
+    }
+}
+
+fn text(content: Vec<gatehouse_sdk::Content>) -> String {
+    use gatehouse_sdk::Content;
+    let blocks = content.into_iter().map(|block| match block {
+        Content::Text(text) => text,
+        Content::Image(media) => format!("[image, {}, {} bytes]", media.mime_type, media.data.len()),
+        Content::Audio(media) => format!("[audio, {}, {} bytes]", media.mime_type, media.data.len()),
+        Content::Link(link) => link.uri,
+        Content::Embedded(resource) => match resource.body {
+            gatehouse_sdk::ResourceBody::Text(text) => text,
+            gatehouse_sdk::ResourceBody::Blob(bytes) => format!("[{}, {} bytes]", resource.uri, bytes.len()),
+        },
+        Content::Other(json) => json,
+    });
+    blocks.collect::<Vec<_>>().join("\n")
+}
+
+fn kind(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::InvalidArguments => "invalid-arguments",
+        FaultKind::NotFound => "not-found",
+        FaultKind::Denied => "denied",
+        FaultKind::Unavailable => "unavailable",
+        FaultKind::TimedOut => "timed-out",
+        FaultKind::Exhausted => "exhausted",
+        FaultKind::Internal => "internal",
+    }
+}

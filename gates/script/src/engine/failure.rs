@@ -1,0 +1,97 @@
+//! Why a script did not end well: the error in its own words, and where in the TypeScript it was.
+
+use serde::Deserialize;
+
+use crate::typescript::{Mistake, Script};
+
+/// The name that the script has in traces.
+pub(super) const FILE: &str = "script.ts";
+
+/// An error of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) message: String,
+    /// Line and column from 1, the innermost first.
+    pub(crate) places: Vec<(usize, usize)>,
+    pub(crate) suggestion: Option<String>,
+}
+
+impl Failure {
+    pub(crate) fn plain(message: impl Into<String>) -> Self {
+        Self { message: message.into(), places: Vec::new(), suggestion: None }
+    }
+
+    /// The error as lines: what, where with the line of the script, and what to do.
+    pub(crate) fn shown(&self, source: &str) -> String {
+        let mut text = self.message.clone();
+        for (at, (line, column)) in self.places.iter().enumerate() {
+            text += &format!("\n  at line {line}, column {column}");
+            if let Some(code) = source.lines().nth(line - 1).filter(|_| at == 0) {
+                let code = code.trim();
+                text += &format!(": {}", &code[..code.floor_char_boundary(160)]);
+            }
+        }
+        if let Some(suggestion) = &self.suggestion {
+            text += &format!("\n{suggestion}");
+        }
+        text
+    }
+}
+
+impl From<Mistake> for Failure {
+    fn from(mistake: Mistake) -> Self {
+        Self { message: mistake.message, places: mistake.place.into_iter().collect(), suggestion: None }
+    }
+}
+
+/// What the prelude says of an error.
+#[derive(Default, Deserialize)]
+struct Described {
+    name: Option<String>,
+    message: Option<String>,
+    stack: Option<String>,
+    suggestion: Option<String>,
+}
+
+/// The most places of a trace.
+const PLACES: usize = 5;
+
+/// Bytes of a message that are told.
+const MESSAGE: usize = 2_000;
+
+/// Reads what the prelude says of an error.
+pub(super) fn of_description(json: &str, script: &Script, source: &str) -> Failure {
+    let told: Described = serde_json::from_str(json).unwrap_or_default();
+    let message = told.message.unwrap_or_default();
+    let message = &message[..message.floor_char_boundary(MESSAGE)];
+    let message = match told.name.filter(|name| name != "Error" && name != "ToolError") {
+        Some(name) => format!("{name}: {message}"),
+        None => message.to_owned(),
+    };
+    let message = match message.as_str() {
+        // Without memory there is none for an error either.
+        "InternalError: out of memory" | "thrown: null" => {
+            "The script ran out of memory; keep less at once.".to_owned()
+        }
+        "RangeError: Maximum call stack size exceeded" => {
+            "RangeError: Maximum call stack size exceeded; use a loop instead of deep recursion.".to_owned()
+        }
+        _ => message,
+    };
+    let stack = told.stack.unwrap_or_default();
+    let places = stack.lines().filter_map(|line| place(line)).take(PLACES);
+    let lines = source.lines().count();
+    let places = places.map(|(line, column)| script.place(source, line, column));
+    // What is around the script is not the script's.
+    let places = places.filter(|(line, _)| *line <= lines).collect();
+    Failure { message, places, suggestion: told.suggestion }
+}
+
+/// Line and column of `    at name (script.ts:3:5)`.
+fn place(line: &str) -> Option<(usize, usize)> {
+    let (_, place) = line.rsplit_once(FILE)?;
+    let mut numbers = place.trim_start_matches(':').split(|c: char| !c.is_ascii_digit());
+    let line = numbers.next()?.parse().ok()?;
+    let column = numbers.next().and_then(|column| column.parse().ok()).unwrap_or(1);
+    Some((line, column))
+}

@@ -1,0 +1,45 @@
+//! The functions that the prelude calls.
+
+use std::rc::Rc;
+
+use gatehouse_sdk::catalog::ToolRequest;
+use rquickjs::{Ctx, Function, Object, Result};
+use serde_json::json;
+
+use super::{Run, json};
+
+/// The object that the prelude gets.
+pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> Result<Object<'js>> {
+    let host = Object::new(ctx.clone())?;
+    let own = Rc::clone(run);
+    host.set("print", Function::new(ctx.clone(), move |line: String| own.console.print(&line))?)?;
+    let own = Rc::clone(run);
+    host.set("now", Function::new(ctx.clone(), move || own.clock.elapsed() as f64)?)?;
+    host.set("isDeep", Function::new(ctx.clone(), |text: String| json::is_deep(&text))?)?;
+    host.set("encode", Function::new(ctx.clone(), |text: String| text.into_bytes())?)?;
+    let decode = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    host.set("decode", Function::new(ctx.clone(), decode)?)?;
+    let own = Rc::clone(run);
+    host.set("sources", Function::new(ctx.clone(), move || own.tools.sources())?)?;
+    let own = Rc::clone(run);
+    let call = move |source: String, tool: String, arguments: String| call(&own, &source, &tool, arguments);
+    host.set("call", Function::new(ctx.clone(), call)?)?;
+    Ok(host)
+}
+
+/// Takes a call of a tool. JSON with its number, or with why it cannot be made.
+fn call(run: &Run, source: &str, tool: &str, arguments: String) -> String {
+    if let Some(most) = run.queue.is_used_up() {
+        let message = format!("The script made {most} calls, which is the most.");
+        let suggestion = "Do less in one script; a preset may raise max_calls.";
+        return json!({"fatal": true, "message": message, "type": "exhausted", "suggestion": suggestion})
+            .to_string();
+    }
+    match run.tools.resolve(source, tool, json::well_formed(arguments)) {
+        Ok((name, arguments)) => {
+            let id = run.queue.add(ToolRequest { tool: name, arguments });
+            json!({"id": id}).to_string()
+        }
+        Err(refusal) => refusal.to_string(),
+    }
+}

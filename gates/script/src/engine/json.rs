@@ -1,0 +1,60 @@
+//! JSON between the script and the host.
+
+/// Levels of JSON that the engine parses: it calls itself for each.
+const DEPTH: usize = 400;
+
+/// Whether JSON nests deeper than the engine can take. Brackets in strings do not count.
+pub(super) fn is_deep(json: &str) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => {
+                depth += 1;
+                if depth > DEPTH {
+                    return true;
+                }
+            }
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// JSON without escapes of half a character, which is what JavaScript writes for them and nobody else reads.
+pub(super) fn well_formed(json: String) -> String {
+    if !json.contains("\\ud") {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json.as_str();
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        // An escape is two bytes, or six where it is `\uXXXX`; the engine escapes whole characters in no other way.
+        let half = rest[at..].starts_with("\\ud");
+        let end = if half { at + 6 } else { at + 2 };
+        out.push_str(if half { "\u{fffd}" } else { rest.get(at..end).unwrap_or_default() });
+        rest = rest.get(end..).unwrap_or_default();
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_is_counted_outside_of_strings() {
+        assert!(is_deep(&"[".repeat(100_000)));
+        assert!(!is_deep(&format!("\"{}\\\"\"", "[".repeat(100_000))));
+        assert!(!is_deep(&"[]".repeat(10_000)));
+    }
+
+    #[test]
+    fn halves_of_characters_are_replaced() {
+        assert_eq!(well_formed(r#""a\ud83db\\ud83d\n""#.into()), "\"a\u{fffd}b\\\\ud83d\\n\"");
+    }
+}

@@ -1,0 +1,115 @@
+//! Runs a script: QuickJS in a cage of time, memory, stack and output.
+//!
+//! Each run has an engine of its own. Calls of tools gather while there are jobs to run, and leave together when none is
+//! left. What a script printed is kept whatever becomes of it.
+//!
+//! On WebAssembly QuickJS is built with `wasi.h` read first: it switches its check of the stack off for WASI otherwise.
+
+mod clock;
+mod console;
+mod drive;
+mod failure;
+mod functions;
+mod json;
+mod queue;
+mod tools;
+
+use std::rc::Rc;
+
+use rquickjs::{Context, Runtime};
+use serde_json::Value;
+
+pub(crate) use clock::Clock;
+pub(crate) use console::Console;
+pub(crate) use failure::Failure;
+pub(crate) use queue::Queue;
+pub(crate) use tools::{Tools, entries, json_of};
+
+use crate::typescript::Script;
+
+/// Bytes of memory for what a script makes; the rest of the gate's is for replies, arguments and the parser.
+const MEMORY: usize = 40 << 20;
+
+/// Bytes of stack after which QuickJS throws a RangeError.
+const STACK: usize = 192 << 10;
+
+/// Bytes of JSON that a script may return.
+const VALUE: usize = 8 << 20;
+
+/// What a run may use up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Milliseconds.
+    pub(crate) time: u64,
+    pub(crate) calls: u32,
+    /// Calls that run at the same time.
+    pub(crate) parallel: u32,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// JSON of what the script returned; none where it returned nothing.
+    pub(crate) value: Result<Option<String>, Failure>,
+    pub(crate) console: Vec<String>,
+    pub(crate) calls: u32,
+    pub(crate) batches: u32,
+    /// Calls that nobody waited for.
+    pub(crate) unawaited: u32,
+}
+
+/// What the functions of the host side share.
+pub(crate) struct Run {
+    pub(crate) clock: Clock,
+    pub(crate) console: Console,
+    pub(crate) tools: Tools,
+    pub(crate) queue: Queue,
+    /// JSON of what the script has as `input`.
+    input: Option<String>,
+}
+
+/// Reads TypeScript and runs it; `input` is a global of it.
+pub(crate) fn run(source: &str, input: Option<&Value>, bounds: Bounds) -> Ended {
+    let run = Rc::new(Run {
+        clock: Clock::start(bounds.time),
+        console: Console::default(),
+        tools: Tools::default(),
+        queue: Queue::new(bounds),
+        input: input.map(Value::to_string),
+    });
+    let mut unawaited = 0;
+    let value = match Script::read(source) {
+        Ok(script) => start(&run, &script, source, &mut unawaited),
+        Err(mistake) => Err(mistake.into()),
+    };
+    Ended {
+        value,
+        console: run.console.take(),
+        calls: run.queue.made(),
+        batches: run.queue.batches(),
+        unawaited,
+    }
+}
+
+fn start(
+    run: &Rc<Run>,
+    script: &Script,
+    source: &str,
+    unawaited: &mut u32,
+) -> Result<Option<String>, Failure> {
+    let no_engine = |error: rquickjs::Error| Failure::plain(format!("The engine could not start: {error}"));
+    let runtime = Runtime::new().map_err(no_engine)?;
+    runtime.set_memory_limit(MEMORY);
+    runtime.set_max_stack_size(STACK);
+    let ticking = Rc::clone(run);
+    runtime.set_interrupt_handler(Some(Box::new(move || ticking.clock.is_over())));
+    let context = Context::full(&runtime).map_err(no_engine)?;
+    let value = context.with(|ctx| drive::drive(&ctx, run, script, source, unawaited));
+    if run.clock.was_over() {
+        let seconds = run.clock.bound() as f64 / 1000.0;
+        return Err(Failure::plain(format!(
+            "The script was stopped after {seconds} s. Do less, or give it more with timeout_ms."
+        )));
+    }
+    value
+}

@@ -1,0 +1,207 @@
+//! The tools that a script has: those of its caller, but for this gate's own.
+
+use std::cell::OnceCell;
+
+use gatehouse_sdk::{
+    Fault,
+    catalog::{self, Entry},
+    context,
+};
+use serde_json::{Map, Value, json};
+
+use crate::declare;
+
+/// The tool of the proxy gate that reaches what stands in no list.
+const PROXY: &str = "call_tool";
+
+/// What is there, asked for once, when a script first needs it.
+#[derive(Default)]
+pub(crate) struct Tools(OnceCell<Listed>);
+
+struct Listed {
+    entries: Vec<Entry>,
+    fault: Option<Fault>,
+    proxy: Option<String>,
+}
+
+/// Every tool that a script may call.
+pub(crate) fn entries() -> Result<Vec<Entry>, Fault> {
+    let own = context::exposed_name(crate::run::NAME);
+    let all = catalog::tools()?;
+    let own =
+        own.and_then(|own| all.iter().find(|entry| entry.name == own).map(|entry| entry.source.clone()));
+    Ok(all.into_iter().filter(|entry| Some(&entry.source) != own.as_ref()).collect())
+}
+
+impl Tools {
+    fn listed(&self) -> &Listed {
+        self.0.get_or_init(|| {
+            let (entries, fault) = match entries() {
+                Ok(entries) => (entries, None),
+                Err(fault) => (Vec::new(), Some(fault)),
+            };
+            let proxy = entries.iter().find(|entry| entry.tool == PROXY).map(|entry| entry.name.clone());
+            Listed { entries, fault, proxy }
+        })
+    }
+
+    /// JSON of the sources and what each calls its tools.
+    pub(super) fn sources(&self) -> String {
+        let mut sources: Vec<(&str, Vec<&str>)> = Vec::new();
+        for entry in &self.listed().entries {
+            match sources.iter_mut().find(|(source, _)| *source == entry.source) {
+                Some((_, tools)) => tools.push(&entry.tool),
+                None => sources.push((&entry.source, vec![&entry.tool])),
+            }
+        }
+        let json = sources.into_iter().map(|(source, tools)| json!({"source": source, "tools": tools}));
+        Value::from_iter(json).to_string()
+    }
+
+    /// The name that the caller has for a tool, with the arguments; or why it cannot be called.
+    pub(super) fn resolve(
+        &self,
+        source: &str,
+        tool: &str,
+        arguments: String,
+    ) -> Result<(String, String), Value> {
+        let listed = self.listed();
+        if let Some(fault) = &listed.fault {
+            return Err(json!({
+                "message": fault.message, "type": "denied", "suggestion": fault.hint, "tool": tool,
+            }));
+        }
+        let Ok(Value::Object(object)) = serde_json::from_str(&arguments) else {
+            return Err(json!({
+                "message": format!("{source}.{tool} takes one object with its arguments."),
+                "type": "invalid-arguments", "tool": tool,
+            }));
+        };
+        let named = |entry: &&Entry| {
+            same(&entry.source, source)
+                && (entry.tool == tool || entry.name == tool || same(&entry.tool, tool))
+        };
+        if let Some(entry) = listed.entries.iter().find(named) {
+            check(entry, &object)?;
+            return Ok((entry.name.clone(), arguments));
+        }
+        let known = listed.entries.iter().any(|entry| same(&entry.source, source));
+        match &listed.proxy {
+            Some(proxy) if !known && is_name(source) && is_name(tool) => {
+                let wrapped = json!({"server_name": source, "tool_name": tool, "arguments": object});
+                Ok((proxy.clone(), wrapped.to_string()))
+            }
+            _ => Err(self.unknown(source, tool, known)),
+        }
+    }
+
+    fn unknown(&self, source: &str, tool: &str, known: bool) -> Value {
+        let entries = &self.listed().entries;
+        let mut names: Vec<&str> = match known {
+            true => {
+                entries.iter().filter(|entry| same(&entry.source, source)).map(|entry| &*entry.tool).collect()
+            }
+            false => entries.iter().map(|entry| &*entry.source).collect(),
+        };
+        names.dedup();
+        let (message, what) = match known {
+            true => (format!("{source} has no tool {:?} that a script can call.", cut(tool)), "Its tools"),
+            false => (format!("There is no source {:?} of tools here.", cut(source)), "The sources"),
+        };
+        let suggestion = match names.is_empty() {
+            true => "This preset has no tools for scripts.".to_owned(),
+            false => format!("{what}: {}.", names.join(", ")),
+        };
+        json!({"message": message, "type": "not-found", "suggestion": suggestion, "tool": cut(tool)})
+    }
+
+    /// An error in a tool's own words, or in the proxy's.
+    pub(super) fn of_error_reply(&self, text: &str) -> Value {
+        let first = text.lines().next().unwrap_or_default();
+        if let Ok(Value::Object(told)) =
+            serde_json::from_str::<Value>(text).or_else(|_| serde_json::from_str(first))
+            && let (Some(error), Some(code)) = (told.get("error"), told.get("error_code"))
+        {
+            return json!({
+                "message": error, "type": code, "suggestion": told.get("hint"), "tool": told.get("tool_name"),
+            });
+        }
+        json!({"message": &text[..text.floor_char_boundary(4_000)], "type": "tool-error"})
+    }
+}
+
+/// Names as they are, or with `_` for what no identifier has.
+fn same(name: &str, asked: &str) -> bool {
+    name == asked
+        || (name.len() == asked.len()
+            && name
+                .chars()
+                .zip(asked.chars())
+                .all(|(own, asked)| own == asked || (asked == '_' && matches!(own, '-' | '.' | '/'))))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 128 && text.chars().all(|c| c.is_ascii_graphic())
+}
+
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(80)]
+}
+
+/// Looks at what can be seen at a glance before the call leaves: members that are missing, unknown or of another type.
+fn check(entry: &Entry, arguments: &Map<String, Value>) -> Result<(), Value> {
+    let Ok(Value::Object(schema)) = catalog::schema(&entry.name).map(|json| json_of(&json)) else {
+        return Ok(());
+    };
+    let empty = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let mut wrong = Vec::new();
+    for name in
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    {
+        if !arguments.contains_key(name) {
+            wrong.push(format!("'{name}' is missing"));
+        }
+    }
+    for (name, value) in arguments {
+        match properties.get(name) {
+            None if schema.get("additionalProperties") == Some(&Value::Bool(false)) => {
+                wrong.push(format!("'{}' is unknown", cut(name)));
+            }
+            Some(property) if value.get("$artifact").is_none() && !value.is_null() => {
+                if let Some(kind) = property.get("type").and_then(Value::as_str)
+                    && !fits(kind, value)
+                {
+                    wrong.push(format!("'{name}' is no {kind}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    Err(json!({
+        "message": format!("Arguments of {}.{}: {}.", entry.source, entry.tool, wrong.join(", ")),
+        "type": "invalid-arguments",
+        "suggestion": format!("Expected: {}", declare::signature(entry, &Value::Object(schema))),
+        "tool": entry.name,
+    }))
+}
+
+fn fits(kind: &str, value: &Value) -> bool {
+    match kind {
+        "string" => value.is_string(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        _ => true,
+    }
+}
+
+/// JSON of the host; null where it cannot be read.
+pub(crate) fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
+}

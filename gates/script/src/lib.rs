@@ -1,0 +1,30 @@
+//! A model writes TypeScript that calls tools: ten calls and a filter cost one round trip, and what the script returns.
+//!
+//! | tool | module | |
+//! |---|---|---|
+//! | `run_code` | `run` | runs a script; its value, what it printed, and how often it called |
+//! | `tool_types` | `types` | declarations of the tools that a script has |
+//!
+//! `typescript` makes JavaScript of it, `engine` runs that. Each call of a script takes the line that a call of the agent
+//! takes, so a script can do nothing that the agent could not; and nothing at all but that: no network, no files.
+
+mod declare;
+mod engine;
+mod params;
+mod run;
+#[cfg(test)]
+mod tests;
+mod types;
+mod typescript;
+
+use gatehouse_sdk::Gate;
+pub use params::Params;
+
+/// The gate.
+pub fn gate() -> Gate<Params> {
+    Gate::new("script", env!("CARGO_PKG_VERSION"), "Runs TypeScript that calls the caller's other tools.")
+        .tool(run::tool())
+        .tool(types::tool())
+}
+
+gatehouse_sdk::export!(gate);

@@ -1,0 +1,44 @@
+//! What a preset may set.
+
+use gatehouse_sdk::{Count, Effect};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+// How far the calls of scripts may go. Documented for readers of the source only: a schema would tell each value apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum May {
+    // Tools that change nothing.
+    Read,
+    // Also those that change what the host keeps.
+    Change,
+    // All of the preset's.
+    Execute,
+}
+
+/// What a preset may set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Params {
+    /// The strongest effect that a tool may have which a script calls.
+    pub(crate) may: May,
+    /// How many calls one script may make; more than 1000 count as 1000. The gate's limits.calls bounds it too.
+    pub max_calls: Count,
+    /// How many of them run at the same time; more than 8 count as 8.
+    pub max_parallel: Count,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { may: May::Read, max_calls: Count::new(200), max_parallel: Count::new(8) }
+    }
+}
+
+impl Params {
+    pub(crate) fn effect(&self) -> Effect {
+        match self.may {
+            May::Read => Effect::ReadOnly,
+            May::Change => Effect::Mutating,
+            May::Execute => Effect::ExternalExec,
+        }
+    }
+}

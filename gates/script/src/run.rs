@@ -1,0 +1,81 @@
+//! `run_code`: runs a script and tells what came of it.
+
+use gatehouse_sdk::{Call, Count, Fault, Intent, Reply, Tool, context};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{
+    Params,
+    engine::{self, Bounds, Ended},
+    types,
+};
+
+pub(crate) const NAME: &str = "run_code";
+
+/// Milliseconds that a script has where the call does not say.
+const TIME: u32 = 20_000;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// TypeScript; await and return may stand at the top.
+    #[schemars(length(min = 1))]
+    pub(crate) code: String,
+    pub(crate) timeout_ms: Option<Count>,
+    /// What the script has as `input`.
+    pub(crate) input: Option<serde_json::Value>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .title("Run a script")
+        .description(|_| {
+            let types = context::exposed_name(types::NAME);
+            let types = types.map(|name| format!(" {name} tells their types.")).unwrap_or_default();
+            format!(
+                "Run TypeScript that calls this server's tools: await tools.<source>.<tool>(args) or \
+                 callMCPTool(server, tool, args); Promise.all runs calls together. Replies with what it returns. \
+                 For several calls, or to filter large results.{types}"
+            )
+        })
+        .intent(Intent::Execute)
+        .effect_from(Params::effect)
+        .open_world()
+        .run(run)
+}
+
+fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let bounds = Bounds {
+        time: args.timeout_ms.map_or(TIME, |time| time.at_most(u32::MAX)).into(),
+        calls: call.params.max_calls.at_most(1_000),
+        parallel: call.params.max_parallel.at_most(8),
+    };
+    Ok(told(engine::run(&args.code, args.input.as_ref(), bounds), &args.code))
+}
+
+/// The reply: the value or what went wrong, then what was printed, then the calls.
+fn told(ended: Ended, source: &str) -> Reply {
+    let failed = ended.value.is_err();
+    let mut text = match &ended.value {
+        Ok(Some(json)) => json.clone(),
+        Ok(None) => "undefined (end the script with `return value`)".to_owned(),
+        Err(failure) => failure.shown(source),
+    };
+    if !ended.console.is_empty() {
+        text += "\n\nConsole:\n";
+        text += &ended.console.join("\n");
+    }
+    if ended.calls > 0 {
+        let (calls, batches) =
+            (counted(ended.calls, "call", "calls"), counted(ended.batches, "batch", "batches"));
+        text += &format!("\n\n{calls} in {batches}");
+        if ended.unawaited > 0 {
+            text += &format!("; {} not awaited", ended.unawaited);
+        }
+    }
+    Reply { is_error: failed, ..Reply::markdown(text) }
+}
+
+fn counted(number: u32, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

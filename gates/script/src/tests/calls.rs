@@ -1,0 +1,96 @@
+//! What a script may call, and how calls travel.
+
+use gatehouse_sdk::testing;
+
+use super::{host, run, run_with};
+
+#[test]
+fn a_tool_answers_with_its_data_or_its_text() {
+    let code = "const data = await callMCPTool('kg', 'search', {query: 'x'});\nreturn data";
+    assert_eq!(run(code), "{\"hits\":[\"x\"]}\n\n1 call in 1 batch");
+    assert_eq!(
+        run("await tools['my-server']['get-it']({a: 1})"),
+        "\"text of {\\\"a\\\":1}\"\n\n1 call in 1 batch"
+    );
+    assert_eq!(run("await tools.my_server.get_it()"), "\"text of {}\"\n\n1 call in 1 batch");
+}
+
+#[test]
+fn promise_all_leaves_as_one_batch() {
+    let code = "const all = await Promise.all([1,2,3].map(n => tools.kg.search({query: 'q' + n})));\n\
+                await tools.kg.search({query: 'later'});\nall.flatMap(one => one.hits)";
+    assert_eq!(run(code), "[\"q1\",\"q2\",\"q3\"]\n\n4 calls in 2 batches");
+}
+
+#[test]
+fn a_fault_is_an_error_with_type_and_suggestion() {
+    let code = "try { await tools.kg.fail({}) } catch (e: any) { return [e.message, e.type, e.suggestion, e instanceof Error] }";
+    assert_eq!(run(code), "[\"not for you\",\"denied\",\"Ask somebody.\",true]\n\n1 call in 1 batch");
+    let (failed, text) = run_with("const a: number = 1;\nawait tools.kg.fail({})", 5_000, "{}");
+    assert!(failed && text.starts_with("not for you") && text.contains("Ask somebody."), "{text}");
+}
+
+#[test]
+fn arguments_are_checked_before_they_leave() {
+    let text = run("await tools.kg.search({qeury: 'x'})");
+    assert!(text.starts_with("Arguments of kg.search: 'query' is missing, 'qeury' is unknown."), "{text}");
+    assert!(
+        text.contains("Expected: search(args: { query: string; top_k?: number }): Promise<string>;"),
+        "{text}"
+    );
+    assert!(!text.contains("1 call"), "{text}");
+    assert!(run("await tools.kg.search({query: {$artifact: 'art-1'}})").contains("1 call in 1 batch"));
+    assert!(run("await tools.kg.search('x')").contains("takes one object"));
+}
+
+#[test]
+fn a_script_cannot_call_scripts_or_what_is_not_there() {
+    for code in
+        ["await tools.script.run_code({code: '1'})", "await callMCPTool('script', 'run_code', {code: '1'})"]
+    {
+        let text = run(code);
+        assert!(text.starts_with("There is no source \"script\" of tools here."), "{text}");
+    }
+    let text = run("await tools.kg.serach({})");
+    assert!(text.starts_with("kg has no tool \"serach\"") && text.contains("search, fail"), "{text}");
+    let tricks = "await tools['k\u{0261}']['search']({query: 'x'})";
+    assert!(run(tricks).starts_with("There is no source"), "{}", run(tricks));
+    assert!(run("await tools.kg['search\\u200b']({query: 'x'})").starts_with("kg has no tool"));
+}
+
+#[test]
+fn calls_are_counted_and_bounded() {
+    let code = "for (let i = 0; i < 1e6; i++) tools.kg.search({query: 'x'})";
+    let (failed, text) = run_with(code, 10_000, "{\"max_calls\":5}");
+    assert!(failed && text.contains("The script made 5 calls, which is the most."), "{text}");
+    assert!(run("tools.kg.search({query: 'x'}); 1").contains("1 call in 1 batch; 1 not awaited"));
+}
+
+#[test]
+fn input_is_there_as_it_was_given() {
+    let arguments = r#"{"code": "input.rows.length", "input": {"rows": [1, 2]}}"#;
+    let reply = host().run(|| testing::call(&crate::gate(), "run_code", arguments, "{}")).unwrap();
+    assert_eq!(reply.text(), "2");
+}
+
+#[test]
+fn types_tell_what_there_is() {
+    let reply =
+        host().run(|| testing::call(&crate::gate(), "tool_types", "{\"query\":\"search\"}", "{}")).unwrap();
+    let text = reply.text();
+    assert!(
+        text.contains("// tools.kg\nsearch(args: { query: string; top_k?: number }): Promise<string>;"),
+        "{text}"
+    );
+    assert!(!text.contains("run_code") && !text.contains("fail("), "{text}");
+    let unknown =
+        host().run(|| testing::call(&crate::gate(), "tool_types", "{\"source\":\"no\"}", "{}")).unwrap_err();
+    assert_eq!(unknown.hint.as_deref(), Some("The sources: kg, my-server."));
+}
+
+#[test]
+fn the_effect_is_what_scripts_may() {
+    let effect = |params: &str| crate::gate().describe(params).unwrap().tools[0].effect;
+    assert_eq!(effect("{}"), gatehouse_sdk::Effect::ReadOnly);
+    assert_eq!(effect("{\"may\":\"execute\"}"), gatehouse_sdk::Effect::ExternalExec);
+}

@@ -1,0 +1,57 @@
+//! Scripts on a host that is not there.
+
+mod attacks;
+mod calls;
+mod corpus;
+
+use gatehouse_sdk::{Effect, Fault, Reply, catalog::Entry, testing};
+
+/// A tool of a source.
+fn entry(source: &str, tool: &str) -> Entry {
+    Entry {
+        name: tool.into(),
+        source: source.into(),
+        tool: tool.into(),
+        title: None,
+        description: format!("Does {tool}."),
+        effect: Effect::ReadOnly,
+        structured: false,
+    }
+}
+
+/// A host with two tools that answer, one that fails, and the gate itself.
+fn host() -> testing::Fake {
+    let entries = vec![
+        entry("kg", "search"),
+        entry("kg", "fail"),
+        entry("my-server", "get-it"),
+        entry("script", "run_code"),
+        entry("script", "tool_types"),
+    ];
+    let schema = r#"{"type":"object","properties":{"query":{"type":"string"},"top_k":{"type":"integer"}},"required":["query"],"additionalProperties":false}"#;
+    testing::Fake::new()
+        .exposes(["run_code", "tool_types"])
+        .tools(move || Ok(entries.clone()))
+        .schema(move |tool| Ok(if tool == "search" { schema.into() } else { "{\"type\":\"object\"}".into() }))
+        .output_schema(|_| Ok(None))
+        .call(|tool, arguments| match tool {
+            "search" => {
+                let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap();
+                Reply::markdown("found").structured(&serde_json::json!({"hits": [arguments["query"]]}))
+            }
+            "get-it" => Ok(Reply::markdown(format!("text of {arguments}"))),
+            "fail" => Err(Fault::denied("not for you").hint("Ask somebody.")),
+            other => Err(Fault::internal(other)),
+        })
+}
+
+/// The reply to a script: whether it failed, and its text.
+fn run_with(code: &str, timeout_ms: u32, params: &str) -> (bool, String) {
+    let arguments = serde_json::json!({"code": code, "timeout_ms": timeout_ms}).to_string();
+    let reply = host().run(|| testing::call(&crate::gate(), "run_code", &arguments, params)).unwrap();
+    (reply.is_error, reply.text())
+}
+
+fn run(code: &str) -> String {
+    run_with(code, 20_000, "{}").1
+}

@@ -1,0 +1,126 @@
+//! `tool_types`: declarations of the tools that a script has, those first that a query names.
+
+use gatehouse_sdk::{
+    Call, Fault, Reply, Tool,
+    catalog::{self, Entry},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::{
+    Params, declare,
+    engine::{self, json_of},
+};
+
+pub(crate) const NAME: &str = "tool_types";
+
+/// Declarations in one reply.
+const MOST: usize = 60;
+
+const AMBIENT: &str = "// Calls: await tools.<source>.<tool>(args), or callMCPTool(server, tool, args). A failed call throws an \
+                       Error with type and suggestion.\n\
+                       declare function callMCPTool(server: string, tool: string, args?: object): Promise<any>;\n\
+                       // Also here: console, timers, URL, structuredClone. No fetch, no require, no files.";
+
+// Documented for readers of the source only: a schema would tell each value apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Detail {
+    // Arguments and what comes back, in a line.
+    Signature,
+    // With what each argument means.
+    Arguments,
+    // With what the tool says of itself.
+    Full,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Args {
+    /// What the tools should do; all where it is left out.
+    pub(crate) query: Option<String>,
+    /// Only tools of this one.
+    pub(crate) source: Option<String>,
+    /// signature is the default.
+    pub(crate) detail: Option<Detail>,
+}
+
+pub(crate) fn tool() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Args>(NAME)
+        .title("Types of tools")
+        .description(|_| "TypeScript declarations of the tools that scripts can call, best matches first.")
+        .idempotent()
+        .run(run)
+}
+
+fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    let mut entries = engine::entries()?;
+    if let Some(source) = &args.source {
+        entries.retain(|entry| entry.source == *source);
+        if entries.is_empty() {
+            let names: Vec<String> = sources(&engine::entries()?);
+            let fault = Fault::not_found(format!("no source '{source}' has tools for scripts"));
+            return Err(fault.hint(format!("The sources: {}.", names.join(", "))));
+        }
+    }
+    if let Some(query) = &args.query {
+        entries = matching(entries, query);
+    }
+    let left_out = entries.len().saturating_sub(MOST);
+    entries.truncate(MOST);
+    let detail = args.detail.unwrap_or(Detail::Signature);
+    let mut text = AMBIENT.to_owned();
+    let mut last = None;
+    for entry in &entries {
+        if last != Some(&entry.source) {
+            text += &format!("\n\n// tools.{}", entry.source);
+            last = Some(&entry.source);
+        }
+        text += "\n";
+        text += &declaration(entry, detail);
+    }
+    if entries.iter().any(|entry| entry.tool == "call_tool") {
+        text += "\n\n// Tools of servers that are not listed here: tools.<server>.<tool>(args), named as its search finds them.";
+    }
+    if entries.is_empty() {
+        text += "\n\n// No tool matches.";
+    }
+    if left_out > 0 {
+        text += &format!("\n\n// {left_out} more; ask with query or source.");
+    }
+    Ok(Reply::markdown(text))
+}
+
+fn declaration(entry: &Entry, detail: Detail) -> String {
+    let schema = catalog::schema(&entry.name).map(|json| json_of(&json)).unwrap_or_default();
+    match detail {
+        Detail::Signature => declare::signature(entry, &schema),
+        Detail::Arguments => declare::full(entry, &schema, false),
+        Detail::Full => declare::full(entry, &schema, true),
+    }
+}
+
+fn sources(entries: &[Entry]) -> Vec<String> {
+    let mut names: Vec<String> = entries.iter().map(|entry| entry.source.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Those with a word of the query in name or description, the most words first.
+fn matching(entries: Vec<Entry>, query: &str) -> Vec<Entry> {
+    let words: Vec<String> = query
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.len() > 2)
+        .map(str::to_lowercase)
+        .collect();
+    let score = |entry: &Entry| {
+        let (name, about) = (entry.tool.to_lowercase(), entry.description.to_lowercase());
+        let of = |word: &String| 3 * usize::from(name.contains(word)) + usize::from(about.contains(word));
+        words.iter().map(of).sum::<usize>()
+    };
+    let mut scored: Vec<(usize, Entry)> =
+        entries.into_iter().map(|entry| (score(&entry), entry)).filter(|(score, _)| *score > 0).collect();
+    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.into_iter().map(|(_, entry)| entry).collect()
+}

@@ -1,0 +1,54 @@
+//! What is changed in a text, by its bytes: blanks, and what is put in between.
+
+/// Changes that are collected in any order.
+#[derive(Default)]
+pub(super) struct Edits {
+    /// Ranges that become blanks; line ends in them stay.
+    blanks: Vec<(u32, u32)>,
+    /// Single bytes that become another one, after the blanks.
+    marks: Vec<(u32, u8)>,
+    /// What is put before a byte, in the order of coming.
+    inserted: Vec<(u32, String)>,
+}
+
+impl Edits {
+    pub(super) fn blank(&mut self, start: u32, end: u32) {
+        if start < end {
+            self.blanks.push((start, end));
+        }
+    }
+
+    /// Blanks, with one byte of it kept as something else.
+    pub(super) fn mark(&mut self, at: u32, byte: u8) {
+        self.marks.push((at, byte));
+    }
+
+    pub(super) fn insert(&mut self, at: u32, text: impl Into<String>) {
+        self.inserted.push((at, text.into()));
+    }
+
+    pub(super) fn apply(mut self, source: &str) -> String {
+        let mut bytes = source.as_bytes().to_vec();
+        for (start, end) in self.blanks {
+            for byte in &mut bytes[start as usize..end as usize] {
+                if !matches!(byte, b'\n' | b'\r') {
+                    *byte = b' ';
+                }
+            }
+        }
+        for (at, byte) in self.marks {
+            bytes[at as usize] = byte;
+        }
+        self.inserted.sort_by_key(|(at, _)| *at);
+        let mut out = Vec::with_capacity(bytes.len() + 64);
+        let mut done = 0;
+        for (at, text) in self.inserted {
+            out.extend_from_slice(&bytes[done..at as usize]);
+            out.extend_from_slice(text.as_bytes());
+            done = at as usize;
+        }
+        out.extend_from_slice(&bytes[done..]);
+        // Only whole nodes are blanked, so it is UTF-8 still.
+        String::from_utf8_lossy(&out).into_owned()
+    }
+}

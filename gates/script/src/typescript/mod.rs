@@ -1,0 +1,117 @@
+//! From TypeScript to JavaScript without moving a thing: types become white space of the same length, so that lines and
+//! columns of errors are those of what was written. What has to be written anew (enums, parameter properties) stays on its line.
+//!
+//! Nothing is checked: types are for the one who writes.
+
+mod classes;
+mod edits;
+mod enums;
+mod nesting;
+mod refused;
+mod visit;
+
+#[cfg(test)]
+mod tests;
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{Program, Statement};
+use oxc_ast_visit::Visit;
+use oxc_parser::{ParseOptions, Parser};
+use oxc_span::{GetSpan, SourceType};
+
+use edits::Edits;
+
+/// The most bytes of a script.
+pub(crate) const MAX_BYTES: usize = 256 << 10;
+
+/// JavaScript that can be run: the body of an async function in a script, whose value is what the script returns.
+#[derive(Debug)]
+pub(crate) struct Script {
+    pub(crate) javascript: String,
+    /// The line of the JavaScript, from 1, that was put in before the last expression.
+    split: Option<usize>,
+}
+
+/// What is wrong with a script, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mistake {
+    pub(crate) message: String,
+    /// Line and column from 1; a column is a character.
+    pub(crate) place: Option<(usize, usize)>,
+}
+
+impl Mistake {
+    fn at(source: &str, byte: u32, message: impl Into<String>) -> Self {
+        Self { message: message.into(), place: Some(place(source, byte as usize)) }
+    }
+}
+
+/// Line and column, from 1, of a byte.
+fn place(source: &str, byte: usize) -> (usize, usize) {
+    let before = source.get(..byte.min(source.len())).unwrap_or(source);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}
+
+const HEAD: &str = "(async () => {\"use strict\";\n";
+const TAIL: &str = "\n})()";
+
+impl Script {
+    /// Reads TypeScript.
+    pub(crate) fn read(source: &str) -> Result<Self, Mistake> {
+        if source.len() > MAX_BYTES {
+            let message = format!("The script has {} bytes; the most is {MAX_BYTES}.", source.len());
+            return Err(Mistake { message, place: None });
+        }
+        nesting::check(source)?;
+        let allocator = Allocator::default();
+        let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+        let parsed =
+            Parser::new(&allocator, source, SourceType::ts().with_module(true)).with_options(options).parse();
+        if let Some(error) = parsed.diagnostics.errors().next() {
+            let byte = error.labels.first().map(|label| label.offset());
+            let mut message = format!("SyntaxError: {}", error.message);
+            if let Some(help) = &error.help {
+                message = format!("{message} ({help})");
+            }
+            let place = byte.map(|byte| place(source, byte as usize));
+            return Err(Mistake { message: refused::worded(message), place });
+        }
+        let mut visitor = visit::Blanker::new(source);
+        visitor.visit_program(&parsed.program);
+        let mut edits = visitor.finish()?;
+        let split = return_last(&parsed.program, source, &mut edits);
+        let body = edits.apply(source);
+        Ok(Self { javascript: format!("{HEAD}{body}{TAIL}"), split })
+    }
+
+    /// Where in the TypeScript a place of the JavaScript is: both from 1. Columns are bytes there, and characters here.
+    pub(crate) fn place(&self, source: &str, line: usize, column: usize) -> (usize, usize) {
+        let mut own = line.saturating_sub(1);
+        if self.split.is_some_and(|split| own > split) {
+            own -= 1;
+        }
+        let text = source.lines().nth(own.saturating_sub(1)).unwrap_or_default();
+        let before = text.get(..column.saturating_sub(1)).map_or(column, |before| before.chars().count() + 1);
+        (own.max(1), before)
+    }
+}
+
+/// Has the script return its last statement where that is an expression. It begins a line of its own, filled up with
+/// blanks, so that its columns stay. Gives the line before it.
+fn return_last(program: &Program<'_>, source: &str, edits: &mut Edits) -> Option<usize> {
+    let (start, end) = match program.body.last() {
+        Some(Statement::ExpressionStatement(last)) => (last.span.start, last.expression.span().end),
+        None => {
+            let last = program.directives.last()?;
+            (last.span.start, last.expression.span.end)
+        }
+        _ => return None,
+    };
+    let (line, _) = place(source, start as usize);
+    let column = source[..start as usize].rsplit('\n').next().unwrap_or_default().len();
+    edits.insert(start, format!("return (\n{}", " ".repeat(column)));
+    edits.insert(end, ")");
+    Some(line)
+}

@@ -1,0 +1,88 @@
+//! How deep a script nests, before the parser, which calls itself for each level, finds out.
+
+use super::Mistake;
+
+/// The most levels of brackets.
+const BRACKETS: usize = 200;
+
+/// The most operators, arrows and keywords between two ends of statements, each of which may be a level.
+const CHAIN: usize = 1_000;
+
+/// Counts brackets and what else makes a parser go deeper, without telling strings from code: what is in them counts too,
+/// which no script that people or models write comes near.
+pub(super) fn check(source: &str) -> Result<(), Mistake> {
+    let bytes = source.as_bytes();
+    let (mut brackets, mut angles, mut chain) = (0usize, 0usize, 0usize);
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at).copied() {
+        let mut length = 1;
+        match byte {
+            b'(' | b'[' | b'{' => brackets += 1,
+            b')' | b']' | b'}' => {
+                brackets = brackets.saturating_sub(1);
+                // What is closed is behind the parser, but for what is chained to it.
+                if byte == b'}' {
+                    chain = 0;
+                }
+            }
+            b';' => (chain, angles) = (0, 0),
+            b'<' => angles += 1,
+            b'>' => angles = angles.saturating_sub(1),
+            b'!' | b'~' | b'+' | b'-' | b'?' | b'=' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'.'
+            | b':' | b'`' => {
+                chain += 1;
+            }
+            b',' => chain = 0,
+            byte if byte.is_ascii_alphabetic() => {
+                length = bytes[at..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+                let word = &source[at..at + length];
+                if matches!(
+                    word,
+                    "typeof"
+                        | "void"
+                        | "await"
+                        | "new"
+                        | "delete"
+                        | "yield"
+                        | "if"
+                        | "else"
+                        | "for"
+                        | "while"
+                        | "do"
+                        | "with"
+                        | "keyof"
+                        | "readonly"
+                        | "unique"
+                        | "infer"
+                        | "extends"
+                        | "async"
+                        | "in"
+                        | "of"
+                        | "instanceof"
+                        | "as"
+                        | "satisfies"
+                        | "case"
+                        | "label"
+                ) {
+                    chain += 1;
+                }
+            }
+            _ => {}
+        }
+        if brackets > BRACKETS || angles > BRACKETS {
+            return Err(Mistake::at(
+                source,
+                at as u32,
+                format!("The script nests brackets deeper than {BRACKETS} levels."),
+            ));
+        }
+        if chain > CHAIN {
+            let message = format!(
+                "More than {CHAIN} operators in one statement; put data into the script as JSON text or split the statement."
+            );
+            return Err(Mistake::at(source, at as u32, message));
+        }
+        at += length;
+    }
+    Ok(())
+}

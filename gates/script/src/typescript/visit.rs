@@ -1,0 +1,272 @@
+//! Walks the syntax tree and notes what becomes blank.
+
+use oxc_ast::ast::*;
+use oxc_ast_visit::{Visit, walk};
+use oxc_span::{GetSpan, Span};
+use oxc_syntax::scope::ScopeFlags;
+
+use super::{Mistake, edits::Edits, refused};
+
+/// How deep the tree may be where it is walked; operators one after the other are levels too.
+const DEPTH: usize = 1_200;
+
+/// Collects the edits of one script.
+pub(super) struct Blanker<'s> {
+    pub(super) source: &'s str,
+    pub(super) edits: Edits,
+    mistake: Option<Mistake>,
+    depth: usize,
+}
+
+impl<'s> Blanker<'s> {
+    pub(super) fn new(source: &'s str) -> Self {
+        Self { source, edits: Edits::default(), mistake: None, depth: 0 }
+    }
+
+    pub(super) fn finish(self) -> Result<Edits, Mistake> {
+        self.mistake.map_or(Ok(self.edits), Err)
+    }
+
+    /// Notes the first thing that a script cannot have.
+    pub(super) fn refuse(&mut self, at: u32, why: &str) {
+        if self.mistake.is_none() {
+            self.mistake = Some(Mistake::at(self.source, at, why));
+        }
+    }
+
+    /// Blanks a statement or member; a semicolon stays where it began, so that its neighbours stay apart.
+    pub(super) fn statement(&mut self, span: Span) {
+        self.edits.blank(span.start, span.end);
+        self.edits.mark(span.start, b';');
+    }
+
+    /// The first such byte in a range.
+    pub(super) fn find(&self, byte: u8, from: u32, to: u32) -> Option<u32> {
+        let range = self.source.as_bytes().get(from as usize..to as usize)?;
+        range.iter().position(|one| *one == byte).map(|at| from + at as u32)
+    }
+
+    /// Blanks the first such byte in a range.
+    pub(super) fn one(&mut self, byte: u8, from: u32, to: u32) {
+        if let Some(at) = self.find(byte, from, to) {
+            self.edits.blank(at, at + 1);
+        }
+    }
+
+    /// Blanks a type at the end of something. Where the next line begins with what would continue it now, a semicolon ends it.
+    fn tail(&mut self, start: u32, end: u32) {
+        self.edits.blank(start, end);
+        let rest = &self.source[end as usize..];
+        let next = rest.trim_start_matches([' ', '\t', '\r']);
+        let apart = next.starts_with('\n') || next.starts_with("//");
+        let next = skip_blank(next);
+        if apart && next.starts_with(['(', '[', '`']) {
+            self.edits.mark(end - 1, b';');
+        }
+    }
+
+    /// A return type or parameters' types of an arrow function over lines would end the function before its arrow.
+    fn arrow_types(&mut self, arrow: &ArrowFunctionExpression<'_>) {
+        if let Some(types) = &arrow.return_type
+            && self.source[types.span.start as usize..types.span.end as usize].contains('\n')
+        {
+            let close = self.source[..types.span.start as usize].rfind(')').map(|at| at as u32);
+            if let Some(close) = close {
+                self.edits.blank(close, close + 1);
+                self.edits.mark(types.span.end - 1, b')');
+            }
+        }
+        if let Some(types) = &arrow.type_parameters
+            && arrow.r#async
+            && self.source[types.span.start as usize..types.span.end as usize].contains('\n')
+            && let Some(open) = self.find(b'(', types.span.end, arrow.params.span.end)
+        {
+            self.edits.blank(open, open + 1);
+            self.edits.mark(types.span.start, b'(');
+        }
+    }
+}
+
+/// The text after blanks and comments.
+fn skip_blank(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        if text.starts_with("//") {
+            text = text.split_once('\n').map_or("", |(_, rest)| rest);
+        } else if let Some(comment) = text.strip_prefix("/*") {
+            text = comment.split_once("*/").map_or("", |(_, rest)| rest);
+        } else {
+            return text;
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Blanker<'_> {
+    fn visit_expression(&mut self, it: &Expression<'a>) {
+        if self.depth >= DEPTH {
+            return self.refuse(it.span().start, "The script nests expressions too deep; split them.");
+        }
+        self.depth += 1;
+        walk::walk_expression(self, it);
+        self.depth -= 1;
+    }
+
+    fn visit_statement(&mut self, it: &Statement<'a>) {
+        if self.depth >= DEPTH {
+            return self.refuse(it.span().start, "The script nests statements too deep; split them.");
+        }
+        self.depth += 1;
+        match it {
+            Statement::TSTypeAliasDeclaration(it) => self.statement(it.span),
+            Statement::TSInterfaceDeclaration(it) => self.statement(it.span),
+            Statement::VariableDeclaration(it) if it.declare => self.statement(it.span),
+            Statement::FunctionDeclaration(it) if it.declare || it.body.is_none() => self.statement(it.span),
+            Statement::ClassDeclaration(it) if it.declare => self.statement(it.span),
+            Statement::TSEnumDeclaration(it) if it.declare => self.statement(it.span),
+            Statement::ImportDeclaration(it) if it.import_kind == ImportOrExportKind::Type => {
+                self.statement(it.span)
+            }
+            Statement::ImportDeclaration(it) => self.refuse(it.span.start, refused::IMPORT),
+            Statement::TSImportEqualsDeclaration(it) => self.refuse(it.span.start, refused::REQUIRE),
+            Statement::TSExternalModuleDeclaration(it) => self.refuse(it.span.start, refused::NAMESPACE),
+            Statement::TSNamespaceDeclaration(it) => self.refuse(it.span.start, refused::NAMESPACE),
+            Statement::TSGlobalDeclaration(it) => self.statement(it.span),
+            Statement::ExportAllDeclaration(_)
+            | Statement::ExportDefaultDeclaration(_)
+            | Statement::TSExportAssignment(_)
+            | Statement::TSNamespaceExportDeclaration(_) => self.refuse(it.span().start, refused::EXPORT),
+            Statement::ExportNamedDeclaration(it) if it.specifiers.is_empty() => self.statement(it.span),
+            other => walk::walk_statement(self, other),
+        }
+        self.depth -= 1;
+    }
+
+    fn visit_export_declaration(&mut self, it: &ExportDeclaration<'a>) {
+        self.refuse(it.span.start, refused::EXPORT);
+    }
+
+    fn visit_export_named_declaration(&mut self, it: &ExportNamedDeclaration<'a>) {
+        self.refuse(it.span.start, refused::EXPORT);
+    }
+
+    fn visit_export_from_declaration(&mut self, it: &ExportFromDeclaration<'a>) {
+        self.refuse(it.span.start, refused::EXPORT);
+    }
+
+    fn visit_import_expression(&mut self, it: &ImportExpression<'a>) {
+        self.refuse(it.span.start, refused::IMPORT);
+    }
+
+    fn visit_decorator(&mut self, it: &Decorator<'a>) {
+        self.refuse(it.span.start, refused::DECORATOR);
+    }
+
+    fn visit_accessor_property(&mut self, it: &AccessorProperty<'a>) {
+        self.refuse(it.span.start, refused::ACCESSOR);
+    }
+
+    fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
+        self.write_enum(it);
+        it.body.members.iter().filter_map(|member| member.initializer.as_ref()).for_each(|value| {
+            self.visit_expression(value);
+        });
+    }
+
+    fn visit_ts_type_annotation(&mut self, it: &TSTypeAnnotation<'a>) {
+        self.tail(it.span.start, it.span.end);
+    }
+
+    fn visit_ts_type_parameter_declaration(&mut self, it: &TSTypeParameterDeclaration<'a>) {
+        self.edits.blank(it.span.start, it.span.end);
+    }
+
+    fn visit_ts_type_parameter_instantiation(&mut self, it: &TSTypeParameterInstantiation<'a>) {
+        self.edits.blank(it.span.start, it.span.end);
+    }
+
+    fn visit_ts_this_parameter(&mut self, it: &TSThisParameter<'a>) {
+        self.edits.blank(it.span.start, it.span.end);
+        if skip_blank(&self.source[it.span.end as usize..]).starts_with(',') {
+            self.one(b',', it.span.end, self.source.len() as u32);
+        }
+    }
+
+    fn visit_ts_as_expression(&mut self, it: &TSAsExpression<'a>) {
+        self.visit_expression(&it.expression);
+        self.tail(it.expression.span().end, it.span.end);
+    }
+
+    fn visit_ts_satisfies_expression(&mut self, it: &TSSatisfiesExpression<'a>) {
+        self.visit_expression(&it.expression);
+        self.tail(it.expression.span().end, it.span.end);
+    }
+
+    fn visit_ts_non_null_expression(&mut self, it: &TSNonNullExpression<'a>) {
+        self.visit_expression(&it.expression);
+        self.edits.blank(it.span.end - 1, it.span.end);
+    }
+
+    fn visit_ts_type_assertion(&mut self, it: &TSTypeAssertion<'a>) {
+        let (start, end) = (it.span.start, it.expression.span().start);
+        if self.source[start as usize..end as usize].contains('\n') {
+            self.refuse(start, refused::ASSERTION);
+        }
+        self.edits.blank(start, end);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
+        if it.definite {
+            let end = it.type_annotation.as_ref().map_or(it.span.end, |types| types.span.start + 1);
+            self.one(b'!', it.id.span().end, end);
+        }
+        walk::walk_variable_declarator(self, it);
+    }
+
+    fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
+        if it.optional {
+            let end = it.type_annotation.as_ref().map_or(it.span.end, |types| types.span.start + 1);
+            let from = it.pattern.span().end;
+            // Without a type the mark may stand after what counts as the parameter.
+            self.one(b'?', from, end.max(from + 1));
+        }
+        walk::walk_formal_parameter(self, it);
+    }
+
+    fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
+        walk::walk_arrow_function_expression(self, it);
+        self.arrow_types(it);
+    }
+
+    fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
+        walk::walk_function(self, it, flags);
+    }
+
+    fn visit_class(&mut self, it: &Class<'a>) {
+        self.blank_class(it);
+        it.decorators.iter().for_each(|decorator| self.visit_decorator(decorator));
+        if let Some(types) = &it.type_parameters {
+            self.visit_ts_type_parameter_declaration(types);
+        }
+        if let Some(heritage) = &it.heritage {
+            self.visit_class_heritage(heritage);
+        }
+        self.visit_class_body(&it.body);
+    }
+
+    fn visit_ts_index_signature(&mut self, it: &TSIndexSignature<'a>) {
+        self.blank_signature(it);
+    }
+
+    fn visit_method_definition(&mut self, it: &MethodDefinition<'a>) {
+        if !self.blank_method(it) {
+            walk::walk_method_definition(self, it);
+        }
+    }
+
+    fn visit_property_definition(&mut self, it: &PropertyDefinition<'a>) {
+        if !self.blank_property(it) {
+            walk::walk_property_definition(self, it);
+        }
+    }
+}

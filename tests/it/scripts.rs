@@ -1,0 +1,156 @@
+//! Scripts that call tools: what they reach, how their calls travel, and that a script can do nothing that its caller could not.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{Client, Place, place::binary, text_of};
+
+const PRESETS: &str = "[gates.script]\ngrants = [\"catalog\"]\nlimits = { time = \"20 s\", calls = 200 }\n\
+    [gates.kg]\ngrants = [\"knowledge\"]\n[gates.proxy]\ngrants = [\"servers\"]\n\
+    [gates.caller]\ngrants = [\"catalog\"]\n[gates.summarizer]\ngrants = [\"artifacts\", \"kv\"]\n";
+
+/// A host whose preset `p` has these lines.
+fn host(preset: &str) -> (Place, Client) {
+    let place = Place::with(&format!("{PRESETS}[presets.p]\n{preset}"), &["script", "echo", "kg", "caller"]);
+    let client = Client::start(&place, "p");
+    (place, client)
+}
+
+fn run(client: &mut Client, code: &str) -> String {
+    client.text("run_code", json!({"code": code}))
+}
+
+fn fails(client: &mut Client, code: &str) -> String {
+    text_of(&client.call("run_code", json!({"code": code, "timeout_ms": 2_000})))
+}
+
+#[test]
+fn one_script_makes_several_calls_and_returns_what_it_makes_of_them() {
+    let (_place, mut client) = host("gates.script = {}\ngates.echo = {}\n");
+    let code = "interface Reply { text: string }\nconst words: string[] = ['a', 'b', 'c'];\n\
+                const all = await Promise.all(words.map(text => tools.echo.echo({ text }) as Promise<string>));\n\
+                console.log('got', all.length);\nreturn all.join('-') as string;";
+    assert_eq!(run(&mut client, code), "\"a-b-c\"\n\nConsole:\ngot 3\n\n3 calls in 1 batch");
+    let types = client.text("tool_types", json!({}));
+    assert!(types.contains("// tools.echo\n") && types.contains("echo(args: {"), "{types}");
+    assert!(!types.contains("run_code"), "{types}");
+}
+
+#[test]
+fn a_tool_of_a_server_behind_the_proxy_is_called_and_its_result_is_found_again() {
+    let inner = Place::with("[presets.one]\ngates.echo = {}\n", &["echo"]);
+    let (command, config, state) = (binary(), inner.path("presets.toml"), inner.path("state"));
+    let presets = format!(
+        "{PRESETS}[servers.wiki]\ncommand = {command:?}\nargs = [\"serve\", \"--preset\", \"one\", \"--config\", {config:?}]\n\
+         env = {{ GATEHOUSE_STATE = {state:?} }}\n[presets.p]\ngates.script = {{ may = \"execute\" }}\ngates.proxy = {{}}\n\
+         gates.summarizer = {{}}\nfilters = {{ summarizer = [\"script.run_code\"] }}\n"
+    );
+    let place = Place::with(&presets, &["script", "proxy", "summarizer"]);
+    let mut client = Client::start(&place, "p");
+    let small = "const data = await callMCPTool('wiki', 'echo', {text: 'one page'}); return data";
+    assert_eq!(run(&mut client, small), "\"one page\"\n\n1 call in 1 batch");
+    // Each section is about something else, so that no short form holds all of them.
+    let large = "const text = Array.from({length: 1500}, (_, i) => `Section ${i}: the granite lighthouse keeper number ${i * 7919 % 1000} \
+                 wrote ${i * 31 % 89} letters about ${['tides', 'lamps', 'gulls', 'fog'][i % 4]}.`).join('\\n');\n\
+                 const data = await callMCPTool('wiki', 'echo', {text}); return data";
+    let short = client.call("run_code", json!({"code": large}));
+    let head = text_of(&short);
+    assert!(head.contains("artifactId") && head.len() < 40_000, "{} bytes: {}", head.len(), &head[..400]);
+    let found =
+        client.text("semantic_search", json!({"query": "letters of the lighthouse keeper about tides"}));
+    assert!(found.contains("art-"), "{found}");
+    let unknown = fails(&mut client, "await callMCPTool('nowhere', 'echo', {})");
+    assert!(unknown.contains("nowhere"), "{unknown}");
+}
+
+#[test]
+fn a_script_may_do_what_its_preset_lets_scripts_do() {
+    let edit = "await tools.kg.kg_edit({page_id: 'Principle/X', updates: {overview: 'y'}})";
+    let (_place, mut client) = host("gates.script = {}\ngates.kg = {}\n");
+    let denied = fails(&mut client, edit);
+    assert!(
+        denied.contains("'run_code' is declared read-only and cannot call 'kg_edit', which is mutating."),
+        "{denied}"
+    );
+    let (_place, mut client) = host("gates.script = { may = \"change\" }\ngates.kg = {}\n");
+    let reached = fails(&mut client, edit);
+    assert!(reached.contains("Principle/X") && !reached.contains("declared"), "{reached}");
+}
+
+#[test]
+fn what_the_preset_hides_is_unknown_to_scripts() {
+    let (_place, mut client) =
+        host("gates.script = { may = \"execute\" }\ngates.echo = {}\ngates.caller = {}\ndeny = [\"big\"]\n");
+    assert!(fails(&mut client, "await tools.echo.big({})").starts_with("echo has no tool \"big\""));
+    // Nor by way of another tool, and no script starts a script.
+    let around = "await tools.caller.run({tool: 'big', arguments: {}})";
+    assert!(fails(&mut client, around).contains("Unknown tool: 'big'"));
+    assert!(
+        fails(&mut client, "await tools.script.run_code({code: '1'})")
+            .starts_with("There is no source \"script\"")
+    );
+}
+
+#[test]
+fn calls_that_a_person_must_approve_do_not_run_unasked() {
+    let (_place, mut client) =
+        host("gates.script = {}\ngates.echo = {}\n[presets.p.approve]\ntools = [\"echo\"]\n");
+    let direct = text_of(&client.call("echo", json!({"text": "x"})));
+    let scripted = fails(&mut client, "await tools.echo.echo({text: 'x'})");
+    assert!(direct.contains("approv") && scripted.contains("approv"), "{direct}\n{scripted}");
+}
+
+#[test]
+fn attacks_end_in_words_and_the_next_script_runs() {
+    let (_place, mut client) = host("gates.script = {}\ngates.echo = {}\n");
+    for (code, words) in [
+        ("while (true) {}", "was stopped after 2 s"),
+        ("/^(a+)+$/.test('a'.repeat(40) + 'b')", "was stopped after 2 s"),
+        ("'x'.repeat(200 * 1024 * 1024)", "ran out of memory"),
+        ("function f(): number { return f() + 1 } f()", "Maximum call stack size exceeded"),
+        ("JSON.parse('['.repeat(100000) + ']'.repeat(100000))", "nests too deep"),
+        ("let deep: any = 1; for (let i = 0; i < 100000; i++) deep = [deep]; return deep", "nests too deep"),
+        (
+            "let deep: any = 1; for (let i = 0; i < 100000; i++) deep = [deep]; JSON.stringify(deep)",
+            "nests too deep",
+        ),
+        ("return new RegExp('(?:'.repeat(20000) + 'a' + ')'.repeat(20000)).test('a')", ""),
+        ("await new Promise(() => {})", "that nothing settles"),
+        ("for (let i = 0; i < 1e6; i++) tools.echo.echo({text: 'x'})", "made 200 calls, which is the most"),
+        ("eval('1')", "There is no eval"),
+        ("await tools['\u{0435}cho'].echo({text: 'x'})", "There is no source"),
+    ] {
+        let told = fails(&mut client, code);
+        assert!(told.contains(words) && !told.contains("trap"), "{code}: {told}");
+        assert_eq!(run(&mut client, "return 1 + 1"), "2");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// Whatever a preset denies, and however far it lets scripts go: a call that the agent may not make, a script does not.
+    #[test]
+    fn a_script_can_do_nothing_that_its_caller_could_not(
+        denied in proptest::sample::subsequence(vec!["echo", "big", "kg_edit", "search_knowledge"], 0..=4),
+        may in proptest::sample::select(vec!["read", "change", "execute"]),
+        approve in proptest::bool::ANY,
+    ) {
+        let approve = if approve { "[presets.p.approve]\neffect = \"mutating\"\n" } else { "" };
+        let (_place, mut client) = host(&format!(
+            "gates.script = {{ may = \"{may}\" }}\ngates.echo = {{}}\ngates.kg = {{}}\ndeny = {denied:?}\n{approve}"
+        ));
+        for (source, tool, arguments) in [
+            ("echo", "echo", json!({"text": "x"})),
+            ("kg", "kg_edit", json!({"page_id": "Principle/X", "updates": {"overview": "y"}})),
+            ("kg", "search_knowledge", json!({"query": "x"})),
+        ] {
+            let direct = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
+            let direct_ran = direct["result"]["isError"] != Value::Bool(true) && direct.get("error").is_none();
+            let code = format!("await callMCPTool('{source}', '{tool}', {arguments})");
+            let scripted = client.call("run_code", json!({"code": code}));
+            let script_ran = scripted["isError"] != Value::Bool(true);
+            prop_assert!(direct_ran || !script_ran, "{tool}: {direct} but {scripted}");
+        }
+    }
+}
