@@ -20,7 +20,7 @@ pub(super) struct Refusal {
     recoverable: bool,
     suggestion: Option<String>,
     /// What came all the same, so that nothing of it is lost.
-    pub(super) result: Option<Artifact>,
+    pub(super) result: Option<Box<Artifact>>,
 }
 
 impl Refusal {

@@ -64,13 +64,13 @@ pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal>
             format!("The tool has run; its result is no {}: {why}.", kind.as_str()),
             "The result is there as TEXT. Ask for another artifact, or for none.".into(),
         );
-        refusal.result = Some(Artifact {
+        refusal.result = Some(Box::new(Artifact {
             kind: Kind::Text,
             data: text.clone().into(),
             affected_files: listed("affected_files"),
             affected_symbols: listed("affected_symbols"),
             note: None,
-        });
+        }));
         refusal
     };
     match kind {

@@ -157,11 +157,10 @@ impl<'js> Driver<'_, 'js> {
             CaughtError::Exception(exception) => exception.into_object().into_value(),
             CaughtError::Value(value) => value,
         };
-        let describe = self.prelude.get("describe").and_then(|describe: Function| describe.call((value,)));
+        let describe =
+            self.prelude.get("describe").and_then(|describe: Function| describe.call::<_, String>((value,)));
         match describe.catch(self.ctx) {
-            Ok(json) => {
-                failure::of_description(&std::string::String::as_str(&json), self.script, self.source)
-            }
+            Ok(json) => failure::of_description(&json, self.script, self.source),
             Err(_) => Failure::plain("The script threw something that cannot be shown."),
         }
     }

@@ -79,7 +79,7 @@ pub(super) fn of_description(json: &str, script: &Script, source: &str) -> Failu
         _ => message,
     };
     let stack = told.stack.unwrap_or_default();
-    let places = stack.lines().filter_map(|line| place(line)).take(PLACES);
+    let places = stack.lines().filter_map(place).take(PLACES);
     let lines = source.lines().count();
     let places = places.map(|(line, column)| script.place(source, line, column));
     // What is around the script is not the script's.

@@ -15,6 +15,8 @@ fn entry(source: &str, tool: &str) -> Entry {
         title: None,
         description: format!("Does {tool}."),
         effect: Effect::ReadOnly,
+        idempotent: true,
+        dry_run: None,
         structured: false,
     }
 }
