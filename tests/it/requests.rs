@@ -115,3 +115,13 @@ fn a_shell_gets_json_whatever_happens() {
         assert!(told["error"]["message"].as_str().is_some_and(|told| told.contains(why)), "{told}");
     }
 }
+
+#[test]
+fn a_gate_whose_time_is_short_answers_all_the_same() {
+    let presets = "[gates.proxy]\ngrants = [\"servers\", \"catalog\"]\nlimits = { time = \"2 s\" }\n\
+        [presets.p]\ngates.vices = {}\ngates.proxy = { request = true }\n";
+    let place = Place::with(presets, &["vices", "proxy"]);
+    let mut client = Client::start(&place, "p");
+    let told = requested(&mut client, json!({"intent": "EXECUTE", "action": "vice_sleep"}));
+    assert_eq!((&told["error"]["type"], &told["ok"]), (&json!("TIMEOUT"), &json!(false)), "{told}");
+}

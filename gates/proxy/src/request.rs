@@ -60,7 +60,7 @@ fn shape() -> Value {
 fn run(_: &Call<Params>, Sent(sent): Sent) -> Result<Reply, Fault> {
     let started = context::now();
     let answer = match Envelope::read(&sent) {
-        Ok(envelope) => served(&envelope).map_or_else(
+        Ok(envelope) => served(&envelope, started).map_or_else(
             |refusal| Answer::refused(&sent, Some(&envelope), refusal),
             |done| Answer::done(&envelope, done),
         ),
@@ -69,13 +69,36 @@ fn run(_: &Call<Params>, Sent(sent): Sent) -> Result<Reply, Fault> {
     Ok(answer.reply(context::now().saturating_sub(started)))
 }
 
+/// The time of a request: one for all that it causes, tries among it.
+struct Time {
+    /// Milliseconds since 1970.
+    until: u64,
+    asked: u64,
+}
+
+/// Milliseconds of a call that are kept for the answer: who runs out of time answers nothing.
+const FOR_THE_ANSWER: u64 = 500;
+
+impl Time {
+    /// Milliseconds that the next call may take.
+    fn left(&self) -> Result<u64, Refusal> {
+        let own = self.until.saturating_sub(context::now());
+        let outer = context::remaining().saturating_sub(FOR_THE_ANSWER);
+        match own.min(outer) {
+            0 => Err(Refusal::late(self.asked)),
+            left => Ok(left),
+        }
+    }
+}
+
 /// What came of a request that was read.
 struct Done {
     server: String,
     result: artifact::Artifact,
 }
 
-fn served(envelope: &Envelope) -> Result<Done, Refusal> {
+fn served(envelope: &Envelope, started: u64) -> Result<Done, Refusal> {
+    let time = Time { until: started.saturating_add(envelope.timeout_ms), asked: envelope.timeout_ms };
     let target = Target::find(&envelope.action)?;
     if target.effect > envelope.effect {
         return Err(Refusal::too_strong(envelope, target.effect));
@@ -84,12 +107,12 @@ fn served(envelope: &Envelope) -> Result<Done, Refusal> {
     if envelope.dry_run {
         target.rehearse(&mut params)?;
     } else if target.effect != Effect::ReadOnly {
-        target.precheck(&params)?;
+        target.precheck(&params, &time)?;
     }
     let arguments = Value::Object(params).to_string();
     let mut tries = 0;
     loop {
-        match target.call(&arguments, envelope.timeout_ms) {
+        match target.call(&arguments, time.left()?) {
             Ok(reply) => {
                 let result = artifact::of(reply, envelope)?;
                 return Ok(Done { server: target.source.clone(), result });

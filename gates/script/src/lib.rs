@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `run_code` | `run` | runs a script; its value, what it printed, and how often it called |
 //! | `tool_types` | `types` | declarations of the tools that a script has |
+//! | `save_script`, `run_script`, `list_scripts` | `stored` | scripts that worked, kept for their caller |
 //!
 //! `typescript` makes JavaScript of it, `engine` runs that. Each call of a script takes the line that a call of the agent
 //! takes, so a script can do nothing that the agent could not; and nothing at all but that: no network, no files.
@@ -12,6 +13,7 @@ mod declare;
 mod engine;
 mod params;
 mod run;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -25,6 +27,9 @@ pub fn gate() -> Gate<Params> {
     Gate::new("script", env!("CARGO_PKG_VERSION"), "Runs TypeScript that calls the caller's other tools.")
         .tool(run::tool())
         .tool(types::tool())
+        .tool(stored::save())
+        .tool(stored::run())
+        .tool(stored::list())
 }
 
 gatehouse_sdk::export!(gate);

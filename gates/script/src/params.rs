@@ -23,13 +23,15 @@ pub struct Params {
     pub(crate) may: May,
     /// How many calls one script may make; more than 1000 count as 1000. The gate's limits.calls bounds it too.
     pub max_calls: Count,
+    /// Have tools that keep scripts, run and list them. They need the grant kv as well.
+    pub store: bool,
     /// How many of them run at the same time; more than 8 count as 8.
     pub max_parallel: Count,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { may: May::Read, max_calls: Count::new(200), max_parallel: Count::new(8) }
+        Self { may: May::Read, max_calls: Count::new(200), max_parallel: Count::new(8), store: false }
     }
 }
 

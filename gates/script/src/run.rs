@@ -45,12 +45,22 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
+    Ok(run_text(call, &args.code, args.input.as_ref(), args.timeout_ms))
+}
+
+/// Runs a script with `input`, within what the preset allows.
+pub(crate) fn run_text(
+    call: &Call<Params>,
+    code: &str,
+    input: Option<&serde_json::Value>,
+    timeout_ms: Option<Count>,
+) -> Reply {
     let bounds = Bounds {
-        time: args.timeout_ms.map_or(TIME, |time| time.at_most(u32::MAX)).into(),
+        time: timeout_ms.map_or(TIME, |time| time.at_most(u32::MAX)).into(),
         calls: call.params.max_calls.at_most(1_000),
         parallel: call.params.max_parallel.at_most(8),
     };
-    Ok(told(engine::run(&args.code, args.input.as_ref(), bounds), &args.code))
+    told(engine::run(code, input, bounds), code)
 }
 
 /// The reply: the value or what went wrong, then what was printed, then the calls.

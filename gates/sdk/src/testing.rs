@@ -32,6 +32,7 @@ thread_local! {
 pub struct Fake {
     exposed: BTreeMap<String, String>,
     now: Cell<u64>,
+    remaining: Option<u64>,
     cancelled: bool,
     client: Option<ClientInfo>,
     kv: Option<kv::Store>,
@@ -66,6 +67,13 @@ impl Fake {
     #[must_use]
     pub fn now(self, ms: u64) -> Self {
         self.now.set(ms);
+        self
+    }
+
+    /// Milliseconds that are left of the call's time; those of a preset that says nothing where this is not called.
+    #[must_use]
+    pub fn remaining(mut self, ms: u64) -> Self {
+        self.remaining = Some(ms);
         self
     }
 

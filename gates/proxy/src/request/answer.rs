@@ -42,6 +42,19 @@ impl Refusal {
         }
     }
 
+    /// Nothing is left of the time of the request, or of the call that it came in.
+    pub(super) fn late(asked: u64) -> Self {
+        Self {
+            kind: "TIMEOUT",
+            message: format!("The request took longer than its {asked} ms, or than the gate's limit."),
+            recoverable: true,
+            suggestion: Some(
+                "Ask for less, or raise constraints.timeout_ms or limits.time of the gate proxy.".into(),
+            ),
+            result: None,
+        }
+    }
+
     pub(super) fn of(fault: Fault) -> Self {
         let kind = match fault.kind {
             FaultKind::InvalidArguments => "VALIDATION",

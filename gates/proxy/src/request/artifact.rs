@@ -12,6 +12,12 @@ use super::{
     patch,
 };
 
+/// Bytes of a result above which it is kept as an artifact.
+const LARGE: usize = 32 << 10;
+
+/// Characters that are told of such a result.
+const BEGINNING: usize = 1_000;
+
 /// A result.
 pub(super) struct Artifact {
     kind: Kind,
@@ -105,7 +111,33 @@ pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal>
             artifact.data = kept(envelope, mime_type, bytes)?;
         }
     }
-    Ok(artifact)
+    Ok(in_short(artifact, envelope))
+}
+
+/// Keeps what is large whole and tells its beginning; where it cannot be kept it comes whole.
+fn in_short(mut artifact: Artifact, envelope: &Envelope) -> Artifact {
+    let (text, mime_type) = match &artifact.data {
+        Value::String(text) => (text.clone(), "text/plain"),
+        data => (data.to_string(), "application/json"),
+    };
+    if text.len() <= LARGE {
+        return artifact;
+    }
+    let draft = Draft {
+        text,
+        mime_type: mime_type.into(),
+        tool: Some(envelope.action.clone()),
+        source: None,
+        summary: None,
+        tags: vec!["request".into()],
+        ttl_ms: None,
+    };
+    if let Ok(kept) = artifacts::put(&draft) {
+        let beginning: String = draft.text.chars().take(BEGINNING).collect();
+        artifact.data = json!({"artifact_id": kept.id, "mime_type": mime_type, "bytes": draft.text.len(), "beginning": beginning});
+        artifact.note = Some("Kept whole as an artifact; get_workspace_file reads any part of it.".into());
+    }
+    artifact
 }
 
 /// Keeps bytes as an artifact, as base64 text.

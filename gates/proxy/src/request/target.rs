@@ -1,13 +1,13 @@
 //! What a request is about: a tool of the preset, or of a server behind the host.
 
 use gatehouse_sdk::{
-    Effect, Fault, Reply,
+    Effect, Fault, FaultKind, Reply,
     catalog::{self, Entry},
-    context, servers,
+    servers,
 };
 use serde_json::{Map, Value};
 
-use super::{NAME, answer::Refusal};
+use super::{NAME, Time, answer::Refusal};
 
 /// Names that a refusal lists; more of them nobody reads.
 const MOST_LISTED: usize = 60;
@@ -74,7 +74,7 @@ impl Target {
 
     /// Where the tool names a parameter that has to exist (`x-target`) and a tool that says whether it does (`x-precheck`):
     /// asks it before anything is changed.
-    pub(super) fn precheck(&self, params: &Map<String, Value>) -> Result<(), Refusal> {
+    pub(super) fn precheck(&self, params: &Map<String, Value>, time: &Time) -> Result<(), Refusal> {
         let schema = if self.of_server {
             servers::tool(&self.source, &self.tool).map(|tool| tool.input_schema)
         } else {
@@ -88,17 +88,23 @@ impl Target {
         let checker = if self.of_server {
             Self::find(&format!("{}/{check}", self.source))?
         } else {
-            Self::find(&context::exposed_name(check).unwrap_or_else(|| check.to_owned()))?
+            // Of the same gate: what is looked up is nobody else's business.
+            let entries = catalog::tools().map_err(Refusal::of)?;
+            let own = entries.iter().find(|entry| entry.source == self.source && entry.tool == check);
+            Self::find(own.map_or(check, |entry| &entry.name))?
         };
         if checker.effect != Effect::ReadOnly {
             let why = format!("'{check}', which is to check '{}', does more than read.", self.tool);
             return Err(Refusal::wrong(why, "This is a mistake of the tool's author.".into()));
         }
         let arguments = Value::Object(Map::from_iter([(target.to_owned(), value.clone())])).to_string();
-        let why = match checker.call(&arguments, context::remaining()) {
+        let why = match checker.call(&arguments, time.left()?) {
             Ok(reply) if !reply.is_error => return Ok(()),
             Ok(reply) => reply.text(),
-            Err(fault) => fault.message,
+            Err(fault) if matches!(fault.kind, FaultKind::NotFound | FaultKind::InvalidArguments) => {
+                fault.message
+            }
+            Err(fault) => return Err(Refusal::of(fault)),
         };
         let told = crate::named::line(&why, 300);
         Err(Refusal::wrong(

@@ -30,6 +30,7 @@ fn entry(name: &str, effect: Effect) -> Entry {
 fn host(reply: impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone + 'static) -> Fake {
     let other = reply.clone();
     Fake::new()
+        .remaining(600_000)
         .tools(|| {
             let own = Entry { source: "proxy".into(), ..entry("request", Effect::ExternalExec) };
             Ok(vec![entry("look", Effect::ReadOnly), entry("edit", Effect::Mutating), own])
@@ -179,6 +180,34 @@ fn a_result_is_what_was_asked_for_or_comes_as_text() {
         told["result"]["data"]["artifact_id"].as_str().is_some_and(|id| id.starts_with("art-")),
         "{told}"
     );
+}
+
+#[test]
+fn a_large_result_is_kept_and_told_in_short() {
+    let large = |_: &str, _: &str, _: u64| Ok(Reply::markdown("a line\n".repeat(10_000)));
+    let told = request(host(large), json!({"intent": "QUERY", "action": "look"}));
+    let data = &told["result"]["data"];
+    assert_eq!(
+        (data["bytes"].as_u64(), data["mime_type"].as_str()),
+        (Some(70_000), Some("text/plain")),
+        "{data}"
+    );
+    assert!(told.to_string().len() < 3_000 && data["artifact_id"].is_string(), "{told}");
+}
+
+#[test]
+fn tries_and_checks_share_one_time() {
+    let failing = |_: &str, _: &str, given: u64| {
+        testing::advance(given);
+        let mut fault = Fault::unavailable("down");
+        fault.retryable = true;
+        Err(fault)
+    };
+    let sent =
+        json!({"intent": "QUERY", "action": "look", "constraints": {"timeout_ms": 1_000, "retry_count": 5}});
+    let told = request(host(failing), sent);
+    assert_eq!(told["error"]["type"], "TIMEOUT", "{told}");
+    assert_eq!(told["meta"]["duration_ms"], 1_000, "{told}");
 }
 
 #[test]

@@ -20,9 +20,9 @@ pub fn now() -> u64 {
     current().now.get()
 }
 
-/// Milliseconds that are left of the call's time; here always the default of a gate.
+/// Milliseconds that are left of the call's time.
 pub fn remaining() -> u64 {
-    super::DEADLINE_MS
+    current().remaining.unwrap_or(super::DEADLINE_MS)
 }
 
 /// Whether the client has given the call up. Long loops ask this and stop.

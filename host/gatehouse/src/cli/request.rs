@@ -7,13 +7,13 @@ use std::{
 };
 
 use clap::Args;
-use gatehouse_core::{Call, CallContext, Catalog, Content, Outcome};
+use gatehouse_core::{Call, CallContext, Catalog, Content, Fault, Outcome};
 use serde_json::{Value, json};
 
 use super::{Failure, Place};
 use crate::{
     compose::{Callers, Composition},
-    config::Env,
+    config::{ConfigError, Env},
     out,
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let answer = match answered(&arguments, place, env).await {
         Ok(answer) => answer,
-        Err(why) => refused(&why),
+        Err(fault) => refused(&fault),
     };
     out::json(&answer);
     // What went wrong stands in the object; the exit code says that something did.
@@ -41,23 +41,24 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
 }
 
 /// The answer of the gate; the error is why it could not be asked.
-async fn answered(arguments: &Arguments, place: &Place, env: &Env) -> Result<Value, String> {
-    let request = read(&arguments.file)?;
-    let composition = place.compose(env).map_err(|error| error.to_string())?;
-    let exposure =
-        composition.config.select(Some(&arguments.preset), env).map_err(|error| error.to_string())?;
-    let catalog = Arc::new(composition.catalog(&exposure).await?);
+async fn answered(arguments: &Arguments, place: &Place, env: &Env) -> Result<Value, Fault> {
+    let request = read(&arguments.file).map_err(Fault::invalid)?;
+    let wrong = |error: ConfigError| Fault::invalid(error.to_string());
+    let composition = place.compose(env).map_err(wrong)?;
+    let exposure = composition.config.select(Some(&arguments.preset), env).map_err(wrong)?;
+    let catalog = Arc::new(composition.catalog(&exposure).await.map_err(Fault::unavailable)?);
     let tool = name(&catalog).ok_or_else(|| {
         let preset = &arguments.preset;
-        format!("preset '{preset}' has no tool 'request'; give it `gates.proxy = {{ request = true }}`")
+        let why = format!("preset '{preset}' has no tool 'request'");
+        Fault::invalid(why).hint("Give it `gates.proxy = { request = true }`, or use --preset gateway.")
     })?;
-    let reply = call(&composition, catalog, tool, request).await.map_err(|fault| fault.in_one_line())?;
+    let reply = call(&composition, catalog, tool, request).await?;
     let text = reply.content.iter().find_map(|block| match block {
         Content::Text(text) => Some(text),
         _ => None,
     });
     let told = text.and_then(|text| serde_json::from_str(text).ok());
-    told.ok_or_else(|| "the gate did not answer with JSON".to_owned())
+    told.ok_or_else(|| Fault::internal("the gate did not answer with JSON"))
 }
 
 /// The name under which a preset has the tool.
@@ -91,10 +92,15 @@ fn read(file: &PathBuf) -> Result<Value, String> {
 }
 
 /// An answer in the words of the gate, where it could not be asked.
-fn refused(why: &str) -> Value {
+fn refused(fault: &Fault) -> Value {
     json!({
         "ok": false,
-        "error": {"type": "VALIDATION", "message": why, "recoverable": false, "suggestion": null},
+        "error": {
+            "type": fault.kind.error_type(),
+            "message": fault.message,
+            "recoverable": fault.retryable,
+            "suggestion": fault.hint,
+        },
         "request": {"intent": null, "action": null, "effect": null},
         "meta": {"isolation_used": null, "duration_ms": 0},
     })

@@ -1,0 +1,219 @@
+//! `save_script`, `run_script`, `list_scripts`: scripts that worked, kept for whoever saved them, in the preset in which they
+//! did. A script that is saved again is a new version; older ones can still be run.
+
+use gatehouse_sdk::{Call, Count, Effect, Fault, Intent, Reply, Tool, context, kv};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Params, engine, run, typescript};
+
+pub(crate) const SAVE: &str = "save_script";
+pub(crate) const RUN: &str = "run_script";
+pub(crate) const LIST: &str = "list_scripts";
+
+// Versions are numbered and runs counted in one step each, and a version is never written twice: calls that come together
+// lose nothing of each other.
+
+/// What the key begins with under which a script's last version is counted.
+const COUNT: &str = "count:";
+
+/// What the keys of versions begin with, `name@version` after it.
+const SCRIPT: &str = "script:";
+
+/// What the key begins with under which runs are counted.
+const RUNS: &str = "runs:";
+
+/// Versions that are kept of one script.
+const VERSIONS: i64 = 20;
+
+/// Bytes of a script with what is said of it.
+const MOST: usize = 256 << 10;
+
+/// One version of a script.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Version {
+    version: i64,
+    description: String,
+    code: String,
+    /// JSON Schema of `input`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<Map<String, Value>>,
+    /// Milliseconds since 1970.
+    saved: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Save {
+    /// 1 to 64 of a-z, 0-9 and _
+    name: String,
+    /// What it does and returns.
+    description: String,
+    code: String,
+    /// JSON Schema of what run_script gives it as `input`.
+    params: Option<Map<String, Value>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RunStored {
+    name: String,
+    /// What the script has as `input`.
+    args: Option<Map<String, Value>>,
+    /// Left out: the latest.
+    version: Option<Count>,
+    timeout_ms: Option<Count>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct List {
+    /// Show this one with its code.
+    name: Option<String>,
+}
+
+pub(crate) fn save() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Save>(SAVE)
+        .title("Keep a script")
+        .description(|_| "Keep a script that worked, for you in later sessions. Saving a name again makes a new version.")
+        .intent(Intent::Modify)
+        .effect(Effect::Mutating)
+        .additive()
+        .only_if(|params| params.store)
+        .run(|_, args| keep(args))
+}
+
+pub(crate) fn run() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, RunStored>(RUN)
+        .title("Run a kept script")
+        .description(|_| {
+            let list =
+                context::exposed_name(LIST).map(|name| format!(" {name} tells them.")).unwrap_or_default();
+            format!("Run a script that was kept.{list}")
+        })
+        .intent(Intent::Execute)
+        .effect_from(Params::effect)
+        .open_world()
+        .only_if(|params| params.store)
+        .run(run_stored)
+}
+
+pub(crate) fn list() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, List>(LIST)
+        .title("List kept scripts")
+        .description(|_| "The scripts that you keep; with a name one of them, with its code.")
+        .only_if(|params| params.store)
+        .run(|_, args| listed(args.name.as_deref()))
+}
+
+fn is_name(name: &str) -> bool {
+    let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
+    (1..=64).contains(&name.len()) && name.bytes().all(letters)
+}
+
+fn key(name: &str, version: i64) -> String {
+    format!("{SCRIPT}{name}@{version}")
+}
+
+/// The versions that there are of a script, the oldest first.
+fn versions(name: &str) -> Result<Vec<i64>, Fault> {
+    let begin = format!("{SCRIPT}{name}@");
+    let keys = kv::caller().list(&begin)?;
+    let mut versions: Vec<i64> = keys.iter().filter_map(|key| key[begin.len()..].parse().ok()).collect();
+    versions.sort_unstable();
+    Ok(versions)
+}
+
+/// One version of a script, or the latest.
+fn read(name: &str, wanted: Option<i64>) -> Result<Version, Fault> {
+    let versions = versions(name)?;
+    let version = wanted.or(versions.last().copied());
+    let bytes = version.map(|version| kv::caller().get(&key(name, version))).transpose()?.flatten();
+    let Some(bytes) = bytes else { return Err(missing(name, wanted, &versions)) };
+    serde_json::from_slice(&bytes)
+        .map_err(|why| Fault::internal(format!("what is kept of script '{name}' cannot be read: {why}")))
+}
+
+fn keep(args: Save) -> Result<Reply, Fault> {
+    let Save { name, description, code, params } = args;
+    if !is_name(&name) {
+        return Err(Fault::invalid("name: a script's name has 1 to 64 of a-z, 0-9 and _"));
+    }
+    if code.len() + description.len() > MOST {
+        return Err(Fault::invalid(format!("code: a script has {} KiB at most", MOST >> 10)));
+    }
+    // What cannot be read now could not be run later.
+    if let Err(mistake) = typescript::Script::read(&code) {
+        let shown = engine::Failure::from(mistake).shown(&code);
+        return Err(Fault::invalid(format!("code: {shown}")).hint("Nothing was kept."));
+    }
+    let version = kv::caller().add(&format!("{COUNT}{name}"), 1, None)?;
+    let kept = Version { version, description, code, params, saved: context::now() };
+    let text = serde_json::to_vec(&kept)
+        .map_err(|why| Fault::internal(format!("script '{name}' cannot be written: {why}")))?;
+    kv::caller().set(&key(&name, version), &text, None)?;
+    kv::caller().delete(&key(&name, version - VERSIONS))?;
+    Ok(Reply::markdown(format!("Kept as version {version} of '{name}'.")))
+}
+
+fn run_stored(call: &Call<Params>, args: RunStored) -> Result<Reply, Fault> {
+    let script = read(&args.name, args.version.map(|version| version.at_most(u32::MAX).into()))?;
+    let input = args.args.unwrap_or_default();
+    let required = script.params.as_ref().and_then(|params| params.get("required")).and_then(Value::as_array);
+    let lacks =
+        required.into_iter().flatten().filter_map(Value::as_str).find(|name| !input.contains_key(*name));
+    if let Some(lacks) = lacks {
+        let params = Value::Object(script.params.clone().unwrap_or_default());
+        return Err(Fault::invalid(format!("args: '{lacks}' is missing")).hint(format!("Expected: {params}")));
+    }
+    kv::caller().add(&format!("{RUNS}{}", args.name), 1, None)?;
+    Ok(run::run_text(call, &script.code, Some(&Value::Object(input)), args.timeout_ms))
+}
+
+fn missing(name: &str, version: Option<i64>, versions: &[i64]) -> Fault {
+    if let (Some(version), Some(first), Some(last)) = (version, versions.first(), versions.last()) {
+        return Fault::not_found(format!("script '{name}' has no version {version}"))
+            .hint(format!("It has versions {first} to {last}."));
+    }
+    let known = names().unwrap_or_default().join(", ");
+    let known =
+        if known.is_empty() { "You keep no script yet.".into() } else { format!("You keep: {known}.") };
+    Fault::not_found(format!("you keep no script '{name}'")).hint(known)
+}
+
+fn names() -> Result<Vec<String>, Fault> {
+    let keys = kv::caller().list(COUNT)?;
+    Ok(keys.iter().filter_map(|key| key.strip_prefix(COUNT)).map(str::to_owned).collect())
+}
+
+fn runs(name: &str) -> Result<String, Fault> {
+    let count = kv::caller().get(&format!("{RUNS}{name}"))?.unwrap_or_else(|| b"0".to_vec());
+    Ok(match String::from_utf8_lossy(&count).as_ref() {
+        "0" => "never run".into(),
+        "1" => "run once".into(),
+        many => format!("run {many} times"),
+    })
+}
+
+fn listed(name: Option<&str>) -> Result<Reply, Fault> {
+    if let Some(name) = name {
+        let last = read(name, None)?;
+        let params =
+            last.params.map(|params| format!("\ninput: {}", Value::Object(params))).unwrap_or_default();
+        let (version, about, code) = (last.version, last.description, last.code);
+        let text = format!("{name}, version {version}: {about}{params}\n\n```ts\n{}\n```", code.trim_end());
+        return Ok(Reply::markdown(text));
+    }
+    let mut lines = Vec::new();
+    for name in names()? {
+        let Ok(last) = read(&name, None) else { continue };
+        let params =
+            last.params.as_ref().and_then(|params| params.get("properties")).and_then(Value::as_object);
+        let params: Vec<&str> = params.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        let (params, version, about, runs) =
+            (params.join(", "), last.version, last.description, runs(&name)?);
+        lines.push(format!("{name}({params}) v{version}: {about} ({runs})"));
+    }
+    Ok(Reply::markdown(if lines.is_empty() { "You keep no script yet.".into() } else { lines.join("\n") }))
+}
