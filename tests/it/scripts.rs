@@ -154,3 +154,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn scripts_are_kept_for_who_saved_them_and_outlive_the_host() {
+    let presets = "[gates.script]\ngrants = [\"catalog\", \"kv\"]\n[presets.p]\ngates.script = { store = true }\n\
+                   gates.echo = {}\n[presets.q]\ngates.script = { store = true }\n[presets.r]\ngates.script = {}\n";
+    let place = Place::with(presets, &["script", "echo"]);
+    let mut client = Client::start(&place, "p");
+    let code = "return (await tools.echo.echo({ text: input.word })) + '!'";
+    let saved = json!({"name": "shout", "description": "Shouts.", "code": code});
+    assert_eq!(client.text("save_script", saved), "Kept as version 1 of 'shout'.");
+    drop(client);
+    let mut client = Client::start(&place, "p");
+    let ran = client.text("run_script", json!({"name": "shout", "args": {"word": "hey"}}));
+    assert_eq!(ran, "\"hey!\"\n\n1 call in 1 batch");
+    assert_eq!(client.text("list_scripts", json!({})), "shout() v1: Shouts. (run once)");
+    // Another preset has none of them, and one that does not say so has no such tools.
+    let mut other = Client::start(&place, "q");
+    assert!(other.fails("run_script", json!({"name": "shout"})).contains("You keep no script yet."));
+    assert_eq!(Client::start(&place, "r").tools(), ["run_code", "tool_types"]);
+}
