@@ -87,7 +87,7 @@ fn presets_list_shows_the_five_shipped_ones() {
     let told = run(&place, 0, &["presets", "list", "--json"]).json();
     assert_eq!(
         names(&told),
-        ["context", "documents", "full", "ideation", "implementation", "merger", "proxy"]
+        ["code", "context", "documents", "full", "gateway", "ideation", "implementation", "merger", "proxy"]
     );
     let default = told.as_array().expect("a list").iter().filter(|preset| preset["default"] == true);
     assert_eq!(default.map(|preset| &preset["name"]).collect::<Vec<_>>(), ["full"]);

@@ -226,10 +226,21 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_file_is_valid_and_has_six_presets() {
+    fn the_shipped_file_is_valid_and_has_its_presets() {
         let config = parse(include_str!("../../../../presets.toml")).expect("valid");
         let names: Vec<_> = config.presets.keys().map(String::as_str).collect();
-        assert_eq!(names, ["context", "documents", "full", "ideation", "implementation", "merger", "proxy"]);
+        let shipped = [
+            "code",
+            "context",
+            "documents",
+            "full",
+            "gateway",
+            "ideation",
+            "implementation",
+            "merger",
+            "proxy",
+        ];
+        assert_eq!(names, shipped);
         assert!(config.gate_folders.starts_with(&["/etc/gh/gates".into()]));
     }
 

@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(chosen(None, &Env::default()).as_deref(), Ok("full"));
         assert_eq!(
             chosen(None, &Env::of([("MCP_PRESET", "contxt")])),
-            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: context, documents, full, ideation, implementation, merger, proxy.".into())
+            Err("MCP_PRESET: Unknown preset 'contxt'. Did you mean 'context'? There are: code, context, documents, full, gateway, ideation, implementation, merger, proxy.".into())
         );
     }
 }
