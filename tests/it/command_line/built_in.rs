@@ -38,7 +38,10 @@ fn the_binary_alone_lists_shows_and_explains_the_shipped_gates() {
     let told = json(&run(folder.path(), &["gates", "list", "--json"]));
     let names: Vec<&str> =
         told.as_array().expect("gates").iter().filter_map(|g| g["name"].as_str()).collect();
-    assert_eq!(names, ["code", "document-retrieval", "idea", "kg", "proxy", "research", "summarizer"]);
+    assert_eq!(
+        names,
+        ["code", "document-retrieval", "idea", "kg", "proxy", "research", "script", "summarizer"]
+    );
     assert!(told[0]["built_in"] == true && told[0]["granted"][0] == "knowledge:read", "{told}");
     let text = run(folder.path(), &["gates", "list"]).stdout;
     assert!(String::from_utf8_lossy(&text).lines().skip(1).all(|line| line.ends_with("built in")));

@@ -12,7 +12,16 @@ fn status_shows_what_is_configured_and_how_it_is() {
     assert_eq!(told["config"], serde_json::json!(place.path("presets.toml").canonicalize().expect("a path")));
     assert_eq!(
         told["gates"],
-        serde_json::json!(["code", "document-retrieval", "idea", "kg", "proxy", "research", "summarizer"])
+        serde_json::json!([
+            "code",
+            "document-retrieval",
+            "idea",
+            "kg",
+            "proxy",
+            "research",
+            "script",
+            "summarizer"
+        ])
     );
     assert_eq!(told["presets"]["full"], serde_json::json!({"ok": true, "tools": 17}));
     assert_eq!((&told["knowledge"]["ok"], &told["knowledge"]["pages"]), (&true.into(), &0.into()));

@@ -25,7 +25,10 @@ fn gates_list_shows_each_gate_with_its_tools() {
         assert!(line.contains(tool) && line.contains(grant), "{line}");
     }
     let told = run(&place, 0, &["gates", "list", "--json"]).json();
-    assert_eq!(names(&told), ["code", "document-retrieval", "idea", "kg", "proxy", "research", "summarizer"]);
+    assert_eq!(
+        names(&told),
+        ["code", "document-retrieval", "idea", "kg", "proxy", "research", "script", "summarizer"]
+    );
     assert_eq!(names(&told[0]["tools"]), ["wiki_code_search"]);
 }
 
@@ -76,13 +79,13 @@ fn gates_inspect_of_an_unknown_gate_names_what_there_is() {
     let said = run(&Place::shipped(), 1, &["gates", "inspect", "ideas"]).stderr();
     assert!(said.contains("unknown gate 'ideas'") && said.contains("Did you mean 'idea'?"), "{said}");
     assert!(
-        said.contains("There are: code, document-retrieval, idea, kg, proxy, research, summarizer."),
+        said.contains("There are: code, document-retrieval, idea, kg, proxy, research, script, summarizer."),
         "{said}"
     );
 }
 
 #[test]
-fn presets_list_shows_the_five_shipped_ones() {
+fn presets_list_shows_the_shipped_ones() {
     let place = Place::shipped();
     let told = run(&place, 0, &["presets", "list", "--json"]).json();
     assert_eq!(
@@ -112,7 +115,7 @@ fn presets_show_tells_what_a_preset_compiles_to() {
 fn presets_check_passes_what_can_be_served_and_names_what_cannot() {
     let place = Place::shipped();
     let text = run(&place, 0, &["presets", "check"]).stdout();
-    assert_eq!(text.lines().filter(|line| line.starts_with("ok ")).count(), 7, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("ok ")).count(), 9, "{text}");
     let place =
         Place::with("[presets.good]\ngates.idea = {}\n[presets.bad]\ngates.weather = {}\n", &["idea"]);
     let ran = run(&place, 1, &["presets", "check"]);
@@ -169,6 +172,6 @@ fn presets_cost_counts_every_tool_of_every_preset() {
     // The dearest first, and its bar is the longest.
     let bars: Vec<usize> =
         text.lines().take_while(|line| !line.is_empty()).map(|line| line.matches('█').count()).collect();
-    assert!(text.starts_with("full ") && bars.len() == 7 && bars[0] == 24, "{text}");
+    assert!(text.starts_with("full ") && bars.len() == 9 && bars[0] == 24, "{text}");
     assert!(bars.is_sorted_by(|a, b| a >= b), "{text}");
 }
