@@ -23,7 +23,7 @@ use super::{
     error::Text,
     folders, http, http_server, limits, lines, locate,
     locate::Choice,
-    models, presets, raw,
+    models, nesting, presets, raw,
     servers::{self, ServersConfig},
 };
 use crate::built_in;
@@ -114,6 +114,7 @@ impl Config {
     }
 
     fn parse_with(text: &Text, state: Option<&Path>, env: &Env) -> Result<Self, ConfigError> {
+        nesting::check(text)?;
         let raw: raw::Raw = toml::from_str(&text.content).map_err(|error| text.parse_error(&error))?;
         // Paths in the file are relative to the file; the built-in copy lives in the data folder.
         let base = match &text.file {

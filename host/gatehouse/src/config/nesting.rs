@@ -1,0 +1,73 @@
+//! How deep the brackets of a text are nested. The parser goes on after a mistake and calls itself for each bracket that opens,
+//! without a bound: a text that is made for it would end the process.
+
+use toml_parser::{Source, lexer::TokenKind};
+
+use super::{ConfigError, error::Text};
+
+/// Brackets that may be open at a time; nothing here needs ten.
+const MOST: usize = 64;
+
+/// Refuses a text that is nested deeper than that. It is read by the parser's own lexer, so that both see the same brackets.
+pub(super) fn check(text: &Text) -> Result<(), ConfigError> {
+    let mut open: Vec<TokenKind> = Vec::new();
+    // Behind a bracket that closes nothing nobody knows what the parser takes for closed: from there on all count.
+    let mut stray = None;
+    for token in Source::new(&text.content).lex() {
+        let span = token.span().start()..token.span().end();
+        match token.kind() {
+            kind @ (TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket) => open.push(kind),
+            kind @ (TokenKind::RightSquareBracket | TokenKind::RightCurlyBracket) if stray.is_none() => {
+                let fits = match kind {
+                    TokenKind::RightSquareBracket => TokenKind::LeftSquareBracket,
+                    _ => TokenKind::LeftCurlyBracket,
+                };
+                if open.last() == Some(&fits) {
+                    open.pop();
+                } else {
+                    stray = Some(span.clone());
+                }
+            }
+            _ => {}
+        }
+        if open.len() > MOST {
+            let why = match &stray {
+                Some(_) => "this bracket closes nothing that is open here".to_owned(),
+                None => format!("more than {MOST} brackets are open here; one of them is not closed"),
+            };
+            return Err(text.error_at(stray.unwrap_or(span), why));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(content: String) -> Result<(), String> {
+        check(&Text { file: Some("/p.toml".into()), content }).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn brackets_are_counted_as_the_parser_sees_them() {
+        assert_eq!(checked(include_str!("../../../../presets.toml").into()), Ok(()));
+        // What stands in texts and comments is none, and a table's heading closes itself.
+        let many = "a = \"[[[{{{\" # {{{{{[[[\n[x]\nb = [{ c = [1] }]\n".repeat(100);
+        assert_eq!(checked(many), Ok(()));
+        assert_eq!(checked(format!("a = {}1{}", "[".repeat(60), "]".repeat(60))), Ok(()));
+        for deep in [
+            "{ a = ".repeat(5_000),
+            "a = [".to_owned() + &"[\n".repeat(5_000),
+            "{ a = \"}\", b = ".repeat(5_000),
+        ] {
+            let why = checked(deep).expect_err("refused");
+            assert!(why.contains("more than 64 brackets are open here"), "{why}");
+        }
+        let stray = format!("a = 1\nb = }}\n{}", "{ a = ] ".repeat(5_000));
+        assert_eq!(
+            checked(stray).expect_err("refused"),
+            "/p.toml:2:5: this bracket closes nothing that is open here"
+        );
+    }
+}
