@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use crate::Usage;
 use crate::gates::{self, Which};
 use crate::process;
+use crate::snapshot;
 use crate::workspace::Workspace;
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -42,7 +43,7 @@ fn binary(arguments: &[String]) -> Result<(Option<PathBuf>, Vec<&String>)> {
 }
 
 fn release(workspace: &Workspace) -> Result<PathBuf> {
-    gates::build(workspace, Which::Shipped)?;
+    gates::build(workspace, Which::Shipped, &snapshot::WORKSPACE)?;
     let build = ["build", "--release", "-p", "gatehouse"];
     process::run(process::cargo().current_dir(&workspace.root).args(build))?;
     Ok(workspace.binary("release", "gatehouse"))

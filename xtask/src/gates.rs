@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::Usage;
 use crate::process;
+use crate::snapshot::{self, Along};
 use crate::tools;
 use crate::workspace::{Package, Workspace};
 
@@ -50,11 +51,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         ["--fixtures"] => Which::All,
         _ => return Err(Usage(format!("unexpected: {}", arguments.join(" "))).into()),
     };
-    build(&Workspace::load()?, which)
+    build(&Workspace::load()?, which, &snapshot::WORKSPACE)
 }
 
 /// Builds in one cargo call, and places what changed.
-pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<()> {
+pub(crate) fn build(workspace: &Workspace, which: Which, along: &Along) -> Result<()> {
     let folders: Vec<&GateFolder> =
         GATE_FOLDERS.iter().filter(|kind| kind.shipped || which == Which::All).collect();
     let mut gates: BTreeMap<PathBuf, (&Package, &GateFolder)> = BTreeMap::new();
@@ -77,7 +78,11 @@ pub(crate) fn build(workspace: &Workspace, which: Which) -> Result<()> {
             built.get(folder).with_context(|| format!("cargo built no component of {}", package.name))?;
         let name = folder.file_name().context("a gate needs a folder of its own")?.to_string_lossy();
         let destination = Path::new(kind.components).join(format!("{name}.wasm"));
-        let bytes = fs::read(component).with_context(|| format!("cannot read {}", component.display()))?;
+        let bytes = if package.snapshot {
+            snapshot::of(workspace, component, along)?
+        } else {
+            fs::read(component).with_context(|| format!("cannot read {}", component.display()))?
+        };
         let news = if place(&workspace.root.join(&destination), &bytes)? { "written" } else { "unchanged" };
         // Not to standard output: what runs next may speak a protocol there.
         eprintln!("{:36} {:>6} KB  {news}", destination.display(), bytes.len().div_ceil(1024));

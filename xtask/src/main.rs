@@ -11,6 +11,7 @@ mod gates;
 mod process;
 mod run;
 mod servers;
+mod snapshot;
 mod test;
 mod tools;
 mod workspace;

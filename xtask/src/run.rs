@@ -10,10 +10,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::gates::{self, Which};
 use crate::process;
+use crate::snapshot::QUICK;
 use crate::workspace::Workspace;
-
-/// The profile of cargo, and where it puts what it builds.
-const PROFILE: &str = "quick";
 
 const PORT: u16 = 8642;
 const CLIENTS: [(&str, &str); 4] =
@@ -26,10 +24,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         check_port()?;
     }
     let workspace = Workspace::load()?;
-    gates::build(&workspace, Which::Shipped)?;
-    let build = ["build", "--profile", PROFILE, "-p", "gatehouse"];
-    process::run(process::cargo().current_dir(&workspace.root).args(build))?;
-    let binary = workspace.binary(PROFILE, "gatehouse");
+    gates::build(&workspace, Which::Shipped, &QUICK)?;
+    process::run(process::cargo().current_dir(&workspace.root).arg("build").args(QUICK.selection))?;
+    let binary = workspace.binary(QUICK.folder, "gatehouse");
     if !serving {
         return become_command(at_home(Command::new(binary).args(arguments), &workspace));
     }

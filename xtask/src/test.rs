@@ -19,6 +19,7 @@ use crate::arcadedb;
 use crate::gates::{self, Which};
 use crate::process;
 use crate::servers::Server;
+use crate::snapshot;
 use crate::tools;
 use crate::workspace::Workspace;
 
@@ -214,7 +215,7 @@ fn clippy(context: &mut Context) -> Result<StepEnd> {
 }
 
 fn build_gates(context: &mut Context) -> Result<StepEnd> {
-    gates::build(&context.workspace, Which::All)?;
+    gates::build(&context.workspace, Which::All, &snapshot::WORKSPACE)?;
     Ok(StepEnd::Passed)
 }
 

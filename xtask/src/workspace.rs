@@ -24,6 +24,8 @@ pub(crate) struct Package {
     pub(crate) folder: PathBuf,
     /// Builds a dynamic library; for the wasm target that is a component.
     pub(crate) cdylib: bool,
+    /// A gate whose calls begin with the memory that describing it leaves.
+    pub(crate) snapshot: bool,
 }
 
 impl Workspace {
@@ -67,6 +69,7 @@ impl Package {
             version: string(&member["version"])?.to_owned(),
             folder: folder.strip_prefix(root).unwrap_or(folder).to_owned(),
             cdylib: kinds.contains(&"cdylib"),
+            snapshot: member["metadata"]["gate"]["snapshot"] == true,
         })
     }
 }

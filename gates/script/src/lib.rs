@@ -25,6 +25,7 @@ pub use params::Params;
 /// The gate.
 pub fn gate() -> Gate<Params> {
     Gate::new("script", env!("CARGO_PKG_VERSION"), "Runs TypeScript that calls the caller's other tools.")
+        .prepared_by(engine::prepare)
         .tool(run::tool())
         .tool(types::tool())
         .tool(stored::save())

@@ -14,13 +14,14 @@ pub struct Gate<P> {
     version: &'static str,
     summary: &'static str,
     tools: Vec<Tool<P>>,
+    prepare: Option<fn()>,
     pub(crate) exports: Exports<P>,
 }
 
 impl<P: Params> Gate<P> {
     /// An empty gate. `summary` is one sentence for lists of gates.
     pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
-        Self { name, version, summary, tools: Vec::new(), exports: Exports::none() }
+        Self { name, version, summary, tools: Vec::new(), prepare: None, exports: Exports::none() }
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -34,10 +35,19 @@ impl<P: Params> Gate<P> {
         self
     }
 
+    /// Runs `prepare` whenever the gate is described. That is of use to a gate whose Cargo.toml has `snapshot = true` below
+    /// `[package.metadata.gate]`: it is described once when it is built, and each call begins with the memory that this left.
+    #[must_use]
+    pub fn prepared_by(mut self, prepare: fn()) -> Self {
+        self.prepare = Some(prepare);
+        self
+    }
+
     /// What the gate offers under these parameters (a JSON object). The same parameters give the same
     /// bytes. Parameters that the gate does not know, or that are of the wrong type, are a fault.
     pub fn describe(&self, params: &str) -> Result<Manifest, Fault> {
         let params: P = params::check(params)?;
+        self.prepare.into_iter().for_each(|prepare| prepare());
         for (i, tool) in self.tools.iter().enumerate() {
             if self.tools[..i].iter().any(|t| t.name() == tool.name()) {
                 let name = tool.name();

@@ -39,6 +39,7 @@ use anyhow::{Context, Result};
 use crate::Usage;
 use crate::gates::{self, Which};
 use crate::process;
+use crate::snapshot;
 use crate::workspace::Workspace;
 use report::Report;
 use setup::Bench;
@@ -157,7 +158,7 @@ fn build(workspace: &Workspace, noise: bool) -> Result<()> {
     };
     release("bench-floor")?;
     if !noise {
-        gates::build(workspace, Which::All)?;
+        gates::build(workspace, Which::All, &snapshot::WORKSPACE)?;
         release("gatehouse")?;
     }
     Ok(())

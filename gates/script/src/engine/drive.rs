@@ -1,7 +1,5 @@
 //! The loop of a run: jobs, then calls, then timers, until the script has its value.
 
-use std::rc::Rc;
-
 use gatehouse_sdk::{Fault, FaultKind, Reply};
 use rquickjs::{
     CatchResultExt, CaughtError, Ctx, Function, Object, Promise, Value, context::EvalOptions,
@@ -12,12 +10,9 @@ use serde_json::json;
 use super::{
     Failure, Run, VALUE,
     failure::{self, FILE},
-    functions,
     json::{is_deep, well_formed},
 };
 use crate::typescript::Script;
-
-const PRELUDE: &str = include_str!("prelude.js");
 
 /// Jobs between two looks at the clock.
 const JOBS: usize = 64;
@@ -34,19 +29,14 @@ struct Driver<'a, 'js> {
 type Caught<'js, T> = Result<T, CaughtError<'js>>;
 
 /// Runs the script to its end and gives the JSON of its value.
-pub(super) fn drive(
-    ctx: &Ctx<'_>,
-    run: &Rc<Run>,
+pub(super) fn drive<'js>(
+    ctx: &Ctx<'js>,
+    run: &Run,
+    prelude: Object<'js>,
     script: &Script,
     source: &str,
     unawaited: &mut u32,
 ) -> Result<Option<String>, Failure> {
-    let prelude = functions::host(ctx, run).and_then(|host| {
-        let make: Function = ctx.eval(PRELUDE)?;
-        make.call::<_, Object>((host,))
-    });
-    let prelude =
-        prelude.catch(ctx).map_err(|error| Failure::plain(format!("The engine could not start: {error}")))?;
     if let Some(input) = &run.input {
         if is_deep(input) {
             return Err(Failure::plain("The input nests too deep."));

@@ -6,23 +6,28 @@ use gatehouse_sdk::catalog::ToolRequest;
 use rquickjs::{Ctx, Function, Object, Result};
 use serde_json::json;
 
-use super::{Run, json};
+use super::{Run, json, ready::Served};
 
 /// The object that the prelude gets.
-pub(super) fn host<'js>(ctx: &Ctx<'js>, run: &Rc<Run>) -> Result<Object<'js>> {
+pub(super) fn host<'js>(ctx: &Ctx<'js>, served: &Rc<Served>) -> Result<Object<'js>> {
     let host = Object::new(ctx.clone())?;
-    let own = Rc::clone(run);
-    host.set("print", Function::new(ctx.clone(), move |line: String| own.console.print(&line))?)?;
-    let own = Rc::clone(run);
-    host.set("now", Function::new(ctx.clone(), move || own.clock.elapsed() as f64)?)?;
+    let own = Rc::clone(served);
+    let print = move |line: String| own.with(|run| run.console.print(&line));
+    host.set("print", Function::new(ctx.clone(), print)?)?;
+    let own = Rc::clone(served);
+    host.set("now", Function::new(ctx.clone(), move || own.with(|run| run.clock.elapsed() as f64))?)?;
+    let own = Rc::clone(served);
+    host.set("random", Function::new(ctx.clone(), move || own.with(|run| run.random.next()))?)?;
     host.set("isDeep", Function::new(ctx.clone(), |text: String| json::is_deep(&text))?)?;
     host.set("encode", Function::new(ctx.clone(), |text: String| text.into_bytes())?)?;
     let decode = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     host.set("decode", Function::new(ctx.clone(), decode)?)?;
-    let own = Rc::clone(run);
-    host.set("sources", Function::new(ctx.clone(), move || own.tools.sources())?)?;
-    let own = Rc::clone(run);
-    let call = move |source: String, tool: String, arguments: String| call(&own, &source, &tool, arguments);
+    let own = Rc::clone(served);
+    host.set("sources", Function::new(ctx.clone(), move || own.with(|run| run.tools.sources()))?)?;
+    let own = Rc::clone(served);
+    let call = move |source: String, tool: String, arguments: String| {
+        own.with(|run| call(run, &source, &tool, arguments))
+    };
     host.set("call", Function::new(ctx.clone(), call)?)?;
     Ok(host)
 }

@@ -1,6 +1,6 @@
 //! Runs a script: QuickJS in a cage of time, memory, stack and output.
 //!
-//! Each run has an engine of its own. Calls of tools gather while there are jobs to run, and leave together when none is
+//! Each run has an engine of its own, which stands ready in the component's memory when it is loaded (`ready`). Calls of tools gather while there are jobs to run, and leave together when none is
 //! left. What a script printed is kept whatever becomes of it.
 //!
 //! On WebAssembly QuickJS is built with `wasi.h` read first: it switches its check of the stack off for WASI otherwise.
@@ -12,19 +12,22 @@ mod failure;
 mod functions;
 mod json;
 mod queue;
+mod random;
+mod ready;
 mod tools;
 
 use std::rc::Rc;
 
-use rquickjs::{Context, Runtime};
 use serde_json::Value;
 
 pub(crate) use clock::Clock;
 pub(crate) use console::Console;
 pub(crate) use failure::Failure;
 pub(crate) use queue::Queue;
+pub(crate) use ready::prepare;
 pub(crate) use tools::{Tools, entries, json_of};
 
+use self::{random::Random, ready::Ready};
 use crate::typescript::Script;
 
 /// Bytes of memory for what a script makes; the rest of the gate's is for replies, arguments and the parser.
@@ -64,6 +67,7 @@ pub(crate) struct Run {
     pub(crate) console: Console,
     pub(crate) tools: Tools,
     pub(crate) queue: Queue,
+    random: Random,
     /// JSON of what the script has as `input`.
     input: Option<String>,
 }
@@ -75,6 +79,7 @@ pub(crate) fn run(source: &str, input: Option<&Value>, bounds: Bounds) -> Ended 
         console: Console::default(),
         tools: Tools::default(),
         queue: Queue::new(bounds),
+        random: Random::default(),
         input: input.map(Value::to_string),
     });
     let mut unawaited = 0;
@@ -97,14 +102,9 @@ fn start(
     source: &str,
     unawaited: &mut u32,
 ) -> Result<Option<String>, Failure> {
-    let no_engine = |error: rquickjs::Error| Failure::plain(format!("The engine could not start: {error}"));
-    let runtime = Runtime::new().map_err(no_engine)?;
-    runtime.set_memory_limit(MEMORY);
-    runtime.set_max_stack_size(STACK);
-    let ticking = Rc::clone(run);
-    runtime.set_interrupt_handler(Some(Box::new(move || ticking.clock.is_over())));
-    let context = Context::full(&runtime).map_err(no_engine)?;
-    let value = context.with(|ctx| drive::drive(&ctx, run, script, source, unawaited));
+    let engine = Ready::take()?;
+    engine.serve(run);
+    let value = engine.with(|ctx, prelude| drive::drive(ctx, run, prelude, script, source, unawaited));
     if run.clock.was_over() {
         let seconds = run.clock.bound() as f64 / 1000.0;
         return Err(Failure::plain(format!(

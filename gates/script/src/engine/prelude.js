@@ -23,6 +23,7 @@
   const setGlobal = (name, value) => defineProperty(globalThis, name, { value, writable: true, configurable: true });
   setGlobal("eval", noEval);
   setGlobal("Function", noEval);
+  defineProperty(Math, "random", { value: host.random, writable: true, configurable: true });
 
   // JSON
   const plain = (key, value) => {
