@@ -235,7 +235,7 @@ fn every_message_that_troubleshooting_explains_exists() {
         }
         seen += 1;
     }
-    assert!(seen > 30, "{seen}");
+    assert!(seen > 45, "{seen}");
 }
 
 #[test]

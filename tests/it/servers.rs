@@ -1,6 +1,7 @@
 //! Servers behind a host are adversaries like gates: whatever one does ends its own calls, and nothing else; nothing is sent
 //! to it twice, and nothing of it stays.
 
+mod apart;
 mod changes;
 mod content;
 mod ends;

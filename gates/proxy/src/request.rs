@@ -51,7 +51,7 @@ fn shape() -> Value {
             "params": {"description": "its arguments, an object"},
             "effect": {"description": "the most that may happen, where not as the intent says: READ_ONLY, MUTATING, EXTERNAL_EXEC"},
             "artifact": {"description": "what the result has to be: TEXT, JSON, CODE_PY, CODE_TS, PATCH, BINARY"},
-            "constraints": {"description": "timeout_ms, retry_count, isolation, dry_run"},
+            "constraints": {"description": "timeout_ms, retry_count, dry_run, isolation: agent, subprocess (a server for this alone), auto"},
             "context": {"description": "caller, project_root"},
         },
     })
@@ -59,14 +59,15 @@ fn shape() -> Value {
 
 fn run(_: &Call<Params>, Sent(sent): Sent) -> Result<Reply, Fault> {
     let started = context::now();
+    let mut way = Way::default();
     let answer = match Envelope::read(&sent) {
-        Ok(envelope) => served(&envelope, started).map_or_else(
+        Ok(envelope) => served(&envelope, started, &mut way).map_or_else(
             |refusal| Answer::refused(&sent, Some(&envelope), refusal),
-            |done| Answer::done(&envelope, done),
+            |result| Answer::done(&envelope, result),
         ),
         Err(why) => Answer::refused(&sent, None, Refusal::wrong(why, envelope::example())),
     };
-    Ok(answer.reply(context::now().saturating_sub(started)))
+    Ok(answer.reply(&way, context::now().saturating_sub(started)))
 }
 
 /// The time of a request: one for all that it causes, tries among it.
@@ -91,15 +92,21 @@ impl Time {
     }
 }
 
-/// What came of a request that was read.
-struct Done {
-    server: String,
-    result: artifact::Artifact,
+/// How a request went on its way, as far as it came.
+#[derive(Default)]
+struct Way {
+    /// The gate or server.
+    source: Option<String>,
+    /// Whether its server was started for it alone.
+    apart: bool,
+    /// Why, where the request left that open, or asked for what cannot be.
+    reason: Option<String>,
 }
 
-fn served(envelope: &Envelope, started: u64) -> Result<Done, Refusal> {
+fn served(envelope: &Envelope, started: u64, way: &mut Way) -> Result<artifact::Artifact, Refusal> {
     let time = Time { until: started.saturating_add(envelope.timeout_ms), asked: envelope.timeout_ms };
-    let target = Target::find(&envelope.action)?;
+    let target = Target::find(&envelope.action, envelope.isolation)?;
+    *way = target.way();
     if target.effect > envelope.effect {
         return Err(Refusal::too_strong(envelope, target.effect));
     }
@@ -113,10 +120,7 @@ fn served(envelope: &Envelope, started: u64) -> Result<Done, Refusal> {
     let mut tries = 0;
     loop {
         match target.call(&arguments, time.left()?) {
-            Ok(reply) => {
-                let result = artifact::of(reply, envelope)?;
-                return Ok(Done { server: target.source.clone(), result });
-            }
+            Ok(reply) => return artifact::of(reply, envelope),
             // What may have happened is not made to happen twice.
             Err(fault) if fault.retryable && target.may_repeat() && tries < envelope.retries => tries += 1,
             Err(fault) => return Err(Refusal::of(fault)),

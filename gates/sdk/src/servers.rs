@@ -19,8 +19,8 @@
 use crate::Reply;
 pub use crate::bindings::gatehouse::gate::{
     servers::{
-        Alternative, Circuit, MetricsFilter, RefreshReport, RelatedTool, Server, ServerTool, State, ToolHit,
-        ToolMetrics, ToolSearch, ToolsFound,
+        Advice, Alternative, Circuit, MetricsFilter, RefreshReport, RelatedTool, Server, ServerTool, State,
+        ToolHit, ToolMetrics, ToolSearch, ToolsFound,
     },
     types::Fit,
 };
@@ -49,6 +49,15 @@ host_functions! {
 
     /// [`call`] that may take so many milliseconds at most; never more than is left of the deadline.
     fn call_within as server_call_within(server: &str, tool: &str, arguments: &str, timeout_ms: u64) -> Reply;
+
+    /// [`call_within`] over a connection of its own: the server is started for this call and ended with it.
+    fn call_apart as server_call_apart(server: &str, tool: &str, arguments: &str, timeout_ms: u64) -> Reply;
+
+    /// Has a server that was never asked say what it lists, over a connection that ends with this; nothing where it is known.
+    fn learn as server_learn(server: &str) -> ();
+
+    /// Whether the calls of a server had better share a connection or be made apart, and why.
+    fn advise as server_advise(server: &str) -> Advice;
 
     /// Searches the tools of all servers that the caller may reach.
     fn search as server_search(query: &ToolSearch) -> ToolsFound;

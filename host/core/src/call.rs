@@ -95,6 +95,8 @@ pub struct CallContext {
     paused: Duration,
     /// What it may do at most, where a tool makes it that promised no more.
     pub(crate) ceiling: Option<Ceiling>,
+    /// It has a connection to its server of its own, which ends with it.
+    pub apart: bool,
     /// Microseconds that its source spent connecting to whatever runs the tool.
     pub connecting_us: AtomicU64,
     /// Microseconds that its source had it, at least one where it got there at all; with those of connecting.
@@ -172,6 +174,7 @@ impl CallContext {
             time: Arc::default(),
             paused: Duration::ZERO,
             ceiling: None,
+            apart: false,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
             caused: Arc::default(),

@@ -24,6 +24,7 @@ pub mod gather;
 pub mod hash;
 pub mod http;
 pub mod icon;
+pub mod isolation;
 pub mod json;
 mod lock;
 pub mod log_limit;

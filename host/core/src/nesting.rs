@@ -45,18 +45,21 @@ impl CallContext {
     /// before `deadline`, which is that of the attempt that runs. Faults where calls nest too deep.
     pub async fn nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
         let entry = self.catalog.find(name).cloned();
-        self.nested_in(deadline, name, entry, arguments, None).await
+        self.nested_in(deadline, name, entry, arguments, Way::default()).await
     }
 
     /// The same for a tool of a server that the client is not shown; its progress is told to the client as that of this call.
+    /// `apart`: over a connection of its own.
     pub async fn nested_proxied(
         &self,
         deadline: &CallDeadline,
         entry: Arc<Entry>,
         arguments: Value,
+        apart: bool,
     ) -> Outcome {
         let name = entry.name.to_string();
-        self.nested_in(deadline, &name, Ok(entry), arguments, self.progress.clone()).await
+        self.nested_in(deadline, &name, Ok(entry), arguments, Way { progress: self.progress.clone(), apart })
+            .await
     }
 
     async fn nested_in(
@@ -65,7 +68,7 @@ impl CallContext {
         name: &str,
         entry: Result<Arc<Entry>, Fault>,
         arguments: Value,
-        progress: Option<Arc<dyn ProgressSink>>,
+        way: Way,
     ) -> Outcome {
         let caller = self.entry()?;
         let tool = &caller.spec.name;
@@ -87,7 +90,8 @@ impl CallContext {
         let mut nested = Self::of_entry(&self.pipeline, Arc::clone(&self.catalog), name, entry);
         nested.principal = self.principal.clone();
         nested.cancel = self.cancel.clone();
-        nested.progress = progress;
+        nested.progress = way.progress;
+        nested.apart = way.apart;
         nested.meta = self.meta.clone();
         nested.within = self.within.iter().chain([&caller.id.source]).cloned().collect();
         nested.caused = Arc::clone(&self.caused);
@@ -97,6 +101,13 @@ impl CallContext {
         nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect, adds_only });
         Call::new(nested, arguments).run().await
     }
+}
+
+/// How a nested call goes.
+#[derive(Default)]
+struct Way {
+    progress: Option<Arc<dyn ProgressSink>>,
+    apart: bool,
 }
 
 /// The strongest effect that a nested call may have, and the tool that promised it.

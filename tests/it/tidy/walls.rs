@@ -44,7 +44,7 @@ const MAY_KNOW: [(&str, &[&str]); 17] = [
 
 /// Which crates alone may use a dependency, or one whose name begins so and goes on with `-` or `_`.
 const ONLY: [(&str, &[&str]); 14] = [
-    ("wasmtime", &["host/sandbox"]),
+    ("wasmtime", &["host/sandbox", "xtask/snapshot"]),
     ("rmcp", &["host/wire", "tests/floor"]),
     ("hyper", &["host/wire"]),
     ("rusqlite", &["host/stores", "tests/quality"]),

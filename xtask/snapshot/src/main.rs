@@ -30,7 +30,9 @@ fn main() -> Result<()> {
     };
     let component = fs::read(&from).with_context(|| format!("cannot read {}", from.display()))?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let made = runtime.block_on(snapshot(&component)).with_context(|| format!("no snapshot of {}", from.display()))?;
+    let made = runtime
+        .block_on(snapshot(&component))
+        .with_context(|| format!("no snapshot of {}", from.display()))?;
     fs::write(&to, made).with_context(|| format!("cannot write {}", to.display()))
 }
 

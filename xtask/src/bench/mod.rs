@@ -15,6 +15,8 @@ mod server;
 mod setup;
 mod spin;
 mod stats;
+mod tasks;
+mod tokens;
 
 mod p10_knowledge;
 mod p11_digest;
@@ -22,6 +24,8 @@ mod p12_extract;
 mod p13_context;
 mod p14_weight;
 mod p16_documents;
+mod p17_tasks;
+mod p18_script;
 mod p1_latency;
 mod p2_throughput;
 mod p3_start;
@@ -66,6 +70,8 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { id: "P13", about: "tokens: the list of tools, and a task (P15)", run: p13_context::run },
     Measurement { id: "P14", about: "the binary's weight", run: p14_weight::run },
     Measurement { id: "P16", about: "indexing documents, and a search of them", run: p16_documents::run },
+    Measurement { id: "P17", about: "tasks: directly, by the proxy, by a script", run: p17_tasks::run },
+    Measurement { id: "P18", about: "a script of one line", run: p18_script::run },
 ];
 
 /// Whose turn it is.

@@ -1,15 +1,13 @@
 //! P13 and P15: what an agent pays in tokens for eight servers: the list of tools, and a task of five questions with every
 //! search, schema, call and reply; through the gate proxy, and with each server connected directly.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::reference::References;
 use super::report::{Bound, Judged, Report, Row};
-use super::server::Server;
 use super::setup::Bench;
-use crate::process;
-use crate::workspace::Workspace;
+use super::tokens::{Counter, listed, spoken};
 
 /// A question in an agent's words, the server and the tool that answer it, and what it is called with; `{place}` stands
 /// for the servers' folder.
@@ -45,7 +43,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let mut servers = references.start_each(bench)?;
     let lists = servers.iter_mut().map(listed).collect::<Result<Vec<_>>>()?;
     let direct: usize = counter.count(&lists)?.into_iter().sum();
-    let mut gateway = bench.start(&references.gateway(bench)?)?;
+    let mut gateway = bench.start(&references.gateway(bench, &["proxy"])?)?;
     let proxied: usize = counter.count(&[listed(&mut gateway)?])?.into_iter().sum();
     let what = format!("tokens of tools/list, {} servers", references.len());
     report.add(row("P13", what, proxied, direct, (10.0, 3.0)));
@@ -82,23 +80,6 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The tools as a model is handed them.
-fn listed(server: &mut Server) -> Result<String> {
-    Ok(server.ask("tools/list", "{}")?["tools"].to_string())
-}
-
-/// What a call adds to the conversation: its arguments, and the text of its reply.
-fn spoken(server: &mut Server, tool: &str, arguments: Value) -> Result<[String; 2]> {
-    let parameters = json!({"name": tool, "arguments": arguments});
-    let reply = server.ask("tools/call", &parameters.to_string())?;
-    if reply["isError"] == true {
-        bail!("{tool} answered {reply}");
-    }
-    let blocks = reply["content"].as_array().context("a reply without content")?;
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
-    Ok([parameters.to_string(), texts.join("\n")])
-}
-
 fn row(id: &'static str, what: String, ours: usize, floor: usize, (reach, aim): (f64, f64)) -> Row {
     let share = 100.0 * ours as f64 / floor.max(1) as f64;
     Row {
@@ -112,27 +93,5 @@ fn row(id: &'static str, what: String, ours: usize, floor: usize, (reach, aim): 
         judged: Judged::Value,
         reach: Bound::AtMost(reach),
         aim: Bound::AtMost(aim),
-    }
-}
-
-/// Counts tokens as the gateway does.
-struct Counter {
-    program: std::path::PathBuf,
-    file: std::path::PathBuf,
-}
-
-impl Counter {
-    fn new(bench: &Bench) -> Result<Self> {
-        let build = ["build", "--release", "-p", "bench-quality"];
-        process::run(process::cargo().current_dir(&bench.root).args(build))?;
-        let program = Workspace::load()?.binary("release", "bench-quality");
-        Ok(Self { program, file: bench.folder.join("texts.json") })
-    }
-
-    fn count(&self, texts: &[String]) -> Result<Vec<usize>> {
-        std::fs::write(&self.file, serde_json::to_string(texts)?)?;
-        let mut command = process::command(&self.program);
-        serde_json::from_str(&process::output(command.arg("--tokens").arg(&self.file))?)
-            .context("its answer is no list of numbers")
     }
 }

@@ -66,6 +66,18 @@ impl References {
         self.servers.len()
     }
 
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.servers.iter().map(|server| server.name).collect()
+    }
+
+    /// Commits a text to the repository.
+    pub(crate) fn commit(&self, file: &str, text: &str, message: &str) -> Result<()> {
+        let folder = self.folder.join("repository");
+        fs::write(folder.join(file), text)?;
+        git(&folder, &["add", file])?;
+        git(&folder, &["commit", "--quiet", "-m", message])
+    }
+
     /// Starts each alone, as a client without a gateway does.
     pub(crate) fn start_each(&self, bench: &Bench) -> Result<Vec<Server>> {
         let start = |server: &Reference| {
@@ -79,19 +91,23 @@ impl References {
         self.servers.iter().map(start).collect()
     }
 
-    /// A gateway whose preset has the gate proxy and nothing else.
-    pub(crate) fn gateway(&self, bench: &Bench) -> Result<Gateway> {
-        let folder = bench.folder.join("proxy");
-        let gates = folder.join("gates");
-        fs::create_dir_all(&gates).with_context(|| format!("cannot make {}", gates.display()))?;
-        let file = bench.root.join("gates/proxy.wasm");
-        fs::copy(&file, gates.join("proxy.wasm"))
-            .with_context(|| format!("cannot copy {}", file.display()))?;
+    /// A gateway whose preset has these gates and nothing else.
+    pub(crate) fn gateway(&self, bench: &Bench, gates: &[&str]) -> Result<Gateway> {
+        let folder = bench.folder.join(gates.join("-and-"));
+        let own = folder.join("gates");
+        fs::create_dir_all(&own).with_context(|| format!("cannot make {}", own.display()))?;
         let mut text = format!(
             "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.proxy]\ngrants = [\"servers\"]\n\n\
-             [presets.bench]\ngates.proxy = {{}}\n",
-            json!(gates)
+             [gates.script]\ngrants = [\"catalog\"]\n\n[presets.bench]\n",
+            json!(own)
         );
+        for gate in gates {
+            let file = bench.root.join(format!("gates/{gate}.wasm"));
+            fs::copy(&file, own.join(format!("{gate}.wasm")))
+                .with_context(|| format!("cannot copy {}", file.display()))?;
+            let parameters = if *gate == "script" { "{ may = \"execute\" }" } else { "{}" };
+            text += &format!("gates.{gate} = {parameters}\n");
+        }
         for Reference { name, program, arguments, variable } in &self.servers {
             text +=
                 &format!("\n[servers.{name}]\ncommand = {}\nargs = {}\n", json!(program), json!(arguments));
@@ -112,8 +128,11 @@ impl References {
 /// A repository with one commit.
 fn repository(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
-    let git = |arguments: &[&str]| process::run(process::command("git").args(arguments).current_dir(folder));
-    git(&["init", "--quiet"])?;
+    git(folder, &["init", "--quiet"])?;
+    git(folder, &["commit", "--quiet", "--allow-empty", "-m", "A first step"])
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> Result<()> {
     let who = ["-c", "user.name=T", "-c", "user.email=t@localhost"];
-    git(&[&who[..], &["commit", "--quiet", "--allow-empty", "-m", "A first step"]].concat())
+    process::run(process::command("git").args(who).args(arguments).current_dir(folder))
 }

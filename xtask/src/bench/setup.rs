@@ -164,6 +164,25 @@ impl Bench {
         Ok(Gateway::at(folder))
     }
 
+    /// Makes the files of a gateway with the gate `script` beside one of echoes.
+    pub(crate) fn with_script(&self) -> Result<Gateway> {
+        let gateway = self.gateway(1)?;
+        let folder = self.folder.join("script");
+        let gates = folder.join("gates");
+        fs::create_dir_all(&gates).with_context(|| format!("cannot make {}", gates.display()))?;
+        fs::copy(gateway.folder.join("gates/g01.wasm"), gates.join("g01.wasm"))?;
+        let file = self.root.join("gates/script.wasm");
+        fs::copy(&file, gates.join("script.wasm"))
+            .with_context(|| format!("cannot copy {}", file.display()))?;
+        let presets = format!(
+            "[host]\ngates = [{}]\ndefault_preset = \"bench\"\n\n[gates.script]\ngrants = [\"catalog\"]\n\n\
+             [presets.bench]\ngates.g01 = {{ prefix = \"a01_\" }}\ngates.script = {{}}\n",
+            serde_json::to_string(&gates)?
+        );
+        fs::write(folder.join("presets.toml"), presets)?;
+        Ok(Gateway::at(folder))
+    }
+
     /// Runs a command of the gateway to its end.
     pub(crate) fn gatehouse_of(&self, gateway: &Gateway, arguments: &[&str]) -> Result<()> {
         let mut command = self.of(gateway);

@@ -4,7 +4,7 @@ use gatehouse_sdk::{Effect, Fault, FaultKind, Reply};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Done,
+    Way,
     artifact::Artifact,
     envelope::{Envelope, effect_name, intent_for},
 };
@@ -78,16 +78,15 @@ impl Refusal {
     }
 }
 
-/// The object, but for how long it took.
+/// The object, but for how it came about.
 pub(super) struct Answer(Map<String, Value>);
 
 impl Answer {
-    pub(super) fn done(envelope: &Envelope, done: Done) -> Self {
+    pub(super) fn done(envelope: &Envelope, result: Artifact) -> Self {
         Self(members(json!({
             "ok": true,
             "request": {"intent": envelope.intent, "action": envelope.action, "effect": effect_name(envelope.effect)},
-            "result": done.result.told(),
-            "meta": {"mcp_name": done.server, "isolation_used": "agent"},
+            "result": result.told(),
         })))
     }
 
@@ -105,7 +104,6 @@ impl Answer {
                 "suggestion": refusal.suggestion,
             },
             "request": {"intent": word("intent"), "action": word("action"), "effect": effect},
-            "meta": {"isolation_used": "agent"},
         }));
         if let Some(result) = refusal.result {
             answer.insert("result".into(), result.told());
@@ -114,10 +112,16 @@ impl Answer {
     }
 
     /// As the reply to the call. One that says that it failed is an error for whoever does not read it.
-    pub(super) fn reply(mut self, duration_ms: u64) -> Reply {
-        if let Some(meta) = self.0.get_mut("meta").and_then(Value::as_object_mut) {
-            meta.insert("duration_ms".into(), duration_ms.into());
+    pub(super) fn reply(mut self, way: &Way, duration_ms: u64) -> Reply {
+        let isolation = if way.apart { "subprocess" } else { "agent" };
+        let mut meta = json!({"isolation_used": isolation, "duration_ms": duration_ms});
+        if let Some(source) = &way.source {
+            meta["mcp_name"] = source.as_str().into();
         }
+        if let Some(reason) = &way.reason {
+            meta["isolation_reason"] = reason.as_str().into();
+        }
+        self.0.insert("meta".into(), meta);
         let failed = self.0.get("ok") != Some(&Value::Bool(true));
         let mut reply = Reply::markdown(Value::Object(self.0).to_string());
         reply.is_error = failed;

@@ -1,7 +1,7 @@
 //! What a reply becomes: the kind that the request wants, checked as far as a gate can.
 
 use gatehouse_sdk::{
-    Content, Reply, ResourceBody,
+    Content, Fault, Reply, ResourceBody,
     artifacts::{self, Draft},
 };
 use serde_json::{Value, json};
@@ -11,9 +11,14 @@ use super::{
     envelope::{Envelope, Kind},
     patch,
 };
+use crate::named;
 
 /// Bytes of a result above which it is kept as an artifact.
 const LARGE: usize = 32 << 10;
+
+/// Files and symbols that are told as affected, and characters of each.
+const MOST_AFFECTED: usize = 500;
+const LONGEST_NAME: usize = 300;
 
 /// Characters that are told of such a result.
 const BEGINNING: usize = 1_000;
@@ -108,7 +113,7 @@ pub(super) fn of(reply: Reply, envelope: &Envelope) -> Result<Artifact, Refusal>
             let Some((mime_type, bytes)) = bytes else {
                 return Err(refuse("it has no picture, sound or file"));
             };
-            artifact.data = kept(envelope, mime_type, bytes)?;
+            artifact.data = binary(envelope, &mime_type, bytes)?;
         }
     }
     Ok(in_short(artifact, envelope))
@@ -123,37 +128,41 @@ fn in_short(mut artifact: Artifact, envelope: &Envelope) -> Artifact {
     if text.len() <= LARGE {
         return artifact;
     }
-    let draft = Draft {
-        text,
-        mime_type: mime_type.into(),
-        tool: Some(envelope.action.clone()),
-        source: None,
-        summary: None,
-        tags: vec!["request".into()],
-        ttl_ms: None,
-    };
-    if let Ok(kept) = artifacts::put(&draft) {
-        let beginning: String = draft.text.chars().take(BEGINNING).collect();
-        artifact.data = json!({"artifact_id": kept.id, "mime_type": mime_type, "bytes": draft.text.len(), "beginning": beginning});
+    let bytes = text.len();
+    let beginning: String = text.chars().take(BEGINNING).collect();
+    if let Ok(id) = kept(envelope, text, mime_type, None) {
+        artifact.data =
+            json!({"artifact_id": id, "mime_type": mime_type, "bytes": bytes, "beginning": beginning});
         artifact.note = Some("Kept whole as an artifact; get_workspace_file reads any part of it.".into());
     }
     artifact
 }
 
-/// Keeps bytes as an artifact, as base64 text.
-fn kept(envelope: &Envelope, mime_type: String, bytes: &[u8]) -> Result<Value, Refusal> {
+/// Keeps bytes as base64 text.
+fn binary(envelope: &Envelope, mime_type: &str, bytes: &[u8]) -> Result<Value, Refusal> {
     let count = bytes.len();
+    let summary = format!("{count} bytes of {mime_type} in base64");
+    let id = kept(envelope, base64(bytes), "text/plain", Some(summary)).map_err(Refusal::of)?;
+    Ok(json!({"artifact_id": id, "mime_type": mime_type, "bytes": count, "encoding": "base64"}))
+}
+
+/// Keeps a text as an artifact, and gives its id.
+fn kept(
+    envelope: &Envelope,
+    text: String,
+    mime_type: &str,
+    summary: Option<String>,
+) -> Result<String, Fault> {
     let draft = Draft {
-        text: base64(bytes),
-        mime_type: "text/plain".into(),
+        text,
+        mime_type: mime_type.into(),
         tool: Some(envelope.action.clone()),
         source: None,
-        summary: Some(format!("{count} bytes of {mime_type} in base64")),
-        tags: vec!["binary".into()],
+        summary,
+        tags: vec!["request".into()],
         ttl_ms: None,
     };
-    let kept = artifacts::put(&draft).map_err(Refusal::of)?;
-    Ok(json!({"artifact_id": kept.id, "mime_type": mime_type, "bytes": count, "encoding": "base64"}))
+    Ok(artifacts::put(&draft)?.id)
 }
 
 fn bytes(block: &Content) -> Option<(String, &[u8])> {
@@ -170,9 +179,10 @@ fn bytes(block: &Content) -> Option<(String, &[u8])> {
     }
 }
 
+/// The names that a tool says it affected, as many and as long as anybody reads.
 fn strings(list: Option<&Value>) -> Vec<String> {
     let list = list.and_then(Value::as_array).into_iter().flatten();
-    list.filter_map(|one| one.as_str().map(str::to_owned)).collect()
+    list.filter_map(Value::as_str).take(MOST_AFFECTED).map(|one| named::line(one, LONGEST_NAME)).collect()
 }
 
 /// The inside of a text that is one fenced block of Markdown, as models send code; else the text.

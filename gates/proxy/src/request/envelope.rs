@@ -51,6 +51,20 @@ const KINDS: [(&str, Kind); 6] = [
     ("BINARY", Kind::Binary),
 ];
 
+/// Whose connection to a server it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Isolation {
+    /// The one that all share, which stays.
+    Agent,
+    /// One of its own: the server is started for it, and ended.
+    Subprocess,
+    /// Whichever is better for this server.
+    Auto,
+}
+
+const ISOLATIONS: [(&str, Isolation); 3] =
+    [("agent", Isolation::Agent), ("subprocess", Isolation::Subprocess), ("auto", Isolation::Auto)];
+
 impl Kind {
     pub(super) fn as_str(self) -> &'static str {
         KINDS.iter().find(|(_, kind)| *kind == self).map_or("TEXT", |(name, _)| name)
@@ -70,6 +84,7 @@ pub(super) struct Envelope {
     pub(super) timeout_ms: u64,
     pub(super) retries: u64,
     pub(super) dry_run: bool,
+    pub(super) isolation: Isolation,
 }
 
 /// How a request looks.
@@ -105,13 +120,11 @@ impl Envelope {
         known(&constraints, &["timeout_ms", "retry_count", "isolation", "dry_run"], "constraints")?;
         let context = object(sent, "context")?;
         known(&context, &["caller", "project_root"], "context")?;
-        match word(&constraints, "isolation")? {
-            None | Some("agent") => {}
-            Some("subprocess") => {
-                return Err("constraints.isolation \"subprocess\" is not offered: servers are shared, and \"agent\" says so".into());
-            }
-            Some(_) => return Err("constraints.isolation has to be \"agent\"".into()),
-        }
+        word(&context, "caller")?;
+        word(&context, "project_root")?;
+        let isolation = word(&constraints, "isolation")?
+            .map(|given| chosen("isolation", given, &ISOLATIONS))
+            .transpose()?;
         let dry_run = match constraints.get("dry_run") {
             None | Some(Value::Null) => false,
             Some(Value::Bool(given)) => *given,
@@ -123,6 +136,7 @@ impl Envelope {
             effect: effect.unwrap_or(policy.effect),
             artifact,
             params: object(sent, "params")?,
+            isolation: isolation.unwrap_or(Isolation::Agent),
             timeout_ms: number(&constraints, "timeout_ms", 1, MOST_MS)?.unwrap_or(policy.timeout_ms),
             retries: number(&constraints, "retry_count", 0, MOST_RETRIES)?.unwrap_or(policy.retries),
             dry_run,

@@ -7,7 +7,7 @@ use gatehouse_sdk::{
 };
 use serde_json::{Map, Value};
 
-use super::{NAME, Time, answer::Refusal};
+use super::{NAME, Time, Way, answer::Refusal, envelope::Isolation};
 
 /// Names that a refusal lists; more of them nobody reads.
 const MOST_LISTED: usize = 60;
@@ -15,7 +15,7 @@ const MOST_LISTED: usize = 60;
 /// A tool that was found.
 pub(super) struct Target {
     /// The gate or server.
-    pub(super) source: String,
+    source: String,
     /// As it is called: the name that the client would use, or the server's own.
     tool: String,
     pub(super) effect: Effect,
@@ -23,11 +23,16 @@ pub(super) struct Target {
     dry_run: Option<String>,
     /// Whether it is a server's, by that server's name for it.
     of_server: bool,
+    isolation: Isolation,
+    /// Whether the server is started for this call alone.
+    apart: bool,
+    /// Why, where the request did not say how it is to be, or it cannot be as it says.
+    reason: Option<String>,
 }
 
 impl Target {
     /// Finds it by its name in the preset, or as `server/tool`.
-    pub(super) fn find(action: &str) -> Result<Self, Refusal> {
+    pub(super) fn find(action: &str, isolation: Isolation) -> Result<Self, Refusal> {
         let entries = catalog::tools().map_err(Refusal::of)?;
         if let Some(entry) = entries.iter().find(|entry| entry.name == action) {
             if entry.source == "proxy" && entry.tool == NAME {
@@ -43,9 +48,24 @@ impl Target {
                 idempotent: entry.idempotent,
                 dry_run: entry.dry_run.clone(),
                 of_server: false,
+                isolation,
+                apart: false,
+                reason: (isolation != Isolation::Agent)
+                    .then(|| "a gate has an instance of its own for each call anyway".into()),
             });
         }
         let Some((server, tool)) = action.split_once('/') else { return Err(unknown(action, &entries)) };
+        let (apart, reason) = match isolation {
+            Isolation::Agent => (false, None),
+            Isolation::Subprocess => (true, None),
+            Isolation::Auto => {
+                let advice = servers::advise(server).map_err(Refusal::of)?;
+                (advice.apart, Some(advice.reason))
+            }
+        };
+        if apart {
+            servers::learn(server).map_err(Refusal::of)?;
+        }
         let found = servers::tool(server, tool).map_err(Refusal::of)?;
         Ok(Self {
             source: found.server,
@@ -54,7 +74,15 @@ impl Target {
             idempotent: found.idempotent,
             dry_run: None,
             of_server: true,
+            isolation,
+            apart,
+            reason,
         })
+    }
+
+    /// How a call of it goes.
+    pub(super) fn way(&self) -> Way {
+        Way { source: Some(self.source.clone()), apart: self.apart, reason: self.reason.clone() }
     }
 
     /// Whether doing it twice does no more than doing it once.
@@ -86,12 +114,12 @@ impl Target {
         };
         let Some(value) = params.get(target) else { return Ok(()) };
         let checker = if self.of_server {
-            Self::find(&format!("{}/{check}", self.source))?
+            Self::find(&format!("{}/{check}", self.source), self.isolation)?
         } else {
             // Of the same gate: what is looked up is nobody else's business.
             let entries = catalog::tools().map_err(Refusal::of)?;
             let own = entries.iter().find(|entry| entry.source == self.source && entry.tool == check);
-            Self::find(own.map_or(check, |entry| &entry.name))?
+            Self::find(own.map_or(check, |entry| &entry.name), self.isolation)?
         };
         if checker.effect != Effect::ReadOnly {
             let why = format!("'{check}', which is to check '{}', does more than read.", self.tool);
@@ -114,7 +142,9 @@ impl Target {
     }
 
     pub(super) fn call(&self, arguments: &str, timeout_ms: u64) -> Result<Reply, Fault> {
-        if self.of_server {
+        if self.apart {
+            servers::call_apart(&self.source, &self.tool, arguments, timeout_ms)
+        } else if self.of_server {
             servers::call_within(&self.source, &self.tool, arguments, timeout_ms)
         } else {
             catalog::call_within(&self.tool, arguments, timeout_ms)

@@ -3,6 +3,7 @@
 use gatehouse_sdk::{
     Content, Effect, Fault, Media, Reply,
     catalog::Entry,
+    servers,
     testing::{self, Fake},
 };
 use proptest::prelude::*;
@@ -105,6 +106,45 @@ fn a_tool_that_does_more_than_is_allowed_is_not_called() {
     assert_eq!(told["error"]["message"], "A request cannot be about itself.");
     let told = request(never(), json!({"intent": "QUERY", "action": "lok"}));
     assert!(told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("look, edit")), "{told}");
+}
+
+#[test]
+fn a_server_is_started_for_a_request_where_that_is_asked_or_better() {
+    let apart = |reason: &'static str, apart: bool| {
+        let host = host(|tool, _, _| {
+            assert_eq!(tool, "git/push", "shared");
+            Ok(Reply::markdown("shared"))
+        });
+        host.server_learn(|_| Ok(()))
+            .server_advise(move |_| Ok(servers::Advice { apart, reason: reason.into() }))
+            .server_call_apart(|server, tool, _, timeout| {
+                assert_eq!((server, tool, timeout), ("git", "push", 300_000));
+                Ok(Reply::markdown("apart"))
+            })
+    };
+    for (isolation, host, data, reason) in [
+        ("agent", apart("", true), "shared", Value::Null),
+        ("subprocess", apart("", false), "apart", Value::Null),
+        ("auto", apart("it is seldom used", true), "apart", json!("it is seldom used")),
+        ("auto", apart("it runs already", false), "shared", json!("it runs already")),
+    ] {
+        let constraints = json!({"isolation": isolation});
+        let told =
+            request(host, json!({"intent": "EXECUTE", "action": "git/push", "constraints": constraints}));
+        let used = if data == "apart" { "subprocess" } else { "agent" };
+        assert_eq!((&told["result"]["data"], &told["meta"]["isolation_used"]), (&json!(data), &json!(used)));
+        assert_eq!(told["meta"]["isolation_reason"], reason, "{told}");
+    }
+    let constraints = json!({"isolation": "subprocess"});
+    let told = request(
+        host(said("found")),
+        json!({"intent": "QUERY", "action": "look", "constraints": constraints}),
+    );
+    assert_eq!(told["meta"]["isolation_used"], "agent");
+    assert!(
+        told["meta"]["isolation_reason"].as_str().is_some_and(|why| why.contains("a gate has")),
+        "{told}"
+    );
 }
 
 #[test]
@@ -221,6 +261,10 @@ fn a_request_that_cannot_be_read_says_why() {
             json!({"intent": "QUERY", "action": "look", "parms": {}}),
             "a request has no 'parms'; it has intent, action",
         ),
+        (
+            json!({"intent": "QUERY", "action": "look", "context": {"project_root": 5}}),
+            "project_root has to be a text",
+        ),
         (json!({"intent": "QUERY", "action": "look", "params": []}), "params has to be an object"),
         (json!({"intent": "QUERY", "action": "look", "effect": "read"}), "effect has to be one of READ_ONLY"),
         (json!({"intent": "QUERY", "action": "look", "artifact": "PDF"}), "artifact has to be one of TEXT"),
@@ -230,7 +274,7 @@ fn a_request_that_cannot_be_read_says_why() {
         ),
         (
             json!({"intent": "QUERY", "action": "look", "constraints": {"isolation": "x"}}),
-            "constraints.isolation",
+            "isolation has to be one of agent, subprocess, auto",
         ),
     ] {
         let told = request(host(|tool, _, _| panic!("'{tool}' was called")), sent.clone());

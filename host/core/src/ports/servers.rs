@@ -185,6 +185,10 @@ pub trait Servers: Send + Sync {
     /// What is known of what a server lists; none where it was never asked. Starts nothing.
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault>;
 
+    /// Has a server that was never asked say what it lists, over a connection that ends with this; nothing where it is known.
+    /// Faults as [`Servers::listing`] does.
+    async fn learn(&self, server: &str) -> Result<(), Fault>;
+
     /// Asks a server, or all, what they list now. A server that cannot be asked stands in the report, unless it is the only
     /// one. With `force` also what did not change is written anew.
     async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault>;

@@ -23,7 +23,7 @@ pub(crate) mod locate;
 mod lock;
 mod mistakes;
 mod models;
-mod nesting;
+pub(crate) mod nesting;
 mod presets;
 pub(crate) mod raw;
 mod raw_artifacts;

@@ -1,6 +1,8 @@
 //! How deep the brackets of a text are nested. The parser goes on after a mistake and calls itself for each bracket that opens,
 //! without a bound: a text that is made for it would end the process.
 
+use std::ops::Range;
+
 use toml_parser::{Source, lexer::TokenKind};
 
 use super::{ConfigError, error::Text};
@@ -8,12 +10,18 @@ use super::{ConfigError, error::Text};
 /// Brackets that may be open at a time; nothing here needs ten.
 const MOST: usize = 64;
 
-/// Refuses a text that is nested deeper than that. It is read by the parser's own lexer, so that both see the same brackets.
+/// Refuses a configuration that is nested deeper than that.
 pub(super) fn check(text: &Text) -> Result<(), ConfigError> {
+    bounded(&text.content).map_err(|(place, why)| text.error_at(place, why))
+}
+
+/// Refuses a text of TOML that is nested deeper than that, with the bytes where and the reason. It is read by the parser's own
+/// lexer, so that both see the same brackets.
+pub(crate) fn bounded(text: &str) -> Result<(), (Range<usize>, String)> {
     let mut open: Vec<TokenKind> = Vec::new();
     // Behind a bracket that closes nothing nobody knows what the parser takes for closed: from there on all count.
     let mut stray = None;
-    for token in Source::new(&text.content).lex() {
+    for token in Source::new(text).lex() {
         let span = token.span().start()..token.span().end();
         match token.kind() {
             kind @ (TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket) => open.push(kind),
@@ -35,7 +43,7 @@ pub(super) fn check(text: &Text) -> Result<(), ConfigError> {
                 Some(_) => "this bracket closes nothing that is open here".to_owned(),
                 None => format!("more than {MOST} brackets are open here; one of them is not closed"),
             };
-            return Err(text.error_at(stray.unwrap_or(span), why));
+            return Err((stray.unwrap_or(span), why));
         }
     }
     Ok(())

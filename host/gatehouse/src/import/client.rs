@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use super::jsonc;
+use crate::config::nesting;
 
 /// A client with a file of MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -96,6 +97,7 @@ impl Client {
 
     fn read(self, text: &str) -> Result<Value, String> {
         if self == Self::Codex {
+            nesting::bounded(text).map_err(|(_, why)| format!("is not TOML: {why}"))?;
             let table: toml::Table = text.parse().map_err(|error| format!("is not TOML: {error}"))?;
             return serde_json::to_value(table).map_err(|error| format!("cannot be read: {error}"));
         }

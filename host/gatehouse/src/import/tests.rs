@@ -123,6 +123,9 @@ fn what_is_no_file_of_a_client_is_an_error_and_other_settings_are_none() {
         import.take(Client::ClaudeCode, &place, "nonsense").expect_err("refused").starts_with("is not JSON")
     );
     assert!(import.take(Client::Codex, &place, "x = [").expect_err("refused").starts_with("is not TOML"));
+    let deep = "x = [".to_owned() + &"{ a = [".repeat(50_000);
+    let why = import.take(Client::Codex, &place, &deep).expect_err("refused");
+    assert!(why.contains("more than 64 brackets are open"), "{why}");
     import.take(Client::ClaudeCode, &place, "{\"theme\": \"dark\"}").expect("a file without servers");
     assert!(import.done().servers.is_empty());
 }

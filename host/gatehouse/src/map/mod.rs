@@ -1,6 +1,8 @@
 //! Pictures of what there is: columns of boxes, and lines between them. What a preset reaches and how pages are linked are
 //! both told in these nouns, and drawn by the same code as one HTML file or as Graphviz' DOT.
 
+use std::collections::HashMap;
+
 mod dot;
 mod html;
 mod layout;
@@ -91,6 +93,9 @@ pub(crate) struct Map {
     pub(crate) tables: Vec<Table>,
     /// Whether pointing at a box shows all that comes before and behind it, not its neighbours alone.
     pub(crate) through: bool,
+    /// Where each box and each line is, by what it is found by.
+    places: HashMap<(usize, String, String), usize>,
+    between: HashMap<(usize, usize), usize>,
 }
 
 /// Rows below a picture.
@@ -104,6 +109,10 @@ pub(crate) struct Table {
 impl Map {
     /// The box of this name in this group, which are made where they are not there yet.
     fn node(&mut self, column: usize, group: &str, name: &str) -> usize {
+        let key = (column, group.to_owned(), name.to_owned());
+        if let Some(known) = self.places.get(&key) {
+            return *known;
+        }
         while self.columns.len() <= column {
             self.columns.push(Vec::new());
         }
@@ -112,11 +121,8 @@ impl Map {
             self.columns[column].push(Group { title: group.to_owned(), nodes: Vec::new() });
             self.columns[column].len() - 1
         });
-        let group = &mut self.columns[column][place];
-        if let Some(known) = group.nodes.iter().find(|node| self.nodes[**node].name == name) {
-            return *known;
-        }
-        group.nodes.push(self.nodes.len());
+        self.places.insert(key, self.nodes.len());
+        self.columns[column][place].nodes.push(self.nodes.len());
         self.nodes.push(Node { name: name.to_owned(), detail: String::new(), tone: Tone::Plain });
         self.nodes.len() - 1
     }
@@ -124,7 +130,9 @@ impl Map {
     /// A line; of two between the same boxes the stronger one stays, with the words of both.
     fn line(&mut self, from: usize, to: usize, tone: Tone, broken: bool, detail: impl Into<String>) {
         let detail = detail.into();
-        let Some(known) = self.lines.iter_mut().find(|line| (line.from, line.to) == (from, to)) else {
+        let known = self.between.get(&(from, to)).and_then(|place| self.lines.get_mut(*place));
+        let Some(known) = known else {
+            self.between.insert((from, to), self.lines.len());
             self.lines.push(Line { from, to, tone, broken, detail });
             return;
         };

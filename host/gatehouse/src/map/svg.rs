@@ -94,17 +94,20 @@ fn path(from: &Placed, to: &Placed) -> String {
 fn belongs(map: &Map) -> (Vec<BTreeSet<usize>>, Vec<BTreeSet<usize>>) {
     let mut of_nodes = vec![BTreeSet::new(); map.nodes.len()];
     let mut of_lines = vec![BTreeSet::new(); map.lines.len()];
+    // Of each box the lines that leave it, and those that reach it.
+    let mut leaving = vec![Vec::new(); map.nodes.len()];
+    let mut reaching = vec![Vec::new(); map.nodes.len()];
+    for (place, line) in map.lines.iter().enumerate() {
+        leaving[line.from].push((place, line.to));
+        reaching[line.to].push((place, line.from));
+    }
     for node in 0..map.nodes.len() {
         of_nodes[node].insert(node);
-        for forwards in [true, false] {
+        for lines in [&leaving, &reaching] {
             let mut seen = BTreeSet::from([node]);
             let mut edge = vec![node];
             while let Some(at) = edge.pop() {
-                for (place, line) in map.lines.iter().enumerate() {
-                    let (here, there) = if forwards { (line.from, line.to) } else { (line.to, line.from) };
-                    if here != at {
-                        continue;
-                    }
+                for &(place, there) in &lines[at] {
                     of_lines[place].insert(node);
                     of_nodes[there].insert(node);
                     if map.through && seen.insert(there) {

@@ -70,6 +70,21 @@ fn the_same_map_is_the_same_picture() {
     assert_eq!(draw(), draw());
 }
 
+#[test]
+fn pages_that_do_not_exist_are_drawn_up_to_a_bound_and_listed_all() {
+    let nowhere: Vec<String> = (0..20_000).map(|number| format!("Nowhere/{number}")).collect();
+    let nowhere: Vec<&str> = nowhere.iter().map(String::as_str).collect();
+    let page = page("Principle/Full_Of_Mistakes", &[], &nowhere);
+    let map = wiki(&[page]);
+    assert_eq!(map.nodes.len(), 101);
+    assert_eq!(map.tables[0].rows.len(), 20_000);
+    assert!(
+        map.notes.iter().any(|note| note.contains("100 of the pages that do not exist")),
+        "{:?}",
+        map.notes
+    );
+}
+
 proptest! {
     #[test]
     fn no_name_does_more_than_stand_there(names in prop::collection::vec(".{1,60}|<script>x</script>|\"><img src=//x>|\\\\\"; n9 \\[", 1..20)) {

@@ -11,6 +11,9 @@ use super::{Map, Table, Tone};
 /// The most pages that are drawn; more of them nobody reads.
 const MOST: usize = 400;
 
+/// The most pages that do not exist and are drawn all the same; the table has all links to them.
+const MOST_MISSING: usize = 100;
+
 /// The map of these pages.
 pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
     let mut map = Map {
@@ -50,6 +53,7 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
             map.nodes[node].tone = Tone::Changes;
         }
     }
+    let mut missing = BTreeSet::new();
     for page in &drawn {
         let (column, kind, name) = place(&page.id);
         let from = map.node(column, &kind, &name);
@@ -61,6 +65,10 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
             map.line(from, to, Tone::Reads, false, link.edge.clone());
         }
         for link in &page.unresolved {
+            if missing.len() == MOST_MISSING && !missing.contains(link.target.as_str()) {
+                continue;
+            }
+            missing.insert(link.target.as_str());
             let to = map.node(types.len(), "Pages that do not exist", &link.target);
             map.nodes[to].tone = Tone::Wrong;
             map.line(from, to, Tone::Wrong, true, link.edge.clone());
@@ -75,6 +83,10 @@ pub(crate) fn wiki(pages: &[LinkedPage]) -> Map {
             drawn.len(),
             pages.len()
         ));
+    }
+    if missing.len() == MOST_MISSING {
+        map.notes
+            .push(format!("{MOST_MISSING} of the pages that do not exist are drawn; the table has all."));
     }
     let orphans: Vec<Vec<String>> =
         pages.iter().filter(|page| orphan(page)).map(|page| vec![page.id.clone()]).collect();

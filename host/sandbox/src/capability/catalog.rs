@@ -24,13 +24,15 @@ pub(super) enum Callee<'a> {
     Named(&'a str),
     /// One of a server that the client is not shown.
     Proxied(Arc<Entry>),
+    /// The same over a connection of its own.
+    Apart(Arc<Entry>),
 }
 
 impl Callee<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Named(name) => name,
-            Self::Proxied(entry) => &entry.id.name,
+            Self::Proxied(entry) | Self::Apart(entry) => &entry.id.name,
         }
     }
 }
@@ -91,7 +93,10 @@ impl Capabilities {
         let reply = match &callee {
             Callee::Named(name) => running.context.nested(&deadline, name, arguments).await?,
             Callee::Proxied(entry) => {
-                running.context.nested_proxied(&deadline, Arc::clone(entry), arguments).await?
+                running.context.nested_proxied(&deadline, Arc::clone(entry), arguments, false).await?
+            }
+            Callee::Apart(entry) => {
+                running.context.nested_proxied(&deadline, Arc::clone(entry), arguments, true).await?
             }
         };
         let mut held = self.budget.hold();

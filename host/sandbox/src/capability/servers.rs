@@ -1,6 +1,7 @@
 //! `servers`: the MCP servers behind this host, as far as the caller's preset lets its gates reach them. Granted as
 //! `servers`. Which servers and tools those are is the catalog's matter; a call of one is a call like any other.
 
+mod isolation;
 mod refresh;
 
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};

@@ -171,6 +171,10 @@ impl Servers for Downstream {
         self.server(server)?.known().await
     }
 
+    async fn learn(&self, server: &str) -> Result<(), Fault> {
+        self.server(server)?.learn_apart().await
+    }
+
     async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault> {
         if let Some(server) = server {
             return self.server(server)?.refresh(force).await;

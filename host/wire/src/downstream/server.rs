@@ -1,6 +1,7 @@
 //! One server: connected when it is first needed, by one attempt however many wait; left alone while it fails; stopped when
 //! nobody uses it; and a source of tools all the while.
 
+mod apart;
 mod attempt;
 mod learn;
 mod offers;
@@ -21,7 +22,10 @@ use gatehouse_core::{
     },
     single_flight::SingleFlight,
 };
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::Instant,
+};
 
 use super::{
     addresses::Addresses,
@@ -60,6 +64,8 @@ pub(super) struct Server {
     redactor: Redactor,
     /// How clients see the addresses of what it has to read.
     addresses: Addresses,
+    /// Connections for one call each that there may be at a time.
+    apart: Semaphore,
     own: Weak<Self>,
 }
 
@@ -101,6 +107,7 @@ impl Server {
                 stale: false,
             }),
             connecting: SingleFlight::default(),
+            apart: Semaphore::new(apart::AT_ONCE),
             own: Weak::clone(own),
         })
     }
@@ -141,7 +148,7 @@ impl Server {
         if let Some(connection) = self.connected() {
             return Ok(connection);
         }
-        let attempt = Attempt::begin(&self)?;
+        let attempt = Attempt::begin(&self, true)?;
         let mut wait = FIRST_WAIT;
         let mut left = self.shared.retries;
         loop {

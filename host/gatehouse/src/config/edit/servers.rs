@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Map;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-use super::{Change, Config, ConfigError, Env, Text};
+use super::{super::nesting, Change, Config, ConfigError, Env, Text};
 
 /// The order in which the keys of a server are written.
 const KEYS: [&str; 13] = [
@@ -71,6 +71,7 @@ pub(crate) fn server_block(name: &str, definition: &Map<String, serde_json::Valu
 }
 
 pub(super) fn parsed(text: &Text) -> Result<DocumentMut, ConfigError> {
+    nesting::check(text)?;
     text.content.parse().map_err(|error: toml_edit::TomlError| {
         match toml::from_str::<toml::Table>(&text.content) {
             Err(error) => text.parse_error(&error),

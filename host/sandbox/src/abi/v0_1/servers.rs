@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use gatehouse_core::{
     catalog::Entry,
-    fallback,
+    fallback, isolation,
     ports::{ledger, servers as core, tool_index},
     signature::{brief, signature},
     tool::SourceId,
@@ -57,6 +57,26 @@ impl wit::Host for State {
     ) -> Result<Reply, Fault> {
         let limit = Some(Duration::from_millis(timeout_ms));
         Ok(self.capabilities.call_server_tool(&server, &tool, &arguments, limit).await?.into())
+    }
+
+    async fn call_apart(
+        &mut self,
+        server: String,
+        tool: String,
+        arguments: String,
+        timeout_ms: u64,
+    ) -> Result<Reply, Fault> {
+        let limit = Duration::from_millis(timeout_ms);
+        Ok(self.capabilities.call_server_tool_apart(&server, &tool, &arguments, limit).await?.into())
+    }
+
+    async fn learn(&mut self, server: String) -> Result<(), Fault> {
+        Ok(self.capabilities.reach()?.learn(&server).await?)
+    }
+
+    async fn advise(&mut self, server: String) -> Result<wit::Advice, Fault> {
+        let isolation::Advice { apart, reason } = self.capabilities.reach()?.advise(&server).await?;
+        Ok(wit::Advice { apart, reason })
     }
 
     async fn search(&mut self, query: wit::ToolSearch) -> Result<wit::ToolsFound, Fault> {

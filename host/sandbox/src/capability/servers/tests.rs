@@ -96,6 +96,9 @@ impl Servers for Host {
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
         if server == "new" { Ok(None) } else { self.listing(server).await.map(Some) }
     }
+    async fn learn(&self, _: &str) -> Result<(), Fault> {
+        Ok(())
+    }
     async fn refresh(&self, server: Option<&str>, _: bool) -> Result<RefreshReport, Fault> {
         let server = server.unwrap_or("all").to_owned();
         gatehouse_core::lock(&self.refreshed).push(server.clone());

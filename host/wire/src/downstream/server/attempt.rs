@@ -14,11 +14,13 @@ use crate::downstream::connection::{ConnectFailure, Connection};
 /// An attempt to connect; one that is given up decides nothing.
 pub(super) struct Attempt<'a> {
     server: &'a Server,
+    /// Whether it is for the connection that all share, and so tells how the server does.
+    shared: bool,
     decided: Cell<bool>,
 }
 
 impl<'a> Attempt<'a> {
-    pub(super) fn begin(server: &'a Server) -> Result<Self, Fault> {
+    pub(super) fn begin(server: &'a Server, shared: bool) -> Result<Self, Fault> {
         let mut inner = lock(&server.inner);
         inner.breaker.admit(Instant::now()).map_err(|left| {
             let name = &server.definition.name;
@@ -32,9 +34,11 @@ impl<'a> Attempt<'a> {
                 "Circuit breaker open for '{name}'. Recovery attempt in {seconds:.1}s.{last}"
             ))
         })?;
-        inner.state = ServerState::Connecting;
-        inner.stale = false;
-        Ok(Self { server, decided: Cell::new(false) })
+        if shared {
+            inner.state = ServerState::Connecting;
+            inner.stale = false;
+        }
+        Ok(Self { server, shared, decided: Cell::new(false) })
     }
 
     /// Whether what was found is not what the server lists by now.
@@ -51,12 +55,20 @@ impl<'a> Attempt<'a> {
         std::mem::take(&mut inner.stale)
     }
 
+    /// One for a single call.
+    pub(super) fn succeeded_apart(&self) {
+        self.decided.set(true);
+        lock(&self.server.inner).breaker.succeeded();
+    }
+
     /// Whether the circuit is open now.
     pub(super) fn failed(&self, failure: &ConnectFailure) -> bool {
         self.decided.set(true);
         let mut inner = lock(&self.server.inner);
         inner.breaker.connection_failed(Instant::now());
-        inner.state = ServerState::Failed;
+        if self.shared {
+            inner.state = ServerState::Failed;
+        }
         inner.last_error = Some(failure.message.clone());
         inner.breaker.told(Instant::now()).0 == Circuit::Open
     }
@@ -67,7 +79,9 @@ impl Drop for Attempt<'_> {
         if !self.decided.get() {
             let mut inner = lock(&self.server.inner);
             inner.breaker.probe_abandoned();
-            inner.state = ServerState::Configured;
+            if self.shared {
+                inner.state = ServerState::Configured;
+            }
         }
     }
 }

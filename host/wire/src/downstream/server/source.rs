@@ -20,8 +20,14 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{InFlight, Server};
+use super::{InFlight, Server, apart::Apart};
 use crate::downstream::connection::{CallFailure, Connection};
+
+/// The connection of a call.
+enum Way<'a> {
+    Shared(Arc<dyn Connection>),
+    Apart(Apart<'a>),
+}
 
 #[async_trait]
 impl Source for Server {
@@ -47,15 +53,22 @@ impl Source for Server {
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
         let _running = InFlight::begin(self);
         let began = Instant::now();
-        let connection = self.connection().await;
+        let way = if call.context.apart {
+            self.apart().await.map(Way::Apart)
+        } else {
+            self.connection().await.map(Way::Shared)
+        };
         let connecting = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
         call.context.connecting_us.fetch_add(connecting, Ordering::Relaxed);
-        let connection = connection?;
+        let way = way?;
         let Value::Object(arguments) = call.arguments.clone() else {
             return Err(Fault::invalid("The arguments are no object."));
         };
+        let connection = match &way {
+            Way::Shared(connection) | Way::Apart(Apart { connection, .. }) => connection,
+        };
         let answer = connection.call(&tool.id.name, arguments, &call.context).await;
-        match answer {
+        let outcome = match answer {
             Ok(mut reply) => {
                 lock(&self.inner).breaker.succeeded();
                 // Where a client of this preset can read it, links lead there.
@@ -65,8 +78,12 @@ impl Source for Server {
                 }
                 Ok(reply)
             }
-            Err(failure) => Err(self.call_failed(&connection, failure)),
+            Err(failure) => Err(self.call_failed(connection, failure)),
+        };
+        if let Way::Apart(apart) = way {
+            apart.end().await;
         }
+        outcome
     }
 
     async fn list_resources(

@@ -122,6 +122,11 @@ fn server() -> (Arc<Server>, Arc<Scripted>) {
 }
 
 async fn call(server: &Arc<Server>, tool: &str) -> Outcome {
+    call_in(server, tool, false).await
+}
+
+/// `apart`: over a connection of its own.
+async fn call_in(server: &Arc<Server>, tool: &str, apart: bool) -> Outcome {
     let listed = server.listing().await?;
     let offers = vec![gatehouse_core::catalog::SourceListing {
         source: listed.source,
@@ -132,7 +137,9 @@ async fn call(server: &Arc<Server>, tool: &str) -> Outcome {
     let catalog =
         Arc::new(Catalog::build(&Exposure::of_sources("p", Vec::new()), offers).expect("a catalog"));
     let pipeline = Arc::new(Pipeline::new(Vec::new()));
-    Call::new(CallContext::new(&pipeline, catalog, format!("s__{tool}")), json!({})).run().await
+    let mut context = CallContext::new(&pipeline, catalog, format!("s__{tool}"));
+    context.apart = apart;
+    Call::new(context, json!({})).run().await
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,4 +237,46 @@ async fn a_server_that_answers_with_an_error_is_well() {
         assert_eq!(fault.message, "Server 's' answered: not today (-32603)");
     }
     assert_eq!(server.status().circuit, Circuit::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_apart_has_a_connection_of_its_own_which_ends_with_it() {
+    let (server, connector) = server();
+    server.learn_apart().await.expect("learnt");
+    server.learn_apart().await.expect("known");
+    let counted = || (connector.attempts.load(Ordering::SeqCst), connector.closed.load(Ordering::SeqCst));
+    assert_eq!(counted(), (1, 1), "what is known is not asked again");
+    assert_eq!(server.status().state, ServerState::Configured, "it does not run");
+    for tool in ["work", "refuse", "die"] {
+        let before = counted();
+        let outcome = call_in(&server, tool, true).await;
+        assert_eq!(outcome.is_ok(), tool == "work", "{outcome:?}");
+        assert_eq!(counted(), (before.0 + 1, before.1 + 1));
+    }
+    assert_eq!(server.status().state, ServerState::Configured, "one that dies says nothing of another");
+    assert!(call(&server, "work").await.is_ok());
+    let many = join_all((0..20).map(|_| call_in(&server, "work", true))).await;
+    assert!(many.iter().all(Result::is_ok), "{many:?}");
+    assert_eq!(counted(), (25, 24), "the one that all share is still there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_apart_are_given_up_and_refused_like_others() {
+    let (server, connector) = server();
+    server.learn_apart().await.expect("learnt");
+    connector.down.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        let fault = call_in(&server, "work", true).await.expect_err("down");
+        assert!(fault.message.contains("Server 's' cannot be reached: it is down."), "{fault}");
+    }
+    let fault = call_in(&server, "work", true).await.expect_err("open");
+    assert!(fault.message.starts_with("Circuit breaker open for 's'."), "{fault}");
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 4, "one to learn, three that failed");
+    tokio::time::advance(Duration::from_secs(31)).await;
+    connector.down.store(false, Ordering::SeqCst);
+    connector.slow.store(true, Ordering::SeqCst);
+    let given_up = tokio::time::timeout(Duration::from_secs(1), call_in(&server, "work", true)).await;
+    assert!(given_up.is_err(), "{given_up:?}");
+    connector.slow.store(false, Ordering::SeqCst);
+    assert!(call_in(&server, "work", true).await.is_ok(), "an attempt that is given up decides nothing");
 }

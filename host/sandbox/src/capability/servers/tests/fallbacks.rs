@@ -81,6 +81,9 @@ impl Servers for World {
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
         self.listing(server).await.map(Some)
     }
+    async fn learn(&self, _: &str) -> Result<(), Fault> {
+        Ok(())
+    }
     async fn refresh(&self, _: Option<&str>, _: bool) -> Result<RefreshReport, Fault> {
         Ok(RefreshReport::default())
     }

@@ -1,0 +1,59 @@
+//! Calls that each have a connection of their own, and the advice when that is worth it.
+
+use std::time::Duration;
+
+use gatehouse_core::{
+    Fault, SourceId,
+    isolation::{Advice, Facts, advise},
+    outcome::Outcome,
+    ports::{ledger::MetricsFilter, servers::ServerState},
+};
+
+use super::{Callee, Capabilities, Reach, in_time};
+
+/// Days of the ledger that the advice looks at.
+const DAYS: u32 = 7;
+
+impl Capabilities {
+    /// Calls a tool of a server that is started for it; the arguments are JSON.
+    pub(crate) async fn call_server_tool_apart(
+        &self,
+        server: &str,
+        tool: &str,
+        arguments: &str,
+        limit: Duration,
+    ) -> Outcome {
+        let reach = self.reach()?;
+        reach.learn(server).await?;
+        let entry = reach.entry(server, tool).await?;
+        Ok(self.held_call(Callee::Apart(entry), arguments, Some(limit)).await?.0)
+    }
+}
+
+impl Reach<'_> {
+    /// Has a server say what it lists, where that is not known, and leaves no connection behind.
+    pub(crate) async fn learn(&self, server: &str) -> Result<(), Fault> {
+        let servers = self.reached(server)?;
+        in_time(self.deadline, server, servers.learn(server)).await
+    }
+
+    /// How its calls had better be made. Where no ledger is kept, nothing was called as far as anybody knows.
+    pub(crate) async fn advise(&self, server: &str) -> Result<Advice, Fault> {
+        self.reached(server)?;
+        let status = self.statuses().into_iter().find(|status| *status.name == *server);
+        let mut facts = Facts {
+            program: status.as_ref().is_some_and(|status| status.transport == "stdio"),
+            running: status.is_some_and(|status| status.state == ServerState::Connected),
+            ..Facts::default()
+        };
+        if let Some(ledger) = &self.ports.ledger {
+            let source = Some(SourceId::Server(server.into()));
+            let filter = MetricsFilter { source, tool: None, days: Some(DAYS) };
+            for tool in ledger.metrics(&filter).await? {
+                facts.calls += tool.calls;
+                facts.waited_ms += tool.connecting_ms;
+            }
+        }
+        Ok(advise(&facts))
+    }
+}

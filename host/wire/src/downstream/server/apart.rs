@@ -1,0 +1,82 @@
+//! A connection for one call: the server is started for it and ended with it, whatever becomes of it. The one that all share
+//! is not touched, and the circuit breaker is the same.
+
+use std::{sync::Arc, time::Duration};
+
+use gatehouse_core::Fault;
+use tokio::sync::SemaphorePermit;
+
+use super::{Attempt, Server};
+use crate::downstream::connection::{ConnectFailure, Connection, ListChanged};
+
+/// Connections of this kind to one server at a time; further calls wait for one of them to end.
+pub(super) const AT_ONCE: usize = 4;
+
+/// How long the answer to a call may wait for its server to end.
+const END: Duration = Duration::from_secs(1);
+
+/// Such a connection. Dropping it ends it, too.
+pub(super) struct Apart<'a> {
+    pub(super) connection: Arc<dyn Connection>,
+    ended: bool,
+    _place: SemaphorePermit<'a>,
+}
+
+impl Server {
+    /// Connects for one call.
+    pub(super) async fn apart(&self) -> Result<Apart<'_>, Fault> {
+        let place = self.apart.acquire().await;
+        let place = place.map_err(|_| Fault::unavailable("The host is ending."))?;
+        let attempt = Attempt::begin(self, false)?;
+        // What it lists by now is for the connection that stays.
+        let nobody: ListChanged = Arc::new(|| {});
+        let limit = self.shared.connection_timeout;
+        let connecting = self.shared.connector.connect(&self.definition, nobody);
+        let connected = tokio::time::timeout(limit, connecting).await.unwrap_or_else(|_| {
+            Err(ConnectFailure::passing(format!("it did not answer within {} s", limit.as_secs())))
+        });
+        match connected {
+            Ok(connection) => {
+                attempt.succeeded_apart();
+                Ok(Apart { connection, ended: false, _place: place })
+            }
+            Err(failure) => {
+                let message = self.redactor.text(failure.message);
+                attempt.failed(&ConnectFailure { message: message.clone(), ..failure });
+                Err(self.unreachable(&message))
+            }
+        }
+    }
+
+    /// Has it say what it lists where that is not known, and ends it again.
+    pub(in crate::downstream) async fn learn_apart(&self) -> Result<(), Fault> {
+        if self.known().await?.is_some() {
+            return Ok(());
+        }
+        let apart = self.apart().await?;
+        let learned = self.learn(&apart.connection, false).await;
+        apart.end().await;
+        learned.map(drop).map_err(|why| self.unreachable(&why))
+    }
+}
+
+impl Apart<'_> {
+    /// Ends it, and waits a moment for the server to be gone.
+    pub(super) async fn end(mut self) {
+        let _ = tokio::time::timeout(END, self.close()).await;
+    }
+
+    fn close(&mut self) -> tokio::task::JoinHandle<()> {
+        self.ended = true;
+        let connection = Arc::clone(&self.connection);
+        tokio::spawn(async move { connection.close().await })
+    }
+}
+
+impl Drop for Apart<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.close();
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A request that has a server to itself: started for it, ended with it, whatever becomes of either.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{child, recorded};
+use crate::support::{
+    Client, Place,
+    processes::{below, end_all},
+};
+
+/// A host whose gate proxy takes requests, before a server that records what it gets.
+fn place(options: &[&str]) -> Place {
+    let place = Place::with("[presets.p]\ngates.proxy = {}\n", &["proxy"]);
+    let record = format!("record={}", place.path("record").display());
+    let options: Vec<_> = options.iter().copied().chain([record.as_str()]).collect();
+    let presets = format!(
+        "{}[gates.proxy]\ngrants = [\"servers\", \"catalog\"]\n[presets.p]\ngates.proxy = {{ request = true }}\n\
+         deny = [\"s__fails\"]\n",
+        child("s", &options, "")
+    );
+    place.write("presets.toml", presets);
+    place
+}
+
+fn sent(tool: &str, isolation: &str) -> Value {
+    json!({"intent": "EXECUTE", "action": format!("s/{tool}"), "params": {"text": "hi"},
+        "constraints": {"isolation": isolation}})
+}
+
+fn requested(client: &mut Client, sent: Value) -> Value {
+    let result = client.call("request", sent);
+    serde_json::from_str(result["content"][0]["text"].as_str().expect("text")).expect("JSON")
+}
+
+#[test]
+fn a_server_is_started_for_one_request_and_leaves_nothing() {
+    let place = place(&[]);
+    let mut client = Client::start(&place, "p");
+    let told = requested(&mut client, sent("echo", "subprocess"));
+    assert_eq!(
+        (&told["ok"], &told["result"]["data"], &told["meta"]["isolation_used"]),
+        (&json!(true), &json!("hi"), &json!("subprocess")),
+        "{told}"
+    );
+    // Once to say what it lists, for nobody knew, and once for the call.
+    assert_eq!(recorded(&place, "start"), 2);
+    end_all(&below(client.pid()));
+    let told = requested(&mut client, sent("spawn", "subprocess"));
+    assert_eq!(told["result"]["data"], "left behind", "{told}");
+    assert_eq!(recorded(&place, "start"), 3);
+    end_all(&below(client.pid()));
+    let told = requested(&mut client, sent("die", "subprocess"));
+    assert!(told["error"]["message"].as_str().is_some_and(|why| why.contains("gave no answer")), "{told}");
+    end_all(&below(client.pid()));
+    // What is denied is unknown however it is asked for.
+    let told = requested(&mut client, sent("fails", "subprocess"));
+    assert_eq!((&told["ok"], recorded(&place, "start")), (&json!(false), 4), "{told}");
+
+    for _ in 0..2 {
+        let told = requested(&mut client, sent("echo", "agent"));
+        assert_eq!(told["meta"]["isolation_used"], "agent", "{told}");
+    }
+    assert_eq!(recorded(&place, "start"), 5, "one connection, which stays");
+    let running = below(client.pid());
+    assert!(running.values().any(|line| line.contains("server-of-vices")), "{running:?}");
+    let told = requested(&mut client, sent("echo", "auto"));
+    assert_eq!(
+        (&told["meta"]["isolation_used"], &told["meta"]["isolation_reason"]),
+        (&json!("agent"), &json!("it runs already"))
+    );
+    assert_eq!(client.close(), Some(0));
+    end_all(&running);
+}
+
+#[test]
+fn what_is_seldom_called_is_started_for_the_request() {
+    let place = place(&[]);
+    let mut client = Client::start(&place, "p");
+    let told = requested(&mut client, sent("echo", "auto"));
+    assert_eq!(told["meta"]["isolation_used"], "subprocess", "{told}");
+    assert!(
+        told["meta"]["isolation_reason"].as_str().is_some_and(|why| why.contains("called 0 times")),
+        "{told}"
+    );
+    end_all(&below(client.pid()));
+}
+
+/// A client whose request waits for an answer to what the server asks, with what runs meanwhile.
+fn in_the_middle(client: &mut Client) -> (u64, std::collections::BTreeMap<u32, String>) {
+    client.initialize_with("2025-11-25", json!({"elicitation": {}}));
+    let arguments = sent("ask", "subprocess");
+    let call = client.ask("tools/call", json!({"name": "request", "arguments": arguments}));
+    let question = client.next_message();
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    let running = below(client.pid());
+    assert!(running.values().any(|line| line.contains("server-of-vices")), "{running:?}");
+    (call, running)
+}
+
+#[test]
+fn a_request_that_is_cancelled_takes_its_server_along() {
+    let place = place(&[]);
+    let mut client = Client::raw(&place, &["serve", "--preset", "p"], &[]);
+    let (call, running) = in_the_middle(&mut client);
+    let params = json!({"requestId": call});
+    client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
+    end_all(&running);
+}
+
+#[test]
+fn a_host_that_is_killed_takes_it_along() {
+    let place = place(&[]);
+    let mut client = Client::raw(&place, &["serve", "--preset", "p"], &[]);
+    let (_, running) = in_the_middle(&mut client);
+    let killed = Command::new("kill").args(["-KILL", &client.pid().to_string()]).status().expect("kill");
+    assert!(killed.success());
+    end_all(&running);
+}

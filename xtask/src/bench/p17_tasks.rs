@@ -1,0 +1,157 @@
+//! P17: five tasks over eight servers, done in three ways: each server connected directly, through the gate proxy, and by one
+//! script. What counts is what a model reads and writes: the list of tools once a task, then every call and reply; and how
+//! often it is asked, where calls that do not depend on each other go together.
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::reference::References;
+use super::report::{Bound, Judged, Report, Row};
+use super::server::Server;
+use super::setup::Bench;
+use super::stats::micros;
+use super::tokens::{Counter, listed, spoken};
+
+/// A tool of a server, and what a model that does not know it would look for.
+pub(super) type Wanted = (&'static str, &'static str, &'static str);
+
+/// A call of a server's tool.
+pub(super) type Call = (&'static str, &'static str, Value);
+
+pub(super) struct Task {
+    pub(super) about: &'static str,
+    pub(super) wanted: &'static [Wanted],
+    /// The calls, those together that go together. What depends on replies is made of them.
+    pub(super) turns: Vec<Turn>,
+    pub(super) script: String,
+    /// What the script has to return.
+    pub(super) answer: Value,
+}
+
+pub(super) type Turn = Box<dyn Fn(&[String]) -> Vec<Call>>;
+
+/// What a task took in one way.
+#[derive(Default)]
+struct Spent {
+    texts: Vec<String>,
+    trips: usize,
+    /// Microseconds in which the tools worked.
+    time: f64,
+}
+
+pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
+    if bench.noise() {
+        return Ok(());
+    }
+    let references = References::new(bench)?;
+    let counter = Counter::new(bench)?;
+    let names = references.names();
+    let mut servers = references.start_each(bench)?;
+    let sqlite = names.iter().position(|name| *name == "sqlite").context("no sqlite")?;
+    super::tasks::prepare(&references, &mut servers[sqlite])?;
+    let lists = servers.iter_mut().map(listed).collect::<Result<Vec<_>>>()?;
+    let mut proxy = bench.start(&references.gateway(bench, &["proxy"])?)?;
+    let mut code = bench.start(&references.gateway(bench, &["proxy", "script"])?)?;
+    let list = |list: &[String]| -> Result<usize> { Ok(counter.count(list)?.into_iter().sum()) };
+    let lists = [list(&lists)?, list(&[listed(&mut proxy)?])?, list(&[listed(&mut code)?])?];
+    // Servers that were never asked are not found yet; what was learned of them is kept.
+    for gateway in [&mut proxy, &mut code] {
+        spoken(gateway, "refresh_mcp_server", json!({}))?;
+    }
+    let mut totals = [0; 3];
+    let mut told = Vec::new();
+    for task in super::tasks::all(&references) {
+        let mut direct = |(server, tool, arguments): Call| {
+            let at = names.iter().position(|name| *name == server).context("an unknown server")?;
+            spoken(&mut servers[at], tool, arguments)
+        };
+        let mut spent = [conversation(&task, &mut direct)?, Spent::default(), Spent::default()];
+        let mut through = |(server, tool, arguments): Call| {
+            let call = json!({"server_name": server, "tool_name": tool, "arguments": arguments});
+            spoken(&mut proxy, "call_tool", call)
+        };
+        spent[1] = conversation(&task, &mut through)?;
+        spent[1].find(&mut proxy, &task)?;
+        spent[2] = script(&task, &mut code)?;
+        spent[2].find(&mut code, &task)?;
+        let mut ways = Vec::new();
+        for ((spent, list), total) in spent.iter().zip(lists).zip(&mut totals) {
+            let tokens = list + counter.count(&spent.texts)?.into_iter().sum::<usize>();
+            *total += tokens;
+            let milliseconds = (spent.time / 100.0).round() / 10.0;
+            ways.push(json!({"tokens": tokens, "trips": spent.trips, "ms": milliseconds}));
+        }
+        told.push(json!({"task": task.about, "direct": ways[0], "proxy": ways[1], "script": ways[2]}));
+    }
+    report.fact("tasks", json!(told));
+    let [direct, proxied, scripted] = totals;
+    let row = |way: &str, ours: usize, aim: f64| Row {
+        id: "P17",
+        what: format!(
+            "net tokens of {} tasks over {} servers, {way}: {ours} of {direct}",
+            told.len(),
+            names.len()
+        ),
+        unit: "%",
+        ours: 100.0 * ours as f64 / direct as f64,
+        floor: 100.0,
+        ratio: ours as f64 / direct as f64,
+        n: told.len(),
+        judged: Judged::Value,
+        reach: Bound::AtMost(100.0),
+        aim: Bound::AtMost(aim),
+    };
+    report.add(row("proxy", proxied, 50.0));
+    report.add(row("script", scripted, 25.0));
+    Ok(())
+}
+
+/// Does a task call by call.
+fn conversation(task: &Task, call: &mut dyn FnMut(Call) -> Result<[String; 2]>) -> Result<Spent> {
+    let mut spent = Spent::default();
+    let mut replies = Vec::new();
+    for turn in &task.turns {
+        let calls = turn(&replies);
+        replies.clear();
+        spent.trips += 1;
+        for one in calls {
+            let begin = std::time::Instant::now();
+            let said = call(one).with_context(|| task.about)?;
+            spent.time += micros(begin.elapsed());
+            replies.push(said[1].clone());
+            spent.texts.extend(said);
+        }
+    }
+    Ok(spent)
+}
+
+/// Does it by one script.
+fn script(task: &Task, code: &mut Server) -> Result<Spent> {
+    let begin = std::time::Instant::now();
+    let said = spoken(code, "run_code", json!({"code": task.script})).with_context(|| task.about)?;
+    let time = micros(begin.elapsed());
+    let value = said[1].split("\n\n").next().unwrap_or_default();
+    if serde_json::from_str::<Value>(value).ok().as_ref() != Some(&task.answer) {
+        bail!("'{}' gave {}, and not {}", task.about, said[1], task.answer);
+    }
+    Ok(Spent { texts: said.to_vec(), trips: 1, time })
+}
+
+impl Spent {
+    /// Adds what it takes to find the tools: a search for each, together, then each one's schema, together.
+    fn find(&mut self, gateway: &mut Server, task: &Task) -> Result<()> {
+        for (question, _, tool) in task.wanted {
+            let found = spoken(gateway, "search_tools", json!({"query": question, "top_k": 3}))?;
+            if !found[1].contains(tool) {
+                bail!("'{question}' does not find {tool}: {}", found[1]);
+            }
+            self.texts.extend(found);
+        }
+        for (_, server, tool) in task.wanted {
+            let named = json!({"server_name": server, "tool_name": tool});
+            self.texts.extend(spoken(gateway, "get_tool_schema", named)?);
+        }
+        self.trips += 2;
+        Ok(())
+    }
+}

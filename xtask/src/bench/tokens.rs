@@ -1,0 +1,52 @@
+//! What a conversation is made of, in tokens: the tools that a model is handed, the calls that it writes, and the replies.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::server::Server;
+use super::setup::Bench;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// The tools as a model is handed them.
+pub(crate) fn listed(server: &mut Server) -> Result<String> {
+    Ok(server.ask("tools/list", "{}")?["tools"].to_string())
+}
+
+/// What a call adds to the conversation: its arguments, and the text of its reply.
+pub(crate) fn spoken(server: &mut Server, tool: &str, arguments: Value) -> Result<[String; 2]> {
+    let parameters = json!({"name": tool, "arguments": arguments});
+    let reply = server.ask("tools/call", &parameters.to_string())?;
+    if reply["isError"] == true {
+        bail!("{tool} answered {reply}");
+    }
+    let blocks = reply["content"].as_array().context("a reply without content")?;
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+    Ok([parameters.to_string(), texts.join("\n")])
+}
+
+/// Counts tokens as the gateway does.
+pub(crate) struct Counter {
+    program: PathBuf,
+    file: PathBuf,
+}
+
+impl Counter {
+    pub(crate) fn new(bench: &Bench) -> Result<Self> {
+        let build = ["build", "--release", "-p", "bench-quality"];
+        process::run(process::cargo().current_dir(&bench.root).args(build))?;
+        let program = Workspace::load()?.binary("release", "bench-quality");
+        Ok(Self { program, file: bench.folder.join("texts.json") })
+    }
+
+    /// Tokens of each text.
+    pub(crate) fn count(&self, texts: &[String]) -> Result<Vec<usize>> {
+        fs::write(&self.file, serde_json::to_string(texts)?)?;
+        let mut command = process::command(&self.program);
+        serde_json::from_str(&process::output(command.arg("--tokens").arg(&self.file))?)
+            .context("its answer is no list of numbers")
+    }
+}
