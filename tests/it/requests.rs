@@ -125,3 +125,63 @@ fn a_gate_whose_time_is_short_answers_all_the_same() {
     let told = requested(&mut client, json!({"intent": "EXECUTE", "action": "vice_sleep"}));
     assert_eq!((&told["error"]["type"], &told["ok"]), (&json!("TIMEOUT"), &json!(false)), "{told}");
 }
+
+#[test]
+fn a_workflow_lets_requests_through_in_their_turn() {
+    let work = tempfile::tempdir().expect("a folder");
+    let root = work.path().canonicalize().expect("a path");
+    let presets = format!(
+        "[gates.proxy]\ngrants = [\"servers\", \"catalog\"]\n[presets.p]\ngates.echo = {{}}\n\
+         gates.proxy = {{ request = true }}\n[[presets.p.workflow.refactor]]\nintents = [\"ANALYZE\"]\n\
+         produces = \"analysis-done\"\nroots = [{root:?}]\n[[presets.p.workflow.refactor]]\nrequires = [\"analysis-done\"]\n\
+         produces = \"execution-done\"\n"
+    );
+    let place = Place::with(&presets, &["echo", "proxy"]);
+    let mut client = Client::start(&place, "p");
+    let mut step = |intent: &str, tool: &str, root: &std::path::Path| {
+        let context = json!({"project_root": root});
+        let sent = json!({"intent": intent, "action": tool, "params": {"text": "hi"}, "context": context});
+        requested(&mut client, sent)
+    };
+    let told = step("EXECUTE", "echo", &root);
+    assert_eq!(
+        (&told["error"]["type"], &told["request"]["intent"]),
+        (&json!("PERMISSION"), &json!("EXECUTE")),
+        "{told}"
+    );
+    assert!(
+        told["error"]["message"].as_str().is_some_and(|why| why.contains(".refactor-analysis-done")),
+        "{told}"
+    );
+    let told = step("ANALYZE", "nothing_of_the_kind", &root);
+    assert_eq!(told["ok"], false, "{told}");
+    assert!(!root.join(".refactor-analysis-done").exists(), "what failed leaves no mark");
+    let told = step("ANALYZE", "echo", &root);
+    assert_eq!(
+        (&told["ok"], &told["meta"]["marks"]),
+        (&json!(true), &json!([".refactor-analysis-done"])),
+        "{told}"
+    );
+    let told = step("EXECUTE", "echo", &root);
+    assert_eq!(
+        (&told["result"]["data"], &told["meta"]["marks"]),
+        (&json!("hi"), &json!([".refactor-execution-done"]))
+    );
+    let told = step("ANALYZE", "echo", std::path::Path::new("/"));
+    assert!(
+        told["error"]["message"].as_str().is_some_and(|why| why.contains("in none of the workflow's roots")),
+        "{told}"
+    );
+    let why = place.run(&["explain", "request", "--preset", "p"]).stdout();
+    assert!(
+        why.contains("requests of intent MODIFY or EXECUTE need .refactor-analysis-done and leave .refactor-execution-done"),
+        "{why}"
+    );
+    let (code, told) =
+        from_stdin(&place, "{\"intent\": \"MODIFY\", \"action\": \"echo\"}", &["--preset", "p"]);
+    assert_eq!(
+        (code, &told["error"]["suggestion"]),
+        (1, &json!("Name its folder as context.project_root.")),
+        "{told}"
+    );
+}

@@ -168,9 +168,79 @@ fn scripts_are_kept_for_who_saved_them_and_outlive_the_host() {
     let mut client = Client::start(&place, "p");
     let ran = client.text("run_script", json!({"name": "shout", "args": {"word": "hey"}}));
     assert_eq!(ran, "\"hey!\"\n\n1 call in 1 batch");
-    assert_eq!(client.text("list_scripts", json!({})), "shout() v1: Shouts. (run once)");
+    assert_eq!(client.text("list_scripts", json!({})), "shout() v1: Shouts. (run once, last today)");
     // Another preset has none of them, and one that does not say so has no such tools.
     let mut other = Client::start(&place, "q");
     assert!(other.fails("run_script", json!({"name": "shout"})).contains("You keep no script yet."));
     assert_eq!(Client::start(&place, "r").tools(), ["run_code", "tool_types"]);
+}
+
+/// A host whose preset keeps scripts.
+fn keeping(more: &str) -> Place {
+    let presets = format!(
+        "{PRESETS}[presets.p]\ngates.script = {{ store = true, scripts = [{more}] }}\ngates.echo = {{}}\n"
+    )
+    .replace("grants = [\"catalog\"]\nlimits", "grants = [\"catalog\", \"kv\"]\nlimits");
+    Place::with(&presets, &["script", "echo"])
+}
+
+#[test]
+fn a_kept_script_becomes_a_tool_of_a_preset() {
+    let place = keeping("");
+    let mut client = Client::start(&place, "p");
+    let code = "const said = await tools.echo.echo({ text: input.name });\nreturn `Hello ${said}`;";
+    let params = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let script = json!({"name": "greet", "description": "Greets.", "code": code, "params": params});
+    assert_eq!(client.text("save_script", script), "Kept as version 1 of 'greet'.");
+    assert_eq!(client.close(), Some(0));
+
+    let ran = |arguments: &[&str]| place.run(&[&["scripts"], arguments, &["--preset", "p"]].concat());
+    assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (never run)\n");
+    let run = ran(&["run", "greet", "{\"name\": \"Ada\"}"]);
+    assert_eq!(run.stdout(), "\"Hello Ada\"\n\n1 call in 1 batch\n");
+    assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (run once, last today)\n");
+    let folder = place.path("scripts");
+    let to = folder.to_str().expect("a path");
+    let exported = ran(&["export", "greet", "--to", to]).stdout();
+    assert!(
+        exported.contains("gates.script = { scripts = [{ \"$file\" = \"scripts/greet.ts\" }] }"),
+        "{exported}"
+    );
+    let file = std::fs::read_to_string(folder.join("greet.ts")).expect("a file");
+    assert_eq!(ran(&["show", "greet"]).stdout(), file);
+    assert_eq!(ran(&["export", "greet", "--to", to]).code(), 0, "it is the same");
+    place.write("scripts/greet.ts", "// mine\n");
+    assert!(ran(&["export", "greet", "--to", to]).stderr().contains("--force"));
+    place.write("scripts/greet.ts", &file);
+    assert!(ran(&["remove", "greet"]).stdout().starts_with("Removed 'greet'"));
+    assert!(ran(&["show", "greet"]).stderr().contains("you keep no script 'greet'"));
+    let none = place.run(&["scripts", "list", "--preset", "q"]);
+    assert_eq!((none.code(), none.stderr().contains("Unknown preset 'q'")), (2, true));
+    assert_eq!(
+        place.run(&["scripts", "list", "--preset", "p", "--caller", "token"]).stdout(),
+        "You keep no script yet.\n"
+    );
+
+    let with_tool = keeping("{ \"$file\" = \"scripts/greet.ts\" }");
+    with_tool.write("scripts/greet.ts", &file);
+    let mut client = Client::start(&with_tool, "p");
+    assert!(client.tools().contains(&"greet".to_owned()));
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Hello Ada\"\n\n1 call in 1 batch");
+    assert!(client.fails("greet", json!({"nam": "Ada"})).contains("name"), "its schema is checked");
+
+    // The file is followed like presets.toml; one that cannot be used changes nothing.
+    with_tool.write("scripts/greet.ts", file.replace("Hello", "Good day"));
+    client.log_with("presets.toml was edited and is in force");
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"\n\n1 call in 1 batch");
+    with_tool.write("scripts/greet.ts", "let x = ;");
+    let log = client.log_with("scripts[0]");
+    assert!(log.contains("it does not begin with a line `// script: …`"), "{log}");
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"\n\n1 call in 1 batch");
+}
+
+#[test]
+fn numbers_of_random_differ_between_runs() {
+    let (_place, mut client) = host("gates.script = {}\n");
+    let one = run(&mut client, "Math.random()");
+    assert_ne!(one, run(&mut client, "Math.random()"));
 }

@@ -110,3 +110,37 @@ fn clients_are_told_when_a_server_lists_other_tools_and_servers_come_and_go_with
     assert_eq!(client.tools(), ["near__echo"]);
     assert_eq!(client.text("near__echo", json!({"text": "hello"})), "hello");
 }
+
+#[test]
+fn a_subagent_is_made_for_a_server() {
+    let inner = inner();
+    let gates = "[gates.proxy]\ngrants = [\"servers\"]\n";
+    let presets = "[presets.full]\nservers = [\"far\"]\n[presets.found]\ngates.proxy = {}\n[presets.none]\nproxied = []\n";
+    let place = Place::with(&format!("{}{gates}{presets}", server("far", &inner)), &["proxy"]);
+    let made = |arguments: &[&str]| place.run(&[&["agent-template", "far"], arguments].concat());
+    let text = made(&["--strategy", "agent"]).stdout();
+    assert!(text.starts_with("---\nname: far-gateway\ndescription: \""), "{text}");
+    assert!(
+        text.contains("tools: mcp__gatehouse__far__big, mcp__gatehouse__far__echo\nmodel: inherit\n---"),
+        "{text}"
+    );
+    for duty in
+        ["1. Activate the context", "2. Validate first", "3. Assess the impact", "4. One complete answer"]
+    {
+        assert!(text.contains(duty), "{text}");
+    }
+    let text = made(&["--preset", "found", "--strategy", "agent"]).stdout();
+    assert!(text.contains("mcp__gatehouse__call_tool") && text.contains("`server: \"far\"`"), "{text}");
+    let auto = made(&[]).stdout();
+    assert!(auto.contains("<!-- strategy: subprocess (its tools were called 0 times"), "{auto}");
+    assert!(auto.contains("tools: Bash\n") && auto.contains("\"isolation\": \"subprocess\""), "{auto}");
+    let file = place.path("agents/far-gateway.md");
+    let told = made(&["--out", file.to_str().expect("a path")]).stdout();
+    assert!(told.contains("far-gateway.md (subprocess: "), "{told}");
+    assert_eq!(std::fs::read_to_string(&file).expect("a file").trim_end(), auto.trim_end());
+    assert!(
+        made(&["--preset", "none", "--strategy", "agent"]).stderr().contains("does not reach server 'far'")
+    );
+    let unknown = place.run(&["agent-template", "fra"]).stderr();
+    assert!(unknown.contains("Unknown server: 'fra'"), "{unknown}");
+}

@@ -25,13 +25,22 @@ pub struct Params {
     pub max_calls: Count,
     /// Have tools that keep scripts, run and list them. They need the grant kv as well.
     pub store: bool,
-    /// How many of them run at the same time; more than 8 count as 8.
+    /// Scripts that are tools of their own: the text of each, as {"$file" = "scripts/NAME.ts"}. It begins with comments,
+    /// `// script: NAME`, `// description: …` and, for a script with arguments, `// params: {JSON Schema}`.
+    pub scripts: Vec<String>,
+    /// How many calls run at the same time; more than 8 count as 8.
     pub max_parallel: Count,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { may: May::Read, max_calls: Count::new(200), max_parallel: Count::new(8), store: false }
+        Self {
+            may: May::Read,
+            max_calls: Count::new(200),
+            max_parallel: Count::new(8),
+            scripts: Vec::new(),
+            store: false,
+        }
     }
 }
 

@@ -1,16 +1,21 @@
-//! `save_script`, `run_script`, `list_scripts`: scripts that worked, kept for whoever saved them, in the preset in which they
+//! `save_script`, `run_script`, `list_scripts`, `remove_script`: scripts that worked, kept for whoever saved them, in the preset in which they
 //! did. A script that is saved again is a new version; older ones can still be run.
 
-use gatehouse_sdk::{Call, Count, Effect, Fault, Intent, Reply, Tool, context, kv};
+use gatehouse_sdk::{Call, Count, Effect, Fault, Intent, Reply, Tool, catalog::Entry, context, kv};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Params, engine, run, typescript};
+use crate::{
+    Params, engine,
+    file::{File, is_name},
+    run, typescript,
+};
 
 pub(crate) const SAVE: &str = "save_script";
 pub(crate) const RUN: &str = "run_script";
 pub(crate) const LIST: &str = "list_scripts";
+pub(crate) const REMOVE: &str = "remove_script";
 
 // Versions are numbered and runs counted in one step each, and a version is never written twice: calls that come together
 // lose nothing of each other.
@@ -23,6 +28,9 @@ const SCRIPT: &str = "script:";
 
 /// What the key begins with under which runs are counted.
 const RUNS: &str = "runs:";
+
+/// What the key begins with under which stands when a script last ran.
+const LAST: &str = "last:";
 
 /// Versions that are kept of one script.
 const VERSIONS: i64 = 20;
@@ -73,6 +81,12 @@ struct List {
     name: Option<String>,
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Remove {
+    name: String,
+}
+
 pub(crate) fn save() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, Save>(SAVE)
         .title("Keep a script")
@@ -107,9 +121,15 @@ pub(crate) fn list() -> Tool<Params> {
         .run(|_, args| listed(args.name.as_deref()))
 }
 
-fn is_name(name: &str) -> bool {
-    let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
-    (1..=64).contains(&name.len()) && name.bytes().all(letters)
+pub(crate) fn remove() -> Tool<Params> {
+    gatehouse_sdk::tool::<Params, Remove>(REMOVE)
+        .title("Remove a kept script")
+        .description(|_| "Remove a script that you keep, with all its versions.")
+        .intent(Intent::Modify)
+        .effect(Effect::Mutating)
+        .idempotent()
+        .only_if(|params| params.store)
+        .run(|_, args| removed(&args.name))
 }
 
 fn key(name: &str, version: i64) -> String {
@@ -168,6 +188,7 @@ fn run_stored(call: &Call<Params>, args: RunStored) -> Result<Reply, Fault> {
         return Err(Fault::invalid(format!("args: '{lacks}' is missing")).hint(format!("Expected: {params}")));
     }
     kv::caller().add(&format!("{RUNS}{}", args.name), 1, None)?;
+    kv::caller().set(&format!("{LAST}{}", args.name), context::now().to_string().as_bytes(), None)?;
     Ok(run::run_text(call, &script.code, Some(&Value::Object(input)), args.timeout_ms))
 }
 
@@ -189,31 +210,69 @@ fn names() -> Result<Vec<String>, Fault> {
 
 fn runs(name: &str) -> Result<String, Fault> {
     let count = kv::caller().get(&format!("{RUNS}{name}"))?.unwrap_or_else(|| b"0".to_vec());
-    Ok(match String::from_utf8_lossy(&count).as_ref() {
-        "0" => "never run".into(),
-        "1" => "run once".into(),
+    let times = match String::from_utf8_lossy(&count).as_ref() {
+        "0" => return Ok("never run".into()),
+        "1" => "run once".to_owned(),
         many => format!("run {many} times"),
+    };
+    let last = kv::caller().get(&format!("{LAST}{name}"))?;
+    let last = last.and_then(|last| String::from_utf8(last).ok()?.parse::<u64>().ok());
+    let days = last.map(|last| context::now().saturating_sub(last) / 86_400_000);
+    Ok(match days {
+        None => times,
+        Some(0) => format!("{times}, last today"),
+        Some(1) => format!("{times}, last yesterday"),
+        Some(days) => format!("{times}, last {days} days ago"),
     })
+}
+
+/// Takes everything away that is kept of a script.
+fn removed(name: &str) -> Result<Reply, Fault> {
+    let versions = versions(name)?;
+    if versions.is_empty() {
+        return Err(missing(name, None, &versions));
+    }
+    for version in &versions {
+        kv::caller().delete(&key(name, *version))?;
+    }
+    for begin in [COUNT, RUNS, LAST] {
+        kv::caller().delete(&format!("{begin}{name}"))?;
+    }
+    Ok(Reply::markdown(format!("Removed '{name}', with {} of its versions.", versions.len())))
+}
+
+/// The tools that a script names and that this preset has not; empty where nobody knows.
+fn lacks(code: &str, tools: &[Entry]) -> String {
+    let proxied = tools.iter().any(|entry| entry.tool == engine::PROXY);
+    let missing = typescript::uses(code).into_iter().filter(|(source, tool)| {
+        let mut of_source = tools.iter().filter(|entry| engine::same(&entry.source, source)).peekable();
+        // What is no source here may be a server behind the proxy, which alone knows.
+        (of_source.peek().is_some() || !proxied)
+            && !of_source.any(|entry| engine::same(&entry.tool, tool) || entry.name == *tool)
+    });
+    let missing: Vec<String> = missing.map(|(source, tool)| format!("{source}.{tool}")).take(10).collect();
+    if missing.is_empty() { String::new() } else { format!("; this preset has no {}", missing.join(", ")) }
 }
 
 fn listed(name: Option<&str>) -> Result<Reply, Fault> {
     if let Some(name) = name {
         let last = read(name, None)?;
-        let params =
-            last.params.map(|params| format!("\ninput: {}", Value::Object(params))).unwrap_or_default();
-        let (version, about, code) = (last.version, last.description, last.code);
-        let text = format!("{name}, version {version}: {about}{params}\n\n```ts\n{}\n```", code.trim_end());
+        let runs = runs(name)?;
+        let lacks = lacks(&last.code, &engine::entries().unwrap_or_default());
+        let file = File::written(name, &last.description, last.params.as_ref(), &last.code);
+        let text = format!("{name}, version {} ({runs}{lacks})\n\n```ts\n{file}```", last.version);
         return Ok(Reply::markdown(text));
     }
+    let tools = engine::entries().unwrap_or_default();
     let mut lines = Vec::new();
     for name in names()? {
         let Ok(last) = read(&name, None) else { continue };
         let params =
             last.params.as_ref().and_then(|params| params.get("properties")).and_then(Value::as_object);
         let params: Vec<&str> = params.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-        let (params, version, about, runs) =
-            (params.join(", "), last.version, last.description, runs(&name)?);
-        lines.push(format!("{name}({params}) v{version}: {about} ({runs})"));
+        let (params, version, about) = (params.join(", "), last.version, last.description);
+        let (runs, lacks) = (runs(&name)?, lacks(&last.code, &tools));
+        lines.push(format!("{name}({params}) v{version}: {about} ({runs}{lacks})"));
     }
     Ok(Reply::markdown(if lines.is_empty() { "You keep no script yet.".into() } else { lines.join("\n") }))
 }

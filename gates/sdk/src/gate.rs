@@ -8,12 +8,20 @@ use crate::{
     tool::Call,
 };
 
+/// Looks at parameters beyond their types.
+type Check<P> = fn(&P) -> Result<(), Fault>;
+
+/// Makes tools of parameters.
+type More<P> = Box<dyn Fn(&P) -> Result<Vec<Tool<P>>, Fault>>;
+
 /// A gate with parameters `P`. It remembers nothing: the host makes a new one for each call.
 pub struct Gate<P> {
     name: &'static str,
     version: &'static str,
     summary: &'static str,
     tools: Vec<Tool<P>>,
+    more: Option<More<P>>,
+    check: Option<Check<P>>,
     prepare: Option<fn()>,
     pub(crate) exports: Exports<P>,
 }
@@ -21,7 +29,16 @@ pub struct Gate<P> {
 impl<P: Params> Gate<P> {
     /// An empty gate. `summary` is one sentence for lists of gates.
     pub fn new(name: &'static str, version: &'static str, summary: &'static str) -> Self {
-        Self { name, version, summary, tools: Vec::new(), prepare: None, exports: Exports::none() }
+        Self {
+            name,
+            version,
+            summary,
+            tools: Vec::new(),
+            more: None,
+            check: None,
+            prepare: None,
+            exports: Exports::none(),
+        }
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -33,6 +50,25 @@ impl<P: Params> Gate<P> {
     pub fn tool(mut self, tool: Tool<P>) -> Self {
         self.tools.push(tool);
         self
+    }
+
+    /// Adds tools that parameters declare, after those of the table; they are made for each call, too. A fault is why the
+    /// parameters cannot be used.
+    #[must_use]
+    pub fn tools_from(mut self, tools: impl Fn(&P) -> Result<Vec<Tool<P>>, Fault> + 'static) -> Self {
+        self.more = Some(Box::new(tools));
+        self
+    }
+
+    /// Has parameters checked when the gate is described, where their types do not say all. A fault refuses them.
+    #[must_use]
+    pub fn checked_by(mut self, check: fn(&P) -> Result<(), Fault>) -> Self {
+        self.check = Some(check);
+        self
+    }
+
+    fn more(&self, params: &P) -> Result<Vec<Tool<P>>, Fault> {
+        self.more.as_ref().map_or_else(|| Ok(Vec::new()), |more| more(params))
     }
 
     /// Runs `prepare` whenever the gate is described. That is of use to a gate whose Cargo.toml has `snapshot = true` below
@@ -47,9 +83,12 @@ impl<P: Params> Gate<P> {
     /// bytes. Parameters that the gate does not know, or that are of the wrong type, are a fault.
     pub fn describe(&self, params: &str) -> Result<Manifest, Fault> {
         let params: P = params::check(params)?;
+        self.check.map_or(Ok(()), |check| check(&params))?;
         self.prepare.into_iter().for_each(|prepare| prepare());
-        for (i, tool) in self.tools.iter().enumerate() {
-            if self.tools[..i].iter().any(|t| t.name() == tool.name()) {
+        let more = self.more(&params)?;
+        let tools: Vec<&Tool<P>> = self.tools.iter().chain(&more).collect();
+        for (i, tool) in tools.iter().enumerate() {
+            if tools[..i].iter().any(|t| t.name() == tool.name()) {
                 let name = tool.name();
                 return Err(Fault::internal(format!("gate '{}' declares '{name}' twice", self.name)));
             }
@@ -59,14 +98,15 @@ impl<P: Params> Gate<P> {
             version: self.version.into(),
             summary: self.summary.into(),
             params_schema: params::schema::<P>()?.to_string(),
-            tools: self.tools.iter().filter(|t| t.is_offered(&params)).map(|t| t.declare(&params)).collect(),
+            tools: tools.iter().filter(|t| t.is_offered(&params)).map(|t| t.declare(&params)).collect(),
         })
     }
 
     /// Runs the tool that the call names.
     pub fn call(&self, call: types::Call) -> Result<Reply, Fault> {
         let params: P = params::read(&call.params)?;
-        let offered = || self.tools.iter().filter(|t| t.is_offered(&params));
+        let more = self.more(&params)?;
+        let offered = || self.tools.iter().chain(&more).filter(|t| t.is_offered(&params));
         let Some(tool) = offered().find(|t| t.name() == call.tool) else {
             let have = names::list(offered().map(Tool::name));
             let fault = Fault::not_found(format!("gate '{}' has no tool '{}'", self.name, call.tool));
@@ -194,6 +234,22 @@ mod tests {
         let call = |params| crate::testing::call(&gate, "rare", "{\"text\":\"a\"}", params);
         assert_eq!(call("{\"times\":3}").unwrap().text(), "there");
         assert_eq!(call("{}").unwrap_err().kind, FaultKind::NotFound);
+    }
+
+    #[test]
+    fn parameters_may_declare_tools() {
+        let gate = gate().tools_from(|p: &EchoParams| match p.times.at_most(9) {
+            9 => Err(Fault::invalid("times: 9 is too often")),
+            times => Ok(vec![
+                tool::<EchoParams, EchoArgs>(format!("say_{times}"))
+                    .run(move |_, args| Ok(Reply::markdown(args.text.repeat(times as usize)))),
+            ]),
+        });
+        assert_eq!(gate.describe("{\"times\":3}").unwrap().tools[2].name, "say_3");
+        assert_eq!(gate.describe("{\"times\":9}").unwrap_err().message, "times: 9 is too often");
+        let call = |tool, params| crate::testing::call(&gate, tool, "{\"text\":\"a\"}", params);
+        assert_eq!(call("say_3", "{\"times\":3}").unwrap().text(), "aaa");
+        assert!(call("say_3", "{}").unwrap_err().hint.unwrap().contains("'say_2'"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One row of a gate's table: what a tool is called, what it says about itself, and what it does.
 
-use std::marker::PhantomData;
+use std::{borrow::Cow, marker::PhantomData};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -46,7 +46,7 @@ pub struct Tool<P> {
 }
 
 struct Row<P> {
-    name: &'static str,
+    name: Cow<'static, str>,
     title: Option<&'static str>,
     description: Option<Describe<P>>,
     input: fn() -> Value,
@@ -72,9 +72,11 @@ pub struct ToolBuilder<P, A> {
 
 /// Starts a tool of a gate with parameters `P`, called with arguments `A`. Unless it says otherwise, a
 /// tool is a read-only query over what the host keeps.
-pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(name: &'static str) -> ToolBuilder<P, A> {
+pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(
+    name: impl Into<Cow<'static, str>>,
+) -> ToolBuilder<P, A> {
     let row = Row {
-        name,
+        name: name.into(),
         title: None,
         description: None,
         input: schema::of_arguments::<A>,
@@ -202,16 +204,16 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
 
     /// Completes the tool with what it does.
     pub fn run(self, handler: impl Fn(&Call<P>, A) -> Result<Reply, Fault> + 'static) -> Tool<P> {
-        let name = self.row.name;
-        let run = move |call: &Call<P>, arguments: &str| handler(call, read_arguments(name, arguments)?);
+        let name = self.row.name.clone();
+        let run = move |call: &Call<P>, arguments: &str| handler(call, read_arguments(&name, arguments)?);
         Tool { row: self.row, run: Box::new(run) }
     }
 }
 
 impl<P: Params> Tool<P> {
     /// The name as the gate declares it.
-    pub fn name(&self) -> &'static str {
-        self.row.name
+    pub fn name(&self) -> &str {
+        &self.row.name
     }
 
     pub(crate) fn is_offered(&self, params: &P) -> bool {
@@ -223,7 +225,7 @@ impl<P: Params> Tool<P> {
         let mut input = (row.input)();
         row.shapes.iter().for_each(|shape| shape(params, &mut input));
         types::Tool {
-            name: row.name.into(),
+            name: row.name.to_string(),
             title: row.title.map(Into::into),
             description: row.description.as_ref().map(|d| d(params)).unwrap_or_default(),
             input_schema: input.to_string(),

@@ -27,6 +27,7 @@ use crate::{
     schema::{Schema, with_defaults},
     source::{Listing, Source},
     tool::{ExposedName, SourceId, ToolId, ToolSpec},
+    workflow::Step,
 };
 
 /// Numbers the catalogs of a host; a later one has a higher number.
@@ -186,6 +187,8 @@ pub struct Catalog {
     pub offered: Offered,
     /// What gates of this preset may reach of servers.
     pub proxied: Proxied,
+    /// Which requests come after which.
+    pub workflow: Vec<Step>,
     entries: Vec<Arc<Entry>>,
     by_name: HashMap<ExposedName, usize>,
 }
@@ -232,6 +235,7 @@ impl Catalog {
             problems,
             offered,
             proxied: Proxied::new(exposure, approvals),
+            workflow: exposure.workflow.clone(),
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })

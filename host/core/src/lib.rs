@@ -15,6 +15,7 @@ pub mod checks;
 pub mod clean;
 pub mod completion;
 pub mod effect;
+pub mod envelope;
 pub mod fair;
 pub mod fallback;
 pub mod filters;
@@ -50,6 +51,7 @@ pub mod source;
 #[cfg(test)]
 mod testing;
 pub mod tool;
+pub mod workflow;
 
 pub use call::{Call, CallContext, Principal};
 pub use call_time::CallDeadline;

@@ -1,6 +1,7 @@
 //! Presets as people declare them, and the exposures they compile to.
 
 mod error;
+mod merge;
 
 use std::{
     collections::BTreeMap,
@@ -11,11 +12,13 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
 
 pub use self::error::PresetError;
+use self::merge::merge;
 use crate::{
     approval::{self, ApprovalRule, Rule},
     names,
     overrides::ToolOverride,
     tool::SourceId,
+    workflow::Step,
 };
 
 /// What one agent sees, as declared: its own lines only, `extends` not yet followed.
@@ -46,6 +49,8 @@ pub struct Preset {
     pub tools: BTreeMap<String, ToolOverride>,
     /// Which calls a person has to approve; those of what it extends hold as well.
     pub approve: Vec<ApprovalRule>,
+    /// Which requests come after which; those of what it extends hold as well.
+    pub workflow: Vec<Step>,
 }
 
 /// A preset as compiled: everything it extends laid under it, globs built.
@@ -73,6 +78,8 @@ pub struct Exposure {
     /// Which tools clients are shown; none for all.
     listed: Option<GlobSet>,
     pub(crate) approvals: Vec<Rule>,
+    /// Which requests come after which.
+    pub workflow: Vec<Step>,
     deny: GlobSet,
     deny_list: Vec<String>,
 }
@@ -97,6 +104,7 @@ impl Exposure {
         exposure.listed = merged.listed.as_ref().map(|entries| globs(name, "listed", entries)).transpose()?;
         exposure.approvals =
             merged.approve.iter().map(|rule| compiled(name, rule)).collect::<Result<_, _>>()?;
+        exposure.workflow = merged.workflow;
         exposure.deny = globs(name, "deny", &merged.deny)?;
         for (gate, entries) in &merged.filters {
             if !exposure.gates().any(|known| **known == **gate) {
@@ -124,6 +132,7 @@ impl Exposure {
             proxied: None,
             listed: None,
             approvals: Vec::new(),
+            workflow: Vec::new(),
             deny: GlobSet::empty(),
             deny_list: Vec::new(),
         }
@@ -166,46 +175,6 @@ impl Exposure {
     pub fn denied_by(&self, exposed: &str) -> Option<&str> {
         self.deny.matches(exposed).first().and_then(|index| self.deny_list.get(*index)).map(String::as_str)
     }
-}
-
-fn merge(
-    presets: &BTreeMap<String, Preset>,
-    name: &str,
-    path: &mut Vec<String>,
-    into: &mut Preset,
-) -> Result<(), PresetError> {
-    if let Some(start) = path.iter().position(|step| step == name) {
-        let circle = path[start..].iter().cloned().chain([name.to_owned()]).collect();
-        return Err(PresetError::Cycle(circle));
-    }
-    let Some(preset) = presets.get(name) else {
-        let preset = path.last().cloned().unwrap_or_default();
-        return Err(PresetError::UnknownBase {
-            preset,
-            name: name.into(),
-            known: alternatives(presets, name),
-        });
-    };
-    path.push(name.to_owned());
-    for base in &preset.extends {
-        merge(presets, base, path, into)?;
-    }
-    path.pop();
-    for (source, params) in &preset.sources {
-        match into.sources.iter_mut().find(|(known, _)| known == source) {
-            Some((_, merged)) => merged.extend(params.clone()),
-            None => into.sources.push((source.clone(), params.clone())),
-        }
-    }
-    into.deny.extend(preset.deny.iter().cloned());
-    into.aliases.extend(preset.aliases.clone());
-    into.filters.extend(preset.filters.clone());
-    into.structured = preset.structured.or(into.structured);
-    into.tools.extend(preset.tools.clone());
-    into.approve.extend(preset.approve.iter().cloned());
-    into.proxied = preset.proxied.clone().or_else(|| into.proxied.take());
-    into.listed = preset.listed.clone().or_else(|| into.listed.take());
-    Ok(())
 }
 
 fn compiled(preset: &str, rule: &ApprovalRule) -> Result<Rule, PresetError> {

@@ -29,6 +29,7 @@ mod lacks;
 mod late;
 mod ledger;
 mod logins;
+mod marks;
 mod offers;
 mod pipeline;
 mod servers;

@@ -40,6 +40,27 @@ const EXAMPLES: &[(&str, Examples)] = &[
             ("gatehouse request --preset gateway", "from standard input"),
         ],
     ),
+    (
+        "agent-template",
+        &[
+            ("gatehouse agent-template git --out .claude/agents/git.md", "for Claude Code"),
+            ("gatehouse agent-template git --strategy subprocess", "starts the server each time"),
+        ],
+    ),
+    ("scripts list", &[("gatehouse scripts list --preset reports", "of the clients of this machine")]),
+    ("scripts show", &[("gatehouse scripts show weekly_report", "the code, with what is said of it")]),
+    (
+        "scripts run",
+        &[("gatehouse scripts run weekly_report '{\"week\": 12}'", "through the preset, as its caller")],
+    ),
+    (
+        "scripts remove",
+        &[("gatehouse scripts remove weekly_report --caller token", "of a client with a token")],
+    ),
+    (
+        "scripts export",
+        &[("gatehouse scripts export weekly_report --to scripts", "scripts/weekly_report.ts")],
+    ),
     ("gates list", &[("gatehouse gates list", "names, tools, and where each is from")]),
     (
         "gates inspect",

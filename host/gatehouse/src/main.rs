@@ -13,6 +13,7 @@ mod fuzz;
 mod import;
 mod map;
 mod out;
+mod place;
 mod presence;
 mod progress;
 #[cfg(test)]

@@ -22,7 +22,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     built_in,
     compose::{Composition, HostServers, PresetViews},
-    config::{Config, Env, trust},
+    config::{Config, Env, inserted, trust},
     watch::Watch,
 };
 use change::Change;
@@ -148,22 +148,6 @@ impl Reloader {
         }
     }
 
-    /// Every folder in which something could change that is served.
-    fn folders(&self) -> BTreeSet<PathBuf> {
-        let configs = [Some(&self.current.config), self.wanted.as_ref()];
-        let mut folders: BTreeSet<_> = trust::folder().filter(|_| self.origin.by_trust).into_iter().collect();
-        for config in configs.into_iter().flatten() {
-            let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
-            folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
-            // The default folder counts once somebody makes it: the configuration's own, watched too, tells of that.
-            let there =
-                |folder: &&PathBuf| config.default_gate_folder.as_ref() != Some(*folder) || folder.is_dir();
-            folders.extend(config.gate_folders.iter().filter(there).cloned());
-            folders.extend(Some(HostServers::folder(config)).filter(|folder| folder.is_dir()));
-        }
-        folders
-    }
-
     /// Looks for changes and applies what passes.
     async fn look(&mut self) {
         self.read_configuration();
@@ -195,7 +179,8 @@ impl Reloader {
                 return self.report.configuration_refused(&why);
             }
         };
-        if self.text.as_ref() == Some(&text) {
+        let in_force = self.wanted.as_ref().unwrap_or(&self.current.config);
+        if self.text.as_ref() == Some(&text) && !inserted::changed(&in_force.inserted) {
             return;
         }
         if self.origin.by_trust && !trust::holds(&file, &text) {
@@ -215,7 +200,8 @@ impl Reloader {
         match Config::of(&text, self.origin.gates.as_deref(), state, &self.origin.env) {
             Ok(config) => self.wanted = Some(Arc::new(config)),
             Err(error) => {
-                self.wanted = None;
+                // A file that it names may come, or be mended.
+                (self.text, self.wanted) = (None, None);
                 self.report.configuration_refused(&error.to_string());
             }
         }

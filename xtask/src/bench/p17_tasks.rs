@@ -112,6 +112,9 @@ fn conversation(task: &Task, call: &mut dyn FnMut(Call) -> Result<[String; 2]>) 
     let mut replies = Vec::new();
     for turn in &task.turns {
         let calls = turn(&replies);
+        if calls.is_empty() {
+            bail!("'{}' finds nothing to call in {replies:?}", task.about);
+        }
         replies.clear();
         spent.trips += 1;
         for one in calls {
@@ -141,7 +144,7 @@ impl Spent {
     /// Adds what it takes to find the tools: a search for each, together, then each one's schema, together.
     fn find(&mut self, gateway: &mut Server, task: &Task) -> Result<()> {
         for (question, _, tool) in task.wanted {
-            let found = spoken(gateway, "search_tools", json!({"query": question, "top_k": 3}))?;
+            let found = spoken(gateway, "search_tools", json!({"query": question, "top_k": 5}))?;
             if !found[1].contains(tool) {
                 bail!("'{question}' does not find {tool}: {}", found[1]);
             }

@@ -114,16 +114,14 @@ fn commits_of_a_file(place: &str) -> Task {
     let repository = format!("{place}/repository");
     let own = repository.clone();
     let show = move |replies: &[String]| {
-        let hashes = replies[0].lines().filter_map(|line| line.strip_prefix("Commit: '"));
-        let call = |hash: &str| {
-            ("git", "git_show", json!({"repo_path": own, "revision": hash.trim_end_matches('\'')}))
-        };
+        let hashes = replies[0].lines().filter_map(|line| line.strip_prefix("Commit: "));
+        let call = |hash: &str| ("git", "git_show", json!({"repo_path": own, "revision": hash}));
         hashes.map(call).collect()
     };
     Task {
         about: "which of 12 commits touched a file",
         wanted: &[
-            ("show the commits of a repository", "git", "git_log"),
+            ("history of commits of a repository", "git", "git_log"),
             ("show the contents of a commit", "git", "git_show"),
         ],
         turns: vec![
@@ -133,7 +131,7 @@ fn commits_of_a_file(place: &str) -> Task {
         script: format!(
             "const repo_path = {repository:?};\n\
              const log = await tools.git.git_log({{ repo_path, max_count: 12 }});\n\
-             const commits = [...log.matchAll(/Commit: '(\\w+)'[\\s\\S]*?Message: '?([^'\\n]+)/g)];\n\
+             const commits = [...log.matchAll(/Commit: (\\w+)[^]*?Message: (.*)/g)];\n\
              const shown = await Promise.all(commits.map(([, revision]) => tools.git.git_show({{ repo_path, revision }})));\n\
              return commits.filter((_, i) => shown[i].includes(\"limits.txt\")).map(([,, message]) => message);"
         ),
@@ -153,7 +151,7 @@ fn join_and_remember(place: &str) -> Task {
         wanted: &[
             ("query the rows of a database", "sqlite", "read_query"),
             ("read the text of a file on disk", "filesystem", "read_text_file"),
-            ("remember a person in the knowledge graph", "memory", "create_entities"),
+            ("add entities to the knowledge graph", "memory", "create_entities"),
         ],
         turns: vec![
             at_once(vec![

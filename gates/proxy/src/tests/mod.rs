@@ -1,5 +1,6 @@
 //! The tools with a host that the tests make up.
 
+mod apart;
 mod calls;
 mod describe;
 mod lists;

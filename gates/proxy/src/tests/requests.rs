@@ -3,7 +3,6 @@
 use gatehouse_sdk::{
     Content, Effect, Fault, Media, Reply,
     catalog::Entry,
-    servers,
     testing::{self, Fake},
 };
 use proptest::prelude::*;
@@ -28,7 +27,7 @@ fn entry(name: &str, effect: Effect) -> Entry {
 }
 
 /// A host with tools of a gate and a server; what is called is answered by `reply`.
-fn host(reply: impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone + 'static) -> Fake {
+pub(super) fn host(reply: impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone + 'static) -> Fake {
     let other = reply.clone();
     Fake::new()
         .remaining(600_000)
@@ -53,7 +52,7 @@ fn host(reply: impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone + 'stati
         })
 }
 
-fn request(host: Fake, sent: Value) -> Value {
+pub(super) fn request(host: Fake, sent: Value) -> Value {
     let reply =
         host.keeps_artifacts().run(|| testing::call(&crate::gate(), "request", &sent.to_string(), ON));
     let reply = reply.unwrap_or_else(|fault| panic!("{sent}: {fault:?}"));
@@ -62,7 +61,7 @@ fn request(host: Fake, sent: Value) -> Value {
     told
 }
 
-fn said(text: &'static str) -> impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone {
+pub(super) fn said(text: &'static str) -> impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clone {
     move |_, _, _| Ok(Reply::markdown(text))
 }
 
@@ -106,45 +105,6 @@ fn a_tool_that_does_more_than_is_allowed_is_not_called() {
     assert_eq!(told["error"]["message"], "A request cannot be about itself.");
     let told = request(never(), json!({"intent": "QUERY", "action": "lok"}));
     assert!(told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("look, edit")), "{told}");
-}
-
-#[test]
-fn a_server_is_started_for_a_request_where_that_is_asked_or_better() {
-    let apart = |reason: &'static str, apart: bool| {
-        let host = host(|tool, _, _| {
-            assert_eq!(tool, "git/push", "shared");
-            Ok(Reply::markdown("shared"))
-        });
-        host.server_learn(|_| Ok(()))
-            .server_advise(move |_| Ok(servers::Advice { apart, reason: reason.into() }))
-            .server_call_apart(|server, tool, _, timeout| {
-                assert_eq!((server, tool, timeout), ("git", "push", 300_000));
-                Ok(Reply::markdown("apart"))
-            })
-    };
-    for (isolation, host, data, reason) in [
-        ("agent", apart("", true), "shared", Value::Null),
-        ("subprocess", apart("", false), "apart", Value::Null),
-        ("auto", apart("it is seldom used", true), "apart", json!("it is seldom used")),
-        ("auto", apart("it runs already", false), "shared", json!("it runs already")),
-    ] {
-        let constraints = json!({"isolation": isolation});
-        let told =
-            request(host, json!({"intent": "EXECUTE", "action": "git/push", "constraints": constraints}));
-        let used = if data == "apart" { "subprocess" } else { "agent" };
-        assert_eq!((&told["result"]["data"], &told["meta"]["isolation_used"]), (&json!(data), &json!(used)));
-        assert_eq!(told["meta"]["isolation_reason"], reason, "{told}");
-    }
-    let constraints = json!({"isolation": "subprocess"});
-    let told = request(
-        host(said("found")),
-        json!({"intent": "QUERY", "action": "look", "constraints": constraints}),
-    );
-    assert_eq!(told["meta"]["isolation_used"], "agent");
-    assert!(
-        told["meta"]["isolation_reason"].as_str().is_some_and(|why| why.contains("a gate has")),
-        "{told}"
-    );
 }
 
 #[test]

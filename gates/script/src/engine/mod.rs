@@ -25,7 +25,7 @@ pub(crate) use console::Console;
 pub(crate) use failure::Failure;
 pub(crate) use queue::Queue;
 pub(crate) use ready::prepare;
-pub(crate) use tools::{Tools, entries, json_of};
+pub(crate) use tools::{PROXY, Tools, entries, json_of, same};
 
 use self::{random::Random, ready::Ready};
 use crate::typescript::Script;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::declare;
 
 /// The tool of the proxy gate that reaches what stands in no list.
-const PROXY: &str = "call_tool";
+pub(crate) const PROXY: &str = "call_tool";
 
 /// What is there, asked for once, when a script first needs it.
 #[derive(Default)]
@@ -131,7 +131,7 @@ impl Tools {
 }
 
 /// Names as they are, or with `_` for what no identifier has.
-fn same(name: &str, asked: &str) -> bool {
+pub(crate) fn same(name: &str, asked: &str) -> bool {
     name == asked
         || (name.len() == asked.len()
             && name

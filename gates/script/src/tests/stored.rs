@@ -26,9 +26,10 @@ fn a_script_is_kept_run_and_told_in_versions() {
             call("run_script", json!({"name": "twice", "version": 1, "args": {"n": 4}})).unwrap(),
             "12"
         );
-        assert_eq!(call("list_scripts", json!({})).unwrap(), "twice(n) v2: Doubles. (run 2 times)");
+        assert_eq!(call("list_scripts", json!({})).unwrap(), "twice(n) v2: Doubles. (run 2 times, last today)");
         let shown = call("list_scripts", json!({"name": "twice"})).unwrap();
-        assert!(shown.contains("```ts\nreturn input.n * 2\n```"), "{shown}");
+        let head = "twice, version 2 (run 2 times, last today)\n\n```ts\n// script: twice\n// description: Doubles.\n// params: {";
+        assert!(shown.starts_with(head) && shown.ends_with("}\nreturn input.n * 2\n```"), "{shown}");
         let fault = call("run_script", json!({"name": "twice"})).unwrap_err();
         assert_eq!(fault.message, "args: 'n' is missing");
         assert!(fault.hint.unwrap().contains("\"required\":[\"n\"]"));
@@ -37,6 +38,10 @@ fn a_script_is_kept_run_and_told_in_versions() {
         let fault = call("run_script", json!({"name": "thrice"})).unwrap_err();
         assert_eq!(fault.hint.as_deref(), Some("You keep: twice."));
         assert!(kv::keys("").unwrap().is_empty(), "they are the caller's alone");
+        let removed = call("remove_script", json!({"name": "twice"})).unwrap();
+        assert_eq!(removed, "Removed 'twice', with 2 of its versions.");
+        assert!(kv::caller().list("").unwrap().is_empty(), "nothing of it stays");
+        assert!(call("remove_script", json!({"name": "twice"})).is_err());
     });
 }
 
@@ -67,5 +72,57 @@ fn scripts_are_kept_only_where_a_preset_says_so() {
     let told = crate::gate().describe("{}").unwrap();
     let names: Vec<&str> = told.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["run_code", "tool_types"]);
-    assert_eq!(crate::gate().describe(ON).unwrap().tools.len(), 5);
+    assert_eq!(crate::gate().describe(ON).unwrap().tools.len(), 6);
+}
+
+#[test]
+fn a_script_whose_tools_are_gone_says_which() {
+    host().keeps([]).run(|| {
+        let code =
+            "await tools.kg.search({ query: 'a' }); await tools.kg.burn({}); callMCPTool('moon', 'land')";
+        call("save_script", json!({"name": "x", "description": "Looks.", "code": code})).unwrap();
+        let told = call("list_scripts", json!({})).unwrap();
+        assert_eq!(told, "x() v1: Looks. (never run; this preset has no kg.burn, moon.land)");
+    });
+}
+
+fn exposing(scripts: &[&str]) -> String {
+    json!({"may": "change", "scripts": scripts}).to_string()
+}
+
+#[test]
+fn a_script_of_the_preset_is_a_tool() {
+    let text = "// script: twice\n// description: Doubles a number.\n\
+        // params: {\"properties\":{\"n\":{\"type\":\"number\"}},\"required\":[\"n\"]}\nreturn input.n * 2";
+    let params = exposing(&[text]);
+    let tools = crate::gate().describe(&params).unwrap().tools;
+    let tool = tools.last().unwrap();
+    assert_eq!((tool.name.as_str(), tool.description.as_str()), ("twice", "Doubles a number."));
+    assert_eq!(tool.effect, gatehouse_sdk::Effect::Mutating);
+    let schema = &tool.input_schema;
+    assert!(schema.contains("\"type\":\"object\"") && schema.contains("\"required\":[\"n\"]"), "{schema}");
+    host().run(|| {
+        let reply = testing::call(&crate::gate(), "twice", "{\"n\": 21}", &params).unwrap();
+        assert_eq!(reply.text(), "42");
+    });
+    let failing = exposing(&["// script: a\n// description: b\nthrow new Error('no')"]);
+    host().run(|| {
+        let reply = testing::call(&crate::gate(), "a", "{}", &failing).unwrap();
+        assert!(reply.is_error && reply.text().contains("no\n  at line 3, column"), "{}", reply.text());
+    });
+}
+
+#[test]
+fn a_script_that_cannot_be_a_tool_is_refused_with_the_reason() {
+    let good = "// script: a\n// description: b\n1";
+    let taken = "// script: run_code\n// description: b\n1";
+    for (scripts, why) in [
+        (&["1"][..], "scripts[0]: it does not begin with a line `// script: …`"),
+        (&[good, taken], "scripts[1], 'run_code': this gate has a tool of that name"),
+        (&["// script: a\n// description: b\nlet x = ;"], "at line 3, column"),
+        (&[good, good], "declares 'a' twice"),
+    ] {
+        let fault = crate::gate().describe(&exposing(scripts)).unwrap_err();
+        assert!(fault.message.contains(why), "{}", fault.message);
+    }
 }

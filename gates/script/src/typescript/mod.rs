@@ -8,6 +8,7 @@ mod edits;
 mod enums;
 mod nesting;
 mod refused;
+mod uses;
 mod visit;
 
 #[cfg(test)]
@@ -16,10 +17,11 @@ mod tests;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{Program, Statement};
 use oxc_ast_visit::Visit;
-use oxc_parser::{ParseOptions, Parser};
+use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_span::{GetSpan, SourceType};
 
 use edits::Edits;
+pub(crate) use uses::uses;
 
 /// The most bytes of a script.
 pub(crate) const MAX_BYTES: usize = 256 << 10;
@@ -66,9 +68,7 @@ impl Script {
         }
         nesting::check(source)?;
         let allocator = Allocator::default();
-        let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
-        let parsed =
-            Parser::new(&allocator, source, SourceType::ts().with_module(true)).with_options(options).parse();
+        let parsed = parsed(&allocator, source);
         if let Some(error) = parsed.diagnostics.errors().next() {
             let byte = error.labels.first().map(|label| label.offset());
             let mut message = format!("SyntaxError: {}", error.message);
@@ -96,6 +96,12 @@ impl Script {
         let before = text.get(..column.saturating_sub(1)).map_or(column, |before| before.chars().count() + 1);
         (own.max(1), before)
     }
+}
+
+/// TypeScript in which `return` and `await` may stand at the top.
+fn parsed<'a>(allocator: &'a Allocator, source: &'a str) -> ParserReturn<'a> {
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    Parser::new(allocator, source, SourceType::ts().with_module(true)).with_options(options).parse()
 }
 
 /// Has the script return its last statement where that is an expression. It begins a line of its own, filled up with

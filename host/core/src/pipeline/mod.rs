@@ -1,13 +1,13 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! observe → admit → deadline → splice → validate → approve → compact → conform → source
+//! observe → admit → deadline → splice → validate → workflow → approve → compact → conform → source
 //! ```
 //!
 //! *observe* is outermost, so nothing goes unseen. *admit* comes before all that depends on the tool: a message
 //! about a schema would tell that a hidden tool exists. *deadline* comes before all that takes time: checking
 //! arguments and replies counts as running does. *splice* comes before *validate*, which checks the arguments as the tool
-//! gets them, and *approve* shows them to a person. *compact* comes after *conform* on the way back, so what it shortens is what the tool promised. *conform* stands next to the source, so that no stage works
+//! gets them, *workflow* sees to it that a request comes in its turn, and *approve* shows them to a person. *compact* comes after *conform* on the way back, so what it shortens is what the tool promised. *conform* stands next to the source, so that no stage works
 //! on a reply that breaks its promise. Later stages (suggest, cache, retry, breaker) have
 //! their places between *compact* and *conform*, a retry with a limit for each attempt ([`Call::attempt`]). The
 //! list itself stands where the host is composed, because stages need what only that place knows.
@@ -20,6 +20,7 @@ mod deadline;
 mod observe;
 mod splice;
 mod validate;
+mod workflow;
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -42,6 +43,7 @@ pub use observe::{CALLS, CallEnding, CallLog, CallObserver, CallRecord, Observe}
 pub use splice::Splice;
 pub(crate) use splice::has_own_markers;
 pub use validate::Validate;
+pub use workflow::Workflow;
 
 use crate::{
     call::{Call, CallContext},

@@ -1,7 +1,7 @@
 //! `gatehouse explain`
 
 use clap::Args;
-use gatehouse_core::{Catalog, Exposure, names};
+use gatehouse_core::{Catalog, Exposure, names, workflow};
 use serde_json::json;
 
 use super::{Failure, Place};
@@ -33,6 +33,26 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     Ok(())
 }
 
+/// The most characters of parameters that are shown.
+const PARAMS: usize = 600;
+
+/// What the workflows of the preset ask of requests.
+fn steps(exposure: &Exposure) -> String {
+    let steps = exposure.workflow.iter().map(|step| {
+        let requires = match step.requires.as_slice() {
+            [] => String::new(),
+            marks => {
+                format!(" need {}", marks.iter().map(|mark| step.file(mark)).collect::<Vec<_>>().join(", "))
+            }
+        };
+        let produces = step.produces.as_ref().map(|mark| format!(" leave {}", step.file(mark)));
+        let both = [requires, produces.unwrap_or_default()].into_iter().filter(|part| !part.is_empty());
+        let both = both.collect::<Vec<_>>().join(" and");
+        format!("; requests of intent {}{both} in context.project_root", step.intents.join(" or "))
+    });
+    steps.collect()
+}
+
 async fn explain(
     composition: &Composition,
     exposure: &Exposure,
@@ -62,9 +82,13 @@ async fn explain(
             format!("; a person approves {often}{same}, by [presets.{preset}.approve]")
         });
         let approved = approved.unwrap_or_default();
+        let steps = if workflow::takes_requests(&entry.id) { steps(exposure) } else { String::new() };
+        let params = names::quoted(params, PARAMS);
         return Ok((
             true,
-            format!("'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}"),
+            format!(
+                "'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}{steps}"
+            ),
         ));
     }
     let offers = composition.offers(exposure).await.map_err(Failure::Failed)?;

@@ -1,5 +1,6 @@
 //! The command line: one file a command, one variant a command, one list.
 
+mod agent_template;
 mod allowed_tools;
 mod backup;
 mod cache;
@@ -17,23 +18,19 @@ mod presets;
 mod request;
 mod restore;
 mod schema;
+mod scripts;
 mod serve;
 mod servers;
 mod status;
 mod tools;
 mod trust;
 
-use std::{path::PathBuf, sync::Mutex};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, error::ErrorKind};
-
+pub(crate) use crate::place::Place;
 use crate::{
-    archive,
-    compose::{Composition, Stores},
-    config::{
-        Config, ConfigError, Env,
-        locate::{self, Found},
-    },
+    compose::Composition,
+    config::{ConfigError, Env},
     examples, out,
     telemetry::{self, Format},
 };
@@ -55,21 +52,6 @@ pub(crate) struct Cli {
     quiet: bool,
     #[command(subcommand)]
     command: Command,
-}
-
-/// Where configuration and gates are.
-#[derive(Args)]
-pub(crate) struct Place {
-    /// The configuration; built-in is the shipped one [default: GATEHOUSE_CONFIG, else a trusted presets.toml of
-    /// this folder or one above it, else the one in the XDG config home, else built-in]
-    #[arg(long, global = true, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// The folder with gates, instead of those that the configuration names
-    #[arg(long, global = true, value_name = "DIR")]
-    gates: Option<PathBuf>,
-    /// What was opened by this command, to be closed at its end.
-    #[arg(skip)]
-    stores: Mutex<Vec<Stores>>,
 }
 
 #[derive(Subcommand)]
@@ -96,6 +78,11 @@ enum Command {
     Call(call::Arguments),
     /// Run a tool by a request envelope: a JSON object in, a JSON object out
     Request(request::Arguments),
+    /// Print a subagent for one server, so that its tools stay out of other contexts
+    AgentTemplate(agent_template::Arguments),
+    /// The scripts that agents keep: list, print, run, remove one, write it into a file
+    #[command(subcommand)]
+    Scripts(scripts::Command),
     /// Index, search and edit the knowledge graph
     #[command(subcommand)]
     Kg(kg::Command),
@@ -163,45 +150,6 @@ impl From<gatehouse_core::Fault> for Failure {
     }
 }
 
-impl Place {
-    pub(crate) fn config(&self, env: &Env) -> Result<Config, ConfigError> {
-        let found = self.found(env)?;
-        let mut config = Config::of(&found.text, self.gates.as_deref(), None, env)?;
-        config.choice = found.choice;
-        // What a restore that was killed left over is finished before anybody looks.
-        archive::finish(&config.state)
-            .map_err(|why| ConfigError { place: config.state.display().to_string(), message: why })?;
-        Ok(config)
-    }
-
-    /// The text of the configuration; says on standard error which file was passed over.
-    pub(crate) fn found(&self, env: &Env) -> Result<Found, ConfigError> {
-        let found = locate::read(self.config.as_deref(), env)?;
-        if let Some(ignored) = &found.choice.ignored {
-            out::warn(ignored.to_string());
-        }
-        Ok(found)
-    }
-
-    pub(crate) fn compose(&self, env: &Env) -> Result<Composition, ConfigError> {
-        let composition = Composition::new(self.config(env)?, env)?;
-        self.stores().push(composition.stores.clone());
-        Ok(composition)
-    }
-
-    fn stores(&self) -> std::sync::MutexGuard<'_, Vec<Stores>> {
-        gatehouse_core::lock(&self.stores)
-    }
-
-    /// Closes what was opened, so that each database is one whole file.
-    async fn close(&self) {
-        let open = std::mem::take(&mut *self.stores());
-        for stores in open {
-            stores.close().await;
-        }
-    }
-}
-
 impl Cli {
     /// Reads the command line; none where it asked for help, which is printed, on terminals with `colours`. Ends the
     /// program where a shell asks how a line may go on.
@@ -260,6 +208,8 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::Map(arguments) => map::run(arguments, place, env).await,
         Command::Call(arguments) => call::run(arguments, place, env).await,
         Command::Request(arguments) => request::run(arguments, place, env).await,
+        Command::AgentTemplate(arguments) => agent_template::run(arguments, place, env).await,
+        Command::Scripts(command) => scripts::run(command, place, env).await,
         Command::Kg(command) => kg::run(command, place, env).await,
         Command::Docs(command) => docs::run(command, place, env).await,
         Command::Servers(command) => servers::run(command, place, env).await,

@@ -7,8 +7,8 @@ use std::{
 };
 
 use clap::Args;
-use gatehouse_core::{Call, CallContext, Catalog, Content, Fault, Outcome};
-use serde_json::{Value, json};
+use gatehouse_core::{Call, CallContext, Catalog, Content, Fault, Outcome, envelope, workflow};
+use serde_json::Value;
 
 use super::{Failure, Place};
 use crate::{
@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let answer = match answered(&arguments, place, env).await {
         Ok(answer) => answer,
-        Err(fault) => refused(&fault),
+        Err(fault) => envelope::refused(&fault, &Value::Null),
     };
     out::json(&answer);
     // What went wrong stands in the object; the exit code says that something did.
@@ -64,7 +64,7 @@ async fn answered(arguments: &Arguments, place: &Place, env: &Env) -> Result<Val
 /// The name under which a preset has the tool.
 fn name(catalog: &Catalog) -> Option<String> {
     let mut entries = catalog.entries().iter();
-    let found = entries.find(|entry| &**entry.id.source.name() == "proxy" && &*entry.id.name == "request");
+    let found = entries.find(|entry| workflow::takes_requests(&entry.id));
     found.map(|entry| entry.name.to_string())
 }
 
@@ -89,19 +89,4 @@ fn read(file: &PathBuf) -> Result<Value, String> {
     let request: Value =
         serde_json::from_str(&text).map_err(|error| format!("the request is not JSON: {error}"))?;
     if request.is_object() { Ok(request) } else { Err("the request is not a JSON object".into()) }
-}
-
-/// An answer in the words of the gate, where it could not be asked.
-fn refused(fault: &Fault) -> Value {
-    json!({
-        "ok": false,
-        "error": {
-            "type": fault.kind.error_type(),
-            "message": fault.message,
-            "recoverable": fault.retryable,
-            "suggestion": fault.hint,
-        },
-        "request": {"intent": null, "action": null, "effect": null},
-        "meta": {"isolation_used": null, "duration_ms": 0},
-    })
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use gatehouse_core::{
     pipeline::{
         Admit, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Splice,
-        Validate,
+        Validate, Workflow,
     },
     ports::{Artifacts, Clock as _},
     record::LedgerObserver,
 };
 
-use super::{Composition, SystemClock};
+use super::{Composition, SystemClock, marks};
 
 /// Who calls without a name.
 pub(crate) enum Callers {
@@ -55,6 +55,7 @@ pub(crate) fn pipeline(artifacts: Arc<dyn Artifacts>, observers: Vec<Box<dyn Cal
         Arc::new(Deadline),
         Arc::new(Splice::new(artifacts)),
         Arc::new(Validate),
+        Arc::new(Workflow::new(marks::of_files())),
         Arc::new(Approve::default()),
         Arc::new(Compact::default()),
         Arc::new(Conform),

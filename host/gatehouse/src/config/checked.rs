@@ -21,7 +21,9 @@ use super::{
     ArtifactsConfig, ConfigError, DocumentsConfig, Env, Intelligence, KnowledgeConfig, LedgerConfig, cache,
     component::ComponentSource,
     error::Text,
-    folders, http, http_server, limits, lines, locate,
+    folders, http, http_server,
+    inserted::Inserted,
+    limits, lines, locate,
     locate::Choice,
     models, nesting, presets, raw,
     servers::{self, ServersConfig},
@@ -74,6 +76,8 @@ pub(crate) struct Config {
     pub(crate) gates: BTreeMap<String, GateConfig>,
     /// Presets by name.
     pub(crate) presets: BTreeMap<String, Preset>,
+    /// Files whose text stands in parameters of presets.
+    pub(crate) inserted: Inserted,
 }
 
 /// One gate.
@@ -126,10 +130,13 @@ impl Config {
         let state = state.or_else(|| state_in_file.clone()).unwrap_or_else(locate::data_home);
         raw.check_gate_names().map_err(|(place, why)| text.error_at(place, why))?;
         let servers = servers::checked(text, raw.servers, &raw.proxy, env)?;
+        let mut inserted = Inserted::new();
         let presets: BTreeMap<String, Preset> = raw
             .presets
             .into_iter()
-            .map(|(name, preset)| Ok((name.into_inner(), presets::declared(text, preset, &servers)?)))
+            .map(|(name, preset)| {
+                Ok((name.into_inner(), presets::declared(text, preset, &servers, &mut inserted)?))
+            })
             .collect::<Result<_, ConfigError>>()?;
         let intelligence = Intelligence::checked(env)?;
         let default = raw.host.default_preset.as_ref();
@@ -163,6 +170,7 @@ impl Config {
             state,
             state_in_file,
             presets,
+            inserted,
         };
         if let Some(name) =
             raw.host.default_preset.filter(|name| !config.presets.contains_key(name.get_ref()))

@@ -13,6 +13,7 @@ pub(crate) mod error;
 mod folders;
 mod http;
 mod http_server;
+pub(crate) mod inserted;
 mod intelligence;
 pub(crate) mod keys;
 mod knowledge;
@@ -34,6 +35,7 @@ mod raw_servers;
 pub(crate) mod schema;
 pub(crate) mod servers;
 pub(crate) mod trust;
+mod workflow;
 
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
 pub(crate) use checked::{Config, GateConfig};

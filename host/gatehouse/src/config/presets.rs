@@ -1,6 +1,6 @@
 //! Presets as presets.toml declares them, and which of them is to be served.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use gatehouse_core::{
     Effect, ExposedName, Exposure, Preset, SourceId,
@@ -11,7 +11,12 @@ use gatehouse_sandbox::parse_duration;
 use serde_json::Map;
 use toml::Spanned;
 
-use super::{Config, ConfigError, Env, ServersConfig, check_gate_name, error::Text, raw, raw_presets};
+use super::{
+    Config, ConfigError, Env, ServersConfig, check_gate_name,
+    error::Text,
+    inserted::{self, Inserted},
+    raw, raw_presets, workflow,
+};
 
 impl Config {
     /// Which preset is to be served: the command line, else MCP_PRESET, else MCP_ENABLED_GATES, else the
@@ -60,10 +65,14 @@ pub(super) fn declared(
     text: &Text,
     preset: raw::Preset,
     declared: &ServersConfig,
+    inserted: &mut Inserted,
 ) -> Result<Preset, ConfigError> {
-    let gates = preset.gates.into_iter();
-    let mut sources: Vec<(SourceId, Map<_, _>)> =
-        gates.map(|(name, params)| (SourceId::Gate(name.into_inner().into()), params)).collect();
+    let base = text.file.as_deref().and_then(Path::parent);
+    let mut sources: Vec<(SourceId, Map<_, _>)> = Vec::new();
+    for (name, mut params) in preset.gates {
+        inserted::insert(&mut params, base, inserted).map_err(|why| text.error_at(name.span(), why))?;
+        sources.push((SourceId::Gate(name.into_inner().into()), params));
+    }
     for name in preset.servers {
         declared.known(text, &name)?;
         let source = SourceId::Server(name.into_inner().into());
@@ -72,9 +81,14 @@ pub(super) fn declared(
         }
     }
     let tools = preset.tools.into_iter();
+    let mut workflow = Vec::new();
+    for (name, steps) in preset.workflow {
+        workflow.extend(workflow::checked(text, &name, steps)?);
+    }
     let approve = preset.approve.map(|approve| approval(text, approve)).transpose()?;
     Ok(Preset {
         approve: approve.into_iter().collect(),
+        workflow,
         description: preset.description,
         extends: preset.extends,
         sources,

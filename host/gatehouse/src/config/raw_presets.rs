@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::raw_servers::Tool;
+use super::{raw_servers::Tool, workflow};
 
 /// What one agent sees.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -39,6 +39,9 @@ pub(crate) struct Preset {
     pub(crate) listed: Option<Vec<String>>,
     /// Which calls a person has to approve, who is asked through the client. What a preset extends asks as well.
     pub(crate) approve: Option<Approve>,
+    /// Which requests come after which, by the workflow: one step, or a list of them. What a preset extends holds as well.
+    #[schemars(with = "BTreeMap<String, workflow::Shape>")]
+    pub(crate) workflow: BTreeMap<Spanned<String>, workflow::Steps>,
     /// What is changed about tools, by the name that clients would see without.
     #[schemars(with = "BTreeMap<String, Tool>")]
     pub(crate) tools: BTreeMap<Spanned<String>, Tool>,

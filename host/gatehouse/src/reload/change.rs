@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -10,7 +11,10 @@ use gatehouse_sandbox::Stamp;
 use tokio::time::Instant;
 
 use super::{GRACE, Reloader};
-use crate::config::Config;
+use crate::{
+    compose::HostServers,
+    config::{Config, trust},
+};
 
 /// Changes that are to be tried together.
 #[derive(Default)]
@@ -59,6 +63,23 @@ impl Reloader {
         if change.configuration.is_some() {
             self.report.configuration_refused(why);
         }
+    }
+
+    /// Every folder in which something could change that is served.
+    pub(super) fn folders(&self) -> BTreeSet<PathBuf> {
+        let configs = [Some(&self.current.config), self.wanted.as_ref()];
+        let mut folders: BTreeSet<_> = trust::folder().filter(|_| self.origin.by_trust).into_iter().collect();
+        for config in configs.into_iter().flatten() {
+            let files = config.file.iter().chain(config.gates.values().filter_map(|g| g.component.as_ref()));
+            let files = files.chain(config.inserted.keys());
+            folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
+            // The default folder counts once somebody makes it: the configuration's own, watched too, tells of that.
+            let there =
+                |folder: &&PathBuf| config.default_gate_folder.as_ref() != Some(*folder) || folder.is_dir();
+            folders.extend(config.gate_folders.iter().filter(there).cloned());
+            folders.extend(Some(HostServers::folder(config)).filter(|folder| folder.is_dir()));
+        }
+        folders
     }
 
     /// What differs from what is served.

@@ -3,6 +3,7 @@
 
 mod apart;
 mod attempt;
+mod in_flight;
 mod learn;
 mod offers;
 mod source;
@@ -33,6 +34,7 @@ use super::{
     connection::{ConnectFailure, Connection, Connector, ListChanged},
 };
 use attempt::Attempt;
+use in_flight::InFlight;
 
 /// What all servers of a host share.
 pub(super) struct Shared {
@@ -282,24 +284,6 @@ impl Server {
         let (name, why) = (&self.definition.name, self.redactor.text(why.to_owned()));
         Fault::unavailable(format!("Server '{name}' cannot be reached: {why}."))
             .hint(format!("`gatehouse servers status` says how it does; its definition is [servers.{name}]."))
-    }
-}
-
-/// Something that runs on the connection: the server is not idle.
-struct InFlight<'a>(&'a Server);
-
-impl<'a> InFlight<'a> {
-    fn begin(server: &'a Server) -> Self {
-        lock(&server.inner).in_flight += 1;
-        Self(server)
-    }
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        let mut inner = lock(&self.0.inner);
-        inner.in_flight -= 1;
-        inner.last_used = Instant::now();
     }
 }
 

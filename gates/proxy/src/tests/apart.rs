@@ -1,0 +1,45 @@
+//! Requests that have a server to themselves.
+
+use gatehouse_sdk::{Reply, servers};
+use serde_json::{Value, json};
+
+use super::requests::{host, request, said};
+
+#[test]
+fn a_server_is_started_for_a_request_where_that_is_asked_or_better() {
+    let apart = |reason: &'static str, apart: bool| {
+        let host = host(|tool, _, _| {
+            assert_eq!(tool, "git/push", "shared");
+            Ok(Reply::markdown("shared"))
+        });
+        host.server_learn(|_| Ok(()))
+            .server_advise(move |_| Ok(servers::Advice { apart, reason: reason.into() }))
+            .server_call_apart(|server, tool, _, timeout| {
+                assert_eq!((server, tool, timeout), ("git", "push", 300_000));
+                Ok(Reply::markdown("apart"))
+            })
+    };
+    for (isolation, host, data, reason) in [
+        ("agent", apart("", true), "shared", Value::Null),
+        ("subprocess", apart("", false), "apart", Value::Null),
+        ("auto", apart("it is seldom used", true), "apart", json!("it is seldom used")),
+        ("auto", apart("it runs already", false), "shared", json!("it runs already")),
+    ] {
+        let constraints = json!({"isolation": isolation});
+        let told =
+            request(host, json!({"intent": "EXECUTE", "action": "git/push", "constraints": constraints}));
+        let used = if data == "apart" { "subprocess" } else { "agent" };
+        assert_eq!((&told["result"]["data"], &told["meta"]["isolation_used"]), (&json!(data), &json!(used)));
+        assert_eq!(told["meta"]["isolation_reason"], reason, "{told}");
+    }
+    let constraints = json!({"isolation": "subprocess"});
+    let told = request(
+        host(said("found")),
+        json!({"intent": "QUERY", "action": "look", "constraints": constraints}),
+    );
+    assert_eq!(told["meta"]["isolation_used"], "agent");
+    assert!(
+        told["meta"]["isolation_reason"].as_str().is_some_and(|why| why.contains("a gate has")),
+        "{told}"
+    );
+}

@@ -1,0 +1,114 @@
+//! A script as a file: what is said of it stands in the comments that it begins with, and all of it is the script, so lines are
+//! those of the file.
+//!
+//! ```text
+//! // script: weekly_report
+//! // description: Sums the errors of a week.
+//! // params: {"type":"object","properties":{"week":{"type":"integer"}}}
+//! return …
+//! ```
+
+use serde_json::{Map, Value};
+
+const NAME: &str = "script";
+const ABOUT: &str = "description";
+const PARAMS: &str = "params";
+
+/// A script with what is said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// JSON Schema of `input`.
+    pub(crate) params: Option<Map<String, Value>>,
+    /// All of the file.
+    pub(crate) code: String,
+}
+
+/// Whether a script may be called so.
+pub(crate) fn is_name(name: &str) -> bool {
+    let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
+    (1..=64).contains(&name.len()) && name.bytes().all(letters)
+}
+
+impl File {
+    /// Reads a file. The error is a sentence about it, with the line where there is one.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let (mut name, mut description, mut params) = (None, None, None);
+        for (at, line) in text.lines().enumerate() {
+            let Some(said) = line.trim_start().strip_prefix("//") else { break };
+            let Some((key, value)) = said.split_once(':') else { continue };
+            let value = value.trim();
+            match key.trim() {
+                NAME if name.is_none() => name = Some(value.to_owned()),
+                ABOUT if description.is_none() => description = Some(value.to_owned()),
+                PARAMS if params.is_none() => {
+                    let schema = serde_json::from_str::<Map<String, Value>>(value);
+                    let schema = schema.map_err(|why| {
+                        format!("line {}: params is no JSON Schema, an object in one line: {why}", at + 1)
+                    })?;
+                    params = Some(schema);
+                }
+                _ => {}
+            }
+        }
+        let missing = |what: &str| format!("it does not begin with a line `// {what}: …`");
+        let name = name.ok_or_else(|| missing(NAME))?;
+        if !is_name(&name) {
+            return Err(format!(
+                "a script's name has 1 to 64 of a-z, 0-9 and _, and '{}' is none",
+                crate::cut(&name)
+            ));
+        }
+        let description = description.filter(|about| !about.is_empty()).ok_or_else(|| missing(ABOUT))?;
+        Ok(Self { name, description, params, code: text.to_owned() })
+    }
+
+    /// The text of such a file for a script that has no such beginning.
+    pub(crate) fn written(
+        name: &str,
+        description: &str,
+        params: Option<&Map<String, Value>>,
+        code: &str,
+    ) -> String {
+        let about = description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut text = format!("// {NAME}: {name}\n// {ABOUT}: {about}\n");
+        if let Some(params) = params {
+            text += &format!("// {PARAMS}: {}\n", Value::Object(params.clone()));
+        }
+        text + code.trim_end() + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let params = serde_json::json!({"type": "object", "properties": {"n": {"type": "number"}}});
+        let params = params.as_object().cloned();
+        let text =
+            File::written("twice", "Doubles\n a  number.", params.as_ref(), "// own\nreturn input.n * 2\n");
+        let file = File::read(&text).expect("a file");
+        assert_eq!((file.name.as_str(), file.description.as_str()), ("twice", "Doubles a number."));
+        assert_eq!(file.params, params);
+        assert!(file.code.ends_with("// own\nreturn input.n * 2\n"), "{}", file.code);
+        // One that has such a beginning already keeps the first.
+        let again = File::read(&File::written("other", "Other.", None, &text)).expect("a file");
+        assert_eq!((again.name.as_str(), again.params), ("other", params));
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        for (text, why) in [
+            ("return 1", "`// script: …`"),
+            ("// script: Not a name\n", "1 to 64 of a-z"),
+            ("// script: a\n// description:\nreturn 1", "`// description: …`"),
+            ("// script: a\n// description: b\n// params: [1]\n", "line 3: params is no JSON Schema"),
+        ] {
+            let told = File::read(text).expect_err(text);
+            assert!(told.contains(why), "{told}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Marks of workflows: files in the folder of a project.
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+
+use crate::outcome::Fault;
+
+/// Where marks are. What lies outside of the allowed folders is `denied`; what is no folder is `invalid-arguments`.
+#[async_trait]
+pub trait Marks: Send + Sync {
+    /// The folder of a project as it really is: absolute, without links, in or below one of those that are allowed.
+    async fn project(&self, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault>;
+
+    /// Whether this file is there; what is no plain file is none.
+    async fn is_there(&self, project: &Path, file: &str) -> Result<bool, Fault>;
+
+    /// Makes this file, unless it is there. It follows no link.
+    async fn make(&self, project: &Path, file: &str) -> Result<(), Fault>;
+}

@@ -1,0 +1,203 @@
+//! `gatehouse agent-template`: a subagent for one server, so that its tools and what they answer stay out of the context of
+//! whoever asks it.
+
+use std::{fmt::Write as _, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use gatehouse_core::{
+    Catalog, SourceId, catalog::Entry, isolation, names::quoted, ports::Servers as _,
+    ports::ledger::Ledger as _, ports::ledger::MetricsFilter, signature::brief,
+};
+use serde_json::json;
+
+use super::{Failure, Place, presets};
+use crate::{compose::Composition, config::Env, out};
+
+/// Tools that are named in the text; of more the model finds the others itself.
+const NAMED: usize = 40;
+
+/// Days of the ledger that are looked at.
+const DAYS: u32 = 7;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The server
+    server: String,
+    /// How the subagent reaches it: by tools of the gateway (agent), or by requests that start the server each time
+    /// (subprocess)
+    #[arg(long, value_enum, default_value = "auto")]
+    strategy: Strategy,
+    /// The preset that the client has [default: the one that serve would choose]
+    #[arg(long)]
+    preset: Option<String>,
+    /// The name that the client gives this gateway
+    #[arg(long, default_value = "gatehouse")]
+    name: String,
+    /// Write a file; for Claude Code .claude/agents/SERVER-gateway.md
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Strategy {
+    Agent,
+    Subprocess,
+    /// What the server's tools cost, how often they are called and how long it takes to start decides
+    Auto,
+}
+
+pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let composition = place.compose(env)?;
+    let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
+    let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
+    let servers = &composition.stores.servers.live;
+    let status = servers.status().into_iter().find(|status| *status.name == *arguments.server);
+    if status.as_ref().is_some_and(|status| !catalog.proxied.reaches(status)) {
+        let (server, preset) = (&arguments.server, &exposure.preset);
+        return Err(Failure::Usage(format!("preset '{preset}' does not reach server '{server}'")));
+    }
+    // One that was never asked is asked, and ended again.
+    servers.learn(&arguments.server).await?;
+    let listed = servers.listing(&arguments.server).await?;
+    let tools = catalog.proxied.entries(&listed);
+    let definitions: Vec<_> = tools
+        .iter()
+        .map(|entry| {
+            json!({"name": &*entry.id.name, "description": entry.spec.description, "inputSchema": entry.spec.input_schema})
+        })
+        .collect();
+    let schema_tokens = presets::tokens(&json!(definitions));
+    let program = status.as_ref().is_some_and(|status| status.transport == "stdio");
+    let facts = facts(&composition, &arguments.server, program, schema_tokens).await?;
+    let advice = isolation::advise(&facts);
+    let (apart, why) = match arguments.strategy {
+        Strategy::Agent => (false, "as was asked".into()),
+        Strategy::Subprocess => (true, "as was asked".into()),
+        Strategy::Auto => (advice.apart, advice.reason),
+    };
+    let made = Template { arguments: &arguments, catalog: &catalog, tools: &tools, apart };
+    let text = made.text(&format!("{why}; {} tools, {schema_tokens} tokens", tools.len()))?;
+    let Some(file) = &arguments.out else {
+        out::line(text.trim_end());
+        return Ok(());
+    };
+    let failed =
+        |error: std::io::Error| Failure::Failed(format!("{}: cannot be written: {error}", file.display()));
+    if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    gatehouse_files::write_atomic(file, text.as_bytes()).map_err(failed)?;
+    out::line(format!(
+        "Written to {} ({}: {why}).",
+        file.display(),
+        if apart { "subprocess" } else { "agent" }
+    ));
+    Ok(())
+}
+
+/// What the ledger has of a server that is not running in this process.
+async fn facts(
+    composition: &Composition,
+    server: &str,
+    program: bool,
+    schema_tokens: usize,
+) -> Result<isolation::Facts, Failure> {
+    let mut facts =
+        isolation::Facts { program, schema_tokens: Some(schema_tokens), ..isolation::Facts::default() };
+    if let Some(ledger) = composition.stores.ledger.as_ref().filter(|ledger| ledger.path().exists()) {
+        let source = Some(SourceId::Server(server.into()));
+        for tool in ledger.metrics(&MetricsFilter { source, tool: None, days: Some(DAYS) }).await? {
+            facts.calls += tool.calls;
+            facts.waited_ms += tool.connecting_ms;
+        }
+    }
+    Ok(facts)
+}
+
+/// What is written.
+struct Template<'a> {
+    arguments: &'a Arguments,
+    catalog: &'a Catalog,
+    tools: &'a [std::sync::Arc<Entry>],
+    apart: bool,
+}
+
+impl Template<'_> {
+    fn text(&self, why: &str) -> Result<String, Failure> {
+        let server = &self.arguments.server;
+        let strategy = if self.apart { "subprocess" } else { "agent" };
+        let about: Vec<String> =
+            self.tools.iter().take(6).map(|entry| brief(&entry.spec.description).to_owned()).collect();
+        let about = quoted(&about.join(" "), 400).replace('"', "'");
+        let (allowed, way) = if self.apart { self.by_requests() } else { self.by_tools()? };
+        let mut text = format!(
+            "---\nname: {server}-gateway\ndescription: \"Does whatever needs the MCP server {server}, and answers with what came of \
+             it. {about}\"\ntools: {allowed}\nmodel: inherit\n---\n\n\
+             <!-- strategy: {strategy} ({why}). Made by: gatehouse agent-template {server} -->\n\n\
+             You do work for another agent with the tools of the server `{server}`, so that neither their definitions nor their \
+             raw results fill that agent's context.\n\n{way}\n\n\
+             1. Activate the context: find out which project, account or folder is meant before the first call; ask back where \
+             the task does not say.\n\
+             2. Validate first: read a tool's arguments before you call it, and see that what you are to change exists.\n\
+             3. Assess the impact: before anything is changed, say what will be, and make a rehearsal where the tool has one. \
+             Do not change what was not asked for.\n\
+             4. One complete answer: end with the result, what was changed, and what could not be done, with the reason. No raw \
+             output; name the artifact where a result was kept whole.\n\nTools of `{server}`:\n"
+        );
+        for entry in self.tools.iter().take(NAMED) {
+            let _ = writeln!(text, "- `{}`: {}", entry.id.name, brief(&entry.spec.description));
+        }
+        if self.tools.len() > NAMED {
+            let _ = writeln!(text, "- and {} more", self.tools.len() - NAMED);
+        }
+        Ok(text)
+    }
+
+    /// By tools that the preset has: those of the server, else the ones that find and call them.
+    fn by_tools(&self) -> Result<(String, String), Failure> {
+        let (client, server) = (&self.arguments.name, &self.arguments.server);
+        let listed = || self.catalog.in_gate_order().into_iter().filter(|entry| entry.listed);
+        let named = |entries: Vec<&Entry>| {
+            entries
+                .iter()
+                .map(|entry| format!("mcp__{client}__{}", entry.name))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let own: Vec<&Entry> = listed()
+            .filter(|entry| matches!(&entry.id.source, SourceId::Server(name) if **name == **server))
+            .map(|entry| &**entry)
+            .collect();
+        if !own.is_empty() {
+            return Ok((named(own), format!("Its tools are `mcp__{client}__{server}__…`.")));
+        }
+        let proxy: Vec<&Entry> = listed()
+            .filter(|entry| ["search_tools", "get_tool_schema", "call_tool"].contains(&&*entry.id.name))
+            .map(|entry| &**entry)
+            .collect();
+        if proxy.is_empty() {
+            let preset = &self.catalog.preset;
+            return Err(Failure::Usage(format!(
+                "preset '{preset}' shows neither the tools of '{server}' nor the gate proxy; add one, or use --strategy subprocess"
+            )));
+        }
+        let way = format!(
+            "`search_tools` with `server: \"{server}\"` finds its tools, `get_tool_schema` has their arguments, `call_tool` calls \
+             them."
+        );
+        Ok((named(proxy), way))
+    }
+
+    /// By requests from a shell, each of which starts the server and ends it.
+    fn by_requests(&self) -> (String, String) {
+        let server = &self.arguments.server;
+        let way = format!(
+            "Each call is one request, for which the server is started and ended again:\n\n```bash\n\
+             gatehouse request <<'EOF'\n{{\"intent\": \"QUERY\", \"action\": \"{server}/TOOL\", \"params\": {{}}, \
+             \"constraints\": {{\"isolation\": \"subprocess\"}}}}\nEOF\n```\n\n\
+             `intent` is QUERY for what only reads, MODIFY for what changes something, EXECUTE for the rest. The answer is one \
+             JSON object; where `ok` is false, `error` says what to do. A tool's arguments: `gatehouse tools schema {server} TOOL`."
+        );
+        ("Bash".into(), way)
+    }
+}

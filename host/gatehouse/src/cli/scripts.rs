@@ -1,0 +1,188 @@
+//! `gatehouse scripts list|show|run|remove|export`: the scripts that callers of a preset keep, by the gate's own tools, so that
+//! nothing is possible here that its callers could not do.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::{Args, Subcommand};
+use gatehouse_core::{Call, CallContext, Catalog, Content, Principal, Reply};
+use serde_json::{Value, json};
+
+use super::{Failure, Place, call};
+use crate::{
+    compose::{Callers, Composition},
+    config::Env,
+    out,
+};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// List the scripts that are kept: versions, how often each ran, and which tools it lacks
+    List {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Print one, as the file that export writes
+    Show {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Run one, as its caller would
+    Run {
+        /// Its name
+        name: String,
+        /// What it has as input, a JSON object; - reads it from standard input
+        #[arg(default_value = "{}", value_name = "JSON")]
+        input: String,
+        /// An older version
+        #[arg(long)]
+        version: Option<u32>,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Remove one with all its versions
+    Remove {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Write one into a file, which a preset can make a tool of
+    Export {
+        /// Its name
+        name: String,
+        /// The folder; best one beside presets.toml
+        #[arg(long, value_name = "DIR", default_value = "scripts")]
+        to: PathBuf,
+        /// Overwrite a file that says something else
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        whose: Whose,
+    },
+}
+
+/// Whose scripts are meant.
+#[derive(Args)]
+pub(super) struct Whose {
+    /// The preset in which they are kept [default: the one that serve would choose]
+    #[arg(long)]
+    preset: Option<String>,
+    /// Who keeps them: the name of a credential [default: clients over stdio and on this machine]
+    #[arg(long, value_name = "NAME")]
+    caller: Option<String>,
+}
+
+pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<(), Failure> {
+    match command {
+        Command::List { whose } => {
+            let kept = Kept::of(&whose, place, env).await?;
+            out::line(kept.text("list_scripts", json!({})).await?);
+            Ok(())
+        }
+        Command::Show { name, whose } => {
+            let kept = Kept::of(&whose, place, env).await?;
+            out::line(kept.file(&name).await?.trim_end());
+            Ok(())
+        }
+        Command::Run { name, input, version, whose } => {
+            let input = call::arguments(&input)?;
+            let kept = Kept::of(&whose, place, env).await?;
+            let mut arguments = json!({"name": name, "args": input});
+            if let Some(version) = version {
+                arguments["version"] = version.into();
+            }
+            out::line(kept.text("run_script", arguments).await?);
+            Ok(())
+        }
+        Command::Remove { name, whose } => {
+            let kept = Kept::of(&whose, place, env).await?;
+            out::line(kept.text("remove_script", json!({"name": name})).await?);
+            Ok(())
+        }
+        Command::Export { name, to, force, whose } => {
+            let kept = Kept::of(&whose, place, env).await?;
+            let text = kept.file(&name).await?;
+            let file = to.join(format!("{name}.ts"));
+            write(&to, &file, &text, force)?;
+            out::line(format!("Written to {}. To make it a tool of a preset:", file.display()));
+            out::line(format!(
+                "gates.script = {{ scripts = [{{ \"$file\" = \"{}/{name}.ts\" }}] }}",
+                to.file_name().map_or_else(|| ".".into(), |folder| folder.to_string_lossy())
+            ));
+            Ok(())
+        }
+    }
+}
+
+/// The gate's tools for one caller of a preset.
+struct Kept {
+    composition: Composition,
+    catalog: Arc<Catalog>,
+    principal: Principal,
+    preset: String,
+}
+
+impl Kept {
+    async fn of(whose: &Whose, place: &Place, env: &Env) -> Result<Self, Failure> {
+        let composition = place.compose(env)?;
+        let exposure = composition.config.select(whose.preset.as_deref(), env)?;
+        let preset = exposure.preset.clone();
+        let catalog = Arc::new(composition.catalog(&exposure).await.map_err(Failure::Failed)?);
+        let caller = whose.caller.as_deref();
+        let principal = caller.map_or(Principal::Local, |name| Principal::Named(name.into()));
+        Ok(Self { composition, catalog, principal, preset })
+    }
+
+    /// The text of the reply of one of the gate's tools, by the gate's own name for it.
+    async fn text(&self, tool: &str, arguments: Value) -> Result<String, Failure> {
+        let is_it = |id: &gatehouse_core::ToolId| &**id.source.name() == "script" && *id.name == *tool;
+        let entry = self.catalog.entries().iter().find(|entry| is_it(&entry.id)).ok_or_else(|| {
+            let preset = &self.preset;
+            Failure::Usage(format!(
+                "preset '{preset}' keeps no scripts; give it gates.script = {{ store = true }}, and the gate the grant kv, \
+                 or name another with --preset"
+            ))
+        })?;
+        let pipeline = Arc::new(self.composition.stages(&Callers::Commands));
+        let mut context = CallContext::new(&pipeline, Arc::clone(&self.catalog), entry.name.to_string());
+        context.principal = self.principal.clone();
+        let Reply { content, is_error, .. } = Call::new(context, arguments).run().await?;
+        let texts = content.into_iter().filter_map(|block| match block {
+            Content::Text(text) => Some(text),
+            _ => None,
+        });
+        let text = texts.collect::<Vec<_>>().join("\n");
+        if is_error { Err(Failure::Failed(text)) } else { Ok(text) }
+    }
+
+    /// A script as a file: what stands in the block of code of its listing.
+    async fn file(&self, name: &str) -> Result<String, Failure> {
+        let told = self.text("list_scripts", json!({"name": name})).await?;
+        let block = told.split_once("\n```ts\n").and_then(|(_, block)| block.strip_suffix("```"));
+        block.map(str::to_owned).ok_or_else(|| {
+            Failure::Failed(format!(
+                "script '{name}' is told in short here; no filter of the preset may have list_scripts"
+            ))
+        })
+    }
+}
+
+fn write(folder: &Path, file: &Path, text: &str, force: bool) -> Result<(), Failure> {
+    let failed =
+        |error: std::io::Error| Failure::Failed(format!("{}: cannot be written: {error}", file.display()));
+    match fs::read(file) {
+        Ok(there) if there != text.as_bytes() && !force => {
+            let why = format!("{} says something else; --force overwrites it", file.display());
+            return Err(Failure::Usage(why));
+        }
+        _ => {}
+    }
+    fs::create_dir_all(folder).map_err(failed)?;
+    gatehouse_files::write_atomic(file, text.as_bytes()).map_err(failed)
+}

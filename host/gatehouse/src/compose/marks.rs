@@ -1,0 +1,136 @@
+//! Marks of workflows as files. Whoever writes presets.toml says in which folders; links lead nowhere else.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{ErrorKind, Write as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{Fault, names::quoted, ports::Marks};
+
+/// Files of this machine.
+struct FileMarks;
+
+/// Marks are files of this machine.
+pub(crate) fn of_files() -> Arc<dyn Marks> {
+    Arc::new(FileMarks)
+}
+
+#[async_trait]
+impl Marks for FileMarks {
+    async fn project(&self, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
+        let (root, allowed) = (root.to_owned(), allowed.to_vec());
+        blocking(move || project(&root, &allowed)).await
+    }
+
+    async fn is_there(&self, project: &Path, file: &str) -> Result<bool, Fault> {
+        let path = project.join(file);
+        blocking(move || match fs::symlink_metadata(&path) {
+            Ok(about) => Ok(about.is_file()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Fault::unavailable(format!("{}: {error}", path.display()))),
+        })
+        .await
+    }
+
+    async fn make(&self, project: &Path, file: &str) -> Result<(), Fault> {
+        let path = project.join(file);
+        blocking(move || make(&path)).await
+    }
+}
+
+fn project(root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
+    let shown = quoted(root, 200);
+    if !Path::new(root).is_absolute() {
+        return Err(Fault::invalid(format!("context.project_root '{shown}' is not absolute.")));
+    }
+    let real = Path::new(root).canonicalize().map_err(|error| {
+        Fault::invalid(format!("context.project_root '{shown}' cannot be used: {error}."))
+    })?;
+    if !real.is_dir() {
+        return Err(Fault::invalid(format!("context.project_root '{shown}' is no folder.")));
+    }
+    if !allowed.iter().filter_map(|one| one.canonicalize().ok()).any(|one| real.starts_with(one)) {
+        return Err(Fault::denied(format!(
+            "context.project_root '{shown}' is in none of the workflow's roots."
+        ))
+        .hint("Add its folder to `roots` of the workflow in presets.toml."));
+    }
+    Ok(real)
+}
+
+fn make(path: &Path) -> Result<(), Fault> {
+    let failed = |error: std::io::Error| Fault::unavailable(format!("{}: {error}", path.display()));
+    // A new file is one that no link stood for.
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => {
+            let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+            writeln!(file, "{at}").map_err(failed)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let plain = fs::symlink_metadata(path).map_err(failed)?.is_file();
+            if plain {
+                Ok(())
+            } else {
+                Err(Fault::unavailable(format!("{}: there is something else", path.display())))
+            }
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(Fault::internal(error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn projects_lie_where_the_preset_says_whatever_links_say() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (inside, outside) = (folder.path().join("inside"), folder.path().join("outside"));
+        for made in [&inside.join("project"), &outside] {
+            fs::create_dir_all(made).expect("made");
+        }
+        symlink(&outside, inside.join("link")).expect("linked");
+        fs::write(inside.join("file"), "").expect("written");
+        let allowed = [inside.clone()];
+        let project = |path: PathBuf| {
+            let allowed = allowed.clone();
+            async move { FileMarks.project(&path.display().to_string(), &allowed).await }
+        };
+        let real = project(inside.join("project")).await.expect("allowed");
+        assert!(project(inside.join("project/../project")).await.is_ok_and(|same| same == real));
+        for (path, why) in [
+            (outside.clone(), "in none of the workflow's roots"),
+            (inside.join("link"), "in none of the workflow's roots"),
+            (inside.join("../outside"), "in none of the workflow's roots"),
+            (inside.join("nowhere"), "cannot be used"),
+            (inside.join("file"), "is no folder"),
+            (PathBuf::from("inside"), "is not absolute"),
+        ] {
+            let fault = project(path.clone()).await.expect_err("refused");
+            assert!(fault.message.contains(why), "{}: {fault}", path.display());
+        }
+        let marks = FileMarks;
+        assert!(!marks.is_there(&real, ".w-done").await.expect("looked"));
+        marks.make(&real, ".w-done").await.expect("made");
+        marks.make(&real, ".w-done").await.expect("it is there");
+        assert!(marks.is_there(&real, ".w-done").await.expect("looked"));
+        // A link is no mark, and nothing is written through it.
+        symlink(outside.join("victim"), real.join(".w-planted")).expect("linked");
+        assert!(!marks.is_there(&real, ".w-planted").await.expect("looked"));
+        assert!(marks.make(&real, ".w-planted").await.is_err());
+        assert!(!outside.join("victim").exists());
+    }
+}
