@@ -1,6 +1,7 @@
 //! Gates in every language: `gates new`, `gates build` with the real tools, `gates check`, and a host that
 //! serves what was built. Every template is the same gate, so all of them keep the same promises.
 
+mod asking;
 mod c;
 mod check;
 mod dev;

@@ -185,7 +185,7 @@ fn a_provider_that_is_slow_costs_the_calls_time_and_no_more() {
         wire.breaks_off(&[&half()], End::Stuck),
         wire.says(&["{\"items\":[]}"]),
     ]);
-    let (_place, mut client) = host(wire, &provider, "3 s");
+    let (_place, mut client) = host(wire, &provider, "6 s");
     let (kind, text) = fails(&mut client);
     assert!(kind == "TIMEOUT" && text.contains("OpenAI"), "{kind}: {text}");
     provider.left();

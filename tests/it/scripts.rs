@@ -138,7 +138,8 @@ proptest! {
     ) {
         let approve = if approve { "[presets.p.approve]\neffect = \"mutating\"\n" } else { "" };
         let (_place, mut client) = host(&format!(
-            "gates.script = {{ may = \"{may}\" }}\ngates.echo = {{}}\ngates.kg = {{}}\ndeny = {denied:?}\n{approve}"
+            "gates.script = {{ may = \"{may}\" }}\ngates.echo = {{}}\ngates.kg = {{}}\ngates.caller = {{}}\n\
+             deny = {denied:?}\n{approve}"
         ));
         for (source, tool, arguments) in [
             ("echo", "echo", json!({"text": "x"})),
@@ -147,10 +148,13 @@ proptest! {
         ] {
             let direct = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
             let direct_ran = direct["result"]["isError"] != Value::Bool(true) && direct.get("error").is_none();
-            let code = format!("await callMCPTool('{source}', '{tool}', {arguments})");
-            let scripted = client.call("run_code", json!({"code": code}));
-            let script_ran = scripted["isError"] != Value::Bool(true);
-            prop_assert!(direct_ran || !script_ran, "{tool}: {direct} but {scripted}");
+            // By itself, and through a tool that calls tools.
+            let nested = format!("await callMCPTool('caller', 'run', {{tool: '{tool}', arguments: {arguments}}})");
+            for code in [format!("await callMCPTool('{source}', '{tool}', {arguments})"), nested] {
+                let scripted = client.call("run_code", json!({"code": code}));
+                let script_ran = scripted["isError"] != Value::Bool(true);
+                prop_assert!(direct_ran || !script_ran, "{code}: {direct} but {scripted}");
+            }
         }
     }
 }

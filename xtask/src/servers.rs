@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -89,13 +90,33 @@ impl Drop for Server {
     fn drop(&mut self) {
         // An interrupt: it ends its clients and then itself, and leaves nothing in shared memory.
         let pid = self.process.id().to_string();
-        if !process::succeeds(process::command("kill").args(["-INT", &pid])) {
-            let _ = self.process.kill();
+        // Where this runs in the background of a shell that is nobody's terminal, interrupts are ignored.
+        for signal in ["-INT", "-TERM"] {
+            if process::succeeds(process::command("kill").args([signal, &pid])) && self.ends_within(GRACE) {
+                break;
+            }
         }
+        let _ = self.process.kill();
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
+
+impl Server {
+    fn ends_within(&mut self, time: Duration) -> bool {
+        let start = Instant::now();
+        while !self.has_ended() {
+            if start.elapsed() > time {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        true
+    }
+}
+
+/// How long a server may take to end before it is told so otherwise.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Whether this process is root's, whose servers run as somebody else.
 pub(crate) fn is_root() -> bool {

@@ -32,10 +32,19 @@ pub(crate) fn of(workspace: &Workspace, component: &Path, along: &Along) -> Resu
     let mut build = process::cargo();
     build.current_dir(&workspace.root).arg("build").args(along.selection).args(["--bin", TOOL]);
     process::run(&mut build)?;
-    let made = component.with_extension(format!("snapshot{}", std::process::id()));
-    let mut tool = process::command(workspace.binary(along.folder, TOOL));
-    process::run(tool.arg(component).arg(&made))?;
-    let bytes = fs::read(&made).with_context(|| format!("cannot read {}", made.display()))?;
-    fs::remove_file(&made).with_context(|| format!("cannot remove {}", made.display()))?;
-    Ok(bytes)
+    let tool = workspace.binary(along.folder, TOOL);
+    let made = component.with_extension("snapshot.wasm");
+    if !(is_newer(&made, component) && is_newer(&made, &tool)) {
+        // In one step: a build that is ended leaves the one before, or none.
+        let new = component.with_extension(format!("snapshot{}", std::process::id()));
+        process::run(process::command(tool).arg(component).arg(&new))?;
+        fs::rename(&new, &made).with_context(|| format!("cannot write {}", made.display()))?;
+    }
+    fs::read(&made).with_context(|| format!("cannot read {}", made.display()))
+}
+
+/// Whether a file is there, and was written after another one.
+fn is_newer(made: &Path, of: &Path) -> bool {
+    let at = |file: &Path| fs::metadata(file).and_then(|about| about.modified());
+    matches!((at(made), at(of)), (Ok(made), Ok(of)) if made > of)
 }

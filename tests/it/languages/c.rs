@@ -5,16 +5,37 @@ use std::{fs, process::Command};
 use super::Author;
 use crate::support::installed;
 
+const ASKING: [(&str, &str); 1] = [(
+    "    struct params params = read_params((struct json){(char *)call->params.ptr, call->params.len});\n    struct outcome",
+    r#" asked;
+    (void)asked;
+    if (strncmp((const char *)call->arguments.ptr, "{\"celsius\":451", 14) == 0) {
+        project_string_t message = string("Burn it?");
+        project_string_t form = json(
+            "{'type': 'object', 'properties': {'sure': {'type': 'boolean'}}, 'required': ['sure']}");
+        gatehouse_gate_elicitation_answer_t answer;
+        if (!gatehouse_gate_elicitation_ask(&message, &form, &answer, fault)) return false;
+        gatehouse_gate_types_content_t *said = malloc(sizeof *said);
+        said->tag = GATEHOUSE_GATE_TYPES_CONTENT_TEXT;
+        said->val.text = answer.tag == GATEHOUSE_GATE_ELICITATION_ANSWER_ACCEPTED ? answer.val.accepted : string("no");
+        *reply = (exports_gatehouse_gate_tools_reply_t){.content = {said, 1}, .is_error = true};
+        return true;
+    }
+    struct outcome"#,
+)];
+
 #[test]
 fn a_gate_in_c_keeps_its_promises() {
     if installed("GATEHOUSE_TEST_CLANG").is_none() {
         return;
     }
     let author = Author::new("c");
+    author.asks("gate.c", &ASKING);
     author.runs(Command::new("make").arg("test"));
     author.built(author.build());
     author.passes_every_check();
     author.keeps_its_promises();
+    author.asks_a_person();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use super::{Context, StepEnd};
 use crate::process;
 
-/// How long each target is fed. Two run at a time, so that eight take half a minute.
+/// How long each target is fed. Two run at a time, so that ten take forty seconds.
 const SECONDS: &str = "7";
 
 /// Looks every dependency up in the database of RustSec, which is fetched. Without the network, and without a copy of an

@@ -3,6 +3,7 @@
 mod apart;
 mod calls;
 mod describe;
+mod fuzz;
 mod lists;
 mod recommending;
 mod records;

@@ -3,6 +3,7 @@
 mod attacks;
 mod calls;
 mod corpus;
+mod fuzz;
 mod stored;
 
 use gatehouse_sdk::{Effect, Fault, Reply, catalog::Entry, testing};

@@ -1,5 +1,7 @@
 //! `gatehouse gates list`
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -43,7 +45,14 @@ fn row(told: &Value) -> Vec<String> {
         Some(why) => format!("broken: {why}"),
         None => names(&told["tools"]),
     };
-    vec![text("name"), text("version"), tools, strings(&told["granted"]), place(told)]
+    vec![text("name"), text("version"), tools, strings(&told["granted"]), from_here(place(told))]
+}
+
+/// A path below this folder, as one would type it here.
+fn from_here(place: String) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|here| Some(Path::new(&place).strip_prefix(here).ok()?.display().to_string()));
+    below.unwrap_or(place)
 }
 
 fn names(tools: &Value) -> String {

@@ -1,0 +1,36 @@
+//! Scripts of a stranger, as any bytes: read, blanked, looked through for tools, taken for a file.
+
+use gatehouse_mutate::Target;
+
+use crate::{file::File, typescript};
+
+fn script(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    if let Ok(script) = typescript::Script::read(&text) {
+        // Types became white space: no line is lost, but for the two that are put around it.
+        assert!(script.javascript.lines().count() >= text.lines().count(), "{}", script.javascript);
+    }
+    let _ = typescript::uses(&text);
+    let _ = File::read(&text);
+}
+
+#[test]
+fn any_script_is_read_or_refused() {
+    const TARGET: Target = Target {
+        name: "script",
+        seeds: &[
+            b"// script: a\n// description: b\n// params: {\"type\":\"object\"}\ninterface A<T> { x?: T }\n\
+              const all = await Promise.all([1, 2].map((n: number) => tools.kg.search({ query: `${n}` }) as Promise<string>));\n\
+              return all satisfies string[];\n",
+            b"enum E { A = 1, B = A << 1 }\nclass C<T> extends D<T> implements F { constructor(private readonly x: T, public y?: string) { super(); } \
+              static #z: number = 1; declare w: string; get v(): number { return this.x! as unknown as number; } }\nlabel: for (const e of [E.A]) { continue label; }\n",
+            b"type U = { [K in keyof T]: T[K] } | (new () => void);\nfunction f<T>(this: Window, a: T): asserts a is T;\nfunction f(a) { callMCPTool('git', \"log\", {}) }\n",
+        ],
+        words: &[
+            "<T>", "as const", "satisfies ", "?.", "!.", ": string", "=> ", "`${", "}", "enum ", "declare ", "abstract ", "namespace ",
+            "/*", "//", "'", "await ", "return ", "(", "[", "{", "\u{2028}", "import type ", "<", ">", "tools.", "/(/",
+        ],
+        run: script,
+    };
+    TARGET.test();
+}
