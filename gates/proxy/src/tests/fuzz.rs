@@ -14,10 +14,10 @@ fn request(input: &[u8]) {
     let host = host(move |_, _, _| {
         let media = Content::Image(Media { data: told.clone().into_bytes(), mime_type: "image/png".into() });
         let mut reply = Reply::markdown(told.clone());
-        if told.len() % 2 == 0 {
+        if told.len().is_multiple_of(2) {
             reply.structured = Some(told.clone());
         }
-        if told.len() % 3 == 0 {
+        if told.len().is_multiple_of(3) {
             reply.content.push(media);
         }
         Ok(reply)
