@@ -7,6 +7,7 @@
 mod arcadedb;
 mod bench;
 mod dist;
+mod fuzz;
 mod gates;
 mod process;
 mod run;
@@ -46,6 +47,12 @@ const COMMANDS: &[Command] = &[
         usage: "test [STEP…]",
         summary: "everything that CI runs, or only the named steps",
         run: test::run,
+    },
+    Command {
+        name: "fuzz",
+        usage: "fuzz [SECONDS]",
+        summary: "feed what reads input of strangers with new random input (GATEHOUSE_FUZZ_SEED repeats a run)",
+        run: fuzz::run,
     },
     Command {
         name: "bench",

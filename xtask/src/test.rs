@@ -79,12 +79,6 @@ const STEPS: &[Step] = &[
     },
     Step { name: "doc", about: "examples in the documentation", needs: &[], run: doc },
     Step { name: "tests", about: "all tests", needs: &["gates", "build"], run: tests },
-    Step {
-        name: "fuzz",
-        about: "damaged input for what reads input of strangers",
-        needs: &["build"],
-        run: checks::fuzz,
-    },
 ];
 
 /// What the steps share.
@@ -152,15 +146,8 @@ impl Context {
         process::run(self.cargo().args(arguments)).map(|()| StepEnd::Passed)
     }
 
-    /// A subcommand of cargo: the installed one, else ours.
     fn cargo_tool(&self, name: &str) -> Result<Command> {
-        let mut command = if process::succeeds(process::cargo().args([name, "--version"])) {
-            process::cargo()
-        } else {
-            process::command(tools::CARGO_TOOLS.programs()?.join(format!("cargo-{name}")))
-        };
-        command.current_dir(&self.workspace.root).arg(name);
-        Ok(command)
+        tools::cargo_tool(&self.workspace.root, name)
     }
 
     /// Something that cannot be had here: a failure in CI, else a loud skip.

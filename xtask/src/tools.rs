@@ -7,6 +7,7 @@ mod pins;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 
@@ -206,4 +207,15 @@ fn cache() -> Result<PathBuf> {
     let home = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = home("XDG_CACHE_HOME").or_else(|| home("HOME").map(|home| home.join(".cache")));
     Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("gatehouse-ci"))
+}
+
+/// Returns a subcommand of cargo that runs in `root`: the installed one, otherwise the one that this helper installs.
+pub(crate) fn cargo_tool(root: &Path, name: &str) -> Result<Command> {
+    let mut command = if process::succeeds(process::cargo().args([name, "--version"])) {
+        process::cargo()
+    } else {
+        process::command(CARGO_TOOLS.programs()?.join(format!("cargo-{name}")))
+    };
+    command.current_dir(root).arg(name);
+    Ok(command)
 }

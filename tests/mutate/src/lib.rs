@@ -1,8 +1,8 @@
 //! Feeds a function with input that began as a good one and was damaged: what fuzzing is without looking into the program.
 //! For tests, on any toolchain; `fuzz/` has the same functions for cargo-fuzz, which does look.
 //!
-//! In an ordinary test run each target gets a few hundred inputs, the same every time. `cargo xtask test fuzz` gives each
-//! a few seconds and new inputs. A function fails by a panic, or by taking longer than [`LONGEST`].
+//! In an ordinary test run each target gets a few hundred inputs, the same every time. `cargo xtask fuzz` gives each
+//! some seconds and new inputs. A function fails by a panic, or by taking longer than [`LONGEST`].
 
 mod damage;
 mod random;

@@ -34,3 +34,13 @@ fn any_script_is_read_or_refused() {
     };
     TARGET.test();
 }
+
+/// Closing brackets of another kind closed what was open in the count, though not for the parser.
+#[test]
+fn mismatched_brackets_do_not_hide_nesting() {
+    for part in ["| (new ()  }", "| (new () ]", "[ (new () }", "{ (new () ]", "(a => [ )", "<(new () }>"] {
+        script(part.repeat(1_024).as_bytes());
+        script(format!("type A = {}", part.repeat(1_024)).as_bytes());
+        script(format!("{{{}", part.repeat(4_096)).as_bytes());
+    }
+}

@@ -12,17 +12,24 @@ const CHAIN: usize = 1_000;
 /// which no script that people or models write comes near.
 pub(super) fn check(source: &str) -> Result<(), Mistake> {
     let bytes = source.as_bytes();
-    let (mut brackets, mut angles, mut chain) = (0usize, 0usize, 0usize);
+    let (mut angles, mut chain) = (0usize, 0usize);
+    // The closing bracket that each open one waits for. A closing bracket of another kind closes nothing unless one of its
+    // own kind is open further out: to the parser what is between them is still open.
+    let mut brackets: Vec<u8> = Vec::new();
     let mut at = 0;
     while let Some(byte) = bytes.get(at).copied() {
         let mut length = 1;
         match byte {
-            b'(' | b'[' | b'{' => brackets += 1,
+            b'(' => brackets.push(b')'),
+            b'[' => brackets.push(b']'),
+            b'{' => brackets.push(b'}'),
             b')' | b']' | b'}' => {
-                brackets = brackets.saturating_sub(1);
-                // What is closed is behind the parser, but for what is chained to it.
-                if byte == b'}' {
-                    chain = 0;
+                if let Some(open) = brackets.iter().rposition(|closing| *closing == byte) {
+                    brackets.truncate(open);
+                    // The parser has left a closed block, but not what is chained to other brackets.
+                    if byte == b'}' {
+                        chain = 0;
+                    }
                 }
             }
             b';' => (chain, angles) = (0, 0),
@@ -69,7 +76,7 @@ pub(super) fn check(source: &str) -> Result<(), Mistake> {
             }
             _ => {}
         }
-        if brackets > BRACKETS || angles > BRACKETS {
+        if brackets.len() > BRACKETS || angles > BRACKETS {
             return Err(Mistake::at(
                 source,
                 at as u32,
