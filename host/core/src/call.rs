@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     call_time::{CallDeadline, CallTime},
     catalog::{Catalog, Entry},
+    forwarding::ForwardedCalls,
     nesting::{Caused, Ceiling},
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
@@ -103,6 +104,8 @@ pub struct CallContext {
     pub(crate) in_source_us: AtomicU64,
     /// What the client's call that it is or belongs to has caused.
     pub(crate) caused: Arc<Caused>,
+    /// Calls that its tool passed on.
+    pub(crate) forwarded: ForwardedCalls,
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
@@ -139,14 +142,15 @@ impl CallContext {
     }
 
     /// The same call as a filter of its reply sees it. It calls no tools, it reports no progress, and it goes on where this
-    /// client gives up: others may wait for the same short form.
-    pub(crate) fn for_filter(&self) -> Self {
+    /// client gives up: others may wait for the same short form. `meta` is the host's, not the client's.
+    pub(crate) fn for_filter(&self, meta: Option<Arc<Map<String, Value>>>) -> Self {
         let no_tool = Fault::denied("A filter calls no tools.");
         let (pipeline, catalog) = (&self.pipeline, Arc::clone(&self.catalog));
         let mut seen = Self::of(pipeline, catalog, self.name.clone(), Err(no_tool), self.limit);
         seen.id = self.id;
         seen.principal = self.principal.clone();
         seen.started = self.started;
+        seen.meta = meta;
         seen
     }
 
@@ -178,6 +182,7 @@ impl CallContext {
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
             caused: Arc::default(),
+            forwarded: ForwardedCalls::default(),
             pipeline: Arc::clone(pipeline),
         }
     }
@@ -250,8 +255,13 @@ impl Call {
 
     /// Takes the call down its pipeline and its outcome back.
     pub async fn run(mut self) -> Outcome {
+        self.run_here().await
+    }
+
+    /// Takes the call down its pipeline and its outcome back, and leaves the call to be looked at.
+    pub(crate) async fn run_here(&mut self) -> Outcome {
         let pipeline = Arc::clone(&self.context.pipeline);
-        pipeline.run(&mut self).await
+        pipeline.run(self).await
     }
 }
 

@@ -19,6 +19,7 @@ pub mod envelope;
 pub mod fair;
 pub mod fallback;
 pub mod filters;
+pub mod forwarding;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod gather;

@@ -99,7 +99,10 @@ impl CallContext {
         nested.nested_in_time(&self.time);
         nested.outer_deadline = Some(deadline.clone());
         nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect, adds_only });
-        Call::new(nested, arguments).run().await
+        let mut call = Call::new(nested, arguments);
+        let outcome = call.run_here().await;
+        self.record_nested(&call);
+        outcome
     }
 }
 

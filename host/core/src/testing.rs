@@ -101,11 +101,14 @@ impl Source for Fixture {
     }
 
     /// Replies with `structured` and `is_error` of its arguments, which are the text. With `nested` it calls that tool, with
-    /// the arguments `with` or else its own.
+    /// the arguments `with` or else its own, after those of `first`, whose replies it drops.
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
         let less = |left: u32| left.checked_sub(1);
         if self.hangs.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
             std::future::pending::<()>().await;
+        }
+        for first in call.arguments["first"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            let _ = call.context.nested(call.deadline(), first, json!({})).await;
         }
         if let Some(nested) = call.arguments["nested"].as_str() {
             let arguments = call.arguments.get("with").unwrap_or(&call.arguments).clone();

@@ -57,6 +57,8 @@ pub(crate) struct Request<'a> {
     pub(crate) origin: &'a Origin,
     /// The arguments of the call: a JSON object as text.
     pub(crate) arguments: &'a str,
+    /// True if the reply came from several tools, so that neither tool nor arguments identify it.
+    pub(crate) several: bool,
     /// What there is to read of the reply.
     pub(crate) text: &'a str,
     /// What the call asked for, in its own words.
@@ -64,6 +66,9 @@ pub(crate) struct Request<'a> {
     /// Tokens of the short form at most.
     pub(crate) budget: u32,
 }
+
+/// Key of the `_meta` under which the host lists the tools that a reply came from, if there are several.
+const CALLED_TOOLS: &str = "gatehouse/called";
 
 /// Another reply to stand for this one; none to leave it as it is.
 pub(crate) fn on_reply(call: &Call<Params>, outgoing: Outgoing) -> Result<Option<Reply>, Fault> {
@@ -92,9 +97,10 @@ fn shorter(
     arguments: &str,
     seen: &Seen,
 ) -> Result<Option<Reply>, Fault> {
-    let names = [&origin.name, &origin.tool.name];
+    let called = called_tools(call);
+    let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
     let large = seen.text.len() >= call.params.digest_above.at_most(u32::MAX) as usize;
-    let digested = large && !names.into_iter().any(|name| call.params.excludes(name));
+    let digested = large && !names.any(|name| call.params.excludes(name));
     let most = if digested { COMPACT_OF_LARGE } else { COMPACT };
     // Of several texts one form would not say where one ends and the next begins.
     if seen.whole.is_none()
@@ -114,7 +120,8 @@ fn shorter(
         },
     };
     let query = query(arguments);
-    let request = Request { call, origin, arguments, text: &seen.text, query, budget };
+    let several = !called.is_empty();
+    let request = Request { call, origin, arguments, several, text: &seen.text, query, budget };
     let summary = summary::of(&request)?;
     match keep(call, origin, seen, Some(&summary)) {
         Ok(artifact) => short::of(&request, &summary, Some(&artifact), seen),
@@ -125,6 +132,13 @@ fn shorter(
         }
         Err(fault) => Err(fault),
     }
+}
+
+/// Returns the names of the tools that the reply came from, if there are several.
+fn called_tools(call: &Call<Params>) -> Vec<String> {
+    let meta = call.meta.as_deref().and_then(|meta| serde_json::from_str::<Map<String, Value>>(meta).ok());
+    let called = meta.and_then(|mut meta| meta.remove(CALLED_TOOLS));
+    called.and_then(|called| serde_json::from_value(called).ok()).unwrap_or_default()
 }
 
 /// The first page of a reply that could not be shortened, where it is too long and the whole of it could be kept.

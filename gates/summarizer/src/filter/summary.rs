@@ -61,15 +61,16 @@ impl Summary {
 /// The summary of a result: an earlier one, the model's, or the local digest.
 pub(super) fn of(request: &Request<'_>) -> Result<Summary, Fault> {
     let Some(llm) = model::serving(&request.call.params) else { return local(request) };
-    let exact = cache::Key::of(request, &llm);
-    let (mut summary, new) = match cache::get(&exact) {
-        Some(found) => (Summary { cached: Some(Cached::Exact), ..found }, false),
-        None => match semantic::find(request, &llm) {
-            Some(found) => (found, false),
-            None => match model::summary(request) {
-                Some(written) => (written, true),
-                None => return local(request),
-            },
+    let exact = (!request.several).then(|| cache::Key::of(request, &llm));
+    let earlier = exact.as_ref().and_then(|exact| {
+        let same = cache::get(exact).map(|found| Summary { cached: Some(Cached::Exact), ..found });
+        same.or_else(|| semantic::find(request, &llm))
+    });
+    let mut summary = match earlier {
+        Some(earlier) => earlier,
+        None => match model::summary(request) {
+            Some(written) => written,
+            None => return local(request),
         },
     };
     match summary.cached {
@@ -77,8 +78,8 @@ pub(super) fn of(request: &Request<'_>) -> Result<Summary, Fault> {
         Some(Cached::Exact) => counters::add("hit.exact"),
         Some(Cached::Semantic(_)) => counters::add("hit.semantic"),
     }
-    if new {
-        cache::set(&exact, &summary, request.call.params.ttl_ms());
+    if let (None, Some(exact)) = (summary.cached, &exact) {
+        cache::set(exact, &summary, request.call.params.ttl_ms());
         semantic::remember(request, &llm, &summary);
     }
     let told: String =

@@ -21,8 +21,8 @@ use super::{Next, Stage};
 use crate::{
     call::{Call, Principal},
     call_time::CallDeadline,
-    catalog::Entry,
     filters::AttachedFilter,
+    forwarding::ReplyOrigin,
     hash, json,
     log_limit::LogLimit,
     names,
@@ -52,6 +52,7 @@ struct Work {
     params: Arc<str>,
     preset: Arc<str>,
     tool: String,
+    called: Vec<String>,
     content: String,
 }
 
@@ -73,9 +74,12 @@ impl Stage for Compact {
         if entry.filters.is_empty() || reply.is_error || !call.context.within.is_empty() {
             return Ok(reply);
         }
-        for filter in &entry.filters {
-            if text_bytes(&reply) >= LEAST {
-                reply = self.filtered(call, entry, filter, reply).await;
+        if text_bytes(&reply) >= LEAST {
+            let origin = ReplyOrigin::of(call, entry);
+            for filter in &entry.filters {
+                if text_bytes(&reply) >= LEAST {
+                    reply = self.filtered(call, &origin, filter, reply).await;
+                }
             }
         }
         Ok(without_data(reply))
@@ -87,12 +91,12 @@ impl Compact {
     async fn filtered(
         &self,
         call: &Call,
-        entry: &Arc<Entry>,
+        origin: &ReplyOrigin,
         filter: &AttachedFilter,
         reply: Reply,
     ) -> Reply {
         let reply = Arc::new(reply);
-        let filtered = self.work(call, entry, filter, &reply).await;
+        let filtered = self.work(call, origin, filter, &reply).await;
         match filtered.and_then(|new| new.map(|new| checked(&reply, new)).transpose()) {
             Ok(Some(new)) => {
                 let new = Arc::unwrap_or_clone(new);
@@ -110,7 +114,7 @@ impl Compact {
     async fn work(
         &self,
         call: &Call,
-        entry: &Arc<Entry>,
+        origin: &ReplyOrigin,
         filter: &AttachedFilter,
         reply: &Arc<Reply>,
     ) -> Filtered {
@@ -120,19 +124,20 @@ impl Compact {
         if deadline <= Instant::now() {
             return Err(late());
         }
-        let arguments = call.sent.clone().unwrap_or_else(|| Arc::new(call.arguments.clone()));
+        let arguments = Arc::clone(&origin.arguments);
         let context = &call.context;
         let work = Work {
             principal: context.principal.clone(),
             filter: filter.source.id().clone(),
             params: Arc::clone(&filter.params),
             preset: Arc::clone(&context.catalog.preset),
-            tool: entry.name.to_string(),
+            tool: origin.entry.name.to_string(),
+            called: origin.called.clone(),
             content: digest(reply, &arguments).await?,
         };
         let asked = Filtering {
-            context: Arc::new(context.for_filter()),
-            tool: Arc::clone(entry),
+            context: Arc::new(context.for_filter(origin.meta())),
+            tool: Arc::clone(&origin.entry),
             arguments,
             params: Arc::clone(&filter.params),
             reply: Arc::clone(reply),

@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 use super::*;
 use crate::{
     CallContext, Catalog, Exposure, Pipeline, Preset, Source,
-    catalog::SourceListing,
+    catalog::{Entry, SourceListing},
     outcome::{Media, ResourceLink},
     pipeline::{Conform, Deadline},
     source::Listing,
@@ -239,6 +239,8 @@ async fn a_preset_says_what_a_filter_is_attached_to() {
     assert_eq!(attached(&host(None).await.expect("a host")), ["run_code"]);
     assert_eq!(attached(&host(Some(&["gate:*"])).await.expect("a host")), ["get", "run_code", "typed"]);
     assert_eq!(attached(&host(Some(&["server:*"])).await.expect("a host")), [""; 0]);
+    let idle = host(Some(&["other.*"])).await.expect("a host");
+    assert!(idle.catalog.get("own").is_none(), "a filter without a tool to filter keeps its own tools back");
     let bad = host(Some(&["{"])).await.map(drop).expect_err("refused");
     assert!(bad.starts_with("preset 'p': filters.shortener entry '{' is not a valid glob"), "{bad}");
     let gate = |name: &str| (SourceId::Gate(name.into()), Map::new());

@@ -1,0 +1,171 @@
+//! Tools that pass calls on to other tools, and the tools that they called: a filter judges a reply by the tool that it
+//! came from, not by the one that passed it on.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    call::{Call, CallContext},
+    catalog::{Catalog, Entry},
+    lock,
+    tool::SourceId,
+};
+
+/// Tools of gates that run other tools, by the names that their gates declare.
+const FORWARDING_TOOLS: [&str; 4] = ["call_tool", "request", "run_code", "run_script"];
+
+/// Key of the `_meta` that a filter gets: the names of the tools that a reply came from, where there are several.
+pub const CALLED_TOOLS: &str = "gatehouse/called";
+
+/// Calls that a forwarding tool made, or that forwarding tools made for it. At most as many as one call may cause.
+#[derive(Default)]
+pub(crate) struct ForwardedCalls(Mutex<Vec<ForwardedCall>>);
+
+struct ForwardedCall {
+    entry: Arc<Entry>,
+    /// `None` once there is a second call: arguments matter only if there is one.
+    arguments: Option<Arc<Value>>,
+}
+
+/// The tool that a reply came from.
+pub(crate) struct ReplyOrigin {
+    pub(crate) entry: Arc<Entry>,
+    /// The arguments as they were sent.
+    pub(crate) arguments: Arc<Value>,
+    /// Names of all tools that the reply came from, if there are several: the exposed name and the source's own of each.
+    pub(crate) called: Vec<String>,
+}
+
+impl ForwardedCalls {
+    /// Records a call that `caller`, whose calls these are, made. Lookups and prechecks do not count: nothing of
+    /// their replies is in the caller's.
+    pub(crate) fn record(&self, caller: &Entry, nested: &Call) {
+        let Ok(entry) = nested.context.entry() else { return };
+        if !is_forwarding(caller) {
+            return;
+        }
+        if is_forwarding(entry) {
+            let mut inner = std::mem::take(&mut *lock(&nested.context.forwarded.0));
+            let mut calls = lock(&self.0);
+            calls.append(&mut inner);
+            forget_arguments(&mut calls);
+            return;
+        }
+        if has_forwarding_tools(&nested.context.catalog, &entry.id.source) {
+            return;
+        }
+        let mut calls = lock(&self.0);
+        if let Some(check) = entry.declared.input_schema.get("x-precheck").and_then(Value::as_str) {
+            calls.retain(|call| call.entry.id.source != entry.id.source || *call.entry.id.name != *check);
+        }
+        let arguments = Some(sent(nested));
+        // A second attempt at the same call.
+        if calls.iter().any(|call| call.entry.id == entry.id && call.arguments == arguments) {
+            return;
+        }
+        calls.push(ForwardedCall { entry: Arc::clone(entry), arguments });
+        forget_arguments(&mut calls);
+    }
+}
+
+impl ReplyOrigin {
+    /// Returns the one tool that was called through `entry`, the tool of `call`, or `entry` itself if it called none or
+    /// several.
+    pub(crate) fn of(call: &Call, entry: &Arc<Entry>) -> Self {
+        let calls = lock(&call.context.forwarded.0);
+        if let [ForwardedCall { entry, arguments: Some(arguments) }] = &calls[..] {
+            return Self { entry: Arc::clone(entry), arguments: Arc::clone(arguments), called: Vec::new() };
+        }
+        let names = calls.iter().flat_map(|call| [call.entry.name.as_str(), &*call.entry.id.name]);
+        let mut called: Vec<String> = names.map(str::to_owned).collect();
+        called.sort_unstable();
+        called.dedup();
+        Self { entry: Arc::clone(entry), arguments: sent(call), called }
+    }
+
+    /// Returns the `_meta` that a filter gets with the reply.
+    pub(crate) fn meta(&self) -> Option<Arc<Map<String, Value>>> {
+        let meta = || Map::from_iter([(CALLED_TOOLS.to_owned(), json!(self.called))]);
+        (!self.called.is_empty()).then(|| Arc::new(meta()))
+    }
+}
+
+/// Whether this is a gate's tool that runs other tools.
+fn is_forwarding(entry: &Entry) -> bool {
+    matches!(entry.id.source, SourceId::Gate(_)) && FORWARDING_TOOLS.contains(&&*entry.id.name)
+}
+
+/// Whether a source runs tools of others, so that its remaining tools only look those up.
+fn has_forwarding_tools(catalog: &Catalog, source: &SourceId) -> bool {
+    matches!(source, SourceId::Gate(_))
+        && catalog.entries().iter().any(|entry| entry.id.source == *source && is_forwarding(entry))
+}
+
+fn forget_arguments(calls: &mut [ForwardedCall]) {
+    if calls.len() > 1 {
+        calls.iter_mut().for_each(|call| call.arguments = None);
+    }
+}
+
+fn sent(call: &Call) -> Arc<Value> {
+    call.sent.clone().unwrap_or_else(|| Arc::new(call.arguments.clone()))
+}
+
+impl CallContext {
+    /// Records that the tool of this call made `nested`, which is over.
+    pub(crate) fn record_nested(&self, nested: &Call) {
+        if let Ok(caller) = self.entry() {
+            self.forwarded.record(caller, nested);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Exposure, Pipeline,
+        testing::{Fixture, tool},
+    };
+
+    /// Calls `run_code` of a gate that also has a lookup, beside a gate whose `edit` names `look` as its precheck.
+    async fn origin_of(arguments: Value) -> (String, Value, Vec<String>) {
+        let gate = |name: &str, tools| Fixture::new(SourceId::Gate(name.into()), tools);
+        let mut edit = tool("edit", None);
+        Arc::make_mut(&mut edit.input_schema).insert("x-precheck".into(), "look".into());
+        let script = gate("script", vec![tool("run_code", None), tool("tool_types", None)]);
+        let other = gate("x", vec![edit, tool("look", None), tool("read_file", None)]);
+        let listings = vec![script.listed().await, other.listed().await];
+        let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), listings).expect("a catalog");
+        let pipeline = Arc::new(Pipeline::new(Vec::new()));
+        let mut call = Call::new(CallContext::new(&pipeline, Arc::new(catalog), "run_code"), arguments);
+        call.run_here().await.expect("a reply");
+        let entry = Arc::clone(call.context.entry().expect("a tool"));
+        let origin = ReplyOrigin::of(&call, &entry);
+        (origin.entry.name.to_string(), Value::clone(&origin.arguments), origin.called)
+    }
+
+    #[tokio::test]
+    async fn a_reply_comes_from_the_one_tool_that_was_called() {
+        let path = json!({"path": "a"});
+        let read = |first: Value| json!({"first": first, "nested": "read_file", "with": path});
+        let one = ("read_file".to_owned(), path.clone(), Vec::new());
+        assert_eq!(origin_of(read(json!([]))).await, one);
+        assert_eq!(origin_of(read(json!(["tool_types", "tool_types"]))).await, one, "lookups do not count");
+        let deep = json!({"nested": "run_code", "with": {"nested": "read_file", "with": path}});
+        assert_eq!(origin_of(deep).await, one, "through several forwarding tools");
+        let twice = json!({"first": ["look"], "nested": "look", "with": {}});
+        assert_eq!(origin_of(twice).await, ("look".into(), json!({}), Vec::new()), "a second attempt");
+        let checked = json!({"first": ["look"], "nested": "edit", "with": path});
+        assert_eq!(origin_of(checked).await, ("edit".into(), path.clone(), Vec::new()), "a precheck");
+    }
+
+    #[tokio::test]
+    async fn of_several_tools_the_forwarding_one_stays_the_origin() {
+        let several = json!({"first": ["read_file"], "nested": "look", "with": {}});
+        let called = vec!["look".to_owned(), "read_file".to_owned()];
+        assert_eq!(origin_of(several.clone()).await, ("run_code".into(), several, called));
+        assert_eq!(origin_of(json!({})).await, ("run_code".into(), json!({}), Vec::new()), "no call at all");
+    }
+}
