@@ -1,6 +1,6 @@
 //! `run_code`: runs a script and tells what came of it.
 
-use gatehouse_sdk::{Call, Count, Fault, Intent, Reply, Tool, context};
+use gatehouse_sdk::{Call, Content, Count, Fault, Intent, Reply, Tool, context};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -63,27 +63,33 @@ pub(crate) fn run_text(
     told(engine::run(code, input, bounds), code)
 }
 
-/// The reply: the value or what went wrong, then what was printed, then the calls.
+/// Returns the value, or what went wrong, in a block of its own, so that it stays JSON. What was printed and the calls
+/// follow in a second block.
 fn told(ended: Ended, source: &str) -> Reply {
     let failed = ended.value.is_err();
-    let mut text = match &ended.value {
+    let value = match &ended.value {
         Ok(Some(json)) => json.clone(),
         Ok(None) => "undefined (end the script with `return value`)".to_owned(),
         Err(failure) => failure.shown(source),
     };
+    let mut notes = Vec::new();
     if !ended.console.is_empty() {
-        text += "\n\nConsole:\n";
-        text += &ended.console.join("\n");
+        notes.push(format!("Console:\n{}", ended.console.join("\n")));
     }
     if ended.calls > 0 {
         let (calls, batches) =
             (counted(ended.calls, "call", "calls"), counted(ended.batches, "batch", "batches"));
-        text += &format!("\n\n{calls} in {batches}");
-        if ended.unawaited > 0 {
-            text += &format!("; {} not awaited", ended.unawaited);
-        }
+        let unawaited = match ended.unawaited {
+            0 => String::new(),
+            unawaited => format!("; {unawaited} not awaited"),
+        };
+        notes.push(format!("{calls} in {batches}{unawaited}"));
     }
-    Reply { is_error: failed, ..Reply::markdown(text) }
+    let mut reply = Reply { is_error: failed, ..Reply::markdown(value) };
+    if !notes.is_empty() {
+        reply = reply.with(Content::Text(notes.join("\n\n")));
+    }
+    reply
 }
 
 fn counted(number: u32, one: &str, many: &str) -> String {

@@ -1,6 +1,6 @@
 //! The loop of a run: jobs, then calls, then timers, until the script has its value.
 
-use gatehouse_sdk::{Fault, FaultKind, Reply};
+use gatehouse_sdk::{Content, Fault, FaultKind, Reply, ResourceBody};
 use rquickjs::{
     CatchResultExt, CaughtError, Ctx, Function, Object, Promise, Value, context::EvalOptions,
     promise::PromiseState,
@@ -160,9 +160,12 @@ impl<'js> Driver<'_, 'js> {
 fn told(tools: &super::Tools, outcome: Result<Reply, Fault>) -> (&'static str, String) {
     match outcome {
         Ok(reply) if reply.is_error => ("fault", tools.of_error_reply(&reply.text()).to_string()),
-        Ok(reply) => match reply.structured.filter(|json| !is_deep(json)) {
+        Ok(mut reply) => match reply.structured.take().filter(|json| !is_deep(json)) {
             Some(json) => ("json", json),
-            None => ("text", text(reply.content)),
+            None => match &mut reply.content[..] {
+                [Content::Text(text)] if is_json(text) => ("json", std::mem::take(text)),
+                _ => ("text", text(reply.content)),
+            },
         },
         Err(fault) => {
             let suggestion = fault.hint.unwrap_or_default();
@@ -172,16 +175,22 @@ fn told(tools: &super::Tools, outcome: Result<Reply, Fault>) -> (&'static str, S
     }
 }
 
-fn text(content: Vec<gatehouse_sdk::Content>) -> String {
-    use gatehouse_sdk::Content;
+/// Whether a text is a JSON object or array, as most servers reply: a script gets that as a value.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+        && !is_deep(text)
+        && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+fn text(content: Vec<Content>) -> String {
     let blocks = content.into_iter().map(|block| match block {
         Content::Text(text) => text,
         Content::Image(media) => format!("[image, {}, {} bytes]", media.mime_type, media.data.len()),
         Content::Audio(media) => format!("[audio, {}, {} bytes]", media.mime_type, media.data.len()),
         Content::Link(link) => link.uri,
         Content::Embedded(resource) => match resource.body {
-            gatehouse_sdk::ResourceBody::Text(text) => text,
-            gatehouse_sdk::ResourceBody::Blob(bytes) => format!("[{}, {} bytes]", resource.uri, bytes.len()),
+            ResourceBody::Text(text) => text,
+            ResourceBody::Blob(bytes) => format!("[{}, {} bytes]", resource.uri, bytes.len()),
         },
         Content::Other(json) => json,
     });

@@ -12,6 +12,8 @@ fn a_tool_answers_with_its_data_or_its_text() {
         run("await tools['my-server']['get-it']({a: 1})"),
         "\"text of {\\\"a\\\":1}\"\n\n1 call in 1 batch"
     );
+    let json = "const data = await callMCPTool('my-server', 'get-it', {as: 'json'}); return data.rows.length";
+    assert_eq!(run(json), "2\n\n1 call in 1 batch", "text that is JSON arrives as its value");
     assert_eq!(run("await tools.my_server.get_it()"), "\"text of {}\"\n\n1 call in 1 batch");
 }
 

@@ -6,7 +6,7 @@ mod corpus;
 mod fuzz;
 mod stored;
 
-use gatehouse_sdk::{Effect, Fault, Reply, catalog::Entry, testing};
+use gatehouse_sdk::{Content, Effect, Fault, Reply, catalog::Entry, testing};
 
 /// A tool of a source.
 fn entry(source: &str, tool: &str) -> Entry {
@@ -23,7 +23,7 @@ fn entry(source: &str, tool: &str) -> Entry {
     }
 }
 
-/// A host with two tools that answer, one that fails, and the gate itself.
+/// A host with two tools that answer, one of them in JSON if its arguments say so, one that fails, and the gate itself.
 fn host() -> testing::Fake {
     let entries = vec![
         entry("kg", "search"),
@@ -43,6 +43,7 @@ fn host() -> testing::Fake {
                 let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap();
                 Reply::markdown("found").structured(&serde_json::json!({"hits": [arguments["query"]]}))
             }
+            "get-it" if arguments.contains("json") => Ok(Reply::markdown(" {\"rows\": [1, 2]}")),
             "get-it" => Ok(Reply::markdown(format!("text of {arguments}"))),
             "fail" => Err(Fault::denied("not for you").hint("Ask somebody.")),
             other => Err(Fault::internal(other)),
@@ -53,7 +54,11 @@ fn host() -> testing::Fake {
 fn run_with(code: &str, timeout_ms: u32, params: &str) -> (bool, String) {
     let arguments = serde_json::json!({"code": code, "timeout_ms": timeout_ms}).to_string();
     let reply = host().run(|| testing::call(&crate::gate(), "run_code", &arguments, params)).unwrap();
-    (reply.is_error, reply.text())
+    let blocks = reply.content.iter().map(|block| match block {
+        Content::Text(text) => text.as_str(),
+        other => panic!("not a text: {other:?}"),
+    });
+    (reply.is_error, blocks.collect::<Vec<_>>().join("\n\n"))
 }
 
 fn run(code: &str) -> String {
