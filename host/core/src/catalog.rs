@@ -149,6 +149,7 @@ impl Entry {
         self.spec = change.apply(&self.spec);
         self.schema = Arc::new(Schema::new(Arc::clone(&self.spec.input_schema)));
         self.fixed.clone_from(&change.fixed);
+        self.listed = !change.unlisted;
         Ok(self)
     }
 
@@ -217,7 +218,8 @@ impl Catalog {
         filters::attach(exposure, &filters, &mut entries);
         let approvals = approval::attach(exposure, &mut entries);
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
-        entries.iter_mut().for_each(|entry| entry.listed = exposure.shows(&entry.names()));
+        entries.iter_mut().for_each(|entry| entry.listed &= exposure.shows(&entry.names()));
+        filters::leave_out_idle(exposure, &filters, &mut entries);
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(CatalogError::Collision {

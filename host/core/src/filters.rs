@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What a filter is attached to where the preset says nothing.
-pub const DEFAULT: [&str; 3] = ["server:*", "run_code", "call_tool"];
+pub const DEFAULT: [&str; 5] = ["server:*", "run_code", "run_script", "call_tool", "request"];
 
 /// A filter with what the preset gives it.
 pub struct AttachedFilter {
@@ -31,9 +31,9 @@ pub struct AttachedFilter {
 pub struct Filtering {
     /// The call that it is the reply of, as [`CallContext::for_filter`] gives it.
     pub context: Arc<CallContext>,
-    /// The tool that was called.
+    /// The tool that was called. Of a tool that only passed one call on, the tool that it called.
     pub tool: Arc<Entry>,
-    /// The arguments as the client sent them.
+    /// The arguments of that call as they were sent.
     pub arguments: Arc<Value>,
     /// The preset's parameters for the filter with defaults, as JSON text.
     pub params: Arc<str>,
@@ -75,5 +75,19 @@ pub(crate) fn attach(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entri
             *id != entry.id.source && exposure.filtered_by(id.name(), &known)
         });
         entry.filters = attached.cloned().collect();
+    }
+}
+
+/// Leaves out the tools of gates whose filter has no tool to filter: they serve what the filter keeps, and it keeps nothing.
+/// With the filters switched off they stay, for what was kept before.
+pub(crate) fn leave_out_idle(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entries: &mut Vec<Entry>) {
+    if !exposure.filters_on {
+        return;
+    }
+    for filter in filters {
+        let is_attached = |entry: &Entry| entry.filters.iter().any(|attached| Arc::ptr_eq(attached, filter));
+        if !entries.iter().any(is_attached) {
+            entries.retain(|entry| entry.id.source != *filter.source.id());
+        }
     }
 }

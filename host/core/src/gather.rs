@@ -214,7 +214,7 @@ mod tests {
             name: Some("report_bug".into()),
             description: Some("Reports a bug to us.".into()),
             fixed: Map::from_iter([("owner".into(), json!("acme"))]),
-            hidden: false,
+            ..ToolOverride::default()
         };
         exposure.tools.insert("github__create_issue".into(), change);
         let hidden = ToolOverride { hidden: true, ..ToolOverride::default() };

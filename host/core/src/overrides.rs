@@ -1,4 +1,5 @@
-//! What a preset changes about one tool: its name, its description, parameters that are fixed, or that it is hidden.
+//! What a preset changes about one tool: its name, its description, parameters that are fixed, or that it is hidden or
+//! unlisted.
 
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ pub struct ToolOverride {
     pub fixed: Map<String, Value>,
     /// Whether nobody sees the tool.
     pub hidden: bool,
+    /// True if clients are not shown the tool, though they can call it.
+    pub unlisted: bool,
 }
 
 impl ToolOverride {

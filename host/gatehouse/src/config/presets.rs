@@ -145,13 +145,17 @@ fn changed(
     if let Some(name) = &change.name {
         ExposedName::new(name.get_ref()).map_err(|why| text.error_at(name.span(), why.to_string()))?;
     }
-    let changes = change.name.is_some() || change.description.is_some() || !change.fixed.is_empty();
+    let changes = change.name.is_some()
+        || change.description.is_some()
+        || change.listed.is_some()
+        || !change.fixed.is_empty();
     if change.hide && changes {
         let why = format!("'{}' is hidden, so nothing else can be changed about it", tool.get_ref());
         return Err(text.error_at(tool.span(), why));
     }
-    let raw::Tool { name, description, fixed, hide: hidden } = change;
-    let change = ToolOverride { name: name.map(Spanned::into_inner), description, fixed, hidden };
+    let raw::Tool { name, description, fixed, hide: hidden, listed } = change;
+    let (name, unlisted) = (name.map(Spanned::into_inner), listed == Some(false));
+    let change = ToolOverride { name, description, fixed, hidden, unlisted };
     Ok((tool.into_inner(), change))
 }
 

@@ -138,4 +138,6 @@ pub(crate) struct Tool {
     pub(crate) fixed: Map<String, Value>,
     /// Whether nobody sees the tool.
     pub(crate) hide: bool,
+    /// Whether clients are shown the tool. One that they are not shown can be called and found by search.
+    pub(crate) listed: Option<bool>,
 }

@@ -3,6 +3,7 @@
 
 mod isolation;
 mod refresh;
+mod unlisted;
 
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
 
@@ -126,6 +127,9 @@ impl<'a> Reach<'a> {
     }
 
     async fn entry(&self, server: &str, tool: &str) -> Result<Arc<Entry>, Fault> {
+        if let Some(entry) = unlisted::find(self.catalog, server, tool) {
+            return Ok(Arc::clone(entry));
+        }
         self.catalog.proxied.entry(&self.listing(server).await?, tool)
     }
 
@@ -170,12 +174,13 @@ impl<'a> Reach<'a> {
         if question.query.len() > MAX_QUERY {
             return Err(Fault::exhausted(format!("A question has at most {MAX_QUERY} bytes.")));
         }
-        if let Some(server) = server {
+        let of_gates = unlisted::search(self.catalog, &question, server);
+        if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
             self.reached(server)?;
         }
         let Some(servers) = &self.ports.servers else {
-            let note = Some("There are no servers.".into());
-            return Ok(ServerToolsFound { hits: Vec::new(), unmatched_terms: Vec::new(), note });
+            let note = of_gates.is_empty().then(|| "There are no servers.".into());
+            return Ok(ServerToolsFound { hits: of_gates, unmatched_terms: Vec::new(), note });
         };
         let mut names = self.names();
         names.retain(|name| server.is_none_or(|server| **name == *server));
@@ -193,6 +198,8 @@ impl<'a> Reach<'a> {
                 hits.push((hit, entry));
             }
         }
+        hits.truncate(question.limit.saturating_sub(of_gates.len()));
+        hits.extend(of_gates);
         let unasked = (!unasked.is_empty()).then(|| not_asked(&unasked));
         let notes: Vec<String> = [found.note, unasked].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
