@@ -49,6 +49,7 @@ mod servers_behind;
 mod servers_config;
 mod servers_offers;
 mod sessions;
+mod shipped_presets;
 mod storage;
 mod structured;
 mod summaries;

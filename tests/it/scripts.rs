@@ -17,7 +17,10 @@ fn host(preset: &str) -> (Place, Client) {
 }
 
 fn run(client: &mut Client, code: &str) -> String {
-    client.text("run_code", json!({"code": code}))
+    let reply = client.call("run_code", json!({"code": code}));
+    assert_ne!(reply["isError"], true, "{reply}");
+    let blocks = reply["content"].as_array().expect("blocks").iter();
+    blocks.map(|block| block["text"].as_str().expect("text")).collect::<Vec<_>>().join("\n\n")
 }
 
 fn fails(client: &mut Client, code: &str) -> String {
@@ -171,7 +174,7 @@ fn scripts_are_kept_for_who_saved_them_and_outlive_the_host() {
     drop(client);
     let mut client = Client::start(&place, "p");
     let ran = client.text("run_script", json!({"name": "shout", "args": {"word": "hey"}}));
-    assert_eq!(ran, "\"hey!\"\n\n1 call in 1 batch");
+    assert_eq!(ran, "\"hey!\"");
     assert_eq!(client.text("list_scripts", json!({})), "shout() v1: Shouts. (run once, last today)");
     // Another preset has none of them, and one that does not say so has no such tools.
     let mut other = Client::start(&place, "q");
@@ -201,7 +204,7 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     let ran = |arguments: &[&str]| place.run(&[&["scripts"], arguments, &["--preset", "p"]].concat());
     assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (never run)\n");
     let run = ran(&["run", "greet", "{\"name\": \"Ada\"}"]);
-    assert_eq!(run.stdout(), "\"Hello Ada\"\n\n1 call in 1 batch\n");
+    assert_eq!(run.stdout(), "\"Hello Ada\"\n1 call in 1 batch\n");
     assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (run once, last today)\n");
     let folder = place.path("scripts");
     let to = folder.to_str().expect("a path");
@@ -229,17 +232,17 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     with_tool.write("scripts/greet.ts", &file);
     let mut client = Client::start(&with_tool, "p");
     assert!(client.tools().contains(&"greet".to_owned()));
-    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Hello Ada\"\n\n1 call in 1 batch");
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Hello Ada\"");
     assert!(client.fails("greet", json!({"nam": "Ada"})).contains("name"), "its schema is checked");
 
     // The file is followed like presets.toml; one that cannot be used changes nothing.
     with_tool.write("scripts/greet.ts", file.replace("Hello", "Good day"));
     client.log_with("presets.toml was edited and is in force");
-    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"\n\n1 call in 1 batch");
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"");
     with_tool.write("scripts/greet.ts", "let x = ;");
     let log = client.log_with("scripts[0]");
     assert!(log.contains("it does not begin with a line `// script: …`"), "{log}");
-    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"\n\n1 call in 1 batch");
+    assert_eq!(client.text("greet", json!({"name": "Ada"})), "\"Good day Ada\"");
 }
 
 #[test]

@@ -17,11 +17,8 @@ pub(crate) const NAME: &str = "get_workspace_file";
 pub(super) struct Args {
     /// An artifact id.
     path: String,
-    /// As the page before says.
     offset: Option<Offset>,
-    /// RFC 6901.
     json_pointer: Option<String>,
-    /// Applied to the value.
     #[schemars(length(max = 8192))]
     jq: Option<String>,
     /// `12` or `12-80`, from 1.

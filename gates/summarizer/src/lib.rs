@@ -7,6 +7,7 @@
 //! | `get_artifact_context` | `recall` | summaries of several, within a budget |
 //! | `search_workspace` | `workspace` | what is kept, newest first |
 //! | `get_workspace_file` | `file` | any part of one: characters, lines, a pointer, jq |
+//! | `pin_artifact` | `pin` | keeps one beyond its time, or tags it |
 //! | resources | `resources` | `gatehouse://artifact/{id}`, whole |
 //! | prompt `gateway-init` | `prompt` | how an agent uses all this |
 //!
@@ -17,6 +18,7 @@ mod address;
 mod file;
 mod filter;
 mod params;
+mod pin;
 mod prompt;
 mod recall;
 mod resources;
@@ -30,7 +32,7 @@ use gatehouse_sdk::Gate;
 pub use params::Params;
 
 /// The tools, whose own replies the filter leaves alone.
-pub(crate) const TOOLS: [&str; 4] = [search::NAME, recall::NAME, workspace::NAME, file::NAME];
+pub(crate) const TOOLS: [&str; 5] = [search::NAME, recall::NAME, workspace::NAME, file::NAME, pin::NAME];
 
 /// The most characters of a page or of summaries, with what stands around them.
 const LONGEST: u32 = 100_000;
@@ -52,6 +54,7 @@ pub fn gate() -> Gate<Params> {
     .tool(recall::tool())
     .tool(workspace::tool())
     .tool(file::tool())
+    .tool(pin::tool())
     .filter(filter::on_reply)
     .resources(resources::templates, resources::list, resources::read)
     .changing(resources::changes_in)

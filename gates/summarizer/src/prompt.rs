@@ -3,7 +3,7 @@
 use gatehouse_sdk::{Content, Fault, Message, Prompt, Role, context};
 use serde_json::{Map, Value};
 
-use crate::{Params, file, recall, search, workspace};
+use crate::{Params, file, pin, recall, search, workspace};
 
 const NAME: &str = "gateway-init";
 
@@ -18,6 +18,7 @@ const LINES: &[(&str, &str)] = &[
     (search::NAME, "finds kept results by meaning."),
     (workspace::NAME, "lists them, newest first."),
     (recall::NAME, "gives the summaries of several at once."),
+    (pin::NAME, "keeps one longer."),
 ];
 
 pub(crate) fn list(_: &Params) -> Result<Vec<Prompt>, Fault> {

@@ -8,7 +8,7 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, address, time};
+use crate::{Params, address, filter::summary::StoredSummary, time};
 
 pub(crate) const NAME: &str = "get_artifact_context";
 
@@ -31,7 +31,7 @@ struct Context {
     tool_name: String,
     server_id: String,
     timestamp: String,
-    summary: String,
+    summary: StoredSummary,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -87,8 +87,11 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 
 fn context(artifact: Artifact) -> Result<Context, Fault> {
     let summary = match artifact.summary {
-        Some(summary) => summary,
-        None => text::digest(&artifacts::read(&artifact.id, &Part::Whole)?.text, "", MADE)?.text,
+        Some(summary) => StoredSummary::read(&summary),
+        None => {
+            let whole = artifacts::read(&artifact.id, &Part::Whole)?.text;
+            StoredSummary::read(&text::digest(&whole, "", MADE)?.text)
+        }
     };
     Ok(Context {
         artifact_id: artifact.id,

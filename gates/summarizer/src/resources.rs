@@ -6,7 +6,7 @@ use gatehouse_sdk::{
     context,
 };
 
-use crate::{Params, address};
+use crate::{Params, address, filter::summary::StoredSummary};
 
 /// Artifacts that are listed at most, the newest: as many as the host tells at once.
 const MOST: u32 = 100;
@@ -51,7 +51,7 @@ fn link(artifact: Artifact) -> ResourceLink {
     ResourceLink {
         uri: address::of(&artifact.id),
         title: artifact.tool.map(|tool| format!("Result of {tool}")),
-        description: artifact.summary,
+        description: artifact.summary.map(|summary| StoredSummary::read(&summary).in_one_line()),
         mime_type: Some(artifact.mime_type),
         size: Some(artifact.size),
         name: artifact.id,

@@ -7,7 +7,7 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, time};
+use crate::{Params, filter::summary::StoredSummary, time};
 
 pub(crate) const NAME: &str = "semantic_search";
 
@@ -26,7 +26,7 @@ struct Args {
 #[serde(rename_all = "camelCase")]
 struct Found {
     artifact_id: String,
-    summary: String,
+    summary: StoredSummary,
     /// 0 to 1; comparable within one search only.
     relevance_score: f64,
     path: String,
@@ -65,7 +65,7 @@ fn found(hit: Hit) -> Found {
     Found {
         path: id.clone(),
         artifact_id: id,
-        summary: summary.unwrap_or_default(),
+        summary: StoredSummary::read(&summary.unwrap_or_default()),
         relevance_score: (hit.score * 1_000.0).round() / 1_000.0,
         tool_name: tool.unwrap_or_default(),
         server_id: source.unwrap_or_default(),

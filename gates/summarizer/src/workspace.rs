@@ -8,7 +8,7 @@ use gatehouse_sdk::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, time};
+use crate::{Params, filter::summary::StoredSummary, time};
 
 pub(crate) const NAME: &str = "search_workspace";
 
@@ -74,8 +74,7 @@ fn line(artifact: &Artifact, now: u64) -> String {
         Some(at) => format!("gone in {}", time::span(at.saturating_sub(now))),
         None => "pinned".into(),
     };
-    let summary =
-        artifact.summary.as_deref().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let summary = StoredSummary::read(artifact.summary.as_deref().unwrap_or_default()).in_one_line();
     let shown: String = summary.chars().take(SHOWN).collect();
     let dots = if shown.len() < summary.len() { "…" } else { "" };
     let tags = artifact.tags.join(", ");

@@ -79,12 +79,12 @@ pub(crate) fn attach(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entri
 }
 
 /// Leaves out the tools of gates whose filter has no tool to filter: they serve what the filter keeps, and it keeps nothing.
-/// With the filters switched off they stay, for what was kept before.
+/// Where filters are switched off, all of them or this one, the tools stay, for what is kept otherwise.
 pub(crate) fn leave_out_idle(exposure: &Exposure, filters: &[Arc<AttachedFilter>], entries: &mut Vec<Entry>) {
     if !exposure.filters_on {
         return;
     }
-    for filter in filters {
+    for filter in filters.iter().filter(|filter| !exposure.switches_off(filter.source.id().name())) {
         let is_attached = |entry: &Entry| entry.filters.iter().any(|attached| Arc::ptr_eq(attached, filter));
         if !entries.iter().any(is_attached) {
             entries.retain(|entry| entry.id.source != *filter.source.id());

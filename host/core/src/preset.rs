@@ -151,6 +151,11 @@ impl Exposure {
         self.filters.keys().map(String::as_str)
     }
 
+    /// Whether the preset attaches the filter of this gate to nothing at all.
+    pub(crate) fn switches_off(&self, gate: &str) -> bool {
+        self.filters.get(gate).is_some_and(GlobSet::is_empty)
+    }
+
     /// Whether this gate, which is a filter, filters the replies of a tool that goes by these names.
     pub(crate) fn filtered_by(&self, gate: &str, names: &[String]) -> bool {
         static DEFAULT: LazyLock<GlobSet> = LazyLock::new(|| {

@@ -44,7 +44,7 @@ pub(crate) use pipeline::Callers;
 pub(crate) use servers::HostServers;
 
 /// The wall clock of this machine.
-struct SystemClock;
+pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {

@@ -95,7 +95,7 @@ fn the_named_file_must_be_there() {
 fn without_a_file_the_shipped_presets_are_built_in() {
     let place = Place::shipped();
     std::fs::remove_file(place.path("presets.toml")).expect("remove");
-    assert_eq!(served(&place, &["--gates", "gates"], &[]).tools().len(), 17);
+    assert_eq!(served(&place, &["--gates", "gates"], &[]).tools().len(), 13);
 }
 
 #[test]

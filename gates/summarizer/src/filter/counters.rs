@@ -1,7 +1,19 @@
 //! Counts of what the filter did, kept for good under `n:<name>`. One that cannot be counted is no reason to fail.
 
-use gatehouse_sdk::kv;
+use gatehouse_sdk::{context, kv};
 
 pub(super) fn add(name: &str) {
     let _ = kv::add(&format!("n:{name}"), 1, None);
+}
+
+/// Milliseconds of a day.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// Counts tokens that a client did not get: of all days, and of today, numbered from 1970-01-01 UTC. `gatehouse status` shows
+/// both.
+pub(super) fn add_saved(tokens_in: u32, tokens_out: u32) {
+    let saved = i64::from(tokens_in.saturating_sub(tokens_out));
+    let today = context::now() / DAY;
+    let _ = kv::add("n:tokens_saved", saved, None);
+    let _ = kv::add(&format!("n:tokens_saved.{today}"), saved, Some(2 * DAY));
 }

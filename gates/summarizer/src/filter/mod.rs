@@ -15,6 +15,7 @@
 
 pub(crate) mod cache;
 mod counters;
+mod envelope;
 mod facts;
 mod guard_words;
 pub(crate) mod guards;
@@ -23,7 +24,7 @@ mod seen;
 mod semantic;
 mod shape;
 mod short;
-mod summary;
+pub(crate) mod summary;
 
 use gatehouse_sdk::{
     Call, Content, Fault, FaultKind, Origin, Outgoing, Reply,
@@ -34,6 +35,7 @@ use gatehouse_sdk::{
 use serde_json::{Map, Value};
 
 use crate::Params;
+use envelope::Envelope;
 use seen::Seen;
 use summary::Summary;
 
@@ -77,18 +79,22 @@ pub(crate) fn on_reply(call: &Call<Params>, outgoing: Outgoing) -> Result<Option
     if reply.is_error || own {
         return Ok(None);
     }
-    let seen = Seen::of(reply);
+    let mut seen = Seen::of(reply);
     if seen.text.len() < call.params.threshold_bytes.at_most(u32::MAX) as usize {
         return Ok(None);
     }
-    match shorter(call, &origin, &arguments, &seen) {
-        Ok(short) => Ok(short),
-        Err(fault) => {
-            counters::add("failed");
-            context::log(Level::Warn, &format!("a result stays as it is: {:?}", fault.kind), "");
-            Ok(first_page(call, &origin, &seen))
-        }
-    }
+    let envelope = Envelope::open(&mut seen);
+    // A form without loss is text, which other JSON in an envelope must not become.
+    let may_be_text = envelope.as_ref().is_none_or(|envelope| envelope.is_text);
+    let short = shorter(call, &origin, &arguments, &seen, may_be_text).unwrap_or_else(|fault| {
+        counters::add("failed");
+        context::log(Level::Warn, &format!("a result stays as it is: {:?}", fault.kind), "");
+        first_page(call, &origin, &arguments, &seen)
+    });
+    Ok(match (short, envelope) {
+        (Some(short), Some(envelope)) => Some(envelope.close(short)),
+        (short, _) => short,
+    })
 }
 
 fn shorter(
@@ -96,6 +102,7 @@ fn shorter(
     origin: &Origin,
     arguments: &str,
     seen: &Seen,
+    may_be_text: bool,
 ) -> Result<Option<Reply>, Fault> {
     let called = called_tools(call);
     let mut names = [&origin.name, &origin.tool.name].into_iter().chain(&called);
@@ -104,9 +111,11 @@ fn shorter(
     let most = if digested { COMPACT_OF_LARGE } else { COMPACT };
     // Of several texts one form would not say where one ends and the next begins.
     if seen.whole.is_none()
+        && may_be_text
         && let Some(form) = text::compact(&seen.text)?
         && u64::from(form.tokens_out) * 100 <= u64::from(form.tokens_in) * most
     {
+        counters::add_saved(form.tokens_in, form.tokens_out);
         return Ok(Some(reply(vec![Content::Text(form.text)], seen)));
     }
     if !digested {
@@ -123,7 +132,7 @@ fn shorter(
     let several = !called.is_empty();
     let request = Request { call, origin, arguments, several, text: &seen.text, query, budget };
     let summary = summary::of(&request)?;
-    match keep(call, origin, seen, Some(&summary)) {
+    match keep(call, origin, arguments, seen, Some(&summary)) {
         Ok(artifact) => short::of(&request, &summary, Some(&artifact), seen),
         // A full store is not the client's fault; that nothing was kept is said.
         Err(fault) if fault.kind == FaultKind::Exhausted && too_long(call, seen) => {
@@ -142,11 +151,11 @@ fn called_tools(call: &Call<Params>) -> Vec<String> {
 }
 
 /// The first page of a reply that could not be shortened, where it is too long and the whole of it could be kept.
-fn first_page(call: &Call<Params>, origin: &Origin, seen: &Seen) -> Option<Reply> {
+fn first_page(call: &Call<Params>, origin: &Origin, arguments: &str, seen: &Seen) -> Option<Reply> {
     if !too_long(call, seen) {
         return None;
     }
-    let artifact = keep(call, origin, seen, None).ok()?;
+    let artifact = keep(call, origin, arguments, seen, None).ok()?;
     Some(short::first_page(call, &artifact, seen))
 }
 
@@ -157,6 +166,7 @@ fn too_long(call: &Call<Params>, seen: &Seen) -> bool {
 fn keep(
     call: &Call<Params>,
     origin: &Origin,
+    arguments: &str,
     seen: &Seen,
     summary: Option<&Summary>,
 ) -> Result<Artifact, Fault> {
@@ -165,7 +175,7 @@ fn keep(
         mime_type: seen.mime_type().into(),
         tool: Some(origin.name.clone()),
         source: Some(origin.source.clone()),
-        summary: summary.map(Summary::told),
+        summary: summary.map(|summary| summary.stored(&query(arguments))),
         tags: vec![origin.source.clone(), origin.name.clone(), call.preset.clone()],
         ttl_ms: Some(call.params.ttl_ms()),
     })

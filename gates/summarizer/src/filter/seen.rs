@@ -10,7 +10,7 @@ pub(super) struct Seen {
     /// The text that an artifact holds: what there is to read, or, where the reply has more than one text or other data
     /// beside it, the whole reply as JSON.
     pub(super) whole: Option<String>,
-    /// What is no text: images, audio, links. It stays in the reply.
+    /// What stays in the reply: images, audio and links, and short notes after a large text.
     pub(super) rest: Vec<Content>,
 }
 
@@ -23,6 +23,12 @@ impl Seen {
             && structured.as_deref().is_none_or(|data| same_json(data, text))
         {
             return Self { text: std::mem::take(text), whole: None, rest };
+        }
+        if structured.is_none()
+            && notes_bytes(&texts).is_some_and(|notes| notes <= MAX_NOTES)
+            && let Content::Text(text) = texts.remove(0)
+        {
+            return Self { text, whole: None, rest: texts.into_iter().chain(rest).collect() };
         }
         if texts.is_empty() {
             return Self { text: structured.unwrap_or_default(), whole: None, rest };
@@ -42,6 +48,16 @@ impl Seen {
         let json = self.whole.is_some() || serde_json::from_str::<serde::de::IgnoredAny>(&self.text).is_ok();
         if json { "application/json" } else { "text/plain" }
     }
+}
+
+/// Bytes of all texts after a large first one that stay in the reply as they are: the call counts of a script, for example.
+const MAX_NOTES: usize = 2_048;
+
+/// Returns the bytes of the texts after the first, or `None` if the first is not larger by far.
+fn notes_bytes(texts: &[Content]) -> Option<usize> {
+    let [Content::Text(first), notes @ ..] = texts else { return None };
+    let bytes = notes.iter().map(|note| read(note).len()).sum::<usize>();
+    (first.len() >= 4 * bytes).then_some(bytes)
 }
 
 fn is_text(content: &Content) -> bool {
@@ -130,11 +146,19 @@ mod tests {
     fn images_stay_and_texts_are_read_in_order() {
         let image = Content::Image(Media { data: vec![1, 2], mime_type: "image/png".into() });
         let seen = Seen::of(Reply::markdown("a").with(image.clone()).with(Content::Text("b".into())));
-        assert_eq!((seen.text.as_str(), &seen.rest), ("a\nb", &vec![image]));
+        assert_eq!((seen.text.as_str(), &seen.rest), ("a\nb", &vec![image.clone()]));
         assert!(
             seen.kept().contains(r#"{"type":"image","mimeType":"image/png","size":2}"#),
             "{}",
             seen.kept()
         );
+    }
+
+    #[test]
+    fn short_notes_after_a_large_text_stay_in_the_reply() {
+        let (json, note) = (format!("[{}0]", "1,".repeat(500)), Content::Text("1 call in 1 batch".into()));
+        let seen = Seen::of(Reply::markdown(json.clone()).with(note.clone()));
+        assert_eq!((seen.kept(), seen.mime_type()), (json.as_str(), "application/json"));
+        assert_eq!(seen.rest, [note]);
     }
 }

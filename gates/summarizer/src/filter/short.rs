@@ -5,7 +5,7 @@ use gatehouse_sdk::{Call, Content, Fault, Reply, ResourceLink, artifacts::Artifa
 use serde_json::{Map, Value, json};
 
 use super::{
-    Request, reply,
+    Request, counters, reply,
     seen::Seen,
     summary::{Cached, Summary},
 };
@@ -24,6 +24,7 @@ pub(super) fn of(
     if tokens > summary.tokens_in / 2 {
         return Ok(None);
     }
+    counters::add_saved(summary.tokens_in, tokens);
     let mut content = vec![Content::Text(head(request, summary, artifact, tokens))];
     if !summary.body.is_empty() {
         content.push(Content::Text(summary.body.clone()));

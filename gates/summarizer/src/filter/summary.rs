@@ -1,6 +1,7 @@
 //! What a result says in short, whoever told it.
 
 use gatehouse_sdk::{Fault, text, text::DigestResult};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Request, cache, counters, model, semantic};
@@ -14,8 +15,50 @@ const FRAME: u32 = 130;
 /// The smallest budget of a digest.
 const LEAST: u32 = 64;
 
-/// Characters of the findings that are kept beside the artifact, for searches.
-const TOLD: usize = 1_500;
+/// Maximum characters of a summary as it is stored with the artifact.
+const MAX_STORED: usize = 1_500;
+
+const FINDING: &str = "- ";
+const INSIGHT: &str = "> ";
+const METHOD: &str = "method: ";
+const ASKED: &str = "asked: ";
+
+/// Maximum characters of what was asked, as stored: a result is found by the words that it answers, too.
+const MAX_ASKED: usize = 300;
+
+/// A summary as tools return it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredSummary {
+    key_findings: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    actionable_insights: Vec<String>,
+    /// How it was made: `extractive`, or the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+}
+
+impl StoredSummary {
+    /// Reads what [`Summary::stored`] wrote. Other texts, of gates that store artifacts of their own, are one finding.
+    pub(crate) fn read(text: &str) -> Self {
+        let mut summary = Self::default();
+        for line in text.lines() {
+            match (line.strip_prefix(FINDING), line.strip_prefix(INSIGHT), line.strip_prefix(METHOD)) {
+                (Some(finding), ..) => summary.key_findings.push(finding.to_owned()),
+                (_, Some(insight), _) => summary.actionable_insights.push(insight.to_owned()),
+                (.., Some(method)) => summary.method = Some(method.to_owned()),
+                _ if line.starts_with(ASKED) && summary != Self::default() => {}
+                _ => return Self { key_findings: vec![text.to_owned()], ..Self::default() },
+            }
+        }
+        summary
+    }
+
+    /// Returns the findings in one line.
+    pub(crate) fn in_one_line(&self) -> String {
+        self.key_findings.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
 
 /// What a result says in short.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,10 +94,28 @@ impl Summary {
         Self { findings, insights, method, body: String::new(), tokens_in: 0, cached: None }
     }
 
-    /// The findings as one text.
-    pub(crate) fn told(&self) -> String {
-        let all = self.findings.join(" ");
-        all.char_indices().nth(TOLD).map_or(all.as_str(), |(end, _)| &all[..end]).to_owned()
+    /// Returns the summary as it is stored with the artifact: a line for each finding (`- …`) and insight (`> …`), then what
+    /// was asked and the method. Searches go by this text. Lines that do not fit [`MAX_STORED`] are left out.
+    pub(crate) fn stored(&self, asked: &str) -> String {
+        let asked: String = asked.split_whitespace().collect::<Vec<_>>().join(" ");
+        let asked = match asked.char_indices().nth(MAX_ASKED).map_or(&*asked, |(end, _)| &asked[..end]) {
+            "" => String::new(),
+            asked => format!("{ASKED}{asked}\n"),
+        };
+        let end = format!("{asked}{METHOD}{}", self.method);
+        let mut left = MAX_STORED.saturating_sub(end.chars().count());
+        let findings = self.findings.iter().map(|line| (FINDING, line));
+        let insights = self.insights.iter().map(|line| (INSIGHT, line));
+        let mut text = String::new();
+        for (mark, line) in findings.chain(insights) {
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let line: String = line.chars().take(left.saturating_sub(mark.len() + 1)).collect();
+            if !line.is_empty() {
+                left = left.saturating_sub(mark.len() + line.chars().count() + 1);
+                text += &format!("{mark}{line}\n");
+            }
+        }
+        text + &end
     }
 }
 

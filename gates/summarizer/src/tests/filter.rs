@@ -132,3 +132,48 @@ fn a_short_form_that_saves_less_than_half_is_not_taken() {
     };
     host().digest(long).run(|| assert_eq!(filtered(&lines(5_000)), None));
 }
+
+#[test]
+fn the_result_of_an_envelope_is_shortened_inside_it() {
+    host().run(|| {
+        let rows: Vec<Value> = (0..400).map(|n| json!({"id": n, format!("k{}", n % 9): n * 31 % 89})).collect();
+        let rows = json!({ "rows": rows }).to_string();
+        let envelope = json!({"ok": true, "request": {"action": "a/b"},
+            "result": {"artifact_type": "TEXT", "data": rows, "affected_files": []}, "meta": {"duration_ms": 4}});
+        let origin = testing::origin("look");
+        let reply = Reply::markdown(envelope.to_string());
+        let short = filtered_with(origin, &json!({}), reply, &json!({})).expect("a short form");
+        let [Content::Text(text), Content::Link(_)] = &short.content[..] else { panic!("{short:?}") };
+        let answer: Value = serde_json::from_str(text).unwrap();
+        assert_eq!((&answer["ok"], &answer["meta"]["duration_ms"]), (&json!(true), &json!(4)));
+        let data = &answer["result"]["data"];
+        assert!(data["keyFindings"].is_array() && data["digest"].is_string(), "{data}");
+        let id = data["metadata"]["artifactId"].as_str().unwrap();
+        let kept = gatehouse_sdk::artifacts::read(id, &gatehouse_sdk::artifacts::Part::Whole).unwrap();
+        assert_eq!(kept.text, rows, "the result is kept, without the envelope");
+    });
+}
+
+#[test]
+fn one_excluded_tool_among_several_leaves_the_reply() {
+    host().run(|| {
+        let reply = |called: &[&str]| {
+            let call = gatehouse_sdk::Call {
+                id: "call-1".into(),
+                params: crate::Params::default(),
+                caller: None,
+                preset: "p".into(),
+                deadline_ms: 5_000,
+                meta: (!called.is_empty()).then(|| json!({"gatehouse/called": called}).to_string()),
+            };
+            let passing = gatehouse_sdk::Outgoing {
+                origin: testing::origin("run_code"),
+                arguments: "{}".into(),
+                reply: Reply::markdown(lines(900)),
+            };
+            crate::filter::on_reply(&call, passing).unwrap()
+        };
+        assert!(reply(&[]).is_some() && reply(&["search", "list"]).is_some());
+        assert!(reply(&["search", "fs__read_file"]).is_none());
+    });
+}

@@ -13,7 +13,7 @@ fn a_search_finds_results_by_their_summaries() {
         assert_eq!(
             found["results"],
             json!([{
-                "artifactId": id, "summary": "It has 200 bytes of words.", "relevanceScore": 1.0, "path": id,
+                "artifactId": id, "summary": {"keyFindings": ["It has 200 bytes of words."]}, "relevanceScore": 1.0, "path": id,
                 "toolName": "look", "serverId": "server", "timestamp": "2026-11-23T00:00:00Z"
             }])
         );
@@ -45,6 +45,31 @@ fn the_workspace_is_listed_newest_first_until_its_time_is_up() {
         testing::advance(500);
         assert_eq!(call("search_workspace", json!({})).unwrap().0, "Nothing is kept that matches.");
         assert_eq!(call("get_workspace_file", json!({"path": first})).unwrap_err().kind, FaultKind::NotFound);
+    });
+}
+
+#[test]
+fn a_pinned_result_does_not_expire_until_it_is_unpinned() {
+    host().run(|| {
+        let id = keep("one");
+        let reply = testing::call(
+            &crate::gate(),
+            "pin_artifact",
+            &json!({"id": id, "tags": ["mine", "q3"]}).to_string(),
+            "{}",
+        );
+        assert_eq!(reply.unwrap().text(), format!("{id} is pinned. Tags: mine, q3."));
+        testing::advance(10_000);
+        assert!(call("search_workspace", json!({"tags": ["q3"]})).unwrap().0.contains("pinned"));
+        let reply = testing::call(
+            &crate::gate(),
+            "pin_artifact",
+            &json!({"id": id, "pinned": false}).to_string(),
+            "{}",
+        );
+        assert!(reply.unwrap().text().starts_with(&format!("{id} expires in ")));
+        let unknown = testing::call(&crate::gate(), "pin_artifact", r#"{"id": "art-000000000000"}"#, "{}");
+        assert_eq!(unknown.unwrap_err().kind, FaultKind::NotFound);
     });
 }
 

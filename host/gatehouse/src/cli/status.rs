@@ -2,6 +2,7 @@
 
 mod ledger;
 mod part;
+mod savings;
 mod watch;
 
 use std::{
@@ -11,14 +12,15 @@ use std::{
 };
 
 use clap::Args;
+use gatehouse_core::ports::Clock;
 use gatehouse_stores::EmbeddingHealth;
 use serde::Serialize;
 use serde_json::json;
 
-use self::part::Part;
+use self::{part::Part, savings::Savings};
 use super::{Failure, Place, cache};
 use crate::{
-    compose::{Composition, Counts},
+    compose::{Composition, Counts, SystemClock},
     config::{ConfigError, Env, locate},
     out,
     presence::{self, RunningHost},
@@ -80,6 +82,8 @@ struct Status<'a> {
     documents: Part<Documents>,
     artifacts: Part<Artifacts>,
     ledger: Part<ledger::Ledger>,
+    /// What filters saved, by gate.
+    savings: BTreeMap<String, Savings>,
     /// What gates count, by gate.
     counts: BTreeMap<String, Counts>,
     models: Models<'a>,
@@ -171,6 +175,12 @@ impl<'a> Status<'a> {
             max_bytes: config.artifacts.cap,
             meaning: health.embedding.map(Into::into),
         });
+        let mut counts = composition.counts().await;
+        let now = SystemClock.now_ms();
+        let savings = counts
+            .iter_mut()
+            .filter_map(|(gate, counts)| Some((gate.clone(), Savings::take(counts, now)?)))
+            .collect();
         Self {
             version: env!("CARGO_PKG_VERSION"),
             config: config.file.as_deref(),
@@ -185,7 +195,8 @@ impl<'a> Status<'a> {
             documents: documents.map_err(|fault| fault.in_one_line()).into(),
             artifacts: artifacts.map_err(|fault| fault.in_one_line()).into(),
             ledger: ledger::Ledger::of(composition).await.into(),
-            counts: composition.counts().await,
+            savings,
+            counts,
             models: Models {
                 llm: models.llm.model(),
                 web_search: models.llm.web_model(),
@@ -210,7 +221,8 @@ impl fmt::Display for Status<'_> {
         self.documents.tell(f, "\ndocuments")?;
         self.artifacts.tell(f, "\nartifacts")?;
         self.ledger.tell(f, "\nledger   ")?;
-        for (gate, counts) in &self.counts {
+        self.savings.iter().try_for_each(|(gate, savings)| write!(f, "\nsaved      {gate}: {savings}"))?;
+        for (gate, counts) in self.counts.iter().filter(|(_, counts)| !counts.is_empty()) {
             let told: Vec<_> = counts.iter().map(|(name, number)| format!("{name} {number}")).collect();
             write!(f, "\ncounts     {gate}: {}", told.join(", "))?;
         }

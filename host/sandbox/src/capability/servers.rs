@@ -26,6 +26,7 @@ use tokio::time::Instant;
 
 use super::{Capabilities, catalog::Callee};
 use crate::Ports;
+use unlisted::UnlistedTools;
 
 /// The most bytes of a question.
 const MAX_QUERY: usize = 64 << 10;
@@ -174,7 +175,8 @@ impl<'a> Reach<'a> {
         if question.query.len() > MAX_QUERY {
             return Err(Fault::exhausted(format!("A question has at most {MAX_QUERY} bytes.")));
         }
-        let of_gates = unlisted::search(self.catalog, &question, server);
+        let UnlistedTools { hits: of_gates, unmatched_terms: unmatched_by_gates } =
+            unlisted::search(self.catalog, &question, server);
         if let Some(server) = server.filter(|server| !unlisted::has_source(self.catalog, server)) {
             self.reached(server)?;
         }
@@ -203,7 +205,11 @@ impl<'a> Reach<'a> {
         let unasked = (!unasked.is_empty()).then(|| not_asked(&unasked));
         let notes: Vec<String> = [found.note, unasked].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
-        Ok(ServerToolsFound { hits, unmatched_terms: found.unmatched_terms, note })
+        let mut unmatched_terms = found.unmatched_terms;
+        if let Some(unmatched_by_gates) = unmatched_by_gates {
+            unmatched_terms.retain(|term| unmatched_by_gates.contains(term));
+        }
+        Ok(ServerToolsFound { hits, unmatched_terms, note })
     }
 
     /// How calls of tools went that may be called.

@@ -31,33 +31,40 @@ pub(super) fn find<'a>(catalog: &'a Catalog, gate: &str, tool: &str) -> Option<&
     })
 }
 
-/// Returns the unlisted tools that are likely to do what is asked for, best first. They are few, so they are read for each
-/// search. `gate` limits the search to one gate.
-pub(super) fn search(
-    catalog: &Catalog,
-    question: &ToolQuestion,
-    gate: Option<&str>,
-) -> Vec<(ToolHit, Arc<Entry>)> {
+/// What a search of the unlisted tools found.
+pub(super) struct UnlistedTools {
+    /// Those that are likely to do what is asked for, best first.
+    pub(super) hits: Vec<(ToolHit, Arc<Entry>)>,
+    /// Words of the question that none of them has. `None` if there are no unlisted tools.
+    pub(super) unmatched_terms: Option<Vec<String>>,
+}
+
+/// Searches the unlisted tools. They are few, so they are read for each search. `gate` limits the search to one gate.
+pub(super) fn search(catalog: &Catalog, question: &ToolQuestion, gate: Option<&str>) -> UnlistedTools {
     let entries: Vec<&Arc<Entry>> =
         unlisted(catalog).filter(|entry| gate.is_none_or(|gate| **entry.id.source.name() == *gate)).collect();
-    let segments: Vec<ToolSegment> = entries
-        .iter()
-        .map(|entry| ToolSegment::of(&entry.id.source, &[Arc::clone(&entry.spec)] as &[Arc<ToolSpec>]))
-        .collect();
+    if entries.is_empty() {
+        return UnlistedTools { hits: Vec::new(), unmatched_terms: None };
+    }
+    let segment = |entry: &&Arc<Entry>| {
+        ToolSegment::of(&entry.id.source, &[Arc::clone(&entry.spec)] as &[Arc<ToolSpec>])
+    };
+    let segments: Vec<ToolSegment> = entries.iter().map(segment).collect();
     let tools = Tools::of(segments.iter().collect());
     let mut allowed = Rows::default();
     (0..tools.len()).for_each(|tool| allowed.insert(tool));
-    let search = ToolSearch {
-        asked: &[Asked { text: &question.query, cosines: Vec::new() }],
-        allowed: &allowed,
-        limit: question.limit,
-        min_score: question.min_score,
-    };
-    let found = tools.search(&search).tools.into_iter().filter(|found| found.fit != Fit::Weak);
-    let hits = found.filter_map(|found| {
+    let asked = [Asked { text: &question.query, cosines: Vec::new() }];
+    let search =
+        ToolSearch { asked: &asked, allowed: &allowed, limit: question.limit, min_score: question.min_score };
+    let found = tools.search(&search);
+    // Among a few tools one word is no sign: most of the question has to be about them.
+    let words = question.query.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2).count();
+    let about_them = found.unmatched_terms.len() * 3 <= words;
+    let hits = found.tools.into_iter().filter(|found| about_them && found.fit != Fit::Weak);
+    let hits = hits.filter_map(|found| {
         let entry = entries.get(found.tool)?;
         let (id, spec) = (entry.id.clone(), Arc::clone(&entry.spec));
         Some((ToolHit { id, spec, score: found.score, fit: found.fit }, Arc::clone(entry)))
     });
-    hits.collect()
+    UnlistedTools { hits: hits.collect(), unmatched_terms: Some(found.unmatched_terms) }
 }

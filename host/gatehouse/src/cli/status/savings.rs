@@ -1,0 +1,67 @@
+//! What filters saved, out of the counts that gates keep: tokens that clients did not get, and summaries used again.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::compose::Counts;
+
+/// Milliseconds of a day.
+const DAY: u64 = 24 * 60 * 60 * 1_000;
+
+/// Count of the tokens that clients did not get; the same with `.` and the number of a day since 1970 is of that day.
+const SAVED: &str = "tokens_saved";
+
+/// What the filter of one gate saved.
+#[derive(Serialize)]
+pub(super) struct Savings {
+    tokens_today: i64,
+    tokens: i64,
+    /// Summaries that were used again instead of asking a language model.
+    cache_hits: i64,
+    /// Summaries for which a language model was asked, or would have been.
+    cache_lookups: i64,
+}
+
+impl Savings {
+    /// Takes the savings out of the counts of a gate. `None` if it keeps none.
+    pub(super) fn take(counts: &mut Counts, now_ms: u64) -> Option<Self> {
+        let tokens = counts.remove(SAVED)?;
+        let tokens_today = counts.get(&format!("{SAVED}.{}", now_ms / DAY)).copied().unwrap_or_default();
+        counts.retain(|name, _| !name.strip_prefix(SAVED).is_some_and(|day| day.starts_with('.')));
+        let count = |name: &str| counts.get(name).copied().unwrap_or_default();
+        let cache_hits = count("hit.exact") + count("hit.semantic");
+        Some(Self { tokens_today, tokens, cache_hits, cache_lookups: cache_hits + count("written") })
+    }
+}
+
+impl fmt::Display for Savings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tokens today, {} in all", self.tokens_today, self.tokens)?;
+        match self.cache_lookups {
+            0 => Ok(()),
+            lookups => write!(f, "; {} % of {lookups} summaries used again", self.cache_hits * 100 / lookups),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn savings_are_those_of_today_and_of_all_days() {
+        let counts = [
+            ("tokens_saved", 900),
+            ("tokens_saved.1", 200),
+            ("tokens_saved.2", 70),
+            ("hit.exact", 1),
+            ("written", 3),
+        ];
+        let mut counts: Counts = counts.map(|(name, number)| (name.to_owned(), number)).into();
+        let savings = Savings::take(&mut counts, 2 * DAY + 5).expect("savings");
+        assert_eq!(savings.to_string(), "70 tokens today, 900 in all; 25 % of 4 summaries used again");
+        assert_eq!(counts.keys().collect::<Vec<_>>(), ["hit.exact", "written"]);
+        assert!(Savings::take(&mut counts, 0).is_none());
+    }
+}

@@ -1,0 +1,150 @@
+//! Large results through the presets as they ship: each that has forwarding tools shortens them, keeps the whole where a
+//! search finds it, and leaves tools alone that are asked for bytes.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Place, text_of};
+
+/// The shipped presets and gates, with a server that has the tools `search` and `read_file`.
+fn place() -> Place {
+    let place = Place::shipped();
+    let tool = |name: &str, does: &str| {
+        json!({"name": name, "description": does, "annotations": {"readOnlyHint": true},
+            "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}}, "reply": rows()})
+    };
+    let tools = json!([tool("search", "Searches the archive."), tool("read_file", "Reads a file.")]);
+    let file = place.write("tools.json", tools.to_string());
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let arguments = ["stdio".to_owned(), format!("tools={}", file.display())];
+    place.write(
+        "presets.toml",
+        format!("{presets}\n[servers.archive]\ncommand = {server:?}\nargs = {arguments:?}\n"),
+    );
+    place
+}
+
+/// About 20 KB that no form without loss makes much shorter.
+fn rows() -> Value {
+    let row = |n: u64| {
+        json!({"id": n, "state": if n % 7 == 0 { "late" } else { "sent" }, format!("option{}", n % 5): {"by": n * 31 % 89},
+            "note": format!("call {} again about {}", n * 7_919 % 1_000, n * 37 % 91)})
+    };
+    json!({"rows": (0..250).map(row).collect::<Vec<_>>()})
+}
+
+fn arguments() -> Value {
+    json!({"query": "authentication patterns"})
+}
+
+/// The short form: the first block, or what stands for the data of an envelope.
+fn head(reply: &Value) -> Value {
+    let first = reply["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {reply}"));
+    let first: Value = serde_json::from_str(first).unwrap_or_else(|error| panic!("{error}: {first}"));
+    first.pointer("/result/data").cloned().unwrap_or(first)
+}
+
+#[track_caller]
+fn is_short(reply: &Value) -> String {
+    let bytes = reply["content"].to_string().len();
+    assert!(bytes * 3 < rows().to_string().len(), "{bytes} bytes: {reply}");
+    let head = head(reply);
+    assert_eq!(head["metadata"]["toolName"], "archive__search", "{head}");
+    assert_eq!(head["metadata"]["serverId"], "archive", "{head}");
+    head["metadata"]["artifactId"].as_str().unwrap_or_else(|| panic!("nothing is kept: {head}")).to_owned()
+}
+
+#[track_caller]
+fn is_whole(reply: &Value) {
+    assert!(reply["content"].to_string().contains("call 99 again about"), "{reply}");
+    assert!(!reply["content"].to_string().contains("artifactId"), "{reply}");
+}
+
+fn call_tool(tool: &str) -> Value {
+    json!({"server_name": "archive", "tool_name": tool, "arguments": arguments()})
+}
+
+fn script(tool: &str) -> Value {
+    json!({"input": arguments(), "code":
+        format!("const data = await callMCPTool('archive', '{tool}', input); return data")})
+}
+
+fn request(tool: &str) -> Value {
+    json!({"intent": "EXECUTE", "action": format!("archive/{tool}"), "params": arguments()})
+}
+
+#[test]
+fn every_preset_with_forwarding_tools_shortens_what_they_bring() {
+    type Arguments = fn(&str) -> Value;
+    let ways: [(&str, &str, Arguments); 4] = [
+        ("proxy", "call_tool", call_tool),
+        ("code", "call_tool", call_tool),
+        ("code", "run_code", script),
+        ("gateway", "request", request),
+    ];
+    for (preset, tool, arguments) in ways {
+        let place = place();
+        let mut client = Client::start(&place, preset);
+        let short = client.call(tool, arguments("search"));
+        let id = is_short(&short);
+        let found = client.text("semantic_search", json!({"query": "authentication patterns"}));
+        assert!(found.contains(&id) && found.contains("\"keyFindings\":["), "{preset} {tool}: {found}");
+        is_whole(&client.call(tool, arguments("read_file")));
+        let status = place.run(&["status"]).stdout();
+        let saved =
+            status.lines().find(|line| line.starts_with("saved")).unwrap_or_else(|| panic!("{status}"));
+        assert!(saved.contains("tokens today") && !saved.contains(" 0 tokens"), "{saved}");
+    }
+}
+
+#[test]
+fn a_script_that_calls_several_tools_is_the_origin_and_one_excluded_tool_excludes_its_reply() {
+    let place = place();
+    let mut client = Client::start(&place, "code");
+    let code = |first: &str, second: &str| {
+        format!(
+            "await callMCPTool('archive', '{first}', {{}}); return await callMCPTool('archive', '{second}', input)"
+        )
+    };
+    let both = client.call("run_code", json!({"input": arguments(), "code": code("read_file", "search")}));
+    is_whole(&both);
+    let twice = client.call("run_code", json!({"input": arguments(), "code": code("search", "search")}));
+    assert_eq!(head(&twice)["metadata"]["toolName"], "run_code", "{twice}");
+}
+
+#[test]
+fn tools_that_are_not_listed_are_found_and_called() {
+    let place = place();
+    let mut client = Client::start(&place, "proxy");
+    let listed = client.tools();
+    assert!(
+        listed.contains(&"semantic_search".to_owned()) && listed.contains(&"get_workspace_file".to_owned())
+    );
+    assert!(!listed.iter().any(|tool| tool == "search_workspace" || tool == "pin_artifact"), "{listed:?}");
+    let id = is_short(&client.call("call_tool", call_tool("search")));
+    let found = client.text("search_tools", json!({"query": "list kept results by tags"}));
+    assert!(found.contains("summarizer: search_workspace("), "{found}");
+    let of = |tool: &str, arguments: Value| json!({"server_name": "summarizer", "tool_name": tool, "arguments": arguments});
+    let pinned = client.text("call_tool", of("pin_artifact", json!({"id": id, "tags": ["mine"]})));
+    assert!(pinned.starts_with(&format!("{id} is pinned.")), "{pinned}");
+    let kept = client.text("call_tool", of("search_workspace", json!({"tags": ["mine"]})));
+    assert!(kept.contains(&id) && kept.contains("pinned"), "{kept}");
+    let unknown = text_of(&client.call("call_tool", of("search_wokspace", json!({}))));
+    assert!(unknown.contains("summarizer"), "{unknown}");
+}
+
+#[test]
+fn the_summarizer_has_no_tools_where_nothing_can_be_shortened() {
+    let place = place();
+    let mut client = Client::start(&place, "full");
+    assert!(!client.tools().iter().any(|tool| tool == "semantic_search"), "full has no server");
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
+    place.write(
+        "presets.toml",
+        format!("{presets}\n[presets.mine]\nextends = [\"full\"]\nservers = [\"archive\"]\n"),
+    );
+    let mut client = Client::start(&place, "mine");
+    assert!(client.tools().iter().any(|tool| tool == "semantic_search"));
+    assert_eq!(is_short(&client.call("archive__search", arguments())).len(), "art-000000000000".len());
+    is_whole(&client.call("archive__read_file", arguments()));
+}
