@@ -159,7 +159,7 @@ fn inspect_every_tool(place: &Place, target: &[String]) {
     let Some(listed) = run(&["--method", "tools/list", "--strict"]) else { return };
     let tools: Vec<&str> =
         listed["tools"].as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(tools.len(), 17, "{listed}");
+    assert_eq!(tools.len(), 13, "{listed}");
     for (tool, arguments) in calls().as_object().expect("calls") {
         let mut rest = vec!["--method", "tools/call", "--tool-name", tool];
         let given: Vec<String> = arguments

@@ -27,8 +27,8 @@ fn each_preset_has_its_own_path() {
     let place = Place::shipped();
     let host = Http::start(&place, "full", &[]);
     for (path, tools) in [
-        ("/mcp", 17),
-        ("/mcp/p/full", 17),
+        ("/mcp", 13),
+        ("/mcp/p/full", 13),
         ("/mcp/p/merger", 5),
         ("/mcp/p/ideation", 4),
         ("/mcp/p/context", 2),

@@ -12,7 +12,7 @@ fn every_protocol_version_is_spoken() {
         let info = client.initialize(version);
         assert_eq!(info["protocolVersion"], version);
         assert_eq!(info["serverInfo"]["name"], "gatehouse");
-        assert_eq!(client.tools().len(), 17);
+        assert_eq!(client.tools().len(), 13);
     }
 }
 
@@ -29,7 +29,7 @@ fn the_stateless_protocol_needs_no_handshake() {
     let versions = discovered["result"]["supportedVersions"].as_array().expect("versions");
     assert!(versions.contains(&json!("2026-07-28")), "{discovered}");
     let listed = client.request("tools/list", json!({"_meta": meta}));
-    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(17), "{listed}");
+    assert_eq!(listed["result"]["tools"].as_array().map(Vec::len), Some(13), "{listed}");
     assert!(listed["result"]["ttlMs"].as_u64().is_some_and(|ttl| ttl > 0), "{listed}");
     let arguments = json!({"page_type": "heuristic"});
     let called = client
@@ -74,7 +74,7 @@ fn malformed_messages_get_the_right_error_and_harm_nobody() {
     assert_eq!(code("initialize", json!({"protocolVersion": 7})), -32602);
     client.send_line("this is not JSON");
     client.send_line("{\"jsonrpc\": \"2.0\"");
-    assert_eq!(client.tools().len(), 17);
+    assert_eq!(client.tools().len(), 13);
     let codes: Vec<_> = client.notifications.iter().map(|answer| answer["error"]["code"].clone()).collect();
     assert_eq!(codes, [-32700, -32700], "answers without an id");
 }
@@ -86,7 +86,7 @@ fn a_line_over_16_mib_is_answered() {
     let error = client.call("search_knowledge", json!({"query": "x".repeat(17 << 20)}));
     assert_eq!(error["code"], -32600);
     assert!(error["message"].as_str().expect("a message").contains("the most is 16777216"), "{error}");
-    assert_eq!(client.tools().len(), 17);
+    assert_eq!(client.tools().len(), 13);
 }
 
 #[test]

@@ -20,8 +20,7 @@ fn each_preset_shows_its_tools_and_no_other() {
     let research = &["research_idea", "research_implementation", "research_study"][..];
     let documents =
         &["list_repositories_with_navigation", "mfai_document_retrieval", "read_repository_file"][..];
-    let summarizer =
-        &["get_artifact_context", "get_workspace_file", "search_workspace", "semantic_search"][..];
+    let results = &["get_workspace_file", "semantic_search"][..];
     let proxy = &[
         "call_tool",
         "get_tool_alternatives",
@@ -40,8 +39,8 @@ fn each_preset_shows_its_tools_and_no_other() {
         ("implementation", vec![code, research]),
         ("context", vec![idea, code]),
         ("documents", vec![documents]),
-        ("proxy", vec![proxy]),
-        ("full", vec![kg, idea, code, research, documents, summarizer]),
+        ("proxy", vec![proxy, results]),
+        ("full", vec![kg, idea, code, research, documents]),
     ] {
         let mut tools = gates.concat();
         tools.sort();

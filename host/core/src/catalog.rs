@@ -11,6 +11,7 @@ use std::{
 };
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 pub use self::error::CatalogError;
 use crate::{
@@ -25,7 +26,7 @@ use crate::{
     preset::Exposure,
     proxied::Proxied,
     schema::{Schema, with_defaults},
-    source::{Listing, Source},
+    source::{Listing, PendingListing, Source},
     tool::{ExposedName, SourceId, ToolId, ToolSpec},
     workflow::Step,
 };
@@ -52,6 +53,8 @@ pub struct SourceListing {
     pub params: Map<String, Value>,
     /// Why this is what the source listed before, or nothing; none where it is what it lists now.
     pub problem: Option<String>,
+    /// The source was never listed, and is being asked.
+    pub pending: Option<PendingListing>,
 }
 
 /// One tool under one name.
@@ -190,13 +193,16 @@ pub struct Catalog {
     pub proxied: Proxied,
     /// Which requests come after which.
     pub workflow: Vec<Step>,
+    /// Sources that were never listed.
+    pending: Vec<PendingListing>,
     entries: Vec<Arc<Entry>>,
     by_name: HashMap<ExposedName, usize>,
 }
 
 impl Catalog {
     /// Names every tool, takes away what the preset denies, adds its aliases and sorts by name.
-    pub fn build(exposure: &Exposure, offers: Vec<SourceListing>) -> Result<Self, CatalogError> {
+    pub fn build(exposure: &Exposure, mut offers: Vec<SourceListing>) -> Result<Self, CatalogError> {
+        let pending = offers.iter_mut().filter_map(|offer| offer.pending.take()).collect();
         let mut entries: Vec<Entry> = Vec::new();
         for offer in &offers {
             let params = with_defaults(&offer.listing.params_schema, &offer.params);
@@ -238,9 +244,22 @@ impl Catalog {
             offered,
             proxied: Proxied::new(exposure, approvals),
             workflow: exposure.workflow.clone(),
+            pending,
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })
+    }
+
+    /// Whether sources were never listed, so that what there is besides tools is not known either.
+    pub fn awaits_listings(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Returns until when a client is kept waiting for sources that list something for the first time. `None` if there is
+    /// nothing to wait for.
+    pub fn listing_deadline(&self) -> Option<Instant> {
+        let deadlines = self.pending.iter().filter_map(|pending| pending.until);
+        deadlines.max().filter(|until| *until > Instant::now())
     }
 
     /// The tool of this name, if the preset exposes one.

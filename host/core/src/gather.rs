@@ -2,7 +2,7 @@
 //!
 //! A gate that fails refuses the preset: its tools are part of what somebody composed and tested. A server is
 //! somebody else's: one that is slow or gone holds nothing back. What it listed before is kept meanwhile, and so is
-//! the reason.
+//! the reason. A host that serves waits for no server at all: one that was never listed is asked in the background.
 
 use std::{
     collections::HashMap,
@@ -19,12 +19,18 @@ use crate::{
     lock,
     outcome::{Fault, FaultKind},
     schema::Schema,
-    source::{Listing, Source},
+    source::{Listing, PendingListing, Source},
     tool::SourceId,
 };
 
-/// How long a server may take to list its tools. A gate has a limit of its own.
-const SERVER_TIME: Duration = Duration::from_secs(5);
+/// Whether servers that were never listed are waited for. A gate has a limit of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerWait {
+    /// Not at all: they are asked in the background.
+    None,
+    /// At most this long.
+    UpTo(Duration),
+}
 
 /// What servers listed last, by the parameters that they were given.
 #[derive(Default)]
@@ -55,9 +61,10 @@ pub struct ListingError {
 pub async fn gather(
     sources: Vec<(Arc<dyn Source>, Map<String, Value>)>,
     last: &LastListings,
+    wait: ServerWait,
 ) -> Result<Vec<SourceListing>, ListingError> {
     let asked = sources.into_iter().map(|(source, params)| async move {
-        let (listing, problem) = match source.id() {
+        let (listing, problem, pending) = match source.id() {
             SourceId::Gate(_) => {
                 let listing = strict(&*source, &params).await;
                 let refused = |why: String| ListingError {
@@ -65,11 +72,11 @@ pub async fn gather(
                     parameter: params.keys().find(|name| names(&why, name)).cloned(),
                     why,
                 };
-                (listing.map_err(refused)?, None)
+                (listing.map_err(refused)?, None, None)
             }
-            SourceId::Server(_) => lenient(&*source, &params, last).await,
+            SourceId::Server(_) => lenient(&*source, &params, last, wait).await,
         };
-        Ok(SourceListing { source, listing, params, problem })
+        Ok(SourceListing { source, listing, params, problem, pending })
     });
     join_all(asked).await.into_iter().collect()
 }
@@ -108,21 +115,28 @@ async fn lenient(
     source: &dyn Source,
     params: &Map<String, Value>,
     last: &LastListings,
-) -> (Arc<Listing>, Option<String>) {
+    wait: ServerWait,
+) -> (Arc<Listing>, Option<String>, Option<PendingListing>) {
     let key = (source.id().clone(), Value::Object(params.clone()).to_string());
-    let slow = || {
-        let seconds = SERVER_TIME.as_secs();
-        Fault::unavailable(format!("{} did not list its tools within {seconds} s.", source.id()))
+    let listed = match wait {
+        ServerWait::None => source.list_now(params).await,
+        ServerWait::UpTo(limit) => {
+            let slow = || {
+                let seconds = limit.as_secs();
+                Fault::unavailable(format!("{} did not list its tools within {seconds} s.", source.id()))
+            };
+            timeout(limit, source.list(params)).await.unwrap_or_else(|_| Err(slow())).map(Ok)
+        }
     };
-    match timeout(SERVER_TIME, source.list(params)).await.unwrap_or_else(|_| Err(slow())) {
-        Ok(listing) => {
+    let (problem, pending) = match listed {
+        Ok(Ok(listing)) => {
             last.with(|last| last.insert(key, Arc::clone(&listing)));
-            (listing, None)
+            return (listing, None, None);
         }
-        Err(fault) => {
-            (last.with(|last| last.get(&key).cloned()).unwrap_or_default(), Some(fault.in_one_line()))
-        }
-    }
+        Ok(Err(pending)) => (pending.why.clone(), Some(pending)),
+        Err(fault) => (fault.in_one_line(), None),
+    };
+    (last.with(|last| last.get(&key).cloned()).unwrap_or_default(), Some(problem), pending)
 }
 
 #[cfg(test)]
@@ -138,13 +152,17 @@ mod tests {
         testing::{Fixture, Lists, tool},
     };
 
+    const SERVER_TIME: Duration = Duration::from_secs(5);
+
     fn server(name: &str, tools: &[&str]) -> Arc<Fixture> {
         Fixture::new(SourceId::Server(name.into()), tools.iter().map(|name| tool(name, None)).collect())
     }
 
     async fn gathered(sources: &[&Arc<Fixture>], last: &LastListings) -> Result<Vec<SourceListing>, String> {
         let sources = sources.iter().map(|source| (Arc::clone(source) as Arc<dyn Source>, Map::new()));
-        gather(sources.collect(), last).await.map_err(|error| error.to_string())
+        gather(sources.collect(), last, ServerWait::UpTo(SERVER_TIME))
+            .await
+            .map_err(|error| error.to_string())
     }
 
     fn names(catalog: &Catalog) -> Vec<&str> {

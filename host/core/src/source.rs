@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use sizes::{schema, short, within_all};
 
@@ -66,6 +66,17 @@ pub struct Listing {
     pub removed: BTreeMap<String, usize>,
 }
 
+/// A source that has not listed anything yet, because it has to be started first.
+#[derive(Debug, Clone)]
+pub struct PendingListing {
+    /// Why there is no listing, in one line.
+    pub why: String,
+    /// When clients are no longer kept waiting for it. `None` if an attempt has failed, so that there is nothing to wait for.
+    pub until: Option<Instant>,
+    /// Whoever holds this wants the listing: the source is asked again and again until nobody does.
+    pub wanted: Arc<()>,
+}
+
 /// Something that has tools.
 #[async_trait]
 pub trait Source: Send + Sync {
@@ -77,6 +88,15 @@ pub trait Source: Send + Sync {
 
     /// What it offers under these parameters, cleaned and checked. The same parameters give the same listing.
     async fn list(&self, params: &Map<String, Value>) -> Result<Arc<Listing>, Fault>;
+
+    /// Returns what it offers if that is known without waiting for it to start. Otherwise this begins to ask it and returns
+    /// [`PendingListing`]; whoever composes catalogs is notified of the result.
+    async fn list_now(
+        &self,
+        params: &Map<String, Value>,
+    ) -> Result<Result<Arc<Listing>, PendingListing>, Fault> {
+        self.list(params).await.map(Ok)
+    }
 
     /// Runs `tool`, which is the one that the call asks for; the arguments are an object that matches its schema.
     /// Dropping the future ends the call and frees what it holds.

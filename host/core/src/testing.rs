@@ -70,7 +70,13 @@ impl Fixture {
     /// What it lists, with no parameters.
     pub(crate) async fn listed(self: &Arc<Self>) -> SourceListing {
         let listing = self.list(&Map::new()).await.expect("a listing");
-        SourceListing { source: Arc::clone(self) as _, listing, params: Map::new(), problem: None }
+        SourceListing {
+            source: Arc::clone(self) as _,
+            listing,
+            params: Map::new(),
+            problem: None,
+            pending: None,
+        }
     }
 }
 

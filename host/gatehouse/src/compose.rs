@@ -4,11 +4,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use gatehouse_core::{
-    Catalog, Exposure, catalog::SourceListing, gather::LastListings, ports::Clock, tool::SourceId,
+    Catalog, Exposure,
+    catalog::SourceListing,
+    gather::{LastListings, ServerWait},
+    ports::Clock,
+    tool::SourceId,
 };
 use gatehouse_models::{Local, Missing, Models};
 use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
@@ -42,6 +46,9 @@ pub(crate) use late::{Graph, Library, Workspace};
 pub(crate) use logins::logins;
 pub(crate) use pipeline::Callers;
 pub(crate) use servers::HostServers;
+
+/// How long a command waits for servers that were never listed.
+pub(crate) const COMMAND_WAIT: ServerWait = ServerWait::UpTo(Duration::from_secs(5));
 
 /// The wall clock of this machine.
 pub(crate) struct SystemClock;
@@ -224,14 +231,18 @@ impl Composition {
     }
 
     async fn view(&self, exposure: &Exposure) -> Result<PresetView, String> {
-        let offers = self.offers(exposure).await?;
+        let offers = self.offers(exposure, ServerWait::None).await?;
+        let starting = offers
+            .iter()
+            .filter(|offer| offer.pending.as_ref().is_some_and(|pending| pending.until.is_some()));
+        let starting: Vec<_> = starting.map(|offer| offer.source.id().clone()).collect();
         for warning in self.check_changes(exposure, &offers)? {
             tracing::warn!(preset = exposure.preset, "{warning}");
         }
         let listings: Vec<_> =
             offers.iter().map(|offer| (offer.source.id().clone(), Arc::clone(&offer.listing))).collect();
         let catalog = self.build(exposure, offers)?;
-        for (source, why) in &catalog.problems {
+        for (source, why) in catalog.problems.iter().filter(|(source, _)| !starting.contains(source)) {
             tracing::warn!(preset = exposure.preset, "{source} does not list its tools: {why}");
         }
         // A gate whose tools are all denied is not the client's business.
@@ -247,7 +258,7 @@ impl Composition {
 
     /// Everything callable under one preset. The error names preset, gate and file.
     pub(crate) async fn catalog(&self, exposure: &Exposure) -> Result<Catalog, String> {
-        let offers = self.offers(exposure).await?;
+        let offers = self.offers(exposure, COMMAND_WAIT).await?;
         self.check_changes(exposure, &offers)?;
         self.build(exposure, offers)
     }

@@ -75,6 +75,8 @@ pub(crate) struct Reloader {
     idle: BTreeSet<String>,
     /// When presets were last built anew because servers list other tools.
     relisted: Instant,
+    /// Keeps servers being asked that were never listed.
+    wanted_listings: Vec<Arc<()>>,
 }
 
 impl Reloader {
@@ -102,6 +104,7 @@ impl Reloader {
             report,
             idle: BTreeSet::new(),
             relisted: Instant::now(),
+            wanted_listings: Vec::new(),
         }
     }
 
@@ -131,6 +134,7 @@ impl Reloader {
             }
             // Also at the start: files may have changed while the host came up.
             self.look().await;
+            self.ask_unlisted_servers().await;
             self.say_idle_gates().await;
             let rest = if self.missing.is_empty() { RESCAN } else { GRACE };
             let changed = async {

@@ -17,7 +17,7 @@ fn the_documented_order_decides() {
     assert_eq!(served(&place, &["--preset", "implementation"], &both).tools(), with("wiki_code_search"));
     assert_eq!(served(&place, &[], &both).tools(), with("wiki_idea_search"));
     assert_eq!(served(&place, &[], &both[1..]).tools().len(), 5);
-    assert_eq!(served(&place, &[], &[]).tools().len(), 17);
+    assert_eq!(served(&place, &[], &[]).tools().len(), 13);
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn the_default_preset_is_the_files_choice() {
 #[test]
 fn an_empty_variable_is_not_set() {
     let place = Place::shipped();
-    assert_eq!(served(&place, &[], &[("MCP_PRESET", ""), ("MCP_ENABLED_GATES", "")]).tools().len(), 17);
+    assert_eq!(served(&place, &[], &[("MCP_PRESET", ""), ("MCP_ENABLED_GATES", "")]).tools().len(), 13);
 }
 
 #[test]

@@ -47,6 +47,17 @@ impl Client {
         }
     }
 
+    /// Lists tools again whenever the client is told that they changed, until they are these.
+    pub(crate) fn lists_until(&mut self, expected: &[&str]) {
+        loop {
+            let told = self.times_told();
+            if self.tools() == expected {
+                return;
+            }
+            self.told(told + 1);
+        }
+    }
+
     /// Waits for the host to end though its standard input stays open.
     pub(crate) fn ended(mut self) -> std::process::ExitStatus {
         let start = std::time::Instant::now();

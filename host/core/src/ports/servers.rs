@@ -185,6 +185,10 @@ pub trait Servers: Send + Sync {
     /// What is known of what a server lists; none where it was never asked. Starts nothing.
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault>;
 
+    /// Begins to ask servers that were never asked, and waits for their first listings no longer than `patience`. Servers
+    /// whose last attempt failed are not waited for. Returns those that have listed nothing yet, each with the reason.
+    async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<(Arc<str>, String)>;
+
     /// Has a server that was never asked say what it lists, over a connection that ends with this; nothing where it is known.
     /// Faults as [`Servers::listing`] does.
     async fn learn(&self, server: &str) -> Result<(), Fault>;

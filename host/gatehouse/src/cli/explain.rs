@@ -5,7 +5,11 @@ use gatehouse_core::{Catalog, Exposure, names, workflow};
 use serde_json::json;
 
 use super::{Failure, Place};
-use crate::{compose::Composition, config::Env, out};
+use crate::{
+    compose::{COMMAND_WAIT, Composition},
+    config::Env,
+    out,
+};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -91,7 +95,7 @@ async fn explain(
             ),
         ));
     }
-    let offers = composition.offers(exposure).await.map_err(Failure::Failed)?;
+    let offers = composition.offers(exposure, COMMAND_WAIT).await.map_err(Failure::Failed)?;
     let gate_of = |name: &str| {
         offers.iter().find(|offer| {
             let gate = offer.source.id().name();

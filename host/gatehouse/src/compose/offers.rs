@@ -2,14 +2,23 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{Exposure, Source, catalog::SourceListing, gather::gather, tool::SourceId};
+use gatehouse_core::{
+    Exposure, Source,
+    catalog::SourceListing,
+    gather::{ServerWait, gather},
+    tool::SourceId,
+};
 use serde_json::{Map, Value};
 
 use super::Composition;
 
 impl Composition {
     /// What the sources of a preset list, before anything is named or denied.
-    pub(crate) async fn offers(&self, exposure: &Exposure) -> Result<Vec<SourceListing>, String> {
+    pub(crate) async fn offers(
+        &self,
+        exposure: &Exposure,
+        wait: ServerWait,
+    ) -> Result<Vec<SourceListing>, String> {
         let preset = exposure.preset.as_str();
         let refused = |why: String| format!("preset '{preset}': {why}");
         let mut sources = Vec::new();
@@ -27,7 +36,7 @@ impl Composition {
             self.add_environment(&*source, &mut params).await;
             sources.push((source, params));
         }
-        gather(sources, &self.last_listings).await.map_err(|error| {
+        gather(sources, &self.last_listings, wait).await.map_err(|error| {
             let path = ["gates", error.source_id.name()];
             let parameter = error.parameter.as_deref().map(|name| [path[0], path[1], name]);
             let why = refused(error.to_string());

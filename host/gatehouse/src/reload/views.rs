@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use gatehouse_core::{Exposure, capability::Capability, ports::Servers as _};
 use tokio::{sync::watch, time::Instant};
 
 use super::Reloader;
 use crate::compose::{Composition, PresetViews};
 
 /// The least time between two looks at what servers list.
-const BETWEEN: Duration = Duration::from_secs(1);
+/// The servers have pauses of their own; several may come up together.
+const BETWEEN: Duration = Duration::from_millis(100);
 
 impl Reloader {
     /// What a composition would serve, where every preset that works now still does.
@@ -28,6 +30,30 @@ impl Reloader {
             listings.mark_changed();
         }
         listings
+    }
+
+    /// Has servers list their tools that never did and that a gate of a served preset may reach, so that a first search finds
+    /// them. Those that a preset shows directly are asked when it is composed.
+    pub(super) async fn ask_unlisted_servers(&mut self) {
+        let config = &self.current.config;
+        let live = &self.current.stores.servers.live;
+        if live.status().is_empty() {
+            return;
+        }
+        let chosen = config.select(self.origin.preset.as_deref(), &self.origin.env).ok();
+        let others = config.presets.keys().filter(|_| self.origin.all);
+        let others = others.filter_map(|name| Exposure::compile(&config.presets, name).ok());
+        let reaches_servers = |exposure: &Exposure| {
+            exposure.gates().any(|gate| {
+                let settings = config.gates.get(&**gate).map(|gate| &gate.settings);
+                settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
+            })
+        };
+        let exposures: Vec<Exposure> = chosen.into_iter().chain(others).filter(reaches_servers).collect();
+        let wanted = live.ask_unlisted(|server| {
+            exposures.iter().any(|exposure| exposure.reaches(&server.name, &server.tags))
+        });
+        self.wanted_listings = wanted.await;
     }
 
     /// A server lists other tools than before: clients of presets that show them are told, if their bytes changed.

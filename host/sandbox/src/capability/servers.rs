@@ -31,6 +31,9 @@ use unlisted::UnlistedTools;
 /// The most bytes of a question.
 const MAX_QUERY: usize = 64 << 10;
 
+/// How long a search waits for servers that were never listed.
+const MAX_PATIENCE: Duration = Duration::from_secs(5);
+
 /// The servers that one call may reach.
 pub(crate) struct Reach<'a> {
     ports: &'a Ports,
@@ -189,10 +192,16 @@ impl<'a> Reach<'a> {
         let mut unasked = Vec::new();
         for name in &names {
             if servers.known(name).await?.is_none() {
-                unasked.push(name.to_string());
+                unasked.push(Arc::clone(name));
             }
         }
         unasked.sort();
+        // What a server has never listed, no search finds.
+        let patience = self.deadline.saturating_duration_since(Instant::now()) / 2;
+        let unlisted = match unasked.is_empty() {
+            true => Vec::new(),
+            false => servers.first_listings(&unasked, patience.min(MAX_PATIENCE)).await,
+        };
         let found = self.index()?.search(&question, &|tool| self.may_call(&names, tool)).await?;
         let mut hits = Vec::new();
         for hit in found.hits {
@@ -200,10 +209,12 @@ impl<'a> Reach<'a> {
                 hits.push((hit, entry));
             }
         }
-        hits.truncate(question.limit.saturating_sub(of_gates.len()));
-        hits.extend(of_gates);
-        let unasked = (!unasked.is_empty()).then(|| not_asked(&unasked));
-        let notes: Vec<String> = [found.note, unasked].into_iter().flatten().collect();
+        if !of_gates.is_empty() {
+            hits.truncate(question.limit.saturating_sub(of_gates.len()));
+            hits.extend(of_gates);
+        }
+        let unlisted = (!unlisted.is_empty()).then(|| not_listed(&unlisted));
+        let notes: Vec<String> = [found.note, unlisted].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let mut unmatched_terms = found.unmatched_terms;
         if let Some(unmatched_by_gates) = unmatched_by_gates {
@@ -283,10 +294,23 @@ fn with_known(entry: Arc<Entry>, known: Option<&KnownListing>) -> ServerTool {
     ServerTool { entry, known }
 }
 
-fn not_asked(servers: &[String]) -> String {
-    let shown = servers.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if servers.len() > 20 { ", …" } else { "" };
-    format!("Not asked yet for their tools: {shown}{more}; listing a server's tools connects it.")
+/// Names the servers that have listed nothing yet, those first that may soon.
+fn not_listed(servers: &[(Arc<str>, String)]) -> String {
+    const MAX_NAMED: usize = 20;
+    const MAX_WHY: usize = 200;
+    let (starting, failed): (Vec<_>, Vec<_>) =
+        servers.iter().partition(|(_, why)| why.ends_with("is still starting."));
+    let more = |count: usize| if count > MAX_NAMED { ", …" } else { "" };
+    let mut notes = Vec::new();
+    if !starting.is_empty() {
+        let names: Vec<&str> = starting.iter().take(MAX_NAMED).map(|(name, _)| &**name).collect();
+        let more = more(starting.len());
+        notes.push(format!("Still starting: {}{more}; search again in a moment.", names.join(", ")));
+    }
+    for (name, why) in failed.iter().take(MAX_NAMED) {
+        notes.push(format!("Not searched: {name}. {}", names::quoted(why, MAX_WHY)));
+    }
+    notes.join("\n")
 }
 
 /// What a server is asked for, unless the call is over before.

@@ -39,7 +39,7 @@ pub use process::{SUPERVISE, supervise};
 
 use crate::login::Logins;
 use connect::RealConnector;
-use server::{Server, Shared};
+use server::{ListedOver, Server, Shared};
 
 /// How servers are connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +129,18 @@ impl Downstream {
         }
     }
 
+    /// Begins to ask servers what they list that were never asked, of those that are `wanted`, and asks them again as long as
+    /// the returned tokens are held.
+    pub async fn ask_unlisted(&self, wanted: impl Fn(&ServerStatus) -> bool) -> Vec<Arc<()>> {
+        let mut tokens = Vec::new();
+        for server in self.all() {
+            if wanted(&server.status()) && matches!(server.known().await, Ok(None)) {
+                tokens.push(server.first_listing(ListedOver::Apart).wanted);
+            }
+        }
+        tokens
+    }
+
     /// Ends all, and whatever was started for them.
     pub async fn close(&self) {
         let servers = std::mem::take(&mut *lock(&self.servers));
@@ -171,8 +183,25 @@ impl Servers for Downstream {
         self.server(server)?.known().await
     }
 
+    async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<(Arc<str>, String)> {
+        let asked = servers.iter().filter_map(|name| self.server(name).ok());
+        let asked = asked.map(|server| async move {
+            let pending = server.first_listing(ListedOver::Apart);
+            if pending.until.is_none() {
+                return Some((Arc::clone(&server.definition.name), pending.why));
+            }
+            let why = match tokio::time::timeout(patience, server.listed_once()).await {
+                Ok(Ok(())) => return None,
+                Ok(Err(fault)) => fault.in_one_line(),
+                Err(_) => pending.why,
+            };
+            Some((Arc::clone(&server.definition.name), why))
+        });
+        join_all(asked).await.into_iter().flatten().collect()
+    }
+
     async fn learn(&self, server: &str) -> Result<(), Fault> {
-        self.server(server)?.learn_apart().await
+        self.server(server)?.listed_once().await
     }
 
     async fn refresh(&self, server: Option<&str>, force: bool) -> Result<RefreshReport, Fault> {

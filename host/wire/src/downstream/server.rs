@@ -3,9 +3,11 @@
 
 mod apart;
 mod attempt;
+mod first_listing;
 mod in_flight;
 mod learn;
 mod offers;
+mod relisting;
 mod source;
 
 use std::{
@@ -21,10 +23,10 @@ use gatehouse_core::{
         Clock, ToolIndex,
         servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus},
     },
-    single_flight::SingleFlight,
 };
 use tokio::{
     sync::{Semaphore, watch},
+    task::AbortHandle,
     time::Instant,
 };
 
@@ -34,7 +36,10 @@ use super::{
     connection::{ConnectFailure, Connection, Connector, ListChanged},
 };
 use attempt::Attempt;
+use first_listing::FirstListing;
+pub(super) use first_listing::ListedOver;
 use in_flight::InFlight;
+use relisting::Relisting;
 
 /// What all servers of a host share.
 pub(super) struct Shared {
@@ -61,7 +66,8 @@ pub(super) struct Server {
     id: SourceId,
     shared: Arc<Shared>,
     inner: Mutex<Inner>,
-    connecting: SingleFlight<(), Result<Arc<dyn Connection>, Fault>>,
+    connecting: Mutex<Option<Connecting>>,
+    relisting: Relisting,
     /// Takes out of every message what must come back in none.
     redactor: Redactor,
     /// How clients see the addresses of what it has to read.
@@ -69,6 +75,15 @@ pub(super) struct Server {
     /// Connections for one call each that there may be at a time.
     apart: Semaphore,
     own: Weak<Self>,
+}
+
+/// What an attempt to connect ended in; none while it runs.
+type Connected = Option<Result<Arc<dyn Connection>, Fault>>;
+
+/// The task that connects the server. It belongs to the server, not to those who wait for it.
+struct Connecting {
+    outcome: watch::Receiver<Connected>,
+    task: AbortHandle,
 }
 
 /// What changes about it.
@@ -86,6 +101,8 @@ struct Inner {
     last_change: Option<u64>,
     /// The server said that its lists changed before there was a connection to ask it over.
     stale: bool,
+    /// Attempts to list it for the first time.
+    first_listing: Option<FirstListing>,
 }
 
 impl Server {
@@ -107,8 +124,10 @@ impl Server {
                 found: RefreshReport::default(),
                 last_change: None,
                 stale: false,
+                first_listing: None,
             }),
-            connecting: SingleFlight::default(),
+            connecting: Mutex::default(),
+            relisting: Relisting::default(),
             apart: Semaphore::new(apart::AT_ONCE),
             own: Weak::clone(own),
         })
@@ -136,14 +155,32 @@ impl Server {
         lock(&self.inner).connection.clone()
     }
 
-    /// The connection, made where there is none. Those who want it at the same time share one attempt, which goes on as
-    /// long as one of them waits.
+    /// Returns the connection, made if there is none. All who want it at the same time share one attempt, which goes on to its
+    /// own limit whoever gives up.
     pub(super) async fn connection(&self) -> Result<Arc<dyn Connection>, Fault> {
+        let ending = || Fault::unavailable("The host is ending.");
         if let Some(connection) = self.connected() {
             return Ok(connection);
         }
-        let Some(own) = self.own.upgrade() else { return Err(Fault::unavailable("The host is ending.")) };
-        self.connecting.run((), || async move { own.connect().await }).await
+        let mut outcome = {
+            let mut connecting = lock(&self.connecting);
+            match connecting.as_ref().filter(|running| !running.task.is_finished()) {
+                Some(running) => running.outcome.clone(),
+                None => {
+                    let own = self.own.upgrade().ok_or_else(ending)?;
+                    let (sender, outcome) = watch::channel(None);
+                    let task = tokio::spawn(async move {
+                        let connected = own.connect().await;
+                        sender.send_replace(Some(connected));
+                    });
+                    let task = task.abort_handle();
+                    *connecting = Some(Connecting { outcome: outcome.clone(), task });
+                    outcome
+                }
+            }
+        };
+        let connected = outcome.wait_for(Option::is_some).await.map_err(|_| ending())?;
+        connected.clone().unwrap_or_else(|| Err(ending()))
     }
 
     async fn connect(self: Arc<Self>) -> Result<Arc<dyn Connection>, Fault> {
@@ -159,8 +196,7 @@ impl Server {
                     let stale = attempt.succeeded(&connection, found);
                     self.watch(&connection);
                     if stale {
-                        let own = Arc::clone(&self);
-                        tokio::spawn(async move { own.list_again().await });
+                        self.lists_changed();
                     }
                     return Ok(connection);
                 }
@@ -182,7 +218,7 @@ impl Server {
         let weak = Weak::clone(&self.own);
         let changed: ListChanged = Arc::new(move || {
             if let Some(server) = weak.upgrade() {
-                tokio::spawn(async move { server.list_again().await });
+                server.lists_changed();
             }
         });
         let limit = self.shared.connection_timeout;
@@ -261,10 +297,14 @@ impl Server {
 
     /// Ends it, and what was started for it.
     pub(super) async fn close(&self) {
+        if let Some(connecting) = lock(&self.connecting).take() {
+            connecting.task.abort();
+        }
         let connection = {
             let mut inner = lock(&self.inner);
             inner.state = ServerState::Configured;
             inner.connected_at = None;
+            inner.first_listing = None;
             inner.connection.take()
         };
         if let Some(connection) = connection {

@@ -26,7 +26,7 @@ use tokio::sync::watch;
 use super::{
     handler::{Handler, LIST_TTL_MS},
     lacking::Lacking,
-    lists::List,
+    lists::{List, may_complete},
     prompts,
     request::principal,
     resources,
@@ -34,11 +34,11 @@ use super::{
 };
 
 impl Handler {
-    pub(super) fn prompts(
+    pub(super) async fn prompts(
         &self,
         page: Option<PaginatedRequestParams>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let catalog = self.with::<ListPromptsRequestMethod>(List::Prompts)?;
+        let catalog = self.with::<ListPromptsRequestMethod>(List::Prompts).await?;
         one_page(page)?;
         self.lists(List::Prompts, &catalog);
         Ok(ListPromptsResult::with_all_items(prompts::listed(&catalog))
@@ -52,7 +52,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         const METHOD: &str = "prompts/get";
-        let catalog = self.with::<GetPromptRequestMethod>(List::Prompts)?;
+        let catalog = self.with::<GetPromptRequestMethod>(List::Prompts).await?;
         let entry = catalog.offered.prompt(&request.name).map_err(|fault| prompts::refused(&fault))?.clone();
         let GetPromptRequestParams {
             name, arguments, request_state: state, input_responses: answers, ..
@@ -88,7 +88,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         const METHOD: &str = "resources/list";
-        let catalog = self.with::<ListResourcesRequestMethod>(List::Resources)?;
+        let catalog = self.with::<ListResourcesRequestMethod>(List::Resources).await?;
         let cursor = page.and_then(|page| page.cursor);
         let mut page = resources::Page::new(catalog.offered.resource_sources(), cursor.as_deref())?;
         while let Some((known, cursor)) = page.next() {
@@ -102,11 +102,11 @@ impl Handler {
         Ok(page.finish().with_ttl_ms(0).with_cache_scope(CacheScope::Private))
     }
 
-    pub(super) fn templates(
+    pub(super) async fn templates(
         &self,
         page: Option<PaginatedRequestParams>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let catalog = self.with::<ListResourceTemplatesRequestMethod>(List::Resources)?;
+        let catalog = self.with::<ListResourceTemplatesRequestMethod>(List::Resources).await?;
         one_page(page)?;
         Ok(ListResourceTemplatesResult::with_all_items(resources::templates(&catalog))
             .with_ttl_ms(LIST_TTL_MS)
@@ -119,7 +119,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         const METHOD: &str = "resources/read";
-        let catalog = self.with::<ReadResourceRequestMethod>(List::Resources)?;
+        let catalog = self.with::<ReadResourceRequestMethod>(List::Resources).await?;
         let ReadResourceRequestParams { uri, request_state: state, input_responses: answers, .. } = request;
         let Some(known) = catalog.offered.resource_source(&uri) else {
             return Err(resources::refused(&uri, &resources::unknown(&uri)));
@@ -149,7 +149,7 @@ impl Handler {
 
     /// In how long what stands at an address changes by itself, where its source knows.
     pub(super) async fn changes_in(&self, who: &Principal, uri: &str) -> Result<Option<Duration>, Fault> {
-        let catalog = self.served.catalog();
+        let catalog = self.served.settled_catalog().await;
         let known = catalog.offered.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
         let call = self.watching(&catalog, &*known.source, who);
         without_panic(call.context.id, uri, call.resource_changes_in(known, uri)).await
@@ -161,7 +161,7 @@ impl Handler {
         who: &Principal,
         uri: &str,
     ) -> Result<Option<watch::Receiver<u64>>, Fault> {
-        let catalog = self.served.catalog();
+        let catalog = self.served.settled_catalog().await;
         let known = catalog.offered.resource_source(uri).ok_or_else(|| resources::unknown(uri))?;
         let call = self.watching(&catalog, &*known.source, who);
         without_panic(call.context.id, uri, call.follow_resource(known, uri)).await
@@ -181,8 +181,8 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         const METHOD: &str = "completion/complete";
-        let catalog = self.served.catalog();
-        if !catalog.completes() {
+        let catalog = self.served.settled_catalog().await;
+        if !may_complete(&catalog) {
             return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
         }
         let filled = request.context.and_then(|context| context.arguments).unwrap_or_default();
@@ -230,8 +230,8 @@ impl Handler {
     }
 
     /// The catalog, where it has such a list; what is not declared does not exist.
-    pub(super) fn with<M: ConstString + Default>(&self, list: List) -> Result<Arc<Catalog>, ErrorData> {
-        let catalog = self.served.catalog();
+    pub(super) async fn with<M: ConstString + Default>(&self, list: List) -> Result<Arc<Catalog>, ErrorData> {
+        let catalog = self.served.settled_catalog().await;
         if list.is_in(&catalog) { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
     }
 }

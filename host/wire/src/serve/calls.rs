@@ -35,7 +35,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Requested { name, arguments, state, answers } = requested;
-        let catalog = self.served.catalog();
+        let catalog = self.served.catalog_with(&name).await;
         let preset = Arc::clone(&catalog.preset);
         let wanted = Wanted { method: "tools/call", name: &name, arguments: &arguments, state, answers };
         let result = match self.begin(&preset, wanted, context).await? {

@@ -141,7 +141,7 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.prompts(page)
+        self.prompts(page).await
     }
 
     async fn get_prompt(
@@ -165,7 +165,7 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.templates(page)
+        self.templates(page).await
     }
 
     async fn read_resource(
@@ -181,7 +181,7 @@ impl ServerHandler for Handler {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.with::<SubscribeRequestMethod>(List::Resources)?;
+        self.with::<SubscribeRequestMethod>(List::Resources).await?;
         let principal = principal(&context.extensions);
         self.client.watched.begin(self, principal, context.peer, request.uri).await
     }
@@ -191,7 +191,7 @@ impl ServerHandler for Handler {
         request: UnsubscribeRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.with::<UnsubscribeRequestMethod>(List::Resources)?;
+        self.with::<UnsubscribeRequestMethod>(List::Resources).await?;
         self.client.watched.end(&request.uri);
         Ok(())
     }
@@ -202,7 +202,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
-        let catalog = self.served.catalog();
+        let catalog = self.served.settled_catalog().await;
         let tools = reply::tools_for(&catalog, is_since_2026(&context));
         self.lists(List::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)

@@ -35,6 +35,11 @@ pub(super) fn was_taken_away(method: &str) -> bool {
     GONE.contains(&method)
 }
 
+/// Whether something completes what is typed. A server that was never listed may.
+pub(super) fn may_complete(catalog: &Catalog) -> bool {
+    catalog.completes() || catalog.awaits_listings()
+}
+
 /// One kind of list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
@@ -62,7 +67,7 @@ impl List {
             .enable_completions()
             .build();
         capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.is_in(catalog));
-        capabilities.completions = capabilities.completions.filter(|_| catalog.completes());
+        capabilities.completions = capabilities.completions.filter(|_| may_complete(catalog));
         capabilities.resources = capabilities.resources.filter(|_| Self::Resources.is_in(catalog));
         capabilities
     }
@@ -70,7 +75,7 @@ impl List {
     /// Whether a preset has a method answered.
     pub(super) fn is_known(method: &str, catalog: &Catalog) -> bool {
         if method == "completion/complete" {
-            return catalog.completes();
+            return may_complete(catalog);
         }
         METHODS.iter().any(|(known, list)| *known == method && list.is_in(catalog))
     }
@@ -84,13 +89,14 @@ impl List {
         }
     }
 
-    /// Whether a preset has such a list. One without tools says so in an empty list.
+    /// Whether a preset has such a list. One without tools says so in an empty list. A server that was never listed may have any.
     pub(super) fn is_in(self, catalog: &Catalog) -> bool {
-        match self {
+        let is_offered = match self {
             Self::Tools => true,
             Self::Prompts => !catalog.offered.prompts().is_empty(),
             Self::Resources => !catalog.offered.resource_sources().is_empty(),
-        }
+        };
+        is_offered || catalog.awaits_listings()
     }
 
     /// What a client sees of it that stays as it is while the preset does. Resources come and go by themselves; the sources

@@ -31,6 +31,8 @@ pub struct ServedPreset {
     instructions: Mutex<Option<String>>,
     /// Counts the changes that clients were told of, by [`List`].
     changes: watch::Sender<[u64; 3]>,
+    /// Counts the catalogs that were put in place.
+    swaps: watch::Sender<u64>,
     pub(super) clients: Clients,
 }
 
@@ -40,6 +42,7 @@ impl ServedPreset {
             catalog: ArcSwap::from_pointee(view.catalog),
             instructions: Mutex::new(view.instructions),
             changes: watch::Sender::default(),
+            swaps: watch::Sender::default(),
             clients: Clients::new(news.clone()),
         }
     }
@@ -47,6 +50,24 @@ impl ServedPreset {
     /// What may be called now. A call keeps what it got here to its end.
     pub(super) fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
+    }
+
+    /// Returns what may be called, after waiting a few seconds for servers that are about to list something for the first time.
+    pub(super) async fn settled_catalog(&self) -> Arc<Catalog> {
+        let mut swaps = self.swaps.subscribe();
+        loop {
+            let catalog = self.catalog();
+            let Some(until) = catalog.listing_deadline() else { return catalog };
+            if tokio::time::timeout_at(until, swaps.changed()).await.is_err() {
+                return self.catalog();
+            }
+        }
+    }
+
+    /// Returns what may be called, after waiting as [`Self::settled_catalog`] does if it lacks this tool.
+    pub(super) async fn catalog_with(&self, tool: &str) -> Arc<Catalog> {
+        let catalog = self.catalog();
+        if catalog.get(tool).is_some() { catalog } else { self.settled_catalog().await }
     }
 
     pub(super) fn instructions(&self) -> Option<String> {
@@ -63,6 +84,7 @@ impl ServedPreset {
         *lock(&self.instructions) = view.instructions;
         let catalog = Arc::new(view.catalog);
         let before = self.catalog.swap(Arc::clone(&catalog));
+        self.swaps.send_modify(|swaps| *swaps += 1);
         let changed = List::changed(&before, &catalog);
         if changed.is_empty() {
             return false;

@@ -94,8 +94,13 @@ async fn host(globs: Option<&[&str]>) -> Result<Host, String> {
     }
     let exposure = Exposure::compile(&[("p".to_owned(), preset)].into(), "p").map_err(|e| e.to_string())?;
     let listing = shortener.list(&Map::new()).await.expect("a listing");
-    let filter =
-        SourceListing { source: Arc::clone(&shortener) as _, listing, params: Map::new(), problem: None };
+    let filter = SourceListing {
+        source: Arc::clone(&shortener) as _,
+        listing,
+        params: Map::new(),
+        problem: None,
+        pending: None,
+    };
     let catalog =
         Catalog::build(&exposure, vec![source.listed().await, filter]).map_err(|e| e.to_string())?;
     let stages: Vec<Arc<dyn Stage>> =

@@ -238,7 +238,7 @@ mod tests {
             });
             let source: Arc<dyn Source> = Arc::new(Silent(SourceId::Gate(format!("gate-{gate}").into())));
             let listing = Arc::new(Listing { tools: listed.collect(), ..Listing::default() });
-            SourceListing { source, listing, params: Map::new(), problem: None }
+            SourceListing { source, listing, params: Map::new(), problem: None, pending: None }
         };
         let catalog = Catalog::build(&exposure, (0..gates).map(offer).collect()).expect("a catalog");
         let facts = Facts { catalog: &catalog, exposure: &exposure, server: "gatehouse".into(), prefixed };

@@ -96,6 +96,13 @@ impl Servers for Host {
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
         if server == "new" { Ok(None) } else { self.listing(server).await.map(Some) }
     }
+    async fn first_listings(&self, servers: &[Arc<str>], _: Duration) -> Vec<(Arc<str>, String)> {
+        servers
+            .iter()
+            .map(|server| (Arc::clone(server), format!("server '{server}' is still starting.")))
+            .collect()
+    }
+
     async fn learn(&self, _: &str) -> Result<(), Fault> {
         Ok(())
     }
@@ -229,10 +236,7 @@ async fn what_the_preset_hides_leaves_no_trace() {
     let found = reach.search(ToolQuestion::default(), None).await.expect("found");
     let hits: Vec<_> = found.hits.iter().map(|(hit, _)| &*hit.id.name).collect();
     assert_eq!(hits, ["status"]);
-    assert_eq!(
-        found.note.as_deref(),
-        Some("Not asked yet for their tools: new; listing a server's tools connects it.")
-    );
+    assert_eq!(found.note.as_deref(), Some("Still starting: new; search again in a moment."));
     let metrics = reach.metrics(MetricsFilter::default()).await.expect("metrics");
     let counted: Vec<_> = metrics.iter().map(|one| (one.source.kind(), one.tool.as_str())).collect();
     assert_eq!(counted, [("server", "held"), ("server", "status")]);

@@ -38,6 +38,8 @@ impl Server {
         for why in refused.iter().take(8) {
             tracing::warn!(%source, "something it lists is left out: {}", self.redactor.text(why.clone()));
         }
+        let rest = rest_of(&listing);
+        let before = self.shared.index.known(&self.definition.name).await.ok().flatten();
         let indexed = IndexedListing {
             server: Arc::clone(&self.definition.name),
             tags: self.definition.tags.clone(),
@@ -45,9 +47,12 @@ impl Server {
             on_change: self.definition.on_change,
         };
         let report = self.shared.index.put(indexed, force).await.map_err(|fault| fault.in_one_line())?;
-        if report.added + report.updated + report.removed > 0 {
+        let tools_changed = report.added + report.updated + report.removed > 0;
+        if tools_changed {
             tracing::info!(%source, added = report.added, updated = report.updated, removed = report.removed,
                 unchanged = report.unchanged, "tools listed");
+        }
+        if tools_changed || before.is_none_or(|before| rest_of(&before.listing) != rest) {
             self.shared.changes.send_modify(|changes| *changes += 1);
         }
         // The index alone knows whether another host saw the change first.
@@ -93,10 +98,7 @@ impl Server {
 
     /// The same, asked for where nothing is known.
     pub(in crate::downstream) async fn listing(&self) -> Result<ServerListing, Fault> {
-        if let Some(known) = self.known().await? {
-            return Ok(known);
-        }
-        self.connection().await?;
+        self.ensure_listed().await?;
         self.known().await?.ok_or_else(|| Fault::internal(format!("What {} lists was not kept.", self.id)))
     }
 }
@@ -122,6 +124,11 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+/// Returns a listing without its tools, which the index compares.
+fn rest_of(listing: &Listing) -> Listing {
+    Listing { tools: Vec::new(), ..listing.clone() }
 }
 
 /// What failed, for people.

@@ -12,15 +12,15 @@ use gatehouse_core::{
     completion::{Suggestions, Typed},
     lock,
     outcome::EmbeddedResource,
-    ports::servers::ServerState,
+    ports::servers::{ServerListing, ServerState},
     prompt::PromptMessage,
     resource::ResourcePage,
-    source::Listing,
+    source::{Listing, PendingListing},
 };
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{InFlight, Server, apart::Apart};
+use super::{InFlight, ListedOver, Server, apart::Apart};
 use crate::downstream::connection::{CallFailure, Connection};
 
 /// The connection of a call.
@@ -41,13 +41,12 @@ impl Source for Server {
 
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         self.shared.showing().await?;
-        let listed = self.listing().await?;
-        if listed.held.is_empty() {
-            return Ok(listed.listing);
-        }
-        let mut listing = Listing::clone(&listed.listing);
-        listing.tools.retain(|tool| listed.held.iter().all(|(held, _)| **held != *tool.name));
-        Ok(Arc::new(listing))
+        Ok(without_held(self.listing().await?))
+    }
+
+    async fn list_now(&self, _: &Map<String, Value>) -> Result<Result<Arc<Listing>, PendingListing>, Fault> {
+        self.shared.showing().await?;
+        Ok(self.known().await?.map(without_held).ok_or_else(|| self.first_listing(ListedOver::Shared)))
     }
 
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
@@ -131,6 +130,16 @@ impl Source for Server {
     async fn complete(&self, _: &Call, _: &Arc<str>, typed: &Typed) -> Result<Suggestions, Fault> {
         self.suggestions(typed).await
     }
+}
+
+/// Returns a listing without the tools that are held back.
+fn without_held(listed: ServerListing) -> Arc<Listing> {
+    if listed.held.is_empty() {
+        return listed.listing;
+    }
+    let mut listing = Listing::clone(&listed.listing);
+    listing.tools.retain(|tool| listed.held.iter().all(|(held, _)| **held != *tool.name));
+    Arc::new(listing)
 }
 
 impl Server {

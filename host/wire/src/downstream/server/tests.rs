@@ -25,6 +25,7 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::downstream::connection::CallFailure;
 
+mod listings;
 mod scripted;
 
 /// Keeps the clock at rest while what is listed is checked: tokio lets time go by when all tasks wait, and knows nothing of
@@ -39,10 +40,12 @@ struct Scripted {
     slow: AtomicBool,
     closed: Arc<AtomicU32>,
     calls: Arc<AtomicU32>,
+    lists: Arc<AtomicU32>,
     hold: Hold,
 }
 
 struct Fake {
+    lists: Arc<AtomicU32>,
     hold: Hold,
     calls: Arc<AtomicU32>,
     closed: Arc<AtomicU32>,
@@ -133,6 +136,7 @@ async fn call_in(server: &Arc<Server>, tool: &str, apart: bool) -> Outcome {
         listing: listed.listing,
         params: Map::new(),
         problem: None,
+        pending: None,
     }];
     let catalog =
         Arc::new(Catalog::build(&Exposure::of_sources("p", Vec::new()), offers).expect("a catalog"));

@@ -93,7 +93,8 @@ impl Connection {
         let over = Arc::<Notify>::default();
         let asker = Arc::new(Asker { id: SourceId::Gate("asker".into()), over: Arc::clone(&over) });
         let listing = asker.list(&Map::new()).await.expect("a listing");
-        let listed = SourceListing { source: asker, listing, params: Map::new(), problem: None };
+        let listed =
+            SourceListing { source: asker, listing, params: Map::new(), problem: None, pending: None };
         let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), vec![listed]);
         let view = PresetView { catalog: catalog.expect("a catalog"), instructions: None };
         let pipeline = Pipeline::new(vec![Arc::new(Deadline)]);

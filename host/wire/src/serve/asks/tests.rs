@@ -266,7 +266,7 @@ async fn two_sources_of_one_address_or_one_prompt_are_refused() {
         let mut offers = Vec::new();
         for source in shelves {
             let listing = source.list(&Map::new()).await.expect("a listing");
-            offers.push(SourceListing { source, listing, params: Map::new(), problem: None });
+            offers.push(SourceListing { source, listing, params: Map::new(), problem: None, pending: None });
         }
         let built = Catalog::build(&Exposure::of_sources("p", Vec::new()), offers);
         built.map(|_| ()).expect_err("refused").to_string()

@@ -71,7 +71,10 @@ impl Endpoint {
             }
             return response;
         }
-        let catalog = served.catalog();
+        let mut catalog = served.catalog();
+        if self.name_in(&catalog).is_none() {
+            catalog = served.settled_catalog().await;
+        }
         let Some(name) = self.name_in(&catalog).map(str::to_owned) else {
             let why = format!("Preset '{}' has no tool '{}'.", catalog.preset, self.tool);
             let fault = Fault::not_found(why)

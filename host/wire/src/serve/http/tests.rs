@@ -108,8 +108,13 @@ async fn callers(token: Option<&str>, header: &str) -> Vec<Principal> {
 async fn asked(token: Option<&str>, header: &str, method: &str, mut params: Value) -> Vec<Principal> {
     let source = Arc::new(Recorder { id: SourceId::Gate("recorder".into()), callers: Mutex::default() });
     let listing = source.list(&Map::new()).await.expect("a listing");
-    let offer =
-        SourceListing { source: Arc::clone(&source) as _, listing, params: Map::new(), problem: None };
+    let offer = SourceListing {
+        source: Arc::clone(&source) as _,
+        listing,
+        params: Map::new(),
+        problem: None,
+        pending: None,
+    };
     let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), vec![offer]).expect("a catalog");
     let view = PresetView { catalog, instructions: None };
     let presets = Arc::new(ServedPresets::new(Pipeline::new(Vec::new()), view, BTreeMap::new()));

@@ -128,7 +128,7 @@ impl Connection {
         let tools = Arc::new(Tools { id, let_go, waiting, given_up });
         let listing = tools.list(&Map::new()).await.expect("a listing");
         let source = Arc::clone(&tools) as _;
-        let listed = SourceListing { source, listing, params: Map::new(), problem: None };
+        let listed = SourceListing { source, listing, params: Map::new(), problem: None, pending: None };
         let exposure = Exposure::of_sources("p", Vec::new());
         let catalog = Catalog::build(&exposure, vec![listed]).expect("a catalog");
         let view = PresetView { catalog, instructions: None };

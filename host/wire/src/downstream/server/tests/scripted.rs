@@ -17,13 +17,15 @@ impl Connector for Scripted {
             return Err(ConnectFailure::passing("it is down"));
         }
         let (calls, closed) = (Arc::clone(&self.calls), Arc::clone(&self.closed));
-        Ok(Arc::new(Fake { hold: Arc::clone(&self.hold), calls, closed, end: watch::Sender::new(None) }))
+        let (lists, hold) = (Arc::clone(&self.lists), Arc::clone(&self.hold));
+        Ok(Arc::new(Fake { hold, calls, closed, lists, end: watch::Sender::new(None) }))
     }
 }
 
 #[async_trait]
 impl Connection for Fake {
     async fn list(&self) -> Result<Listing, CallFailure> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
         let tool = |name: &str, schema: Value| {
             Arc::new(ToolSpec {
                 name: name.into(),

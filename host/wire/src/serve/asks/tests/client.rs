@@ -15,7 +15,7 @@ pub(super) async fn view(shelves: &[&Arc<Shelf>]) -> PresetView {
         let listing = shelf.list(&Map::new()).await.expect("a listing");
         listing.check().expect("a good one");
         let source = Arc::clone(shelf) as Arc<dyn Source>;
-        offers.push(SourceListing { source, listing, params: Map::new(), problem: None });
+        offers.push(SourceListing { source, listing, params: Map::new(), problem: None, pending: None });
     }
     let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), offers).expect("a catalog");
     PresetView { catalog, instructions: None }

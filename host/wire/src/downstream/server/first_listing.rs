@@ -1,0 +1,141 @@
+//! Servers that were never listed: asked in the background, again and again while somebody wants their listing.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use gatehouse_core::{Fault, lock, source::PendingListing};
+use tokio::{sync::watch, time::Instant};
+
+use super::Server;
+
+/// How long clients are kept waiting for the first listing of a server.
+const CLIENT_WAIT: Duration = Duration::from_secs(5);
+
+/// The waits after a failed attempt: doubling from the first to the longest.
+const MIN_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(300);
+
+/// The attempts to list a server for the first time.
+pub(super) struct FirstListing {
+    wanted: Weak<()>,
+    began: Instant,
+    progress: watch::Sender<Progress>,
+}
+
+/// How far these attempts have come.
+#[derive(Clone)]
+enum Progress {
+    /// The first one runs.
+    Running,
+    /// The last one failed; another one follows.
+    Failed(Fault),
+    Listed,
+}
+
+/// The connection over which a server is listed for the first time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::downstream) enum ListedOver {
+    /// The one that calls use: clients are shown its tools.
+    Shared,
+    /// One that ends with the listing, so that a host with many servers does not keep them all running.
+    Apart,
+}
+
+impl Server {
+    /// Begins to ask what the server lists, unless that is under way, and returns what is to be known meanwhile.
+    pub(in crate::downstream) fn first_listing(&self, over: ListedOver) -> PendingListing {
+        self.begin_first_listing(over).0
+    }
+
+    fn begin_first_listing(&self, over: ListedOver) -> (PendingListing, watch::Receiver<Progress>) {
+        let starting = || format!("{} is still starting.", self.id);
+        let mut inner = lock(&self.inner);
+        let under_way = inner.first_listing.as_ref().and_then(|first| Some((first.wanted.upgrade()?, first)));
+        if let Some((wanted, first)) = under_way {
+            let (why, until) = match &*first.progress.borrow() {
+                Progress::Failed(fault) => (fault.in_one_line(), None),
+                _ => (starting(), Some(first.began + CLIENT_WAIT)),
+            };
+            return (PendingListing { why, until, wanted }, first.progress.subscribe());
+        }
+        let (wanted, began) = (Arc::new(()), Instant::now());
+        let (progress, receiver) = watch::channel(Progress::Running);
+        let weak = Arc::downgrade(&wanted);
+        inner.first_listing = Some(FirstListing { wanted: Weak::clone(&weak), began, progress });
+        drop(inner);
+        tokio::spawn(ask_until_listed(Weak::clone(&self.own), weak, over));
+        (PendingListing { why: starting(), until: Some(began + CLIENT_WAIT), wanted }, receiver)
+    }
+
+    /// Has the server list its tools unless they are known, with those who ask at the same time, and waits for it.
+    pub(in crate::downstream) async fn listed_once(&self) -> Result<(), Fault> {
+        if self.known().await?.is_some() {
+            return Ok(());
+        }
+        let (pending, mut progress) = self.begin_first_listing(ListedOver::Apart);
+        if pending.until.is_none() {
+            // The next attempt of the background may be minutes away.
+            return self.learn_apart().await;
+        }
+        let ended = progress.wait_for(|progress| !matches!(progress, Progress::Running)).await;
+        match ended.as_deref() {
+            Ok(Progress::Failed(fault)) => Err(fault.clone()),
+            Ok(_) => Ok(()),
+            Err(_) => Err(Fault::unavailable("The host is ending.")),
+        }
+    }
+
+    /// Connects the server and has it list its tools, unless they are known.
+    pub(super) async fn ensure_listed(&self) -> Result<(), Fault> {
+        if self.known().await?.is_some() {
+            return Ok(());
+        }
+        // A connection that is made for this has listed its tools; an older one may be that of a forgotten listing.
+        let connection = self.connection().await?;
+        if self.known().await?.is_none() {
+            self.learn(&connection, false).await.map_err(|why| self.lost(&connection, &why))?;
+        }
+        Ok(())
+    }
+}
+
+async fn ask_until_listed(server: Weak<Server>, wanted: Weak<()>, over: ListedOver) {
+    let mut wait = MIN_WAIT;
+    loop {
+        let Some(asked) = server.upgrade() else { return };
+        let listed = match over {
+            ListedOver::Shared => asked.ensure_listed().await,
+            ListedOver::Apart => asked.learn_apart().await,
+        };
+        let is_listed = listed.is_ok();
+        let is_news = {
+            let mut inner = lock(&asked.inner);
+            // Another task may have begun after the last one who wanted this listing was gone.
+            let current = inner.first_listing.as_ref().filter(|first| Weak::ptr_eq(&first.wanted, &wanted));
+            let Some(first) = current else { return };
+            let before = first.progress.send_replace(match listed {
+                Ok(()) => Progress::Listed,
+                Err(fault) => Progress::Failed(fault),
+            });
+            if is_listed {
+                inner.first_listing = None;
+            }
+            is_listed || matches!(before, Progress::Running)
+        };
+        // Also where it lists nothing, or cannot be reached: clients wait for neither.
+        if is_news {
+            asked.shared.changes.send_modify(|changes| *changes += 1);
+        }
+        if is_listed {
+            return;
+        }
+        drop(asked);
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(MAX_WAIT);
+        if wanted.strong_count() == 0 {
+            return;
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! When a server is asked what it lists: for the first time without keeping anybody waiting, and again when it says so.
+
+use gatehouse_core::Source as _;
+
+use super::*;
+
+async fn list_now(server: &Arc<Server>) -> Result<Arc<Listing>, gatehouse_core::source::PendingListing> {
+    server.list_now(&Map::new()).await.expect("an index")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_listing_keeps_no_caller_waiting_and_is_announced() {
+    let (server, connector) = server();
+    connector.slow.store(true, Ordering::SeqCst);
+    let mut changes = server.shared.changes.subscribe();
+    let began = Instant::now();
+    let pending = list_now(&server).await.expect_err("nothing is known");
+    assert_eq!((began.elapsed(), pending.until), (Duration::ZERO, Some(began + Duration::from_secs(5))));
+    assert_eq!(pending.why, "server 's' is still starting.");
+    // All who ask meanwhile share the attempt, and it goes on beyond their patience.
+    pass(20).await;
+    assert!(
+        list_now(&server)
+            .await
+            .expect_err("still starting")
+            .until
+            .is_some_and(|until| until < Instant::now())
+    );
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 1);
+    connector.slow.store(false, Ordering::SeqCst);
+    changes.changed().await.expect("the listing is announced");
+    assert_eq!(list_now(&server).await.expect("a listing").tools.len(), 3);
+    assert_eq!(server.status().state, ServerState::Connected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_cannot_be_listed_is_asked_again_while_somebody_wants_it() {
+    let (server, connector) = server();
+    connector.down.store(true, Ordering::SeqCst);
+    let mut changes = server.shared.changes.subscribe();
+    let pending = list_now(&server).await.expect_err("down");
+    changes.changed().await.expect("the failure is announced");
+    let failed = list_now(&server).await.expect_err("down");
+    assert!(failed.until.is_none() && failed.why.contains("it is down"), "{failed:?}");
+    drop(failed);
+    connector.down.store(false, Ordering::SeqCst);
+    changes.changed().await.expect("a later attempt is announced");
+    assert!(list_now(&server).await.is_ok());
+    drop(pending);
+
+    let (server, connector) = super::server();
+    connector.down.store(true, Ordering::SeqCst);
+    drop(list_now(&server).await.expect_err("down"));
+    pass(3_600).await;
+    let attempts = connector.attempts.load(Ordering::SeqCst);
+    pass(3_600).await;
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), attempts, "nobody wants it any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_behind_a_gate_do_not_run_after_their_first_listing() {
+    let (server, connector) = server();
+    let listed = join_all((0..8).map(|_| server.listed_once())).await;
+    assert!(listed.iter().all(Result::is_ok), "{listed:?}");
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 1, "all share it");
+    assert_eq!(connector.closed.load(Ordering::SeqCst), 1);
+    assert_eq!(server.status().state, ServerState::Configured);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_changes_causes_few_listings() {
+    let (server, connector) = server();
+    server.ensure_listed().await.expect("listed");
+    let lists = || connector.lists.load(Ordering::SeqCst);
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(60) {
+        for _ in 0..1_000 {
+            server.lists_changed();
+        }
+        pass(1).await;
+    }
+    assert!(lists() <= 10, "{} listings", lists());
+    // What came last is listed, and afterwards a change is listed at once again.
+    pass(200).await;
+    let before = lists();
+    server.lists_changed();
+    pass(1).await;
+    assert_eq!(lists(), before + 1);
+}
