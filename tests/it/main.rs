@@ -33,6 +33,7 @@ mod packages;
 mod private;
 mod protocol;
 mod proxy;
+mod real_servers;
 mod reference_servers;
 mod registry;
 mod reload;

@@ -12,7 +12,7 @@ use crate::support::{
 
 /// Each server with a question in an agent's words, the tool that answers it, what it is called with, and what the reply
 /// says then. `{place}` stands for a folder.
-const ASKED: [(&str, &str, &str, &str, &str); 8] = [
+pub(crate) const ASKED: [(&str, &str, &str, &str, &str); 8] = [
     (
         "filesystem",
         "read the text of a file on disk",
@@ -88,7 +88,8 @@ fn place() -> Option<Place> {
     Some(place)
 }
 
-fn repository(place: &Place) {
+/// A repository with one commit, in the folder `repository` of a place.
+pub(crate) fn repository(place: &Place) {
     let folder = place.path("repository");
     std::fs::create_dir_all(&folder).expect("a folder");
     for arguments in [

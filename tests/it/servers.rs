@@ -9,6 +9,7 @@ mod eras;
 mod failures;
 mod lists;
 mod schemas;
+mod starting;
 
 use std::{
     fs,

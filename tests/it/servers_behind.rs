@@ -99,12 +99,12 @@ fn clients_are_told_when_a_server_lists_other_tools_and_servers_come_and_go_with
     let mut client = Client::start(&place, "full");
     assert_eq!(client.tools(), ["far__big", "far__echo"]);
     inner.write("presets.toml", "[presets.one]\ngates.echo = {}\ndeny = [\"big\"]\n");
-    client.lists_until(&["far__echo"]);
+    client.wait_for_tools(PATIENCE, |tools| tools == ["far__echo"]);
     let second = server("near", &inner);
     place.write("presets.toml", format!("{blocks}{second}[presets.full]\nservers = [\"far\", \"near\"]\n"));
-    client.lists_until(&["far__echo", "near__echo"]);
+    client.wait_for_tools(PATIENCE, |tools| tools == ["far__echo", "near__echo"]);
     place.write("presets.toml", format!("{second}[presets.full]\nservers = [\"near\"]\n"));
-    client.lists_until(&["near__echo"]);
+    client.wait_for_tools(PATIENCE, |tools| tools == ["near__echo"]);
     assert_eq!(client.text("near__echo", json!({"text": "hello"})), "hello");
 }
 

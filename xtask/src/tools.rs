@@ -55,6 +55,26 @@ pub(crate) fn clang() -> Result<PathBuf> {
     Ok(PathBuf::from("clang"))
 }
 
+/// A client's configuration with [`REAL_SERVERS`]. They are downloaded by the test that starts them, so this checks that npm
+/// and its registry can be reached.
+pub(crate) fn real_servers() -> Result<PathBuf> {
+    let (_, _, arguments) = REAL_SERVERS[0];
+    let pin = arguments.last().context("a package")?;
+    process::output(process::command("npm").args(["view", pin, "version"]))
+        .context("npm finds no package")?;
+    let server = |(name, command, args): &(&str, &str, &[&str])| {
+        ((*name).to_owned(), serde_json::json!({"type": "stdio", "command": command, "args": args}))
+    };
+    let mut servers: serde_json::Map<_, _> = REAL_SERVERS.iter().map(server).collect();
+    servers["memory"]["env"] = serde_json::json!({"MEMORY_FILE_PATH": "{place}/memory.json"});
+    let folder = cache()?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let file = folder.join("real-servers.json");
+    let text = serde_json::json!({"mcpServers": servers}).to_string();
+    fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(file)
+}
+
 /// A browser that runs without a screen, likewise.
 pub(crate) fn browser() -> Result<PathBuf> {
     let has = || process::succeeds(process::command("chromium").arg("--version"));

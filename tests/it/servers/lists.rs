@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Listening, child, showing};
-use crate::support::Client;
+use crate::support::{Client, host::PATIENCE};
 
 #[test]
 fn a_list_in_pages_is_read_to_its_end() {
@@ -52,7 +52,7 @@ fn clients_are_told_when_the_list_of_a_server_grows() {
         assert_eq!(client.text(&format!("{server}__grow"), json!({})), "grown");
         names.push(format!("{server}__grown"));
         names.sort();
-        client.lists_until(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        client.wait_for_tools(PATIENCE, |tools| tools == names);
         assert_eq!(client.text(&format!("{server}__grown"), json!({})), "new here");
     }
 }

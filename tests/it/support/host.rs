@@ -8,7 +8,7 @@ use std::{
         Arc, Mutex,
         mpsc::{Receiver, channel},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -142,6 +142,11 @@ impl Client {
         }
     }
 
+    /// The next message of the host. `None` if none comes in time.
+    pub(super) fn next_message_until(&mut self, end: Instant) -> Option<Value> {
+        self.lines.recv_timeout(end.saturating_duration_since(Instant::now())).ok()
+    }
+
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params);
         self.answer(id)
@@ -181,7 +186,7 @@ impl Client {
 
     /// What the host wrote to standard error, once that holds `needle`.
     pub(crate) fn log_with(&self, needle: &str) -> String {
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         loop {
             let log = self.log();
             if log.contains(needle) {

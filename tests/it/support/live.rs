@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     sync::mpsc::{Receiver, channel},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -47,20 +47,27 @@ impl Client {
         }
     }
 
-    /// Lists tools again whenever the client is told that they changed, until they are these.
-    pub(crate) fn lists_until(&mut self, expected: &[&str]) {
+    /// Lists the tools until they are as wanted: at first, and whenever the host says that they changed.
+    pub(crate) fn wait_for_tools(&mut self, limit: Duration, wanted: impl Fn(&[String]) -> bool) {
+        let end = Instant::now() + limit;
         loop {
             let told = self.times_told();
-            if self.tools() == expected {
+            let tools = self.tools();
+            if wanted(&tools) {
                 return;
             }
-            self.told(told + 1);
+            while self.times_told() == told {
+                match self.next_message_until(end) {
+                    Some(message) => self.keep(message),
+                    None => panic!("after {limit:?} the tools are {tools:?}; the log:\n{}", self.log()),
+                }
+            }
         }
     }
 
     /// Waits for the host to end though its standard input stays open.
     pub(crate) fn ended(mut self) -> std::process::ExitStatus {
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("wait for the host") {
                 return status;

@@ -42,6 +42,10 @@ pub(super) fn clients(context: &mut Context) -> Result<StepEnd> {
             "the old reference server in Python is not here",
             one("GATEHOUSE_TEST_OLD_PYTHON_SERVERS", tools::OLD_PYTHON_SERVERS.programs()),
         ),
+        (
+            "the servers of npm and PyPI cannot be downloaded",
+            one("GATEHOUSE_TEST_REAL_SERVERS", tools::real_servers()),
+        ),
         ("Weaviate's client is not here", one("GATEHOUSE_TEST_WEAVIATE_CLIENT", weaviate)),
         (
             "docker-registry is not here (`apt-get install docker-registry`)",

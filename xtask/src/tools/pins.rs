@@ -53,26 +53,41 @@ pub(crate) const PACKAGE_TOOLS: Bundle =
 /// The validator of bundles, by those who specify them.
 pub(crate) const MCPB: Bundle = npm("mcpb", &["@anthropic-ai/mcpb@2.1.2"]);
 
+const EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";
+const FILESYSTEM: &str = "@modelcontextprotocol/server-filesystem@2026.8.31";
+const MEMORY: &str = "@modelcontextprotocol/server-memory@2026.8.31";
+const SEQUENTIAL_THINKING: &str = "@modelcontextprotocol/server-sequential-thinking@2026.8.31";
+const GIT: &str = "mcp-server-git==2026.10.19";
+const TIME: &str = "mcp-server-time==2026.10.19";
+const FETCH: &str = "mcp-server-fetch==2026.10.24";
+const SQLITE: &str = "mcp-server-sqlite==2025.4.25";
+/// The server of SQLite does not run with a newer SDK.
+const SQLITE_SDK: &str = "mcp==1.22.0";
+
 /// Reference servers of the protocol in JavaScript, which the proxy is tried with; Node comes with [`NODE_CLIENTS`].
-pub(crate) const NODE_SERVERS: Bundle = npm(
-    "node-servers",
-    &[
-        "@modelcontextprotocol/server-everything@2026.8.31",
-        "@modelcontextprotocol/server-filesystem@2026.8.31",
-        "@modelcontextprotocol/server-memory@2026.8.31",
-        "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
-    ],
-);
+pub(crate) const NODE_SERVERS: Bundle =
+    npm("node-servers", &[EVERYTHING, FILESYSTEM, MEMORY, SEQUENTIAL_THINKING]);
 
 /// The same in Python.
-pub(crate) const PYTHON_SERVERS: Bundle = pip(
-    "python-servers",
-    &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19", "mcp-server-fetch==2026.10.24"],
-);
+pub(crate) const PYTHON_SERVERS: Bundle = pip("python-servers", &[GIT, TIME, FETCH]);
 
-/// One more, which does not run with a newer SDK.
-pub(crate) const OLD_PYTHON_SERVERS: Bundle =
-    pip("old-python-servers", &["mcp==1.22.0", "mcp-server-sqlite==2025.4.25"]);
+/// One more, with an SDK of its own.
+pub(crate) const OLD_PYTHON_SERVERS: Bundle = pip("old-python-servers", &[SQLITE_SDK, SQLITE]);
+
+/// Servers that a test starts through package runners with empty caches: name, command and arguments as in the
+/// configuration of a client. A test puts its folder in the place of `{place}`.
+pub(crate) const REAL_SERVERS: [(&str, &str, &[&str]); 10] = [
+    ("everything", "npx", &["-y", EVERYTHING]),
+    ("filesystem", "npx", &["-y", FILESYSTEM, "{place}/files"]),
+    ("memory", "npx", &["-y", MEMORY]),
+    ("thinking", "npx", &["-y", SEQUENTIAL_THINKING]),
+    ("budget", "npx", &["-y", "@modelcontextprotocol/server-budget-allocator@2.0.3", "--stdio"]),
+    ("git", "uvx", &[GIT, "--repository", "{place}/repository"]),
+    ("time", "uvx", &[TIME, "--local-timezone", "UTC"]),
+    ("fetch", "uvx", &[FETCH, "--ignore-robots-txt"]),
+    ("sqlite", "uvx", &["--with", SQLITE_SDK, SQLITE, "--db-path", "{place}/data.db"]),
+    ("calculator", "uvx", &["mcp-server-calculator==0.2.1"]),
+];
 
 const fn pip(name: &'static str, pins: &'static [&'static str]) -> Bundle {
     Bundle { name, manager: Manager::Pip, pins }

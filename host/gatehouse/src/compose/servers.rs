@@ -46,7 +46,7 @@ impl HostServers {
         let settings = DownstreamSettings {
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("gatehouse")),
             base: config.file.as_deref().and_then(Path::parent).map_or_else(here, Path::to_path_buf),
-            passed_on: Env::passed_on(),
+            inherited: Env::inherited(),
             connection_timeout: config.servers.proxy.connection_timeout,
             retries: config.servers.proxy.retries,
         };

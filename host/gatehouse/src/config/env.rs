@@ -3,14 +3,14 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     path::{Path, PathBuf},
 };
 
 use gatehouse_core::http::Secret;
 use gatehouse_models::config::ProviderName;
+use gatehouse_wire::downstream::InheritedEnv;
 
-use super::ConfigError;
+use super::{ConfigError, inherited::inherited};
 
 /// All of them, each with what it is for, as `gatehouse doctor` shows them.
 pub(crate) const VARIABLES: [(&str, &str); 29] = [
@@ -45,23 +45,6 @@ pub(crate) const VARIABLES: [(&str, &str); 29] = [
     ("GATEHOUSE_REGISTRY_PASSWORD", "the password or token that goes with it"),
 ];
 
-/// What a server that is a program gets of the host's environment, beside what its definition names: where programs and its own files are,
-/// who runs it, and in which language it speaks.
-const PASSED_ON: [&str; 12] = [
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "TERM",
-    "TMPDIR",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "XDG_RUNTIME_DIR",
-];
-
 /// The environment, read once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Env(BTreeMap<&'static str, String>);
@@ -73,9 +56,9 @@ impl Env {
         Self(VARIABLES.into_iter().filter_map(|(name, _)| set(name)).collect())
     }
 
-    /// What every server that is a program gets of the host's environment.
-    pub(crate) fn passed_on() -> Vec<(String, OsString)> {
-        PASSED_ON.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var_os(name)?))).collect()
+    /// The variables that servers started as programs get, and those that are withheld from them.
+    pub(crate) fn inherited() -> InheritedEnv {
+        inherited(std::env::vars_os())
     }
 
     /// The value of a variable that presets.toml itself names, for a header.

@@ -13,6 +13,7 @@ pub(crate) mod error;
 mod folders;
 mod http;
 mod http_server;
+mod inherited;
 pub(crate) mod inserted;
 mod intelligence;
 pub(crate) mod keys;

@@ -1,15 +1,9 @@
 //! How connections come about: the transport of a server, and which era of the protocol it speaks. An older server answers
 //! the handshake of 2025 and before; one that knows none of it is asked to introduce itself as since 2026-07-28.
 
-use std::{
-    collections::HashMap,
-    ffi::OsString,
-    io,
-    path::PathBuf,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+mod pipes;
+
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -25,20 +19,20 @@ use rmcp::{
     service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle},
     transport::{
         WorkerTransport,
-        async_rw::AsyncRwTransport,
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpClientWorker},
     },
 };
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::{Instant, timeout_at};
 
 use crate::login::{LoggedIn, Logins, fault_of};
 
 use super::{
     client::Client,
     connection::{ConnectFailure, Connection, Connector, ListChanged},
-    process::Process,
+    inherited::InheritedEnv,
     session::Session,
     sse::{Asking, Sse},
+    start_slots::StartSlots,
 };
 
 /// The longest line that a server may send, as the host's own clients may.
@@ -50,49 +44,16 @@ pub(super) struct RealConnector {
     program: PathBuf,
     /// Where relative programs and folders begin.
     base: PathBuf,
-    passed_on: Vec<(String, OsString)>,
+    inherited: InheritedEnv,
+    slots: StartSlots,
     http: HttpClients,
     logins: Arc<Logins>,
 }
 
 impl RealConnector {
-    pub(super) fn new(
-        program: PathBuf,
-        base: PathBuf,
-        passed_on: Vec<(String, OsString)>,
-        logins: Arc<Logins>,
-    ) -> Self {
-        Self { program, base, passed_on, http: HttpClients::new(|builder| builder), logins }
-    }
-
-    async fn over_pipes(
-        &self,
-        server: &ServerDefinition,
-        changed: &ListChanged,
-        era: Era,
-    ) -> Result<Session, Attempt> {
-        let (process, output, input) =
-            Process::start(&self.program, &server.transport, &self.base, &self.passed_on)
-                .map_err(Attempt::Failed)?;
-        let output = Lines { inner: output, since_end: 0 };
-        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(MAX_LINE);
-        let client = Client::new(&server.name, changed);
-        let transport = client.over(transport);
-        let begun = tokio::select! {
-            begun = serve_client_with_lifecycle(client, transport, era.mode()) => begun,
-            how = process.ended() => {
-                let said = process.complaint().map(|said| format!("; it said: {said}")).unwrap_or_default();
-                return Err(Attempt::Failed(ConnectFailure::passing(format!("it ended at once ({how}){said}"))));
-            }
-        };
-        match begun {
-            Ok(running) => Ok(Session::new(running, Some(process))),
-            Err(error) => {
-                let said = process.complaint().map(|said| format!("; it said: {said}")).unwrap_or_default();
-                tokio::spawn(async move { process.end().await });
-                Err(era.failed(&error, &said))
-            }
-        }
+    pub(super) fn new(program: PathBuf, base: PathBuf, inherited: InheritedEnv, logins: Arc<Logins>) -> Self {
+        let http = HttpClients::new(|builder| builder);
+        Self { program, base, inherited, slots: StartSlots::default(), http, logins }
     }
 
     async fn over_http(
@@ -112,10 +73,41 @@ impl RealConnector {
         let client = Client::new(server, changed);
         let transport = client.over(WorkerTransport::spawn(worker));
         let begun = serve_client_with_lifecycle(client, transport, era.mode()).await;
-        begun.map_err(|error| match era.failed(&error, "") {
+        begun.map_err(|error| match era.failed(&error) {
             Attempt::Failed(failure) => Attempt::Failed(without_secrets(failure, headers)),
             other => other,
         })
+    }
+
+    /// Begins in the era that most servers know, and in the other one if a server refuses that.
+    async fn in_either_era(
+        &self,
+        server: &ServerDefinition,
+        changed: &ListChanged,
+        limit: Duration,
+    ) -> Result<Session, ConnectFailure> {
+        let limit = Limit::start(limit);
+        let begin = async |era: Era| match &server.transport {
+            ServerTransport::Stdio { .. } => self.over_pipes(server, changed, era, limit).await,
+            ServerTransport::Http { url, headers } => {
+                let running = limit.bound(self.over_http(&server.name, url, headers, changed, era)).await?;
+                Ok(Session::new(running, None))
+            }
+            ServerTransport::Sse { url, headers } => {
+                let connecting = self.over_events(&server.name, url, headers, changed);
+                let running = limit.bound(async { connecting.await.map_err(Attempt::Failed) }).await?;
+                Ok(Session::new(running, None))
+            }
+        };
+        match begin(Era::Handshake).await {
+            Err(Attempt::OtherEra(refused)) => match begin(Era::Discovery).await {
+                // What the newer way says is of interest only where the older one is not known at all.
+                Err(_) => Err(refused),
+                Ok(session) => Ok(session),
+            },
+            Err(Attempt::Failed(failure)) => Err(failure),
+            Ok(session) => Ok(session),
+        }
     }
 
     /// Servers that speak like this know the handshake and nothing newer.
@@ -134,7 +126,7 @@ impl RealConnector {
         let client = Client::new(server, changed);
         let stream = client.over(stream);
         let begun = serve_client_with_lifecycle(client, stream, Era::Handshake.mode()).await;
-        begun.map_err(|error| match Era::Handshake.failed(&error, "") {
+        begun.map_err(|error| match Era::Handshake.failed(&error) {
             Attempt::Failed(failure) | Attempt::OtherEra(failure) => without_secrets(failure, headers),
         })
     }
@@ -181,6 +173,24 @@ enum Attempt {
     Failed(ConnectFailure),
 }
 
+/// Time limit of an attempt, both eras included.
+#[derive(Clone, Copy)]
+struct Limit {
+    length: Duration,
+    until: Instant,
+}
+
+impl Limit {
+    fn start(length: Duration) -> Self {
+        Self { length, until: Instant::now() + length }
+    }
+
+    async fn bound<T>(self, attempt: impl Future<Output = Result<T, Attempt>>) -> Result<T, Attempt> {
+        let late = |_| Err(Attempt::Failed(ConnectFailure::late(self.length)));
+        timeout_at(self.until, attempt).await.unwrap_or_else(late)
+    }
+}
+
 /// The two ways to begin.
 #[derive(Clone, Copy, PartialEq)]
 enum Era {
@@ -201,24 +211,26 @@ impl Era {
     }
 
     /// What a failure in this era means.
-    fn failed(self, error: &ClientInitializeError, said: &str) -> Attempt {
+    fn failed(self, error: &ClientInitializeError) -> Attempt {
         if let Some(fault) = fault_of(error) {
             let message = fault.in_one_line().trim_end_matches('.').to_owned();
             return Attempt::Failed(ConnectFailure { message, permanent: !fault.retryable });
         }
-        let message = format!("{}{said}", quoted(&root_cause(error), 500));
-        // Refused by a server that answers is not the same as not reached.
-        let answered = matches!(
-            error,
-            ClientInitializeError::JsonRpcError(_)
-                | ClientInitializeError::NoCompatibleProtocolVersion { .. }
-        );
-        if self == Self::Handshake && answered {
+        let message = quoted(&root_cause(error), 500);
+        if self == Self::Handshake && is_answer(error) {
             return Attempt::OtherEra(ConnectFailure::passing(message));
         }
         let needs_login = error.is_authorization_required();
         Attempt::Failed(ConnectFailure { message, permanent: needs_login })
     }
+}
+
+/// True if the server answered and refused, as opposed to a server that was not reached.
+fn is_answer(error: &ClientInitializeError) -> bool {
+    matches!(
+        error,
+        ClientInitializeError::JsonRpcError(_) | ClientInitializeError::NoCompatibleProtocolVersion { .. }
+    )
 }
 
 #[async_trait]
@@ -227,60 +239,18 @@ impl Connector for RealConnector {
         &self,
         server: &ServerDefinition,
         changed: ListChanged,
+        limit: Duration,
     ) -> Result<Arc<dyn Connection>, ConnectFailure> {
         if !server.missing.is_empty() {
             let why =
                 format!("the environment has no {}, which its definition names", server.missing.join(", "));
             return Err(ConnectFailure::permanent(why));
         }
-        let begin = async |era: Era| match &server.transport {
-            ServerTransport::Stdio { .. } => self.over_pipes(server, &changed, era).await,
-            ServerTransport::Http { url, headers } => {
-                let running = self.over_http(&server.name, url, headers, &changed, era).await?;
-                Ok(Session::new(running, None))
-            }
-            ServerTransport::Sse { url, headers } => {
-                let running =
-                    self.over_events(&server.name, url, headers, &changed).await.map_err(Attempt::Failed)?;
-                Ok(Session::new(running, None))
-            }
-        };
-        let connected = match begin(Era::Handshake).await {
-            Err(Attempt::OtherEra(refused)) => match begin(Era::Discovery).await {
-                // What the newer way says is of interest only where the older one is not known at all.
-                Err(_) => Err(refused),
-                Ok(session) => Ok(session),
-            },
-            Err(Attempt::Failed(failure)) => Err(failure),
-            Ok(session) => Ok(session),
+        let attempt = self.in_either_era(server, &changed, limit);
+        let connected = match &server.transport {
+            ServerTransport::Stdio { .. } => self.slots.run(attempt).await,
+            ServerTransport::Http { .. } | ServerTransport::Sse { .. } => attempt.await,
         };
         connected.map(|session| Arc::new(session) as Arc<dyn Connection>)
-    }
-}
-
-/// A server's output. A line that is longer than any may be ends it: the library would drop the line, and whoever waits for
-/// what it says would wait in vain.
-struct Lines<R> {
-    inner: R,
-    since_end: usize,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
-        let new = &buffer.filled()[before..];
-        self.since_end = match memchr::memrchr(b'\n', new) {
-            Some(end) => new.len() - end - 1,
-            None => self.since_end + new.len(),
-        };
-        if self.since_end > MAX_LINE {
-            return Poll::Ready(Err(io::Error::other(format!("a line of more than {MAX_LINE} bytes"))));
-        }
-        read
     }
 }

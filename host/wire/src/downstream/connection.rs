@@ -1,6 +1,6 @@
 //! What a connection to a server is to the rest: it lists, it calls, it ends. How it is made is the transports' matter.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -44,6 +44,11 @@ impl ConnectFailure {
     /// One that may pass.
     pub(super) fn passing(message: impl Into<String>) -> Self {
         Self { message: message.into(), permanent: false }
+    }
+
+    /// The end of an attempt that took longer than it may.
+    pub(super) fn late(limit: Duration) -> Self {
+        Self::passing(format!("it did not answer within {} s", limit.as_secs_f64()))
     }
 
     /// One that stays until somebody mends it.
@@ -114,10 +119,11 @@ pub(super) trait Connection: Send + Sync {
 /// Makes connections.
 #[async_trait]
 pub(super) trait Connector: Send + Sync {
-    /// One attempt.
+    /// Makes one attempt. `limit` begins when a program may start: few start at the same time, and others wait for them.
     async fn connect(
         &self,
         server: &ServerDefinition,
         changed: ListChanged,
+        limit: Duration,
     ) -> Result<Arc<dyn Connection>, ConnectFailure>;
 }

@@ -9,15 +9,16 @@ mod connect;
 mod connection;
 mod convert;
 mod followed;
+mod inherited;
 mod process;
 mod progress;
 mod server;
 mod session;
 pub(crate) mod sse;
+mod start_slots;
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
@@ -35,6 +36,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+pub use inherited::{InheritedEnv, WithheldVariable};
 pub use process::{SUPERVISE, supervise};
 
 use crate::login::Logins;
@@ -48,8 +50,8 @@ pub struct DownstreamSettings {
     pub program: PathBuf,
     /// Where relative programs begin, and servers without a folder of their own run.
     pub base: PathBuf,
-    /// Variables of the host's environment that every program gets, beside those that its definition names.
-    pub passed_on: Vec<(String, OsString)>,
+    /// Variables of the host's environment that programs get, and those that are withheld from them.
+    pub inherited: InheritedEnv,
     /// The longest one attempt to connect may take.
     pub connection_timeout: Duration,
     /// Attempts after the first one.
@@ -73,8 +75,8 @@ impl Downstream {
         added: Option<Arc<dyn AddedServers>>,
         logins: Arc<Logins>,
     ) -> Self {
-        let DownstreamSettings { program, base, passed_on, connection_timeout, retries } = settings;
-        let connector = Arc::new(RealConnector::new(program, base, passed_on, logins));
+        let DownstreamSettings { program, base, inherited, connection_timeout, retries } = settings;
+        let connector = Arc::new(RealConnector::new(program, base, inherited, logins));
         let (changes, shown) = (watch::Sender::new(0), Mutex::default());
         let shared = Shared { connector, index, clock, connection_timeout, retries, changes, shown };
         Self { shared: Arc::new(shared), servers: Mutex::default(), added }

@@ -222,10 +222,11 @@ impl Server {
             }
         });
         let limit = self.shared.connection_timeout;
-        let late = || ConnectFailure::passing(format!("it did not answer within {} s", limit.as_secs()));
-        let connecting = async {
-            let connection = self.shared.connector.connect(&self.definition, changed).await?;
-            match self.learn(&connection, false).await {
+        let connecting = self.shared.connector.connect(&self.definition, changed, limit);
+        let connected = async {
+            let connection = connecting.await?;
+            let learned = tokio::time::timeout(limit, self.learn(&connection, false)).await;
+            match learned.unwrap_or_else(|_| Err(ConnectFailure::late(limit).message)) {
                 Ok(found) => Ok((connection, found)),
                 Err(why) => {
                     connection.close().await;
@@ -233,8 +234,8 @@ impl Server {
                 }
             }
         };
-        let connected = tokio::time::timeout(limit, connecting).await.unwrap_or_else(|_| Err(late()));
         connected
+            .await
             .map_err(|failure| ConnectFailure { message: self.redactor.text(failure.message), ..failure })
     }
 

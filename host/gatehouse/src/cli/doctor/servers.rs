@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
-use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
+use gatehouse_core::{
+    names,
+    ports::servers::{ServerDefinition, ServerTransport},
+};
+use gatehouse_wire::downstream::WithheldVariable;
 
 use super::Check;
 use crate::config::{Env, ServerConfig, ServersConfig, added::AddedNow};
@@ -10,7 +14,8 @@ use crate::config::{Env, ServerConfig, ServersConfig, added::AddedNow};
 /// A line for each server, and what to look at.
 pub(super) fn checks(servers: &ServersConfig, added: &AddedNow) -> Vec<Check> {
     let all = servers.declared.iter().chain(&added.servers).filter(|(_, server)| server.enabled);
-    let mut checks: Vec<Check> = all.flat_map(|(name, server)| of_one(name, server)).collect();
+    let mut checks: Vec<Check> = all.clone().flat_map(|(name, server)| of_one(name, server)).collect();
+    checks.extend(withheld(&all.map(|(_, server)| &server.definition).collect::<Vec<_>>()));
     checks.extend(added.problems.iter().map(|why| Check::warning("servers", why.clone())));
     checks
 }
@@ -34,6 +39,28 @@ fn of_one(name: &str, server: &ServerConfig) -> Vec<Check> {
         );
         Check::warning(what.clone(), why)
     }));
+    checks
+}
+
+/// A line for each variable that is set for the host and withheld from servers that may need it.
+fn withheld(servers: &[&ServerDefinition]) -> Vec<Check> {
+    let lacks = |server: &&&ServerDefinition, variable: &str| match &server.transport {
+        ServerTransport::Stdio { env, .. } => env.iter().all(|(name, _)| name != variable),
+        ServerTransport::Http { .. } | ServerTransport::Sse { .. } => false,
+    };
+    let mut checks = Vec::new();
+    for WithheldVariable { name, reason } in Env::inherited().withheld {
+        let lacking: Vec<&str> =
+            servers.iter().filter(|server| lacks(server, &name)).map(|server| &*server.name).collect();
+        if !lacking.is_empty() {
+            let why = format!(
+                "{} is set, but not passed on to {}: {reason}; a server that needs it names it under env",
+                names::quoted(&name, 64),
+                lacking.join(", ")
+            );
+            checks.push(Check::warning("servers", why));
+        }
+    }
     checks
 }
 

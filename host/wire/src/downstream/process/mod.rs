@@ -1,22 +1,22 @@
 //! A server as a child process: its pipes, what it says on standard error, and its end. Between it and the host stands a
 //! supervisor, a process of this same program, which outlives neither: see [`supervise`].
 
+mod complaint;
 mod supervise;
 
 use std::{
-    collections::VecDeque,
     ffi::OsString,
-    io::{self, BufRead, BufReader, Read},
+    io,
     os::{fd::OwnedFd, unix::process::CommandExt},
     path::{Path, PathBuf},
-    process::{Child, ChildStderr, Command, Stdio},
-    sync::{Arc, Mutex},
+    process::{Child, Command, Stdio},
+    sync::Arc,
     thread,
     time::Duration,
 };
 
-use gatehouse_core::{lock, names::quoted, ports::servers::ServerTransport};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use gatehouse_core::{names::quoted, ports::servers::ServerTransport};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     net::unix::pipe::{Receiver, Sender},
     sync::watch,
@@ -25,24 +25,17 @@ use tokio::{
 pub use supervise::{SUPERVISE, supervise};
 
 use super::connection::ConnectFailure;
+use complaint::ErrorOutput;
 
-/// Lines of its standard error that are kept, and characters of each.
-const KEPT_LINES: usize = 20;
-const KEPT_CHARACTERS: usize = 300;
-
-/// How long a server may take to end when its input is closed.
+/// How long a server may take to end when its input is closed, and how long the host then waits for its supervisor.
 const GRACE: Duration = Duration::from_secs(3);
 
 /// A running server.
 pub(super) struct Process {
     supervisor: Pid,
-    errors: Arc<Tail>,
+    errors: Arc<ErrorOutput>,
     exit: watch::Receiver<Option<String>>,
 }
-
-/// The last lines that a server wrote to its standard error.
-#[derive(Default)]
-pub(super) struct Tail(Mutex<VecDeque<String>>);
 
 impl Process {
     /// Starts a server, and gives the pipes to it.
@@ -65,9 +58,9 @@ impl Process {
         // A group of its own: what a terminal sends to the host is not for its servers.
         supervised.process_group(0);
         let (started, starting) = std::sync::mpsc::sync_channel(1);
-        let errors = Arc::new(Tail::default());
+        let errors = Arc::new(ErrorOutput::default());
         let (tell, exit) = watch::channel(None);
-        let tail = Arc::clone(&errors);
+        let output = Arc::clone(&errors);
         // The thread that starts a process has to live as long as the process: the supervisor ends with it.
         thread::Builder::new()
             .name("server".into())
@@ -81,7 +74,9 @@ impl Process {
                 };
                 let errors = child.stderr.take();
                 let _ = started.send(Ok(pipes(&mut child)));
-                tail.follow(errors);
+                if let Some(errors) = errors {
+                    output.read_to_end(errors);
+                }
                 let status = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
                 tell.send_replace(Some(status));
             })
@@ -103,9 +98,9 @@ impl Process {
         Ok((Self { supervisor: pid, errors, exit }, output, input))
     }
 
-    /// The last lines of its standard error, one after the other.
+    /// The error that it wrote to its standard error, or else the last lines. `None` if it wrote nothing.
     pub(super) fn complaint(&self) -> Option<String> {
-        self.errors.last()
+        self.errors.complaint()
     }
 
     /// Waits for its end, and says how it ended.
@@ -115,13 +110,12 @@ impl Process {
         status.ok().and_then(|status| status.clone()).unwrap_or_else(|| "it is gone".into())
     }
 
-    /// Ends it and whatever it started; its input is closed already.
+    /// Ends it and whatever it started; its input is closed already. A program that does not end by itself is ended by its
+    /// supervisor, which may take longer than this waits.
     pub(super) async fn end(&self) {
         if tokio::time::timeout(GRACE, self.ended()).await.is_err() {
             let _ = kill_process(self.supervisor, Signal::TERM);
-            if tokio::time::timeout(GRACE, self.ended()).await.is_err() {
-                let _ = kill_process_group(self.supervisor, Signal::KILL);
-            }
+            let _ = tokio::time::timeout(GRACE, self.ended()).await;
         }
     }
 }
@@ -141,41 +135,4 @@ fn pipes(child: &mut Child) -> io::Result<(Pid, OwnedFd, OwnedFd)> {
     let input = child.stdin.take().ok_or_else(missing)?;
     let output = child.stdout.take().ok_or_else(missing)?;
     Ok((pid, input.into(), output.into()))
-}
-
-impl Tail {
-    /// Reads until the end. Lines without an end are cut, and what floods is dropped as it comes.
-    fn follow(&self, errors: Option<ChildStderr>) {
-        let Some(errors) = errors else { return };
-        let mut errors = BufReader::new(errors);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            // Four bytes at most make a character.
-            match errors.by_ref().take(4 * KEPT_CHARACTERS as u64).read_until(b'\n', &mut line) {
-                Ok(0) | Err(_) => return,
-                Ok(_) => self.add(&line),
-            }
-        }
-    }
-
-    fn add(&self, line: &[u8]) {
-        let line = String::from_utf8_lossy(line);
-        let line = line.trim_end();
-        if line.is_empty() {
-            return;
-        }
-        let mut lines = lock(&self.0);
-        if lines.len() == KEPT_LINES {
-            lines.pop_front();
-        }
-        lines.push_back(quoted(line, KEPT_CHARACTERS));
-    }
-
-    fn last(&self) -> Option<String> {
-        let lines = lock(&self.0);
-        // Programs say last why they end.
-        let said: Vec<_> = lines.iter().rev().take(3).map(String::as_str).collect();
-        (!said.is_empty()).then(|| said.into_iter().rev().collect::<Vec<_>>().join(" / "))
-    }
 }

@@ -8,12 +8,14 @@ use std::{
     ffi::OsString,
     fs::File,
     process::{Command, ExitCode, Stdio},
+    time::Duration,
 };
 
 use rustix::process::Pid;
 use tokio::{
     runtime::Builder,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal as SignalStream, SignalKind, signal},
+    time::Instant,
 };
 
 /// The name of the command that this program is started with to supervise: `__supervise PARENT PROGRAM [ARGUMENT]…`.
@@ -21,6 +23,13 @@ pub const SUPERVISE: &str = "__supervise";
 
 /// What a shell says of a program that cannot be started.
 const NOT_STARTED: u8 = 127;
+
+/// Time that processes get between SIGTERM and SIGKILL when the host ends a server. A package runner that unpacks uses it to
+/// remove what it began: half a package in its cache would break every later start.
+const END_GRACE: Duration = Duration::from_secs(10);
+
+/// The same for processes that a server left behind when it ended by itself. The host does not know of its end before.
+const LEFT_GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a program to its end, and then ends whatever it left behind. `arguments` are those after the command's name.
 pub fn supervise(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -32,14 +41,13 @@ pub fn supervise(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return ExitCode::FAILURE };
-    let code = runtime.block_on(run(&program, arguments));
-    end_descendants();
-    code
+    runtime.block_on(run(&program, arguments))
 }
 
 async fn run(program: &OsString, arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [Ok(mut term), Ok(mut interrupt), Ok(mut hang_up)] = signals else { return ExitCode::FAILURE };
+    let Ok(mut ended) = signal(SignalKind::child()) else { return ExitCode::FAILURE };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let mut child = match tokio::process::Command::from(command).spawn() {
@@ -57,15 +65,18 @@ async fn run(program: &OsString, arguments: impl Iterator<Item = OsString>) -> E
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
     }
-    tokio::select! {
+    let (code, grace) = tokio::select! {
         status = child.wait() => {
             let code = status.ok().and_then(|status| u8::try_from(status.code()?).ok());
-            code.map_or(ExitCode::FAILURE, ExitCode::from)
+            (code.map_or(ExitCode::FAILURE, ExitCode::from), LEFT_GRACE)
         }
-        _ = term.recv() => ExitCode::FAILURE,
-        _ = interrupt.recv() => ExitCode::FAILURE,
-        _ = hang_up.recv() => ExitCode::FAILURE,
-    }
+        _ = term.recv() => (ExitCode::FAILURE, END_GRACE),
+        _ = interrupt.recv() => (ExitCode::FAILURE, END_GRACE),
+        _ = hang_up.recv() => (ExitCode::FAILURE, END_GRACE),
+    };
+    // The handlers stay, so that further signals do not cut the time short.
+    end_descendants(&mut ended, Instant::now() + grace).await;
+    code
 }
 
 #[cfg(target_os = "linux")]
@@ -77,17 +88,36 @@ fn bind_to_parent() {
 #[cfg(not(target_os = "linux"))]
 fn bind_to_parent() {}
 
-/// Ends every process below this one. As it adopts what loses its parent, none is below it once it has no child.
+/// Ends every process below this one: asks each with SIGTERM, and kills those that are left at the deadline. Orphans become
+/// children of this process, so that none is below it once it has no child.
+///
+/// Each process is asked once, when it becomes a child of this one: programs such as `npx` and `uvx` pass the signal on to
+/// theirs, and many programs take a second SIGTERM as a demand to end without cleaning up.
 #[cfg(target_os = "linux")]
-fn end_descendants() {
+async fn end_descendants(ended: &mut SignalStream, deadline: Instant) {
     use rustix::process::{Signal, WaitOptions, kill_process, wait};
+    use std::collections::HashSet;
 
-    loop {
-        let children = children();
-        for child in &children {
-            let _ = kill_process(*child, Signal::KILL);
+    let mut asked = HashSet::new();
+    let mut in_time = true;
+    while in_time {
+        for child in children() {
+            if asked.insert(child) {
+                let _ = kill_process(child, Signal::TERM);
+            }
         }
-        // Reaps one that was killed; fails where there is none left.
+        match wait(WaitOptions::NOHANG) {
+            // Another process may get its number.
+            Ok(Some((child, _))) => drop(asked.remove(&child)),
+            Ok(None) => in_time = tokio::time::timeout_at(deadline, ended.recv()).await.is_ok(),
+            Err(_) => return,
+        }
+    }
+    loop {
+        for child in children() {
+            let _ = kill_process(child, Signal::KILL);
+        }
+        // Fails if there is no child left.
         if wait(WaitOptions::empty()).is_err() {
             return;
         }
@@ -103,7 +133,19 @@ fn children() -> Vec<Pid> {
     numbers.filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
 }
 
+/// Ends the process group that this process belongs to. Only children can be waited for: what else is in the group is killed
+/// when the last child has ended.
 #[cfg(not(target_os = "linux"))]
-fn end_descendants() {
-    let _ = rustix::process::kill_process_group(rustix::process::getpid(), rustix::process::Signal::KILL);
+async fn end_descendants(ended: &mut SignalStream, deadline: Instant) {
+    use rustix::process::{Signal, WaitOptions, getpid, kill_process_group, wait};
+
+    let _ = kill_process_group(getpid(), Signal::TERM);
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) if tokio::time::timeout_at(deadline, ended.recv()).await.is_ok() => {}
+            Ok(None) | Err(_) => break,
+        }
+    }
+    let _ = kill_process_group(getpid(), Signal::KILL);
 }

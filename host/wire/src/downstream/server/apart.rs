@@ -31,10 +31,7 @@ impl Server {
         // What it lists by now is for the connection that stays.
         let nobody: ListChanged = Arc::new(|| {});
         let limit = self.shared.connection_timeout;
-        let connecting = self.shared.connector.connect(&self.definition, nobody);
-        let connected = tokio::time::timeout(limit, connecting).await.unwrap_or_else(|_| {
-            Err(ConnectFailure::passing(format!("it did not answer within {} s", limit.as_secs())))
-        });
+        let connected = self.shared.connector.connect(&self.definition, nobody, limit).await;
         match connected {
             Ok(connection) => {
                 attempt.succeeded_apart();

@@ -8,10 +8,12 @@ impl Connector for Scripted {
         &self,
         _: &ServerDefinition,
         _: ListChanged,
+        limit: Duration,
     ) -> Result<Arc<dyn Connection>, ConnectFailure> {
         self.attempts.fetch_add(1, Ordering::SeqCst);
         if self.slow.load(Ordering::SeqCst) {
-            std::future::pending::<()>().await;
+            let answer = tokio::time::timeout(limit, std::future::pending()).await;
+            return answer.unwrap_or_else(|_| Err(ConnectFailure::late(limit)));
         }
         if self.down.load(Ordering::SeqCst) {
             return Err(ConnectFailure::passing("it is down"));

@@ -1,0 +1,136 @@
+//! The part of the host's environment that a server started as a program gets in addition to the variables of its
+//! definition: the basics of a session, and the settings that package runners need to reach their registries. A variable
+//! that looks like a credential is withheld: a server gets it only if its definition names it.
+
+use std::ffi::OsString;
+
+use gatehouse_core::http::secret::sounds_secret;
+use gatehouse_wire::downstream::{InheritedEnv, WithheldVariable};
+
+/// Variables of the session: where programs and their own files are, who runs them, and in which language they speak.
+const SESSION: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "XDG_RUNTIME_DIR",
+];
+
+/// Variables of the network: certificate authorities and proxies. Programs read proxies in either case.
+const NETWORK: [&str; 13] = [
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+
+/// Reason to withhold a variable.
+const CREDENTIAL_NAME: &str = "its name sounds like a credential";
+const CREDENTIAL_URL: &str = "its value looks like an address with a user name or password";
+
+/// Picks the variables that programs get, and those that are withheld, out of an environment.
+pub(super) fn inherited(environment: impl Iterator<Item = (OsString, OsString)>) -> InheritedEnv {
+    let mut inherited = InheritedEnv::default();
+    for (name, value) in environment {
+        let Ok(name) = name.into_string() else { continue };
+        if SESSION.contains(&name.as_str()) {
+            inherited.passed.push((name, value));
+        } else if is_network(&name) {
+            match credential(&name, &value.to_string_lossy()) {
+                Some(reason) => inherited.withheld.push(WithheldVariable { name, reason }),
+                None => inherited.passed.push((name, value)),
+            }
+        }
+    }
+    inherited.passed.sort();
+    inherited.withheld.sort();
+    inherited
+}
+
+/// True if a variable says how packages and other hosts are reached. npm reads its settings in any case.
+fn is_network(name: &str) -> bool {
+    let starts_with_npm = name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("npm_config_"));
+    NETWORK.contains(&name) || name.starts_with("UV_") || name.starts_with("PIP_") || starts_with_npm
+}
+
+/// Reason to take a variable for a credential. A proxy may be written without a scheme: `user:password@proxy:3128`.
+fn credential(name: &str, value: &str) -> Option<&'static str> {
+    if sounds_secret(name) {
+        return Some(CREDENTIAL_NAME);
+    }
+    let is_address = value.contains("://") || name.to_ascii_lowercase().contains("proxy");
+    (is_address && value.contains('@')).then_some(CREDENTIAL_URL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reason if the variable is withheld, an empty text if it is passed, and `None` if it is neither.
+    fn fate(name: &str, value: &str) -> Option<&'static str> {
+        let inherited = inherited([(name.into(), value.into())].into_iter());
+        match (&*inherited.passed, &*inherited.withheld) {
+            ([], []) => None,
+            ([(passed, kept)], []) if passed == name && kept == value => Some(""),
+            ([], [withheld]) if withheld.name == name => Some(withheld.reason),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn variables_of_the_session_and_the_network_are_passed() {
+        for (name, value) in [
+            ("PATH", "/bin"),
+            ("HOME", "/home/a@b"),
+            ("SSL_CERT_FILE", "/etc/ssl/my@company.pem"),
+            ("HTTPS_PROXY", "http://proxy.example:3128"),
+            ("http_proxy", "proxy.example:3128"),
+            ("NO_PROXY", "localhost,.example"),
+            ("npm_config_registry", "https://npm.example/"),
+            ("NPM_CONFIG_CACHE", "/var/cache/@npm"),
+            ("UV_DEFAULT_INDEX", "https://pypi.example/simple"),
+            ("PIP_INDEX_URL", ""),
+        ] {
+            assert_eq!(fate(name, value), Some(""), "{name}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_withheld() {
+        for (name, value, reason) in [
+            ("HTTPS_PROXY", "http://user:pass,word@proxy.example:3128", CREDENTIAL_URL),
+            ("all_proxy", "user:password@proxy.example:3128", CREDENTIAL_URL),
+            ("PIP_PROXY", "user:password@proxy.example:3128", CREDENTIAL_URL),
+            ("UV_INDEX", "https://a.example/simple own=https://token@b.example/simple", CREDENTIAL_URL),
+            ("npm_config_registry", "https://me:me@npm.example/", CREDENTIAL_URL),
+            ("npm_config_//npm.example/:_authToken", "abc", CREDENTIAL_NAME),
+            ("UV_PUBLISH_TOKEN", "abc", CREDENTIAL_NAME),
+            ("UV_INDEX_OWN_PASSWORD", "abc", CREDENTIAL_NAME),
+        ] {
+            assert_eq!(fate(name, value), Some(reason), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_variables_are_neither() {
+        for name in ["GITHUB_TOKEN", "NPM_TOKEN", "LD_PRELOAD", "uv_index", "XPIP_INDEX_URL", "npm_confi"] {
+            assert_eq!(fate(name, "value"), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Connections to programs that the host starts.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
+use rmcp::{service::serve_client_with_lifecycle, transport::async_rw::AsyncRwTransport};
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    time::{sleep_until, timeout},
+};
+
+use super::{Attempt, Client, Era, Limit, MAX_LINE, RealConnector, Session, is_answer};
+use crate::downstream::{
+    connection::{ConnectFailure, ListChanged},
+    process::Process,
+};
+
+/// How long it may take to know that a program has ended once its output is closed.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+impl RealConnector {
+    pub(super) async fn over_pipes(
+        &self,
+        server: &ServerDefinition,
+        changed: &ListChanged,
+        era: Era,
+        limit: Limit,
+    ) -> Result<Session, Attempt> {
+        let (process, output, input) =
+            Process::start(&self.program, &server.transport, &self.base, &self.inherited.passed)
+                .map_err(Attempt::Failed)?;
+        let output = Lines { inner: output, since_end: 0 };
+        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(MAX_LINE);
+        let client = Client::new(&server.name, changed);
+        let transport = client.over(transport);
+        let ended = |how| ConnectFailure::passing(format!("it ended while it was starting ({how})"));
+        let failed = tokio::select! {
+            begun = serve_client_with_lifecycle(client, transport, era.mode()) => match begun {
+                Ok(running) => return Ok(Session::new(running, Some(process))),
+                Err(error) if is_answer(&error) => era.failed(&error),
+                // A program that ends closes its output a moment before.
+                Err(error) => match timeout(LAST_WORDS, process.ended()).await {
+                    Ok(how) => Attempt::Failed(ended(how)),
+                    Err(_) => era.failed(&error),
+                },
+            },
+            how = process.ended() => Attempt::Failed(ended(how)),
+            () = sleep_until(limit.until) => Attempt::Failed(ConnectFailure::late(limit.length)),
+        };
+        let failed = self.explained(failed, server, &process);
+        tokio::spawn(async move { process.end().await });
+        Err(failed)
+    }
+
+    /// Adds what the program wrote to its standard error, and which variables it did not get.
+    fn explained(&self, failed: Attempt, server: &ServerDefinition, process: &Process) -> Attempt {
+        let said = process.complaint().map(|said| format!("; it said: {said}")).unwrap_or_default();
+        let withheld = match &server.transport {
+            ServerTransport::Stdio { env, .. } => self.inherited.withheld_from(&server.name, env),
+            ServerTransport::Http { .. } | ServerTransport::Sse { .. } => None,
+        };
+        let withheld = withheld.map(|withheld| format!("; {withheld}")).unwrap_or_default();
+        let explain = |failure: ConnectFailure| {
+            let message = format!("{}{said}{withheld}", failure.message);
+            ConnectFailure { message, ..failure }
+        };
+        match failed {
+            Attempt::OtherEra(failure) => Attempt::OtherEra(explain(failure)),
+            Attempt::Failed(failure) => Attempt::Failed(explain(failure)),
+        }
+    }
+}
+
+/// A server's output. A line that is longer than any may be ends it: the library would drop the line, and whoever waits for
+/// what it says would wait in vain.
+struct Lines<R> {
+    inner: R,
+    since_end: usize,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
+        let new = &buffer.filled()[before..];
+        self.since_end = match memchr::memrchr(b'\n', new) {
+            Some(end) => new.len() - end - 1,
+            None => self.since_end + new.len(),
+        };
+        if self.since_end > MAX_LINE {
+            return Poll::Ready(Err(io::Error::other(format!("a line of more than {MAX_LINE} bytes"))));
+        }
+        read
+    }
+}
