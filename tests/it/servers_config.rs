@@ -54,6 +54,34 @@ fn a_server_is_added_to_the_file_and_taken_out_again() {
 }
 
 #[test]
+fn secrets_among_arguments_are_shown_by_no_command_and_doctor_warns_of_them() {
+    let place = Place::with("", &[]);
+    let url = "https://a.example/mcp?api_key=url-12345678";
+    let header = ["--header", "Authorization: Bearer live-12345678"];
+    let add = [&["servers", "add", "web", "--", "npx", "mcp-remote", url][..], &header].concat();
+    let added = run(&place, 0, &add);
+    let block = "[servers.web]\ncommand = \"npx\"\nargs = [\"mcp-remote\", \"https://a.example/mcp?api_key=${WEB_API_KEY}\", \"--header\", \"Authorization: Bearer ${WEB_AUTHORIZATION}\"]\n";
+    assert_eq!(presets(&place), block);
+    let hint = "Set WEB_AUTHORIZATION in the environment of the host: its value is args[3] (Authorization) of the command line, without 'Bearer '.";
+    assert!(added.stderr().contains(hint), "{}", added.stderr());
+    // The same by hand, with the values in the file.
+    place.write(
+        "presets.toml",
+        &block.replace("${WEB_API_KEY}", "url-12345678").replace("${WEB_AUTHORIZATION}", "live-12345678"),
+    );
+    let listed = run(&place, 0, &["servers", "list"]);
+    let doctor = place.run(&["doctor"]);
+    for name in ["args[1] (api_key)", "args[3] (Authorization)"] {
+        let wanted = format!("server web: the value of {name} stands in the file itself");
+        assert!(doctor.stdout().contains(&wanted), "{wanted}: {}", doctor.stdout());
+    }
+    for ran in [&added, &listed, &doctor] {
+        let all = format!("{}{}", ran.stdout(), ran.stderr());
+        assert!(!all.contains("12345678"), "{all}");
+    }
+}
+
+#[test]
 fn without_a_file_a_server_is_added_to_the_data_folder() {
     let place = Place::with("", &[]);
     let built_in = |arguments: &[&str]| run(&place, 0, &[arguments, &["--config", "built-in"]].concat());

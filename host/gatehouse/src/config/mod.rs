@@ -5,6 +5,7 @@ mod artifacts;
 mod cache;
 pub(crate) mod checked;
 pub(crate) mod component;
+pub(crate) mod credentials;
 pub(crate) mod docker;
 mod documents;
 pub(crate) mod edit;

@@ -58,6 +58,10 @@ pub(super) fn definition(
     Ok(made)
 }
 
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Program,
@@ -116,16 +120,21 @@ impl Reader<'_> {
             Some(Value::Array(args)) => args.clone(),
             Some(_) => return Err("its args are not a list".into()),
         };
-        let mut ours = Vec::new();
-        for arg in &args {
-            ours.push(self.ours(arg.as_str().ok_or("its args are not all texts")?)?);
-        }
-        if !ours.is_empty() {
-            made.insert("args".into(), ours.into());
-        }
         let mut env = self.pairs("env")?;
         for name in self.names("env_vars")? {
             env.insert(name.clone(), format!("${{{name}}}").into());
+        }
+        let mut ours = Vec::new();
+        for arg in &args {
+            let mut arg = self.ours(arg.as_str().ok_or("its args are not all texts")?)?;
+            // A variable of its own: the program fills it in from `env`, which the host does not look at.
+            for (name, value) in &env {
+                arg = text(&arg).replace(&format!("${{{name}}}"), text(value)).into();
+            }
+            ours.push(arg);
+        }
+        if !ours.is_empty() {
+            made.insert("args".into(), ours.into());
         }
         if !env.is_empty() {
             made.insert("env".into(), env.into());

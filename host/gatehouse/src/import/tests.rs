@@ -101,6 +101,32 @@ fn codex_and_gemini() {
 }
 
 #[test]
+fn secrets_in_headers_and_urls_among_arguments_become_variables() {
+    let imported = import(&[(
+        "/p/.mcp.json",
+        r#"{"mcpServers": {
+            "remote": {"command": "npx", "args": ["mcp-remote", "https://r.example/mcp?api_key=k-12345678", "--header", "Authorization: Bearer sk-live-12345678"]},
+            "own": {"command": "npx", "args": ["mcp-remote", "https://o.example", "--header", "Authorization:${AUTH_HEADER}"], "env": {"AUTH_HEADER": "Bearer abc-12345678"}},
+            "db": {"command": "uvx", "args": ["db", "postgres://me:pa-12345678@db.example/x"]},
+            "docker": {"command": "docker", "args": ["run", "-e", "X_TOKEN=t-12345678", "image"]}}}"#,
+    )]);
+    let wanted = "[servers.remote]\ncommand = \"npx\"\nargs = [\"mcp-remote\", \"https://r.example/mcp?api_key=${REMOTE_API_KEY}\", \"--header\", \"Authorization: Bearer ${REMOTE_AUTHORIZATION}\"]\n[servers.own]\ncommand = \"npx\"\nargs = [\"mcp-remote\", \"https://o.example\", \"--header\", \"Authorization:Bearer ${AUTH_HEADER}\"]\nenv = { AUTH_HEADER = \"Bearer ${AUTH_HEADER}\" }\n[servers.db]\ncommand = \"uvx\"\nargs = [\"db\", \"postgres://me:${DB_PASSWORD}@db.example/x\"]\n[servers.docker]\ncommand = \"docker\"\nargs = [\"run\", \"-e\", \"X_TOKEN=${DOCKER_X_TOKEN}\", \"image\"]\n";
+    assert_eq!(blocks(&imported), wanted);
+    let stands = |variable: &str| {
+        let found = imported.variables.iter().find(|(name, _)| name == variable);
+        found.map(|(_, stands)| stands.as_str()).expect(variable)
+    };
+    assert_eq!(
+        stands("REMOTE_AUTHORIZATION"),
+        "args[3] (Authorization) of server 'remote' of /p/.mcp.json, without 'Bearer '"
+    );
+    assert_eq!(stands("REMOTE_API_KEY"), "args[1] (api_key) of server 'remote' of /p/.mcp.json");
+    assert_eq!(stands("AUTH_HEADER"), "env.AUTH_HEADER of server 'own' of /p/.mcp.json, without 'Bearer '");
+    let shown = format!("{imported:?}");
+    assert!(!shown.contains("12345678"), "{shown}");
+}
+
+#[test]
 fn two_servers_with_one_variable_and_two_values_get_two_variables() {
     let imported = import(&[(
         "/p/.mcp.json",

@@ -83,6 +83,17 @@ fn secrets_show_themselves_nowhere() {
 }
 
 #[test]
+fn credentials_that_the_file_has_among_arguments_are_secrets() {
+    let block = "command = \"npx\"\nargs = [\"mcp-remote\", \"https://a.example/?api_key=abcdefgh\", \"--header\", \"Authorization: Bearer ijklmnop\", \"--header\", \"X-Key: ${GATEHOUSE_TOKEN}\"]";
+    let server = server(block).expect("valid");
+    assert_eq!(server.literals, ["args[1] (api_key)", "args[3] (Authorization)"]);
+    let secrets = ["0123456789abcdef", "abcdefgh", "ijklmnop"].map(Secret::new);
+    assert_eq!(server.definition.secrets, secrets);
+    let of_url = self::server("url = \"https://a.example/?token=abcdefgh\"").expect("valid");
+    assert_eq!(of_url.literals, ["url (token)"]);
+}
+
+#[test]
 fn the_proxy_says_how_servers_are_connected() {
     let content = "[servers.a]\ncommand = \"a\"\n[servers.b]\ncommand = \"b\"\nenabled = false\n[proxy]\npreconnect_servers = [\"a\"]\nconnection_timeout = 5\nmax_connection_retries = 0\nidle_timeout = \"never\"\n";
     let servers = parse(content).expect("valid").servers;
