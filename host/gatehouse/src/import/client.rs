@@ -23,12 +23,28 @@ pub(crate) enum Client {
     Codex,
     /// ~/.gemini/settings.json, .gemini/settings.json
     Gemini,
+    /// cline_mcp_settings.json
+    Cline,
+    /// .roo/mcp.json, mcp_settings.json
+    Roo,
 }
+
+/// Folders below the home folder in which VS Code keeps what a user set, one for each system.
+const EDITOR_FOLDERS: [&str; 3] =
+    [".config/Code/User", "Library/Application Support/Code/User", "AppData/Roaming/Code/User"];
 
 impl Client {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::ClaudeCode, Self::ClaudeDesktop, Self::Cursor, Self::Vscode, Self::Codex, Self::Gemini];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::ClaudeCode,
+        Self::ClaudeDesktop,
+        Self::Cursor,
+        Self::Vscode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Cline,
+        Self::Roo,
+    ];
 
     /// Its file in a project.
     pub(crate) const fn in_project(self) -> Option<&'static str> {
@@ -38,12 +54,14 @@ impl Client {
             Self::Vscode => Some(".vscode/mcp.json"),
             Self::Gemini => Some(".gemini/settings.json"),
             Self::Codex => Some(".codex/config.toml"),
-            Self::ClaudeDesktop => None,
+            Self::Roo => Some(".roo/mcp.json"),
+            Self::ClaudeDesktop | Self::Cline => None,
         }
     }
 
     /// Its files below the home folder, on any system.
     pub(crate) fn in_home(self, home: &Path) -> Vec<PathBuf> {
+        let extension = |path: &str| EDITOR_FOLDERS.map(|folder| home.join(folder).join(path)).to_vec();
         let names: &[&str] = match self {
             Self::ClaudeCode => &[".claude.json"],
             Self::ClaudeDesktop => &[
@@ -52,11 +70,13 @@ impl Client {
                 ".config/Claude/claude_desktop_config.json",
             ],
             Self::Cursor => &[".cursor/mcp.json"],
-            Self::Vscode => &[
-                ".config/Code/User/mcp.json",
-                "Library/Application Support/Code/User/mcp.json",
-                "AppData/Roaming/Code/User/mcp.json",
-            ],
+            Self::Vscode => return extension("mcp.json"),
+            Self::Cline => {
+                return extension("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
+            }
+            Self::Roo => {
+                return extension("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json");
+            }
             Self::Codex => &[".codex/config.toml"],
             Self::Gemini => &[".gemini/settings.json"],
         };
@@ -74,6 +94,8 @@ impl Client {
             (".vscode", _) | ("User", "mcp.json") => Self::Vscode,
             (_, name) if name.ends_with(".toml") => Self::Codex,
             (".gemini", _) => Self::Gemini,
+            (".roo", _) | (_, "mcp_settings.json") => Self::Roo,
+            (_, "cline_mcp_settings.json") => Self::Cline,
             _ => Self::ClaudeCode,
         }
     }

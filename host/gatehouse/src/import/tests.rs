@@ -83,7 +83,7 @@ fn codex_and_gemini() {
     let imported = import(&[
         (
             "/home/me/.codex/config.toml",
-            "model = \"x\"\n[mcp_servers.fs]\ncommand = \"fs\"\nenv_vars = [\"HOME_KEY\"]\ntool_timeout_sec = 90\nenabled = false\nenabled_tools = [\"a\"]\n[mcp_servers.web]\nurl = \"https://w.example/mcp\"\nbearer_token_env_var = \"W_TOKEN\"\n",
+            "model = \"x\"\n[mcp_servers.fs]\ncommand = \"fs\"\nenv_vars = [\"HOME_KEY\"]\ntool_timeout_sec = 90\nstartup_timeout_sec = 45.5\nenabled = false\nenabled_tools = [\"a\"]\n[mcp_servers.web]\nurl = \"https://w.example/mcp\"\nbearer_token_env_var = \"W_TOKEN\"\n",
         ),
         (
             "/home/me/.gemini/settings.json",
@@ -93,11 +93,37 @@ fn codex_and_gemini() {
                 "arg": {"command": "x", "args": ["--api-key", "abcdefgh", "--token=ijklmnop", "-v"]}}}"#,
         ),
     ]);
-    let wanted = "[servers.fs]\ncommand = \"fs\"\nenv = { HOME_KEY = \"${HOME_KEY}\" }\nenabled = false\ntimeout = \"90 s\"\n[servers.web]\nurl = \"https://w.example/mcp\"\nheaders = { Authorization = \"Bearer ${W_TOKEN}\" }\n[servers.g]\nurl = \"https://g.example/mcp?api_key=${G_API_KEY}\"\ntimeout = \"3 s\"\n[servers.old]\nurl = \"https://o.example/sse\"\nheaders = { Authorization = \"Bearer ${OLD_TOKEN}\" }\ntransport = \"sse\"\n[servers.arg]\ncommand = \"x\"\nargs = [\"--api-key\", \"${ARG_API_KEY}\", \"--token=${ARG_TOKEN}\", \"-v\"]\n";
+    let wanted = "[servers.fs]\ncommand = \"fs\"\nenv = { HOME_KEY = \"${HOME_KEY}\" }\nenabled = false\ntimeout = \"90 s\"\nconnection_timeout = \"46 s\"\n[servers.web]\nurl = \"https://w.example/mcp\"\nheaders = { Authorization = \"Bearer ${W_TOKEN}\" }\n[servers.g]\nurl = \"https://g.example/mcp?api_key=${G_API_KEY}\"\ntimeout = \"3 s\"\n[servers.old]\nurl = \"https://o.example/sse\"\nheaders = { Authorization = \"Bearer ${OLD_TOKEN}\" }\ntransport = \"sse\"\n[servers.arg]\ncommand = \"x\"\nargs = [\"--api-key\", \"${ARG_API_KEY}\", \"--token=${ARG_TOKEN}\", \"-v\"]\n";
     assert_eq!(blocks(&imported), wanted);
     assert_eq!(imported.servers[0].notes, ["left out: enabled_tools"]);
     let names: Vec<&str> = imported.variables.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["ARG_API_KEY", "ARG_TOKEN", "G_API_KEY"]);
+}
+
+#[test]
+fn a_timeout_is_in_the_unit_of_its_client() {
+    let servers = |timeout: u32| {
+        let url = "https://a.example/mcp";
+        format!(r#"{{"mcpServers": {{"a": {{"url": "{url}", "timeout": {timeout}, "alwaysAllow": []}}}}}}"#)
+    };
+    for (file, timeout, wanted, note) in [
+        ("/h/cline_mcp_settings.json", 60, "60 s", None),
+        ("/h/settings/mcp_settings.json", 3_600, "3600 s", None),
+        ("/p/.roo/mcp.json", 60, "60 s", None),
+        ("/p/.gemini/settings.json", 500, "1 s", None),
+        ("/p/.mcp.json", 60, "60 s", Some("its timeout of 60 is read as seconds")),
+        ("/p/.mcp.json", 60_000, "60 s", None),
+        ("/p/.mcp.json", 7_200_000, "3600 s", Some("its timeout of 7200 s becomes 3600 s, the maximum here")),
+    ] {
+        let imported = import(&[(file, &servers(timeout))]);
+        let server = &imported.servers[0];
+        assert_eq!(server.definition["timeout"], wanted, "{file}");
+        let notes: Vec<&str> = server.notes.iter().map(String::as_str).collect();
+        let wanted: Vec<&str> = note.into_iter().chain(["left out: alwaysAllow"]).collect();
+        assert_eq!(notes, wanted, "{file}");
+    }
+    let sse = import(&[("/h/cline_mcp_settings.json", &servers(60))]);
+    assert_eq!(sse.servers[0].definition["transport"], "sse");
 }
 
 #[test]

@@ -185,7 +185,7 @@ impl Server {
                 tokio::spawn(async move { server.list_again().await });
             }
         });
-        let limit = self.shared.connection_timeout;
+        let limit = self.connection_timeout();
         let late = || ConnectFailure::passing(format!("it did not answer within {} s", limit.as_secs()));
         let connecting = async {
             let connection = self.shared.connector.connect(&self.definition, changed).await?;
@@ -200,6 +200,11 @@ impl Server {
         let connected = tokio::time::timeout(limit, connecting).await.unwrap_or_else(|_| Err(late()));
         connected
             .map_err(|failure| ConnectFailure { message: self.redactor.text(failure.message), ..failure })
+    }
+
+    /// Maximum time of one attempt to connect.
+    fn connection_timeout(&self) -> Duration {
+        self.definition.connection_timeout.unwrap_or(self.shared.connection_timeout)
     }
 
     /// Lets go of the connection when it is over, and ends it when nobody has used it for long.

@@ -23,7 +23,7 @@ fn error(block: &str) -> String {
 
 #[test]
 fn a_program_becomes_a_definition() {
-    let block = "command = \"./bin/git-mcp\"\nargs = [\"--key\", \"${GATEHOUSE_TOKEN}\"]\nenv = { MODE = \"ro\", API_KEY = \"in-the-file\" }\ncwd = \"repo\"\ntags = [\"work\", \"code\", \"work\"]\ntimeout = 5\non_change = \"quarantine\"";
+    let block = "command = \"./bin/git-mcp\"\nargs = [\"--key\", \"${GATEHOUSE_TOKEN}\"]\nenv = { MODE = \"ro\", API_KEY = \"in-the-file\" }\ncwd = \"repo\"\ntags = [\"work\", \"code\", \"work\"]\ntimeout = 5\nconnection_timeout = \"2 min\"\non_change = \"quarantine\"";
     let ServerConfig { definition, login, enabled, literals, .. } = server(block).expect("valid");
     assert!(enabled && login == LoginSettings::default());
     assert_eq!(literals, ["API_KEY"]);
@@ -33,6 +33,7 @@ fn a_program_becomes_a_definition() {
     assert_eq!(definition.transport, ServerTransport::Stdio { command, args, env, cwd });
     assert_eq!(definition.tags, ["code", "work"]);
     assert_eq!(definition.timeout, Duration::from_secs(5));
+    assert_eq!(definition.connection_timeout, Some(Duration::from_secs(120)));
     assert_eq!(definition.idle_timeout, Some(Duration::from_secs(600)));
     assert_eq!(definition.on_change, tool_index::OnChange::Quarantine);
     assert_eq!(definition.secrets, [Secret::new("0123456789abcdef"), Secret::new("in-the-file")]);
@@ -141,6 +142,7 @@ fn every_mistake_has_its_place() {
         ("command = \"x\"\ntags = [\"a b\"]", ":3:9: 'a b' cannot be a tag"),
         ("command = \"x\"\ntimeout = -1", ":3:11: timeout must be 100 ms to 60 min, not -1"),
         ("command = \"x\"\ntimeout = 0", ":3:11: timeout must be 100 ms to 60 min"),
+        ("command = \"x\"\nconnection_timeout = 601", ":3:22: connection_timeout must be 100 ms to 10 min"),
         ("command = \"x\"\ntimeout = \"soon\"", ":3:11: timeout: 'soon' is not a time"),
         ("command = \"x\"\ntimeout = true", ":3:11: timeout is a time such as \"30 s\""),
         ("command = \"x\"\non_change = \"hold\"", ":3:13: 'hold' is not allowed here."),

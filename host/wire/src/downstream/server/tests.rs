@@ -112,6 +112,7 @@ fn server() -> (Arc<Server>, Arc<Scripted>) {
         transport: ServerTransport::Http { url: "http://localhost".into(), headers: Vec::new() },
         tags: Vec::new(),
         timeout: Duration::from_secs(30),
+        connection_timeout: None,
         preconnect: false,
         idle_timeout: Some(Duration::from_secs(600)),
         on_change: OnChange::Warn,
