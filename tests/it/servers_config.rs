@@ -96,6 +96,37 @@ fn without_a_file_a_server_is_added_to_the_data_folder() {
 }
 
 #[test]
+fn without_a_file_imported_servers_are_written_where_added_ones_are() {
+    let place = Place::with("", &[]);
+    let here = place.folder.path().canonicalize().expect("a path");
+    let server = |command: &str| json!({"mcpServers": {"local": {"command": command, "args": ["--token", "t-12345678"]}}});
+    let other = here.join("elsewhere");
+    let mut file = json!({"projects": {here.to_str().expect("UTF-8"): server("mine")}});
+    file["projects"][other.to_str().expect("UTF-8")] = server("theirs");
+    place.write(".claude.json", file.to_string());
+    let import = ["servers", "import", "--from", "claude-code", "--config", "built-in", "--write"];
+    let written = run(&place, 0, &import);
+    let added = place.path("state/servers/added.json");
+    assert_eq!(written.stdout(), format!("wrote server 'local' into {}\n", added.display()));
+    let elsewhere = format!(".claude.json has servers of other projects: {} (1).", other.display());
+    assert!(written.stderr().contains(&elsewhere), "{}", written.stderr());
+    let kept: Value = serde_json::from_slice(&std::fs::read(&added).expect("kept")).expect("JSON");
+    let local = json!({"command": "mine", "args": ["--token", "${LOCAL_TOKEN}"]});
+    assert_eq!(kept, json!({"servers": {"local": local}}));
+    let listed = run(&place, 0, &["servers", "list", "--json", "--config", "built-in"]).json();
+    assert_eq!((&listed[0]["name"], &listed[0]["from"]), (&json!("local"), &json!("added")));
+    let again = run(&place, 0, &import);
+    assert!(
+        again.stderr().contains("is left out: `servers add` added the same 'local' already"),
+        "{}",
+        again.stderr()
+    );
+    // It is what a host with the shipped presets serves.
+    let tools = run(&place, 0, &["tools", "search", "anything", "--preset", "proxy", "--config", "built-in"]);
+    assert!(tools.stdout().contains("local"), "{}", tools.stdout());
+}
+
+#[test]
 fn servers_of_other_clients_are_shown_and_written_where_they_are_named() {
     let place = Place::with(GIT, &[]);
     place.write(
@@ -116,7 +147,7 @@ fn servers_of_other_clients_are_shown_and_written_where_they_are_named() {
         "[servers.hub]\ncommand = \"npx\"\nargs = [\"hub\"]\nenv = { HUB_TOKEN = \"${HUB_TOKEN}\" }\n";
     assert_eq!(named.stdout(), format!("{block}\n"));
     assert!(
-        named.stderr().contains("is left out: presets.toml declares 'git' already"),
+        named.stderr().contains("is left out: presets.toml has another 'git' already"),
         "{}",
         named.stderr()
     );

@@ -33,6 +33,22 @@ pub(crate) enum Client {
 const EDITOR_FOLDERS: [&str; 3] =
     [".config/Code/User", "Library/Application Support/Code/User", "AppData/Roaming/Code/User"];
 
+/// Servers of a file.
+#[derive(Default)]
+pub(super) struct Entries {
+    /// Each with its name.
+    pub(super) servers: Vec<(String, Value)>,
+    /// Directories of other projects that have servers in the file, each with their number.
+    pub(super) elsewhere: Vec<(PathBuf, usize)>,
+}
+
+/// The servers of a table by name. A client's file of other settings may have no table.
+fn named(servers: Option<&Value>) -> Result<Vec<(String, Value)>, String> {
+    let Some(servers) = servers else { return Ok(Vec::new()) };
+    let servers = servers.as_object().ok_or("its servers are not a table by name")?;
+    Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
+}
+
 impl Client {
     /// All of them.
     pub(crate) const ALL: [Self; 8] = [
@@ -100,21 +116,35 @@ impl Client {
         }
     }
 
-    /// The servers of its file, by name. The error says why it is none of its files.
-    pub(super) fn entries(self, text: &str) -> Result<Vec<(String, Value)>, String> {
+    /// Reads the servers of its file: those that count in a project, of which these are the directories, come first.
+    /// The error says why it is none of its files.
+    pub(super) fn entries(self, text: &str, project: &[PathBuf]) -> Result<Entries, String> {
         let document = self.read(text)?;
+        let mut entries = Entries::default();
+        if self == Self::ClaudeCode {
+            let mut here = Vec::new();
+            for (directory, settings) in
+                document.get("projects").and_then(Value::as_object).into_iter().flatten()
+            {
+                let (directory, servers) = (Path::new(directory), named(settings.get("mcpServers"))?);
+                let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+                match project.iter().position(|known| *known == real) {
+                    Some(above) => here.push((above, servers)),
+                    None if servers.is_empty() => {}
+                    None => entries.elsewhere.push((directory.to_path_buf(), servers.len())),
+                }
+            }
+            here.sort_by_key(|(above, _)| *above);
+            entries.servers.extend(here.into_iter().flat_map(|(_, servers)| servers));
+        }
         let keys: &[&[&str]] = match self {
             Self::Codex => &[&["mcp_servers"]],
             Self::Vscode => &[&["servers"], &["mcp", "servers"], &["mcpServers"]],
             _ => &[&["mcpServers"], &["servers"]],
         };
         let at = |path: &&[&str]| path.iter().try_fold(&document, |value, key| value.get(key));
-        let Some(servers) = keys.iter().find_map(at) else {
-            // A client's file of other settings may have none.
-            return Ok(Vec::new());
-        };
-        let servers = servers.as_object().ok_or("its servers are not a table by name")?;
-        Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
+        entries.servers.extend(named(keys.iter().find_map(at))?);
+        Ok(entries)
     }
 
     fn read(self, text: &str) -> Result<Value, String> {

@@ -210,9 +210,9 @@ impl Reader<'_> {
                 _ => timeout / 1_000.0,
             })
         });
-        let start =
-            number("startup_timeout_sec").or_else(|| Some(number("startup_timeout_ms")? / 1_000.0));
-        let told = number("timeout").filter(|_| !matches!(self.client, Client::Cline | Client::Roo | Client::Gemini));
+        let start = number("startup_timeout_sec").or_else(|| Some(number("startup_timeout_ms")? / 1_000.0));
+        let told = number("timeout")
+            .filter(|_| !matches!(self.client, Client::Cline | Client::Roo | Client::Gemini));
         if let Some(timeout) = told.filter(|timeout| *timeout < 1_000.0) {
             self.notes.push(format!("its timeout of {timeout} is read as seconds"));
         }

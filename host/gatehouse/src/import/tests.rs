@@ -10,9 +10,10 @@ fn import(files: &[(&str, &str)]) -> Imported {
     };
     let env = Env::default();
     let config = Config::parse(&text, &env).expect("valid");
-    let mut import = Import::new(&config, &env);
+    let mut import = Import::new(&config, &BTreeMap::new(), &env);
+    let project = ["/no-such/repository/below".into(), "/no-such/repository".into()];
     for (file, text) in files {
-        let place = Place { file: Path::new(file), home: Some(Path::new("/home/me")) };
+        let place = Place { file: Path::new(file), home: Some(Path::new("/home/me")), project: &project };
         import.take(Client::of_file(place.file), &place, text).expect("a client's file");
     }
     import.done()
@@ -49,7 +50,7 @@ fn claude_code_and_desktop() {
     let left: Vec<(&str, &str)> = imported.left_out.iter().map(|(_, name, why)| (&**name, &**why)).collect();
     let wanted = [
         ("gatehouse", "it is Gatehouse itself"),
-        ("taken", "presets.toml declares 'taken' already"),
+        ("taken", "presets.toml has another 'taken' already"),
         ("broken", "it has neither a command nor a url"),
     ];
     assert_eq!(left, wanted);
@@ -98,6 +99,39 @@ fn codex_and_gemini() {
     assert_eq!(imported.servers[0].notes, ["left out: enabled_tools"]);
     let names: Vec<&str> = imported.variables.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["ARG_API_KEY", "ARG_TOKEN", "G_API_KEY"]);
+}
+
+#[test]
+fn servers_of_the_project_come_first_and_other_projects_are_named() {
+    let servers = |command: &str| format!(r#"{{"mcpServers": {{"a": {{"command": "{command}"}}}}}}"#);
+    let projects = ["/no-such/repository", "/no-such/other", "/no-such/repository/below"]
+        .map(|directory| format!("\"{directory}\": {}", servers(directory)));
+    let empty = "\"/no-such/empty\": {\"mcpServers\": {}, \"allowedTools\": []}";
+    let user = r#""mcpServers": {"a": {"command": "user"}, "b": {"command": "user"}}"#;
+    let file = format!("{{\"projects\": {{{}, {empty}}}, {user}}}", projects.join(", "));
+    let imported = import(&[("/home/me/.claude.json", &file)]);
+    let names: Vec<_> =
+        imported.servers.iter().map(|server| (&*server.name, &server.definition["command"])).collect();
+    assert_eq!(names, [("a", &"/no-such/repository/below".into()), ("b", &"user".into())]);
+    assert_eq!(imported.elsewhere, [("/home/me/.claude.json".into(), "/no-such/other".into(), 1)]);
+}
+
+#[test]
+fn the_same_server_in_two_files_is_the_same() {
+    let file = |command: &str| {
+        format!(
+            r#"{{"mcpServers": {{"a": {{"command": "{command}", "env": {{"A_KEY": "k-12345678"}}}}, "taken": {{"command": "x"}}}}}}"#
+        )
+    };
+    let imported = import(&[
+        ("/p/.mcp.json", &file("one")),
+        ("/p/.cursor/mcp.json", &file("one")),
+        ("/q/.mcp.json", &file("two")),
+    ]);
+    let left: Vec<&str> = imported.left_out.iter().map(|(_, _, why)| &**why).collect();
+    let taken = "presets.toml has the same 'taken' already";
+    let (same, other) = ("the same 'a' comes from /p/.mcp.json", "another 'a' comes from /p/.mcp.json");
+    assert_eq!(left, [taken, same, taken, other, taken]);
 }
 
 #[test]
@@ -169,8 +203,8 @@ fn what_is_no_file_of_a_client_is_an_error_and_other_settings_are_none() {
     let text = Text { file: None, content: String::new() };
     let env = Env::default();
     let config = Config::parse(&text, &env).expect("valid");
-    let mut import = Import::new(&config, &env);
-    let place = Place { file: Path::new("/p/.mcp.json"), home: None };
+    let mut import = Import::new(&config, &BTreeMap::new(), &env);
+    let place = Place { file: Path::new("/p/.mcp.json"), home: None, project: &[] };
     assert!(
         import.take(Client::ClaudeCode, &place, "nonsense").expect_err("refused").starts_with("is not JSON")
     );
