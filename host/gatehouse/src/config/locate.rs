@@ -11,8 +11,8 @@ use etcetera::BaseStrategy;
 
 use super::{ConfigError, Env, error::Text, trust::Trusted};
 
-/// The shipped presets, for hosts that have no file of their own.
-const SHIPPED: &str = include_str!("../../../../presets.toml");
+/// The shipped presets, for hosts that have no file of their own, and under the presets of a file.
+pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");
 
 /// How the shipped presets are named where a file could be.
 pub(crate) const BUILT_IN: &str = "built-in";

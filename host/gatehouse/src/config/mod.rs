@@ -35,6 +35,7 @@ mod raw_presets;
 mod raw_servers;
 pub(crate) mod schema;
 pub(crate) mod servers;
+mod shipped;
 pub(crate) mod trust;
 mod workflow;
 
