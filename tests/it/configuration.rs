@@ -5,6 +5,7 @@ mod choice;
 mod components;
 mod gate_names;
 mod knowledge;
+mod layers;
 mod models;
 mod names;
 mod parameters;

@@ -54,6 +54,34 @@ fn a_server_is_added_to_the_file_and_taken_out_again() {
 }
 
 #[test]
+fn secrets_among_arguments_are_shown_by_no_command_and_doctor_warns_of_them() {
+    let place = Place::with("", &[]);
+    let url = "https://a.example/mcp?api_key=url-12345678";
+    let header = ["--header", "Authorization: Bearer live-12345678"];
+    let add = [&["servers", "add", "web", "--", "npx", "mcp-remote", url][..], &header].concat();
+    let added = run(&place, 0, &add);
+    let block = "[servers.web]\ncommand = \"npx\"\nargs = [\"mcp-remote\", \"https://a.example/mcp?api_key=${WEB_API_KEY}\", \"--header\", \"Authorization: Bearer ${WEB_AUTHORIZATION}\"]\n";
+    assert_eq!(presets(&place), block);
+    let hint = "Set WEB_AUTHORIZATION in the environment of the host: its value is args[3] (Authorization) of the command line, without 'Bearer '.";
+    assert!(added.stderr().contains(hint), "{}", added.stderr());
+    // The same by hand, with the values in the file.
+    place.write(
+        "presets.toml",
+        &block.replace("${WEB_API_KEY}", "url-12345678").replace("${WEB_AUTHORIZATION}", "live-12345678"),
+    );
+    let listed = run(&place, 0, &["servers", "list"]);
+    let doctor = place.run(&["doctor"]);
+    for name in ["args[1] (api_key)", "args[3] (Authorization)"] {
+        let wanted = format!("server web: the value of {name} stands in the file itself");
+        assert!(doctor.stdout().contains(&wanted), "{wanted}: {}", doctor.stdout());
+    }
+    for ran in [&added, &listed, &doctor] {
+        let all = format!("{}{}", ran.stdout(), ran.stderr());
+        assert!(!all.contains("12345678"), "{all}");
+    }
+}
+
+#[test]
 fn without_a_file_a_server_is_added_to_the_data_folder() {
     let place = Place::with("", &[]);
     let built_in = |arguments: &[&str]| run(&place, 0, &[arguments, &["--config", "built-in"]].concat());
@@ -65,6 +93,37 @@ fn without_a_file_a_server_is_added_to_the_data_folder() {
     assert_eq!(built_in(&["servers", "list", "--json"]).json()[0]["from"], "added");
     built_in(&["servers", "remove", "web"]);
     assert_eq!(built_in(&["servers", "list", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn without_a_file_imported_servers_are_written_where_added_ones_are() {
+    let place = Place::with("", &[]);
+    let here = place.folder.path().canonicalize().expect("a path");
+    let server = |command: &str| json!({"mcpServers": {"local": {"command": command, "args": ["--token", "t-12345678"]}}});
+    let other = here.join("elsewhere");
+    let mut file = json!({"projects": {here.to_str().expect("UTF-8"): server("mine")}});
+    file["projects"][other.to_str().expect("UTF-8")] = server("theirs");
+    place.write(".claude.json", file.to_string());
+    let import = ["servers", "import", "--from", "claude-code", "--config", "built-in", "--write"];
+    let written = run(&place, 0, &import);
+    let added = place.path("state/servers/added.json");
+    assert_eq!(written.stdout(), format!("wrote server 'local' into {}\n", added.display()));
+    let elsewhere = format!(".claude.json has servers of other projects: {} (1).", other.display());
+    assert!(written.stderr().contains(&elsewhere), "{}", written.stderr());
+    let kept: Value = serde_json::from_slice(&std::fs::read(&added).expect("kept")).expect("JSON");
+    let local = json!({"command": "mine", "args": ["--token", "${LOCAL_TOKEN}"]});
+    assert_eq!(kept, json!({"servers": {"local": local}}));
+    let listed = run(&place, 0, &["servers", "list", "--json", "--config", "built-in"]).json();
+    assert_eq!((&listed[0]["name"], &listed[0]["from"]), (&json!("local"), &json!("added")));
+    let again = run(&place, 0, &import);
+    assert!(
+        again.stderr().contains("is left out: `servers add` added the same 'local' already"),
+        "{}",
+        again.stderr()
+    );
+    // It is what a host with the shipped presets serves.
+    let tools = run(&place, 0, &["tools", "search", "anything", "--preset", "proxy", "--config", "built-in"]);
+    assert!(tools.stdout().contains("local"), "{}", tools.stdout());
 }
 
 #[test]
@@ -88,7 +147,7 @@ fn servers_of_other_clients_are_shown_and_written_where_they_are_named() {
         "[servers.hub]\ncommand = \"npx\"\nargs = [\"hub\"]\nenv = { HUB_TOKEN = \"${HUB_TOKEN}\" }\n";
     assert_eq!(named.stdout(), format!("{block}\n"));
     assert!(
-        named.stderr().contains("is left out: presets.toml declares 'git' already"),
+        named.stderr().contains("is left out: presets.toml has another 'git' already"),
         "{}",
         named.stderr()
     );

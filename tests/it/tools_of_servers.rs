@@ -74,7 +74,7 @@ fn what_is_not_there_is_said_with_what_is() {
         without.contains("preset 'none' has no tool 'search_tools', which is of the gate proxy."),
         "{without}"
     );
-    assert!(without.contains("With --preset it may be: less, p."), "{without}");
+    assert!(without.contains("With --preset it may be: less, p, proxy, code, gateway."), "{without}");
     run(&place, 0, &["tools", "call", "s", "echo", "{\"text\": \"x\"}"]);
     let none = run(&place, 0, &["tools", "metrics", "proxi"]);
     assert_eq!(none, "No call of 'proxi' was recorded. Did you mean 'proxy'?\n");

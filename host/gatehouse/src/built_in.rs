@@ -42,10 +42,10 @@ const LIST: &str = "written";
 /// The folder's name in a configuration.
 pub(crate) const NAME: &str = "built-in";
 
-/// The folders that a configuration names: this one by its name, others by their paths.
+/// The folders that a configuration names: this one by its name, others by their paths. The default has it, too.
 pub(crate) fn folders(base: &Path, cache: &Path, named: Option<Vec<String>>) -> Vec<PathBuf> {
     let of = |entry: String| if entry == NAME { folder(cache) } else { base.join(entry) };
-    named.unwrap_or_else(|| vec!["gates".into()]).into_iter().map(of).collect()
+    named.unwrap_or_else(|| vec!["gates".into(), NAME.into()]).into_iter().map(of).collect()
 }
 
 /// Where they are. Hosts of several versions share a cache, so each has a folder of its own.
@@ -55,7 +55,35 @@ fn folder(cache: &Path) -> PathBuf {
 
 /// Whether a file is one of them.
 pub(crate) fn is(file: &Path) -> bool {
-    file.parent().is_some_and(|folder| folder.ends_with(Path::new(NAME).join(VERSION)))
+    file.parent().is_some_and(is_folder)
+}
+
+/// True if this is the folder that the binary writes them into.
+pub(crate) fn is_folder(folder: &Path) -> bool {
+    folder.ends_with(Path::new(NAME).join(VERSION))
+}
+
+/// True if a gate of this name is in the binary.
+pub(crate) fn is_shipped(name: &str) -> bool {
+    names().any(|shipped| shipped == name)
+}
+
+/// Names of the gates in the binary.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    GATES.iter().filter_map(|gate| gate.name.strip_suffix(".wasm"))
+}
+
+/// True if they are among the folders that a configuration names.
+pub(crate) fn are_in(config: &Config) -> bool {
+    config.gate_folders.contains(&folder(&config.cache))
+}
+
+/// Writes them at the start of a host or command. A configuration that does not name them gets them with the first
+/// gate that is needed: most files have no use for them.
+pub(crate) fn prepare(config: &Config) {
+    if config.gates_named || folder(&config.cache).is_dir() {
+        unpack(&config.cache, &config.gate_folders);
+    }
 }
 
 /// Whether this binary was built with any.

@@ -220,12 +220,14 @@ impl Composition {
     pub(crate) async fn views(&self, chosen: &Exposure, all: bool) -> Result<PresetViews, String> {
         let default = self.view(chosen).await?;
         let mut presets = BTreeMap::new();
-        for name in self.config.presets.keys().filter(|_| all) {
+        let named = self.config.served_presets().map(String::as_str);
+        let named: BTreeSet<&str> = named.chain(chosen.declared.then_some(chosen.preset.as_str())).collect();
+        for name in named.into_iter().filter(|_| all) {
             let view = match Exposure::compile(&self.config.presets, name) {
                 Ok(exposure) => self.view(&exposure).await,
                 Err(error) => Err(error.to_string()),
             };
-            presets.insert(name.clone(), view);
+            presets.insert(name.to_owned(), view);
         }
         Ok(PresetViews { default, presets })
     }
@@ -269,10 +271,10 @@ impl Composition {
         Catalog::build(&exposure, offers).map_err(|error| self.config.catalog_error(&exposure.preset, &error))
     }
 
-    /// Every preset with its catalog, or with why it cannot be served.
+    /// Every preset that is served by name with its catalog, or with why it cannot be served.
     pub(crate) async fn catalogs(&self) -> Vec<(&str, Result<Catalog, String>)> {
         let mut catalogs = Vec::new();
-        for name in self.config.presets.keys() {
+        for name in self.config.served_presets() {
             let catalog = match Exposure::compile(&self.config.presets, name) {
                 Ok(exposure) => self.catalog(&exposure).await,
                 Err(error) => Err(error.to_string()),

@@ -78,7 +78,7 @@ fn an_unknown_enabled_gate_ends_the_start() {
 
 #[test]
 fn without_any_gate_the_line_that_brings_the_shipped_ones_is_named() {
-    let place = Place::with("[presets.full]\ngates.kg = {}\n", &[]);
+    let place = Place::with("[host]\ngates = [\"gates\"]\n[presets.full]\ngates.kg = {}\n", &[]);
     says(
         &refused(&place, &[], &[]),
         &["preset 'full'", "unknown gate 'kg'", "gates = [\"gates\", \"built-in\"] under [host]"],

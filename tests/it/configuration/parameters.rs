@@ -122,6 +122,10 @@ fn a_base_that_does_not_exist_is_told_with_the_nearest() {
     let line = refuses("[presets.full]\nextends = [\"ideaton\"]\n[presets.ideation]\ngates.idea = {}\n");
     says(
         &line,
-        &["preset 'full' extends 'ideaton'", "Did you mean 'ideation'?", "There are: full, ideation."],
+        &[
+            "preset 'full' extends 'ideaton'",
+            "Did you mean 'ideation'?",
+            "There are: code, context, documents, full, gateway, ideation, implementation, merger, proxy.",
+        ],
     );
 }

@@ -77,13 +77,6 @@ fn a_file_that_is_not_text_is_named() {
 }
 
 #[test]
-fn without_a_preset_there_is_nothing_to_serve() {
-    let line = refuses("");
-    says(&line, &["default_preset", "Unknown preset 'full'."]);
-    assert!(!line.contains("There are: ."), "{line}");
-}
-
-#[test]
 fn the_named_file_must_be_there() {
     let place = Place::shipped();
     says(&refused(&place, &["--config", "nope.toml"], &[]), &["nope.toml: cannot be read: No such file"]);

@@ -25,6 +25,8 @@ pub struct ServerDefinition {
     pub tags: Vec<String>,
     /// The longest one call of its tools may take.
     pub timeout: Duration,
+    /// Maximum time of one attempt to connect. `None` if that of `[proxy]` holds.
+    pub connection_timeout: Option<Duration>,
     /// Whether it is connected in the background when the host starts.
     pub preconnect: bool,
     /// After how long without a call it is stopped; none for never.

@@ -98,7 +98,18 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     checks.extend(missing_variables(config));
     let added = Added::new(Arc::clone(config), env.clone()).now();
     checks.extend(servers::checks(&config.servers, &added));
-    for (name, catalog) in composition.catalogs().await {
+    let catalogs = composition.catalogs().await;
+    if catalogs.is_empty() {
+        let why = "the configuration has no preset, so nothing can be served; write a block [presets.NAME]";
+        checks.push(Check::new("presets", Err(why.into())));
+    }
+    let chosen = config.select(None, env);
+    checks.push(Check::new(
+        "chosen preset",
+        chosen.map(|exposure| exposure.preset).map_err(|why| why.to_string()),
+    ));
+    checks.extend(config.unnamed_default().map(|why| Check::warning("chosen preset", why)));
+    for (name, catalog) in catalogs {
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
         checks.push(Check::new(format!("preset {name}"), result));
     }

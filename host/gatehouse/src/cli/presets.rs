@@ -68,14 +68,21 @@ fn list(composition: &Composition, json: bool) {
                 let (gates, servers) = (named(&preset.sources, "gate"), named(&preset.sources, "server"));
                 json!({"name": name, "description": preset.description, "extends": preset.extends, "gates": gates,
                        "servers": servers, "proxied": preset.proxied,
-                       "default": *name == composition.config.default_preset})
+                       "default": *name == composition.config.default_preset,
+                       "shipped": !composition.config.is_own(name)})
             })
             .collect();
         return out::json(&told);
     }
     let mut rows = vec![vec!["PRESET".into(), "GATES".into(), "FOR".into()]];
     for (name, preset) in presets {
-        let mark = if *name == composition.config.default_preset { " (default)" } else { "" };
+        let config = &composition.config;
+        let mark = match (*name == config.default_preset, config.is_own(name)) {
+            (true, true) => " (default)",
+            (true, false) => " (default, shipped)",
+            (false, true) => "",
+            (false, false) => " (shipped)",
+        };
         let mut told = named(&preset.sources, "gate").join(", ");
         let servers = named(&preset.sources, "server");
         if !servers.is_empty() {

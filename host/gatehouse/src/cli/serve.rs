@@ -43,6 +43,9 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
         config::read_index(path)?;
     }
     let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
+    if let (Some(why), None, None) = (composition.config.unnamed_default(), &arguments.preset, env.preset()) {
+        tracing::warn!("{why}");
+    }
     let origin = Origin {
         gates: place.gates.clone(),
         preset: arguments.preset,

@@ -75,7 +75,8 @@ pub(super) fn run(arguments: &Arguments, env: &Env) -> Result<(), Failure> {
 fn told(file: &Path, content: &str, config: &Config) -> Value {
     let shown = |path: &PathBuf| path.display().to_string();
     let (mut grants, mut hosts, mut folders) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, gate) in &config.gates {
+    let served = config.served_gates();
+    for (name, gate) in config.gates.iter().filter(|(name, gate)| !gate.shipped || served.contains(*name)) {
         let entries = gate.settings.grants.entries();
         if !entries.is_empty() {
             grants.push(format!("{name}: {}", entries.join(", ")));

@@ -24,7 +24,7 @@ pub(crate) struct Gates {
 
 impl Gates {
     pub(super) fn new(config: Arc<Config>, sandbox: Sandbox) -> Self {
-        built_in::unpack(&config.cache, &config.gate_folders);
+        built_in::prepare(&config);
         Self { config, sandbox, loaded: Mutex::default(), withdrawn: BTreeSet::new() }
     }
 
@@ -34,7 +34,7 @@ impl Gates {
         reread: &BTreeSet<String>,
         withdrawn: BTreeSet<String>,
     ) -> Self {
-        built_in::unpack(&config.cache, &config.gate_folders);
+        built_in::prepare(&config);
         let mut loaded = BTreeMap::new();
         for (name, gate) in self.loaded().await {
             if reread.contains(&name) || withdrawn.contains(&name) {
@@ -50,7 +50,7 @@ impl Gates {
             let component = |config: Option<&GateConfig>| config.and_then(|gate| gate.component.clone());
             let same_file =
                 component(before) == component(now) && self.config.gate_folders == config.gate_folders;
-            if let Ok(gate) = gate.with(now.cloned().unwrap_or_default().settings)
+            if let Ok(gate) = gate.with(block(&config, &name, &gate.info().file).settings)
                 && same_file
             {
                 loaded.insert(name, Arc::new(gate));
@@ -66,7 +66,8 @@ impl Gates {
         if self.file_of(name).is_ok_and(|file| file != former.info().file) {
             return Err("it came from another file than the one that is configured now".into());
         }
-        let gate = former.with(self.settings(name)).map_err(|error| error.to_string())?;
+        let settings = block(&self.config, name, &former.info().file).settings;
+        let gate = former.with(settings).map_err(|error| error.to_string())?;
         self.loaded.lock().await.insert(name.clone(), Arc::new(gate));
         Ok(())
     }
@@ -97,7 +98,7 @@ impl Gates {
             return Ok(Arc::clone(gate));
         }
         let file = self.file_of(name)?;
-        let GateConfig { settings, origin, .. } = self.config.gates.get(name).cloned().unwrap_or_default();
+        let GateConfig { settings, origin, .. } = block(&self.config, name, &file);
         if let Some(origin) = origin.filter(|_| !file.exists()) {
             return Err(component::not_installed(name, &origin));
         }
@@ -112,7 +113,7 @@ impl Gates {
     /// A gate from any file, with what the configuration grants to the gate of that name.
     pub(crate) async fn at(&self, file: &Path) -> Result<Gate, String> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let settings = self.settings(&name);
+        let settings = block(&self.config, &name, file).settings;
         tokio::task::block_in_place(|| self.sandbox.gate(&name, file, settings))
             .map_err(|error| error.to_string())
     }
@@ -123,8 +124,10 @@ impl Gates {
             .map_err(|error| error.to_string())
     }
 
-    fn settings(&self, name: &str) -> GateSettings {
-        self.config.gates.get(name).cloned().unwrap_or_default().settings
+    /// The settings of a gate. `None` if it has no block.
+    pub(crate) fn settings(&self, name: &str) -> Option<GateSettings> {
+        self.config.gates.get(name)?;
+        Some(block(&self.config, name, &self.file_of(name).unwrap_or_default()).settings)
     }
 
     /// Names of all gates there are.
@@ -134,9 +137,15 @@ impl Gates {
 
     /// Names of all gates that a configuration has: files in the folders, and those that it names itself.
     pub(crate) fn names_in(config: &Config) -> Vec<String> {
-        let dropped = config.gate_folders.iter().flat_map(|folder| wasm_files(folder));
+        // Shipped gates that the file does not ask for are listed if they are served.
+        let folders = config.gate_folders.iter();
+        let folders = folders.filter(|folder| config.gates_named || !built_in::is_folder(folder));
+        let dropped = folders.flat_map(|folder| wasm_files(folder));
         let named = config.gates.iter().filter(|(_, gate)| gate.component.is_some());
-        let mut names: Vec<String> = dropped.chain(named.map(|(name, _)| name.clone())).collect();
+        let shipped = config.served_gates().into_iter();
+        let shipped = shipped.filter(|name| built_in::are_in(config) && built_in::is_shipped(name));
+        let named = named.map(|(name, _)| name.clone());
+        let mut names: Vec<String> = dropped.chain(named).chain(shipped).collect();
         names.sort();
         names.dedup();
         names
@@ -153,7 +162,8 @@ impl Gates {
     /// Blocks of the configuration for gates that there are not, each with its line and the nearest name.
     pub(crate) fn blocks_for_nothing(&self) -> Vec<String> {
         let known = self.names();
-        let unknown = self.config.gates.keys().filter(|name| !known.contains(name));
+        let own = self.config.gates.iter().filter(|(_, gate)| !gate.shipped).map(|(name, _)| name);
+        let unknown = own.filter(|name| !known.contains(name));
         let why = |name: &String| {
             let near = names::did_you_mean(name, known.iter().map(String::as_str));
             let why = format!("the block [gates.{name}] is for a gate that is not there.{near}");
@@ -172,7 +182,13 @@ impl Gates {
         check_gate_name(name)?;
         let folders = self.config.gate_folders.iter();
         let mut files = folders.map(|folder| (folder, folder.join(format!("{name}.wasm"))));
-        if let Some((folder, file)) = files.find(|(_, file)| file.exists()) {
+        let there = |file: &Path| {
+            if built_in::is(file) && built_in::is_shipped(name) && !file.exists() {
+                built_in::unpack(&self.config.cache, &self.config.gate_folders);
+            }
+            file.exists()
+        };
+        if let Some((folder, file)) = files.find(|(_, file)| there(file)) {
             return if stays_inside(folder, &file) {
                 Ok(file)
             } else {
@@ -188,7 +204,9 @@ impl Gates {
 
     fn unknown(&self, name: &str) -> String {
         let known = self.names();
-        let near = names::did_you_mean(name, known.iter().map(String::as_str));
+        let shipped: Vec<&str> = built_in::names().filter(|_| built_in::are_in(&self.config)).collect();
+        let all = known.iter().map(String::as_str).chain(shipped);
+        let near = names::did_you_mean(name, all);
         let shown = names::quoted(name, 64);
         let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
         let folders = folders.join(", ");
@@ -204,6 +222,12 @@ impl Gates {
         };
         format!("unknown gate '{shown}': no {shown}.wasm in {folders}.{near} {there_are}")
     }
+}
+
+/// What the configuration says of a gate that is in this file. A shipped block is for the shipped component alone.
+fn block(config: &Config, name: &str, file: &Path) -> GateConfig {
+    let block = config.gates.get(name).filter(|gate| !gate.shipped || built_in::is(file));
+    block.cloned().unwrap_or_default()
 }
 
 /// A link may point to another file of its folder, as mounted folders do, and nowhere else: who can write

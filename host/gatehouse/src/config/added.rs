@@ -104,19 +104,26 @@ impl Added {
 
     /// Keeps a server. Blocking.
     pub(crate) fn keep(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
-        self.not_declared(name)?;
-        let config = self.config();
-        let checked = servers::of_json(&config, name, definition, &self.env)
-            .map_err(|why| Fault::invalid(format!("{why}.")))?;
-        self.change(|servers| {
-            if servers.len() >= MAX_ADDED && !servers.contains_key(name) {
-                let why = format!("There are {MAX_ADDED} added servers already, and more are not kept.");
-                return Err(Fault::exhausted(why).hint("Remove one that is not needed."));
-            }
-            servers.insert(name.to_owned(), definition.clone());
-            Ok(true)
-        })?;
+        let checked = self.checked(name, definition)?;
+        self.change(|servers| insert(servers, name, definition).map(|()| true))?;
         Ok(checked)
+    }
+
+    /// Keeps all of these servers, or none. Blocking.
+    pub(crate) fn keep_all(&self, added: &BTreeMap<&str, &Map<String, Value>>) -> Result<(), Fault> {
+        for (name, definition) in added {
+            self.checked(name, definition)?;
+        }
+        self.change(|servers| {
+            added.iter().try_for_each(|(name, definition)| insert(servers, name, definition)).map(|()| true)
+        })?;
+        Ok(())
+    }
+
+    fn checked(&self, name: &str, definition: &Map<String, Value>) -> Result<ServerConfig, Fault> {
+        self.not_declared(name)?;
+        let checked = servers::of_json(&self.config(), name, definition, &self.env);
+        checked.map_err(|why| Fault::invalid(format!("{why}.")))
     }
 
     /// Forgets a server; false where there is none of this name. Blocking.
@@ -153,6 +160,19 @@ impl Added {
         write_private(&self.file, &text, Durability::Synced).map_err(failed)?;
         Ok(true)
     }
+}
+
+fn insert(
+    servers: &mut BTreeMap<String, Map<String, Value>>,
+    name: &str,
+    definition: &Map<String, Value>,
+) -> Result<(), Fault> {
+    if servers.len() >= MAX_ADDED && !servers.contains_key(name) {
+        let why = format!("There are {MAX_ADDED} added servers already, and more are not kept.");
+        return Err(Fault::exhausted(why).hint("Remove one that is not needed."));
+    }
+    servers.insert(name.to_owned(), definition.clone());
+    Ok(())
 }
 
 fn read(file: &Path) -> Result<AddedFile, String> {

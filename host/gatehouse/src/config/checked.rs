@@ -2,13 +2,13 @@
 //! own parameters is checked where gates are loaded.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use gatehouse_core::{
-    Exposure, Preset,
+    Preset,
     capability::{Capability, Grants},
     names,
 };
@@ -23,10 +23,11 @@ use super::{
     error::Text,
     folders, http, http_server,
     inserted::Inserted,
-    limits, lines, locate,
+    limits, locate,
     locate::Choice,
     models, nesting, presets, raw,
     servers::{self, ServersConfig},
+    shipped,
 };
 use crate::built_in;
 
@@ -44,6 +45,8 @@ pub(crate) struct Config {
     pub(crate) text: Option<String>,
     /// Folders with gates, absolute.
     pub(crate) gate_folders: Vec<PathBuf>,
+    /// True if the file, or the built-in copy, says which folders there are.
+    pub(crate) gates_named: bool,
     /// The one among them that nobody named: it need not be there.
     pub(crate) default_gate_folder: Option<PathBuf>,
     /// The data folder, absolute.
@@ -72,10 +75,14 @@ pub(crate) struct Config {
     pub(crate) ledger: LedgerConfig,
     /// The MCP servers behind this host.
     pub(crate) servers: ServersConfig,
-    /// Gates that the file speaks of.
+    /// Gates that the file has a block for, and shipped ones.
     pub(crate) gates: BTreeMap<String, GateConfig>,
-    /// Presets by name.
+    /// Presets by name: those of the file, and shipped ones of other names.
     pub(crate) presets: BTreeMap<String, Preset>,
+    /// Names of the presets that the file itself has. Empty for the built-in copy.
+    pub(super) own_presets: BTreeSet<String>,
+    /// True if the file says which preset is the default.
+    pub(super) default_named: bool,
     /// Files whose text stands in parameters of presets.
     pub(crate) inserted: Inserted,
 }
@@ -89,6 +96,8 @@ pub(crate) struct GateConfig {
     pub(crate) origin: Option<Reference>,
     /// Grants, limits, pin.
     pub(crate) settings: GateSettings,
+    /// True if the file has no block for it, and the shipped one counts. It is for the shipped component alone.
+    pub(crate) shipped: bool,
 }
 
 impl Config {
@@ -142,14 +151,17 @@ impl Config {
         let default = raw.host.default_preset.as_ref();
         let cache = locate::cache_home();
         let unnamed = text.file.is_none() || raw.host.gates.is_none();
-        let config = Self {
+        let mut config = Self {
             file: text.file.clone(),
             choice: Choice::default(),
             text: text.file.as_ref().map(|_| text.content.clone()),
+            gates_named: raw.host.gates.is_some(),
             default_gate_folder: unnamed.then(|| base.join("gates")),
             gate_folders: built_in::folders(&base, &cache, raw.host.gates),
             cache,
             cache_size: cache::size(text, "cache_size", raw.host.cache_size.as_ref())?,
+            own_presets: BTreeSet::new(),
+            default_named: default.is_some(),
             default_preset: default.map_or(DEFAULT_PRESET, |name| name.get_ref()).to_owned(),
             http: http_server::checked(text, &raw.http)?,
             models: models::checked(text, raw.models, env)?,
@@ -172,16 +184,10 @@ impl Config {
             presets,
             inserted,
         };
-        if let Some(name) =
-            raw.host.default_preset.filter(|name| !config.presets.contains_key(name.get_ref()))
-        {
-            let message = Exposure::compile(&config.presets, name.get_ref()).err().map(|e| e.to_string());
-            return Err(text.error_at(name.span(), message.unwrap_or_default()));
+        if config.file.is_some() {
+            shipped::lay_under(&mut config, env)?;
         }
-        for name in config.presets.keys() {
-            Exposure::compile(&config.presets, name)
-                .map_err(|error| lines::does_not_compile(text, &config.presets, &error))?;
-        }
+        presets::check(text, &config, raw.host.default_preset.as_ref())?;
         Ok(config)
     }
 }
@@ -218,7 +224,7 @@ fn checked_gate(
         reuse: gate.instance == raw::Instance::Reuse,
         sha256: gate.sha256.map(Spanned::into_inner),
     };
-    Ok(GateConfig { component, origin, settings })
+    Ok(GateConfig { component, origin, settings, shipped: false })
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -11,8 +11,8 @@ use etcetera::BaseStrategy;
 
 use super::{ConfigError, Env, error::Text, trust::Trusted};
 
-/// The shipped presets, for hosts that have no file of their own.
-const SHIPPED: &str = include_str!("../../../../presets.toml");
+/// The shipped presets, for hosts that have no file of their own, and under the presets of a file.
+pub(super) const SHIPPED: &str = include_str!("../../../../presets.toml");
 
 /// How the shipped presets are named where a file could be.
 pub(crate) const BUILT_IN: &str = "built-in";
@@ -98,10 +98,21 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError
 /// The files of the working folder and of those above it, the nearest first; each with whether it belongs to the project
 /// that is worked in.
 fn locals() -> Vec<(PathBuf, bool)> {
+    let files = folders().into_iter().map(|(folder, of_project)| (folder.join(LOCAL), of_project));
+    files.filter_map(|(file, of_project)| Some((file.canonicalize().ok()?, of_project))).collect()
+}
+
+/// The working folder and those above it, the nearest first; each with whether it belongs to the project.
+fn folders() -> Vec<(PathBuf, bool)> {
     let Ok(working) = std::env::current_dir().and_then(fs::canonicalize) else { return Vec::new() };
     let top = working.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0);
-    let files = working.ancestors().enumerate().map(|(above, folder)| (folder.join(LOCAL), above <= top));
-    files.filter_map(|(file, of_project)| Some((file.canonicalize().ok()?, of_project))).collect()
+    working.ancestors().enumerate().map(|(above, folder)| (folder.to_path_buf(), above <= top)).collect()
+}
+
+/// The working directory and those above it up to the top of its repository, the nearest first. Without a repository
+/// only the working directory.
+pub(crate) fn project() -> Vec<PathBuf> {
+    folders().into_iter().filter_map(|(folder, of_project)| of_project.then_some(folder)).collect()
 }
 
 /// The text of a file that is named, or the built-in copy by its name.

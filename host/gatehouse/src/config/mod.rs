@@ -5,6 +5,7 @@ mod artifacts;
 mod cache;
 pub(crate) mod checked;
 pub(crate) mod component;
+pub(crate) mod credentials;
 pub(crate) mod docker;
 mod documents;
 pub(crate) mod edit;
@@ -35,6 +36,7 @@ mod raw_presets;
 mod raw_servers;
 pub(crate) mod schema;
 pub(crate) mod servers;
+mod shipped;
 pub(crate) mod trust;
 mod workflow;
 

@@ -15,7 +15,7 @@ use super::{
     Config, ConfigError, Env, ServersConfig, check_gate_name,
     error::Text,
     inserted::{self, Inserted},
-    raw, raw_presets, workflow,
+    lines, raw, raw_presets, workflow,
 };
 
 impl Config {
@@ -47,17 +47,26 @@ impl Config {
             }
             return Ok(Exposure::of_sources("enabled-gates", once));
         }
-        compile("default_preset", &self.default_preset).map_err(|error| {
-            let file = self.file.as_ref().map_or_else(|| "presets.toml".into(), |file| file.display().to_string());
-            let advice = match self.presets.keys().next() {
-                Some(there) => {
-                    format!("Name one with --preset, or write default_preset = \"{there}\" under [host] of {file}.")
-                }
-                None => format!("Write a block [presets.{}] into {file}.", self.default_preset),
-            };
-            ConfigError { message: format!("{} {advice}", error.message), ..error }
-        })
+        compile("default_preset", &self.default_preset)
     }
+}
+
+/// Checks that the file's default is a preset, and that its own presets compile.
+pub(super) fn check(
+    text: &Text,
+    config: &Config,
+    default: Option<&Spanned<String>>,
+) -> Result<(), ConfigError> {
+    if let Some(name) = default.filter(|name| !config.presets.contains_key(name.get_ref())) {
+        let message = Exposure::compile(&config.presets, name.get_ref()).err().map(|e| e.to_string());
+        return Err(text.error_at(name.span(), message.unwrap_or_default()));
+    }
+    // A shipped preset that does not go with the file's own is an error for the caller that chooses it.
+    for name in config.presets.keys().filter(|name| config.is_own(name)) {
+        Exposure::compile(&config.presets, name)
+            .map_err(|error| lines::does_not_compile(text, &config.presets, &error))?;
+    }
+    Ok(())
 }
 
 /// A preset as it was typed; the servers that it shows must be declared in the same file.
@@ -193,18 +202,6 @@ mod tests {
             let error = rule(line).expect_err("refused");
             assert!(error.contains(why) && error.contains("presets.toml:4:"), "{error}");
         }
-    }
-
-    #[test]
-    fn where_the_default_is_missing_what_to_write_is_told() {
-        let why =
-            |content: &str| parse(content).expect("valid").select(None, &Env::default()).expect_err("none");
-        assert_eq!(
-            why("[presets.mine]").to_string(),
-            "default_preset: Unknown preset 'full'. There are: mine. Name one with --preset, or write default_preset = \"mine\" \
-             under [host] of /etc/gh/presets.toml."
-        );
-        assert!(why("").to_string().ends_with("Write a block [presets.full] into /etc/gh/presets.toml."));
     }
 
     #[test]

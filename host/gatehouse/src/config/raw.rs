@@ -62,7 +62,7 @@ impl Raw {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Host {
     /// Folders with gates (*.wasm), relative to this file; "built-in" stands for the gates in the binary. Of two
-    /// gates of one name the first counts. Default: ["gates"].
+    /// gates of one name the first counts. Default: ["gates", "built-in"].
     pub(crate) gates: Option<Vec<String>>,
     /// The data folder, relative to this file. Default: gatehouse in the XDG data home. GATEHOUSE_STATE wins.
     pub(crate) state: Option<String>,

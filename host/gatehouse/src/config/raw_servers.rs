@@ -44,6 +44,9 @@ pub(crate) struct Server {
     /// The longest one call may take, "60 s" by default, "100 ms" to "60 min"; a number is seconds.
     #[schemars(with = "Option<Time>")]
     pub(crate) timeout: Option<Spanned<toml::Value>>,
+    /// Maximum time of one attempt to connect, "100 ms" to "10 min"; a number is seconds. Default: that of `[proxy]`.
+    #[schemars(with = "Option<Time>")]
+    pub(crate) connection_timeout: Option<Spanned<toml::Value>>,
     /// Whether it is connected when the host starts, and not by the first call.
     pub(crate) preconnect: bool,
     /// What becomes of a tool that is not what it was when it was first seen: it is served with a warning ("warn", the

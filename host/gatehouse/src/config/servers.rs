@@ -58,7 +58,7 @@ pub(crate) struct ProxyConfig {
     /// Whether all are connected when the host starts.
     preconnect_all: bool,
     /// How long one attempt to connect may take.
-    pub(crate) connection_timeout: Duration,
+    pub(crate) connection_timeout: Option<Duration>,
     /// How often connecting is tried again.
     pub(crate) retries: u32,
     /// After how long without a call a program is stopped; none for never.
@@ -69,7 +69,7 @@ impl Default for ProxyConfig {
     fn default() -> Self {
         Self {
             preconnect_all: false,
-            connection_timeout: Duration::from_secs(30),
+            connection_timeout: None,
             retries: 3,
             idle_timeout: Some(Duration::from_secs(600)),
         }
@@ -144,10 +144,8 @@ pub(crate) fn of_json(
 fn checked_proxy(text: &Text, proxy: &raw::Proxy) -> Result<ProxyConfig, ConfigError> {
     let mut checked =
         ProxyConfig { preconnect_all: proxy.lazy_connect == Some(false), ..ProxyConfig::default() };
-    let tenth = Duration::from_millis(100);
     if let Some(time) = &proxy.connection_timeout {
-        checked.connection_timeout =
-            times::time(text, "connection_timeout", time, tenth..=Duration::from_secs(600))?;
+        checked.connection_timeout = Some(connection_timeout(text, time)?);
     }
     if let Some(time) = &proxy.idle_timeout {
         let never = time.get_ref().as_str() == Some("never");
@@ -165,6 +163,10 @@ fn checked_proxy(text: &Text, proxy: &raw::Proxy) -> Result<ProxyConfig, ConfigE
     Ok(checked)
 }
 
+fn connection_timeout(text: &Text, time: &Spanned<toml::Value>) -> Result<Duration, ConfigError> {
+    times::time(text, "connection_timeout", time, Duration::from_millis(100)..=Duration::from_secs(600))
+}
+
 fn checked_server(
     text: &Text,
     name: &Spanned<String>,
@@ -176,6 +178,8 @@ fn checked_server(
     let range = Duration::from_millis(100)..=Duration::from_secs(3_600);
     let timeout = server.timeout.as_ref();
     let timeout = timeout.map(|time| times::time(text, "timeout", time, range)).transpose()?;
+    let connecting = server.connection_timeout.as_ref();
+    let connecting = connecting.map(|time| connection_timeout(text, time)).transpose()?;
     let tags = checked_tags(text, &server.tags)?;
     let base = text.file.as_deref().and_then(Path::parent);
     let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
@@ -188,6 +192,7 @@ fn checked_server(
         transport: read.transport,
         tags,
         timeout: timeout.unwrap_or(TIMEOUT),
+        connection_timeout: connecting,
         preconnect,
         on_change: match on_change {
             raw::OnChange::Warn => tool_index::OnChange::Warn,

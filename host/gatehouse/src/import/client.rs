@@ -23,12 +23,44 @@ pub(crate) enum Client {
     Codex,
     /// ~/.gemini/settings.json, .gemini/settings.json
     Gemini,
+    /// cline_mcp_settings.json
+    Cline,
+    /// .roo/mcp.json, mcp_settings.json
+    Roo,
+}
+
+/// Folders below the home folder in which VS Code keeps what a user set, one for each system.
+const EDITOR_FOLDERS: [&str; 3] =
+    [".config/Code/User", "Library/Application Support/Code/User", "AppData/Roaming/Code/User"];
+
+/// Servers of a file.
+#[derive(Default)]
+pub(super) struct Entries {
+    /// Each with its name.
+    pub(super) servers: Vec<(String, Value)>,
+    /// Directories of other projects that have servers in the file, each with their number.
+    pub(super) elsewhere: Vec<(PathBuf, usize)>,
+}
+
+/// The servers of a table by name. A client's file of other settings may have no table.
+fn named(servers: Option<&Value>) -> Result<Vec<(String, Value)>, String> {
+    let Some(servers) = servers else { return Ok(Vec::new()) };
+    let servers = servers.as_object().ok_or("its servers are not a table by name")?;
+    Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
 }
 
 impl Client {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::ClaudeCode, Self::ClaudeDesktop, Self::Cursor, Self::Vscode, Self::Codex, Self::Gemini];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::ClaudeCode,
+        Self::ClaudeDesktop,
+        Self::Cursor,
+        Self::Vscode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Cline,
+        Self::Roo,
+    ];
 
     /// Its file in a project.
     pub(crate) const fn in_project(self) -> Option<&'static str> {
@@ -38,12 +70,14 @@ impl Client {
             Self::Vscode => Some(".vscode/mcp.json"),
             Self::Gemini => Some(".gemini/settings.json"),
             Self::Codex => Some(".codex/config.toml"),
-            Self::ClaudeDesktop => None,
+            Self::Roo => Some(".roo/mcp.json"),
+            Self::ClaudeDesktop | Self::Cline => None,
         }
     }
 
     /// Its files below the home folder, on any system.
     pub(crate) fn in_home(self, home: &Path) -> Vec<PathBuf> {
+        let extension = |path: &str| EDITOR_FOLDERS.map(|folder| home.join(folder).join(path)).to_vec();
         let names: &[&str] = match self {
             Self::ClaudeCode => &[".claude.json"],
             Self::ClaudeDesktop => &[
@@ -52,11 +86,13 @@ impl Client {
                 ".config/Claude/claude_desktop_config.json",
             ],
             Self::Cursor => &[".cursor/mcp.json"],
-            Self::Vscode => &[
-                ".config/Code/User/mcp.json",
-                "Library/Application Support/Code/User/mcp.json",
-                "AppData/Roaming/Code/User/mcp.json",
-            ],
+            Self::Vscode => return extension("mcp.json"),
+            Self::Cline => {
+                return extension("globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json");
+            }
+            Self::Roo => {
+                return extension("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json");
+            }
             Self::Codex => &[".codex/config.toml"],
             Self::Gemini => &[".gemini/settings.json"],
         };
@@ -74,25 +110,41 @@ impl Client {
             (".vscode", _) | ("User", "mcp.json") => Self::Vscode,
             (_, name) if name.ends_with(".toml") => Self::Codex,
             (".gemini", _) => Self::Gemini,
+            (".roo", _) | (_, "mcp_settings.json") => Self::Roo,
+            (_, "cline_mcp_settings.json") => Self::Cline,
             _ => Self::ClaudeCode,
         }
     }
 
-    /// The servers of its file, by name. The error says why it is none of its files.
-    pub(super) fn entries(self, text: &str) -> Result<Vec<(String, Value)>, String> {
+    /// Reads the servers of its file: those that count in a project, of which these are the directories, come first.
+    /// The error says why it is none of its files.
+    pub(super) fn entries(self, text: &str, project: &[PathBuf]) -> Result<Entries, String> {
         let document = self.read(text)?;
+        let mut entries = Entries::default();
+        if self == Self::ClaudeCode {
+            let mut here = Vec::new();
+            for (directory, settings) in
+                document.get("projects").and_then(Value::as_object).into_iter().flatten()
+            {
+                let (directory, servers) = (Path::new(directory), named(settings.get("mcpServers"))?);
+                let real = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+                match project.iter().position(|known| *known == real) {
+                    Some(above) => here.push((above, servers)),
+                    None if servers.is_empty() => {}
+                    None => entries.elsewhere.push((directory.to_path_buf(), servers.len())),
+                }
+            }
+            here.sort_by_key(|(above, _)| *above);
+            entries.servers.extend(here.into_iter().flat_map(|(_, servers)| servers));
+        }
         let keys: &[&[&str]] = match self {
             Self::Codex => &[&["mcp_servers"]],
             Self::Vscode => &[&["servers"], &["mcp", "servers"], &["mcpServers"]],
             _ => &[&["mcpServers"], &["servers"]],
         };
         let at = |path: &&[&str]| path.iter().try_fold(&document, |value, key| value.get(key));
-        let Some(servers) = keys.iter().find_map(at) else {
-            // A client's file of other settings may have none.
-            return Ok(Vec::new());
-        };
-        let servers = servers.as_object().ok_or("its servers are not a table by name")?;
-        Ok(servers.iter().map(|(name, entry)| (name.clone(), entry.clone())).collect())
+        entries.servers.extend(named(keys.iter().find_map(at))?);
+        Ok(entries)
     }
 
     fn read(self, text: &str) -> Result<Value, String> {

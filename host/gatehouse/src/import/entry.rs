@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Client, Place, variables};
 
 /// Keys that say the same here, or that are looked at below.
-const READ: [&str; 22] = [
+const READ: [&str; 24] = [
     "type",
     "transport",
     "command",
@@ -24,6 +24,8 @@ const READ: [&str; 22] = [
     "disabled",
     "timeout",
     "tool_timeout_sec",
+    "startup_timeout_sec",
+    "startup_timeout_ms",
     "tags",
     "name",
     "description",
@@ -50,12 +52,16 @@ pub(super) fn definition(
     if off {
         made.insert("enabled".into(), false.into());
     }
-    reader.timeout(&mut made);
+    reader.timeouts(&mut made);
     let unknown: Vec<&str> = entry.keys().map(String::as_str).filter(|key| !READ.contains(key)).collect();
     if !unknown.is_empty() {
         notes.push(format!("left out: {}", unknown.join(", ")));
     }
     Ok(made)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,8 +100,8 @@ impl Reader<'_> {
             (Some("http" | "streamable-http" | "streamableHttp" | "streamable_http"), _, Some(_)) => {
                 Kind::Http
             }
-            // For Gemini `url` is the old transport of events alone.
-            (None, _, Some("url")) if self.client == Client::Gemini => Kind::Sse,
+            // For these `url` alone is the old transport of events.
+            (None, _, Some("url")) if matches!(self.client, Client::Gemini | Client::Cline) => Kind::Sse,
             (None, _, Some(_)) => Kind::Http,
             (Some(other), ..) => {
                 return Err(format!("its type '{other}' is not stdio, http or sse with what that needs"));
@@ -116,16 +122,21 @@ impl Reader<'_> {
             Some(Value::Array(args)) => args.clone(),
             Some(_) => return Err("its args are not a list".into()),
         };
-        let mut ours = Vec::new();
-        for arg in &args {
-            ours.push(self.ours(arg.as_str().ok_or("its args are not all texts")?)?);
-        }
-        if !ours.is_empty() {
-            made.insert("args".into(), ours.into());
-        }
         let mut env = self.pairs("env")?;
         for name in self.names("env_vars")? {
             env.insert(name.clone(), format!("${{{name}}}").into());
+        }
+        let mut ours = Vec::new();
+        for arg in &args {
+            let mut arg = self.ours(arg.as_str().ok_or("its args are not all texts")?)?;
+            // A variable of its own: the program fills it in from `env`, which the host does not look at.
+            for (name, value) in &env {
+                arg = text(&arg).replace(&format!("${{{name}}}"), text(value)).into();
+            }
+            ours.push(arg);
+        }
+        if !ours.is_empty() {
+            made.insert("args".into(), ours.into());
         }
         if !env.is_empty() {
             made.insert("env".into(), env.into());
@@ -187,13 +198,30 @@ impl Reader<'_> {
         names.iter().map(text).collect()
     }
 
-    /// Milliseconds for Gemini and the rest, seconds for Codex.
-    fn timeout(&mut self, made: &mut Map<String, Value>) {
-        let millis = self.entry.get("timeout").and_then(Value::as_u64);
-        let seconds = self.entry.get("tool_timeout_sec").and_then(Value::as_f64);
-        let seconds = seconds.or_else(|| millis.map(|millis| millis as f64 / 1_000.0));
-        let Some(seconds) = seconds.filter(|seconds| *seconds > 0.0) else { return };
-        let ours = (seconds.ceil() as u64).clamp(1, 3_600);
-        made.insert("timeout".into(), format!("{ours} s").into());
+    fn timeouts(&mut self, made: &mut Map<String, Value>) {
+        let number = |key: &str| self.entry.get(key).and_then(Value::as_f64).filter(|number| *number > 0.0);
+        let call = number("tool_timeout_sec").or_else(|| {
+            let timeout = number("timeout")?;
+            Some(match self.client {
+                Client::Cline | Client::Roo => timeout,
+                Client::Gemini => timeout / 1_000.0,
+                // Files of clients that count in seconds look the same. A call of less than a second is of no use.
+                _ if timeout < 1_000.0 => timeout,
+                _ => timeout / 1_000.0,
+            })
+        });
+        let start = number("startup_timeout_sec").or_else(|| Some(number("startup_timeout_ms")? / 1_000.0));
+        let told = number("timeout")
+            .filter(|_| !matches!(self.client, Client::Cline | Client::Roo | Client::Gemini));
+        if let Some(timeout) = told.filter(|timeout| *timeout < 1_000.0) {
+            self.notes.push(format!("its timeout of {timeout} is read as seconds"));
+        }
+        for (key, seconds, most) in [("timeout", call, 3_600.0), ("connection_timeout", start, 600.0)] {
+            let Some(seconds) = seconds.map(f64::ceil) else { continue };
+            if seconds > most {
+                self.notes.push(format!("its {key} of {seconds} s becomes {most} s, the maximum here"));
+            }
+            made.insert(key.into(), format!("{} s", seconds.min(most)).into());
+        }
     }
 }

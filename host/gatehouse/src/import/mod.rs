@@ -9,7 +9,10 @@ mod secrets;
 mod tests;
 mod variables;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Map, Value};
 
@@ -17,7 +20,7 @@ pub(crate) use client::Client;
 pub(crate) use secrets::Secrets;
 
 use crate::config::{
-    self, Config, Env,
+    self, Config, Env, ServerConfig,
     servers::{MAX_SERVER_NAME, is_server_name},
 };
 
@@ -30,6 +33,8 @@ pub(crate) struct Imported {
     pub(crate) left_out: Vec<(PathBuf, String, String)>,
     /// Variables to be set, each with where its value stands now.
     pub(crate) variables: Vec<(String, String)>,
+    /// Directories of other projects that have servers in a file: the file, the directory, and the number of servers.
+    pub(crate) elsewhere: Vec<(PathBuf, PathBuf, usize)>,
 }
 
 /// A server as it would stand in presets.toml.
@@ -51,13 +56,17 @@ pub(crate) struct Place<'a> {
     pub(crate) file: &'a Path,
     /// The home folder of whoever runs this.
     pub(crate) home: Option<&'a Path>,
+    /// Directories of the project for which servers are imported: the working directory, and those above it up to the
+    /// top of its repository, the nearest first.
+    pub(crate) project: &'a [PathBuf],
 }
 
 impl Place<'_> {
     /// The folder that clients call the workspace: the one that holds `.vscode` or `.cursor`, else the file's own.
     fn workspace(&self) -> &Path {
         let folder = self.file.parent().unwrap_or(Path::new("/"));
-        let hidden = folder.file_name().is_some_and(|name| name == ".vscode" || name == ".cursor");
+        let hidden = [".vscode", ".cursor", ".roo"];
+        let hidden = folder.file_name().is_some_and(|name| hidden.iter().any(|hidden| name == *hidden));
         if hidden { folder.parent().unwrap_or(folder) } else { folder }
     }
 }
@@ -66,19 +75,37 @@ impl Place<'_> {
 pub(crate) struct Import<'a> {
     config: &'a Config,
     env: &'a Env,
+    /// Servers that are there already, with what has them.
+    present: BTreeMap<String, (String, ServerConfig)>,
+    /// What was taken, as the clients' files have it.
+    taken: BTreeMap<String, Map<String, Value>>,
     imported: Imported,
     secrets: Secrets,
 }
 
 impl<'a> Import<'a> {
-    /// Servers that this configuration declares are left as they are.
-    pub(crate) fn new(config: &'a Config, env: &'a Env) -> Self {
-        Self { config, env, imported: Imported::default(), secrets: Secrets::default() }
+    /// Servers that this configuration declares, or that were added, stay as they are.
+    pub(crate) fn new(config: &'a Config, added: &BTreeMap<String, ServerConfig>, env: &'a Env) -> Self {
+        let declared = config.servers.declared.iter().map(|server| (server, "presets.toml has"));
+        let present = added.iter().map(|server| (server, "`servers add` added")).chain(declared);
+        let present = present.map(|((name, server), by)| (name.clone(), (by.to_owned(), server.clone())));
+        Self {
+            config,
+            env,
+            present: present.collect(),
+            taken: BTreeMap::new(),
+            imported: Imported::default(),
+            secrets: Secrets::default(),
+        }
     }
 
     /// Takes what a file holds; the error says why it is not the file of a client.
     pub(crate) fn take(&mut self, client: Client, place: &Place<'_>, text: &str) -> Result<(), String> {
-        for (name, entry) in client.entries(text)? {
+        let entries = client.entries(text, place.project)?;
+        let elsewhere = entries.elsewhere.into_iter();
+        let file = || place.file.to_path_buf();
+        self.imported.elsewhere.extend(elsewhere.map(|(directory, servers)| (file(), directory, servers)));
+        for (name, entry) in entries.servers {
             if let Err(why) = self.take_one(client, place, &name, &entry) {
                 self.imported.left_out.push((place.file.to_path_buf(), name, why));
             }
@@ -107,14 +134,18 @@ impl<'a> Import<'a> {
         if is_gatehouse(&definition) {
             return Err("it is Gatehouse itself".into());
         }
-        if self.config.servers.declared.contains_key(&ours) {
-            return Err(format!("presets.toml declares '{ours}' already"));
-        }
         if let Some(twin) = self.imported.servers.iter().find(|server| server.name == ours) {
-            let from = twin.file.display();
-            return Err(format!("another '{ours}' comes from {from}"));
+            let same = if self.taken.get(&ours) == Some(&definition) { "the same" } else { "another" };
+            return Err(format!("{same} '{ours}' comes from {}", twin.file.display()));
         }
         let described = format!("server '{name}' of {}", place.file.display());
+        if let Some((by, present)) = self.present.get(&ours) {
+            Secrets::default().take_out(&ours, &described, &mut definition);
+            let checked = config::of_json(self.config, &ours, &definition, self.env);
+            let same = if checked.as_ref() == Ok(present) { "the same" } else { "another" };
+            return Err(format!("{by} {same} '{ours}' already"));
+        }
+        self.taken.insert(ours.clone(), definition.clone());
         self.secrets.take_out(&ours, &described, &mut definition);
         config::of_json(self.config, &ours, &definition, self.env)?;
         let file = place.file.to_path_buf();

@@ -3,35 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_core::http::secret::sounds_secret;
 use serde_json::{Map, Value};
 
-use super::variables::{is_variable, variable};
-
-/// A shorter value is a switch and no credential.
-const MIN: usize = 8;
-
-/// How tokens of well-known issuers begin.
-const TOKENS: [&str; 12] = [
-    "sk-",
-    "ghp_",
-    "gho_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "AKIA",
-    "AIza",
-    "eyJ",
-    "ntn_",
-    "lin_api_",
-];
+use super::variables::variable;
+use crate::config::credentials::{self, Credential, is_variable};
 
 /// The variables that were named so far.
 #[derive(Default)]
 pub(crate) struct Secrets(BTreeMap<String, Taken>);
 
 struct Taken {
+    server: String,
     value: String,
     stands: String,
 }
@@ -39,25 +21,30 @@ struct Taken {
 impl Secrets {
     /// Takes secrets out of one server's keys.
     pub(crate) fn take_out(&mut self, server: &str, described: &str, definition: &mut Map<String, Value>) {
+        let place = |key: String, name: Option<&str>| {
+            let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+            format!("{key}{name} of {described}")
+        };
         for key in ["env", "headers"] {
             let Some(Value::Object(pairs)) = definition.get_mut(key) else { continue };
             for (name, value) in pairs {
-                let stands = format!("{key}.{name} of {described}");
-                let wanted = if key == "env" && is_variable(name) {
-                    name.clone()
-                } else {
-                    variable(&format!("{server} {name}"))
-                };
-                if let Value::String(text) = value {
-                    self.take_value(server, name, wanted, stands, text);
-                }
+                let Value::String(text) = value else { continue };
+                let found = credentials::in_value(name, text).into_iter().collect();
+                let own = (key == "env" && is_variable(name)).then_some(name.as_str());
+                self.replace(server, own, text, found, |_| place(format!("{key}.{name}"), None));
             }
         }
         if let Some(Value::Array(args)) = definition.get_mut("args") {
-            self.take_args(server, described, args);
+            let texts: Vec<&str> = args.iter().map(|arg| arg.as_str().unwrap_or_default()).collect();
+            let found = credentials::in_args(&texts);
+            for (index, (arg, found)) in args.iter_mut().zip(found).enumerate() {
+                let Value::String(text) = arg else { continue };
+                self.replace(server, None, text, found, |name| place(format!("args[{index}]"), name));
+            }
         }
         if let Some(Value::String(url)) = definition.get_mut("url") {
-            self.take_query(server, described, url);
+            let found = credentials::in_url(url);
+            self.replace(server, None, url, found, |name| place("url".into(), name));
         }
     }
 
@@ -66,74 +53,45 @@ impl Secrets {
         self.0.into_iter().map(|(name, taken)| (name, taken.stands)).collect()
     }
 
-    fn take_value(&mut self, server: &str, name: &str, wanted: String, stands: String, text: &mut String) {
-        // `Bearer abc`: the scheme is no secret, and helps whoever sets the variable.
-        let (scheme, credential) = match text.split_once(' ') {
-            Some((scheme @ ("Bearer" | "Basic" | "Token" | "bearer" | "token"), rest)) => {
-                (format!("{scheme} "), rest)
+    /// Replaces credentials by variables. `own` is the name of the variable whose value the text is; `place` describes
+    /// the text, with the name that a credential has in it.
+    fn replace(
+        &mut self,
+        server: &str,
+        own: Option<&str>,
+        text: &mut String,
+        found: Vec<Credential>,
+        place: impl Fn(Option<&str>) -> String,
+    ) {
+        // From the last one: the ranges before it stay valid.
+        for Credential { range, name } in found.into_iter().rev() {
+            let value = text[range.clone()].to_owned();
+            let mut stands = place(name.as_deref());
+            if let Some(before) = text[..range.start].strip_suffix(' ') {
+                let word = before.rsplit(' ').next().unwrap_or(before);
+                stands.push_str(&format!(", without '{word} '"));
             }
-            _ => (String::new(), text.as_str()),
-        };
-        if (sounds_secret(name) && credential.len() >= MIN || is_token(credential)) && !text.contains("${") {
-            let variable = self.variable(server, wanted, credential, stands);
-            *text = format!("{scheme}${{{variable}}}");
+            let words = name.as_deref().unwrap_or("token");
+            let wanted = own.map_or_else(|| variable(&format!("{server} {words}")), str::to_owned);
+            let named = self.variable(server, wanted, &value, stands);
+            text.replace_range(range, &format!("${{{named}}}"));
         }
     }
 
-    /// `--api-key abc`, `--api-key=abc`, and whatever looks like a token.
-    fn take_args(&mut self, server: &str, described: &str, args: &mut [Value]) {
-        let mut before = String::new();
-        for (place, arg) in args.iter_mut().enumerate() {
-            let Value::String(text) = arg else { continue };
-            let stands = format!("args[{place}] of {described}");
-            let option = text.starts_with('-').then(|| text.split_once('=')).flatten();
-            let (name, value) = match option {
-                Some((name, value)) => (name.to_owned(), value.to_owned()),
-                None => (std::mem::take(&mut before), text.clone()),
-            };
-            let prefix = text.len() - value.len();
-            let told = name.starts_with('-')
-                && sounds_secret(&name)
-                && value.len() >= MIN
-                && !value.starts_with('-');
-            if (told || is_token(&value)) && !value.contains("${") {
-                let words = if name.is_empty() { "token" } else { &name };
-                let named = self.variable(server, variable(&format!("{server} {words}")), &value, stands);
-                *text = format!("{}${{{named}}}", &text[..prefix]);
-            }
-            before = text.clone();
-        }
-    }
-
-    /// `?api_key=abc`
-    fn take_query(&mut self, server: &str, described: &str, url: &mut String) {
-        let Some((address, query)) = url.split_once('?') else { return };
-        let mut pairs: Vec<String> = query.split('&').map(str::to_owned).collect();
-        for pair in &mut pairs {
-            let Some((name, value)) = pair.split_once('=') else { continue };
-            if (sounds_secret(name) && value.len() >= MIN || is_token(value)) && !value.contains("${") {
-                let stands = format!("url ({name}) of {described}");
-                let named = self.variable(server, variable(&format!("{server} {name}")), value, stands);
-                *pair = format!("{name}=${{{named}}}");
-            }
-        }
-        *url = format!("{address}?{}", pairs.join("&"));
-    }
-
-    /// The variable for a value; where another value has the name, the server's name goes before it.
+    /// Returns the variable for a value: the one that this server has for the same value, else the wanted one. If that
+    /// has another value, the server's name goes before it.
     fn variable(&mut self, server: &str, wanted: String, value: &str, stands: String) -> String {
+        let same = |taken: &Taken| taken.value == value && taken.server == server;
+        if let Some((name, _)) = self.0.iter().find(|(_, taken)| same(taken)) {
+            return name.clone();
+        }
         let free = |taken: Option<&Taken>| taken.is_none_or(|taken| taken.value == value);
         let mut name = wanted;
         while !free(self.0.get(&name)) {
             name = variable(&format!("{server} {name}"));
         }
-        self.0.entry(name.clone()).or_insert_with(|| Taken { value: value.to_owned(), stands });
+        let taken = Taken { server: server.to_owned(), value: value.to_owned(), stands };
+        self.0.entry(name.clone()).or_insert(taken);
         name
     }
-}
-
-fn is_token(value: &str) -> bool {
-    value.len() >= 16
-        && !value.contains(char::is_whitespace)
-        && TOKENS.iter().any(|beginning| value.starts_with(beginning))
 }

@@ -10,9 +10,10 @@ fn import(files: &[(&str, &str)]) -> Imported {
     };
     let env = Env::default();
     let config = Config::parse(&text, &env).expect("valid");
-    let mut import = Import::new(&config, &env);
+    let mut import = Import::new(&config, &BTreeMap::new(), &env);
+    let project = ["/no-such/repository/below".into(), "/no-such/repository".into()];
     for (file, text) in files {
-        let place = Place { file: Path::new(file), home: Some(Path::new("/home/me")) };
+        let place = Place { file: Path::new(file), home: Some(Path::new("/home/me")), project: &project };
         import.take(Client::of_file(place.file), &place, text).expect("a client's file");
     }
     import.done()
@@ -49,7 +50,7 @@ fn claude_code_and_desktop() {
     let left: Vec<(&str, &str)> = imported.left_out.iter().map(|(_, name, why)| (&**name, &**why)).collect();
     let wanted = [
         ("gatehouse", "it is Gatehouse itself"),
-        ("taken", "presets.toml declares 'taken' already"),
+        ("taken", "presets.toml has another 'taken' already"),
         ("broken", "it has neither a command nor a url"),
     ];
     assert_eq!(left, wanted);
@@ -83,7 +84,7 @@ fn codex_and_gemini() {
     let imported = import(&[
         (
             "/home/me/.codex/config.toml",
-            "model = \"x\"\n[mcp_servers.fs]\ncommand = \"fs\"\nenv_vars = [\"HOME_KEY\"]\ntool_timeout_sec = 90\nenabled = false\nenabled_tools = [\"a\"]\n[mcp_servers.web]\nurl = \"https://w.example/mcp\"\nbearer_token_env_var = \"W_TOKEN\"\n",
+            "model = \"x\"\n[mcp_servers.fs]\ncommand = \"fs\"\nenv_vars = [\"HOME_KEY\"]\ntool_timeout_sec = 90\nstartup_timeout_sec = 45.5\nenabled = false\nenabled_tools = [\"a\"]\n[mcp_servers.web]\nurl = \"https://w.example/mcp\"\nbearer_token_env_var = \"W_TOKEN\"\n",
         ),
         (
             "/home/me/.gemini/settings.json",
@@ -93,11 +94,96 @@ fn codex_and_gemini() {
                 "arg": {"command": "x", "args": ["--api-key", "abcdefgh", "--token=ijklmnop", "-v"]}}}"#,
         ),
     ]);
-    let wanted = "[servers.fs]\ncommand = \"fs\"\nenv = { HOME_KEY = \"${HOME_KEY}\" }\nenabled = false\ntimeout = \"90 s\"\n[servers.web]\nurl = \"https://w.example/mcp\"\nheaders = { Authorization = \"Bearer ${W_TOKEN}\" }\n[servers.g]\nurl = \"https://g.example/mcp?api_key=${G_API_KEY}\"\ntimeout = \"3 s\"\n[servers.old]\nurl = \"https://o.example/sse\"\nheaders = { Authorization = \"Bearer ${OLD_TOKEN}\" }\ntransport = \"sse\"\n[servers.arg]\ncommand = \"x\"\nargs = [\"--api-key\", \"${ARG_API_KEY}\", \"--token=${ARG_TOKEN}\", \"-v\"]\n";
+    let wanted = "[servers.fs]\ncommand = \"fs\"\nenv = { HOME_KEY = \"${HOME_KEY}\" }\nenabled = false\ntimeout = \"90 s\"\nconnection_timeout = \"46 s\"\n[servers.web]\nurl = \"https://w.example/mcp\"\nheaders = { Authorization = \"Bearer ${W_TOKEN}\" }\n[servers.g]\nurl = \"https://g.example/mcp?api_key=${G_API_KEY}\"\ntimeout = \"3 s\"\n[servers.old]\nurl = \"https://o.example/sse\"\nheaders = { Authorization = \"Bearer ${OLD_TOKEN}\" }\ntransport = \"sse\"\n[servers.arg]\ncommand = \"x\"\nargs = [\"--api-key\", \"${ARG_API_KEY}\", \"--token=${ARG_TOKEN}\", \"-v\"]\n";
     assert_eq!(blocks(&imported), wanted);
     assert_eq!(imported.servers[0].notes, ["left out: enabled_tools"]);
     let names: Vec<&str> = imported.variables.iter().map(|(name, _)| &**name).collect();
     assert_eq!(names, ["ARG_API_KEY", "ARG_TOKEN", "G_API_KEY"]);
+}
+
+#[test]
+fn servers_of_the_project_come_first_and_other_projects_are_named() {
+    let servers = |command: &str| format!(r#"{{"mcpServers": {{"a": {{"command": "{command}"}}}}}}"#);
+    let projects = ["/no-such/repository", "/no-such/other", "/no-such/repository/below"]
+        .map(|directory| format!("\"{directory}\": {}", servers(directory)));
+    let empty = "\"/no-such/empty\": {\"mcpServers\": {}, \"allowedTools\": []}";
+    let user = r#""mcpServers": {"a": {"command": "user"}, "b": {"command": "user"}}"#;
+    let file = format!("{{\"projects\": {{{}, {empty}}}, {user}}}", projects.join(", "));
+    let imported = import(&[("/home/me/.claude.json", &file)]);
+    let names: Vec<_> =
+        imported.servers.iter().map(|server| (&*server.name, &server.definition["command"])).collect();
+    assert_eq!(names, [("a", &"/no-such/repository/below".into()), ("b", &"user".into())]);
+    assert_eq!(imported.elsewhere, [("/home/me/.claude.json".into(), "/no-such/other".into(), 1)]);
+}
+
+#[test]
+fn the_same_server_in_two_files_is_the_same() {
+    let file = |command: &str| {
+        format!(
+            r#"{{"mcpServers": {{"a": {{"command": "{command}", "env": {{"A_KEY": "k-12345678"}}}}, "taken": {{"command": "x"}}}}}}"#
+        )
+    };
+    let imported = import(&[
+        ("/p/.mcp.json", &file("one")),
+        ("/p/.cursor/mcp.json", &file("one")),
+        ("/q/.mcp.json", &file("two")),
+    ]);
+    let left: Vec<&str> = imported.left_out.iter().map(|(_, _, why)| &**why).collect();
+    let taken = "presets.toml has the same 'taken' already";
+    let (same, other) = ("the same 'a' comes from /p/.mcp.json", "another 'a' comes from /p/.mcp.json");
+    assert_eq!(left, [taken, same, taken, other, taken]);
+}
+
+#[test]
+fn a_timeout_is_in_the_unit_of_its_client() {
+    let servers = |timeout: u32| {
+        let url = "https://a.example/mcp";
+        format!(r#"{{"mcpServers": {{"a": {{"url": "{url}", "timeout": {timeout}, "alwaysAllow": []}}}}}}"#)
+    };
+    for (file, timeout, wanted, note) in [
+        ("/h/cline_mcp_settings.json", 60, "60 s", None),
+        ("/h/settings/mcp_settings.json", 3_600, "3600 s", None),
+        ("/p/.roo/mcp.json", 60, "60 s", None),
+        ("/p/.gemini/settings.json", 500, "1 s", None),
+        ("/p/.mcp.json", 60, "60 s", Some("its timeout of 60 is read as seconds")),
+        ("/p/.mcp.json", 60_000, "60 s", None),
+        ("/p/.mcp.json", 7_200_000, "3600 s", Some("its timeout of 7200 s becomes 3600 s, the maximum here")),
+    ] {
+        let imported = import(&[(file, &servers(timeout))]);
+        let server = &imported.servers[0];
+        assert_eq!(server.definition["timeout"], wanted, "{file}");
+        let notes: Vec<&str> = server.notes.iter().map(String::as_str).collect();
+        let wanted: Vec<&str> = note.into_iter().chain(["left out: alwaysAllow"]).collect();
+        assert_eq!(notes, wanted, "{file}");
+    }
+    let sse = import(&[("/h/cline_mcp_settings.json", &servers(60))]);
+    assert_eq!(sse.servers[0].definition["transport"], "sse");
+}
+
+#[test]
+fn secrets_in_headers_and_urls_among_arguments_become_variables() {
+    let imported = import(&[(
+        "/p/.mcp.json",
+        r#"{"mcpServers": {
+            "remote": {"command": "npx", "args": ["mcp-remote", "https://r.example/mcp?api_key=k-12345678", "--header", "Authorization: Bearer sk-live-12345678"]},
+            "own": {"command": "npx", "args": ["mcp-remote", "https://o.example", "--header", "Authorization:${AUTH_HEADER}"], "env": {"AUTH_HEADER": "Bearer abc-12345678"}},
+            "db": {"command": "uvx", "args": ["db", "postgres://me:pa-12345678@db.example/x"]},
+            "docker": {"command": "docker", "args": ["run", "-e", "X_TOKEN=t-12345678", "image"]}}}"#,
+    )]);
+    let wanted = "[servers.remote]\ncommand = \"npx\"\nargs = [\"mcp-remote\", \"https://r.example/mcp?api_key=${REMOTE_API_KEY}\", \"--header\", \"Authorization: Bearer ${REMOTE_AUTHORIZATION}\"]\n[servers.own]\ncommand = \"npx\"\nargs = [\"mcp-remote\", \"https://o.example\", \"--header\", \"Authorization:Bearer ${AUTH_HEADER}\"]\nenv = { AUTH_HEADER = \"Bearer ${AUTH_HEADER}\" }\n[servers.db]\ncommand = \"uvx\"\nargs = [\"db\", \"postgres://me:${DB_PASSWORD}@db.example/x\"]\n[servers.docker]\ncommand = \"docker\"\nargs = [\"run\", \"-e\", \"X_TOKEN=${DOCKER_X_TOKEN}\", \"image\"]\n";
+    assert_eq!(blocks(&imported), wanted);
+    let stands = |variable: &str| {
+        let found = imported.variables.iter().find(|(name, _)| name == variable);
+        found.map(|(_, stands)| stands.as_str()).expect(variable)
+    };
+    assert_eq!(
+        stands("REMOTE_AUTHORIZATION"),
+        "args[3] (Authorization) of server 'remote' of /p/.mcp.json, without 'Bearer '"
+    );
+    assert_eq!(stands("REMOTE_API_KEY"), "args[1] (api_key) of server 'remote' of /p/.mcp.json");
+    assert_eq!(stands("AUTH_HEADER"), "env.AUTH_HEADER of server 'own' of /p/.mcp.json, without 'Bearer '");
+    let shown = format!("{imported:?}");
+    assert!(!shown.contains("12345678"), "{shown}");
 }
 
 #[test]
@@ -117,8 +203,8 @@ fn what_is_no_file_of_a_client_is_an_error_and_other_settings_are_none() {
     let text = Text { file: None, content: String::new() };
     let env = Env::default();
     let config = Config::parse(&text, &env).expect("valid");
-    let mut import = Import::new(&config, &env);
-    let place = Place { file: Path::new("/p/.mcp.json"), home: None };
+    let mut import = Import::new(&config, &BTreeMap::new(), &env);
+    let place = Place { file: Path::new("/p/.mcp.json"), home: None, project: &[] };
     assert!(
         import.take(Client::ClaudeCode, &place, "nonsense").expect_err("refused").starts_with("is not JSON")
     );

@@ -1,6 +1,7 @@
 //! Variables as clients write them, as presets.toml does.
 
 use super::{Client, Place};
+use crate::config::credentials::is_variable;
 
 /// The text with `${NAME}` for each variable of the environment. The error names what only the client knows; notes say
 /// what is different here.
@@ -73,12 +74,6 @@ fn bare(client: Client, text: &str) -> String {
     }
     out.push_str(rest);
     out
-}
-
-/// Whether a text can name a variable here.
-pub(super) fn is_variable(name: &str) -> bool {
-    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(letter)
 }
 
 /// A name for a variable out of any words: `github token` is GITHUB_TOKEN.

@@ -86,8 +86,8 @@ pub(crate) async fn reach(
         groups.flat_map(|one| &one.nodes).map(|node| (*node, map.nodes[*node].name.clone())).collect()
     };
     for (node, gate) in reached(&map, GATES) {
-        if let Some(gate) = config.gates.get(&gate) {
-            granted(&mut map, node, &gate.settings, composition, env);
+        if let Some(settings) = composition.gates.settings(&gate) {
+            granted(&mut map, node, &settings, composition, env);
         }
     }
     for (node, name) in reached(&map, SERVERS) {
@@ -148,7 +148,7 @@ fn through_gates(
     servers: &[(&str, &ServerConfig)],
 ) {
     let may = |gate: &str| {
-        let settings = composition.config.gates.get(gate).map(|gate| &gate.settings);
+        let settings = composition.gates.settings(gate);
         settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
     };
     for (id, _) in &exposure.sources {

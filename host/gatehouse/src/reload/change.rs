@@ -74,8 +74,10 @@ impl Reloader {
             let files = files.chain(config.inserted.keys());
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
             // The default folder counts once somebody makes it: the configuration's own, watched too, tells of that.
-            let there =
-                |folder: &&PathBuf| config.default_gate_folder.as_ref() != Some(*folder) || folder.is_dir();
+            // So does the one of the shipped gates, where the file does not name it.
+            let there = |folder: &&PathBuf| {
+                config.default_gate_folder.as_ref() != Some(*folder) && config.gates_named || folder.is_dir()
+            };
             folders.extend(config.gate_folders.iter().filter(there).cloned());
             folders.extend(Some(HostServers::folder(config)).filter(|folder| folder.is_dir()));
         }

@@ -14,7 +14,7 @@ impl Reloader {
         let loaded = self.current.gates.loaded().await;
         let is_served = |name: &str| {
             let has = |source: &SourceId| matches!(source, SourceId::Gate(gate) if **gate == *name);
-            let mut presets = config.presets.values();
+            let mut presets = config.served_presets().filter_map(|name| config.presets.get(name));
             loaded.contains_key(name)
                 || presets.any(|preset| preset.sources.iter().any(|(source, _)| has(source)))
         };

@@ -52,8 +52,9 @@ pub struct DownstreamSettings {
     pub base: PathBuf,
     /// Variables of the host's environment that programs get, and those that are withheld from them.
     pub inherited: InheritedEnv,
-    /// The longest one attempt to connect may take.
-    pub connection_timeout: Duration,
+    /// Maximum time of one attempt to connect. `None` for the default: 2 min for programs that may download the server first,
+    /// 30 s for others.
+    pub connection_timeout: Option<Duration>,
     /// Attempts after the first one.
     pub retries: u32,
 }

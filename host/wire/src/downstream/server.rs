@@ -11,6 +11,7 @@ mod relisting;
 mod source;
 
 use std::{
+    path::Path,
     sync::{Arc, Mutex, Weak},
     time::Duration,
 };
@@ -21,7 +22,7 @@ use gatehouse_core::{
     lock,
     ports::{
         Clock, ToolIndex,
-        servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus},
+        servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus, ServerTransport},
     },
 };
 use tokio::{
@@ -46,8 +47,8 @@ pub(super) struct Shared {
     pub(super) connector: Arc<dyn Connector>,
     pub(super) index: Arc<dyn ToolIndex>,
     pub(super) clock: Arc<dyn Clock>,
-    /// The longest one attempt to connect may take.
-    pub(super) connection_timeout: Duration,
+    /// Maximum time of one attempt to connect. `None` for the default of each kind of server.
+    pub(super) connection_timeout: Option<Duration>,
     /// Attempts after the first one.
     pub(super) retries: u32,
     /// Counts changes of what servers list.
@@ -59,6 +60,22 @@ pub(super) struct Shared {
 /// The waits before attempts to connect: doubling from the first to the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(16);
+
+/// Maximum time of one attempt to connect, by default.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The same for programs that may download the server first.
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Programs that download what they run, by the name of their file.
+const DOWNLOADERS: [&str; 10] =
+    ["npx", "npm", "pnpm", "yarn", "bunx", "uvx", "uv", "pipx", "docker", "podman"];
+
+fn default_timeout(transport: &ServerTransport) -> Duration {
+    let ServerTransport::Stdio { command, .. } = transport else { return CONNECTION_TIMEOUT };
+    let program = Path::new(command).file_stem().unwrap_or_default();
+    if DOWNLOADERS.iter().any(|name| program == *name) { DOWNLOAD_TIMEOUT } else { CONNECTION_TIMEOUT }
+}
 
 /// A server of the host.
 pub(super) struct Server {
@@ -221,7 +238,7 @@ impl Server {
                 server.lists_changed();
             }
         });
-        let limit = self.shared.connection_timeout;
+        let limit = self.connection_timeout();
         let connecting = self.shared.connector.connect(&self.definition, changed, limit);
         let connected = async {
             let connection = connecting.await?;
@@ -237,6 +254,12 @@ impl Server {
         connected
             .await
             .map_err(|failure| ConnectFailure { message: self.redactor.text(failure.message), ..failure })
+    }
+
+    /// Maximum time of one attempt to connect.
+    fn connection_timeout(&self) -> Duration {
+        let configured = self.definition.connection_timeout.or(self.shared.connection_timeout);
+        configured.unwrap_or_else(|| default_timeout(&self.definition.transport))
     }
 
     /// Lets go of the connection when it is over, and ends it when nobody has used it for long.

@@ -81,7 +81,7 @@ impl Installer<'_> {
         check_gate_name(name).map_err(|why| Failure::Usage(format!("{why}; give one with --name")))?;
         let in_folder =
             self.config.gate_folders.iter().any(|folder| folder.join(format!("{name}.wasm")).exists());
-        let block = self.config.gates.get(name);
+        let block = self.config.gates.get(name).filter(|gate| !gate.shipped);
         if given.is_none() && (in_folder || block.is_some()) && !same(block.unwrap_or(&GateConfig::default()))
         {
             let granted = listed(&block.map(|gate| gate.settings.grants.entries()).unwrap_or_default());
@@ -101,7 +101,8 @@ impl Installer<'_> {
             self.store(&file, &wasm)?;
         }
         self.write(change)?;
-        let settings = self.config.gates.get(&name).map(|gate| gate.settings.clone()).unwrap_or_default();
+        let block = self.config.gates.get(&name).filter(|gate| !gate.shipped);
+        let settings = block.map(|gate| gate.settings.clone()).unwrap_or_default();
         let was = settings.sha256.filter(|was| !was.eq_ignore_ascii_case(&info.digest));
         let granted = settings.grants.entries();
         if json {

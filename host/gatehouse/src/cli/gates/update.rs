@@ -94,7 +94,7 @@ fn origins(installer: &Installer<'_>, arguments: &Update) -> Result<Vec<Origin>,
     if let Some(origin) = from(name, arguments.tag.as_deref()) {
         return Ok(vec![origin]);
     }
-    Err(Failure::Usage(match gates.get(name) {
+    Err(Failure::Usage(match gates.get(name).filter(|gate| !gate.shipped) {
         Some(gate) if gate.origin.is_some() => format!(
             "gate '{name}' was added by its digest, which will never mean another one; name a tag with --tag"
         ),
@@ -102,7 +102,8 @@ fn origins(installer: &Installer<'_>, arguments: &Update) -> Result<Vec<Origin>,
             "gate '{name}' did not come from a registry; `gatehouse gates add FILE --name {name}` puts another file in its place"
         ),
         None => {
-            let near = did_you_mean(name, gates.keys().map(String::as_str));
+            let blocks = gates.iter().filter(|(_, gate)| !gate.shipped);
+            let near = did_you_mean(name, blocks.map(|(name, _)| name.as_str()));
             format!("{} has no block [gates.{name}].{near}", installer.text.name())
         }
     }))

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use clap::Args;
@@ -10,10 +11,13 @@ use serde_json::{Value, json};
 
 use super::{Failure, Place, say_what_to_set, write};
 use crate::{
-    config::{Env, edit, locate},
+    config::{Env, added::Added, edit, locate},
     import::{Client, Import, Imported, Place as Source},
     out,
 };
+
+/// Maximum number of other projects that a message names.
+const MAX_PROJECTS: usize = 10;
 
 #[derive(Args)]
 pub(in crate::cli) struct Arguments {
@@ -22,7 +26,7 @@ pub(in crate::cli) struct Arguments {
     /// The client whose files are read, in this folder too, or whose kind the named files are [default: all, by name]
     #[arg(long, value_enum)]
     from: Option<Client>,
-    /// Write the servers into presets.toml
+    /// Write the servers into presets.toml; with the built-in configuration, into the data folder as `servers add` does
     #[arg(long)]
     write: bool,
     /// Print JSON
@@ -32,31 +36,32 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let found = place.found(env)?;
-    let config = place.config(env)?;
-    if arguments.write && found.text.file.is_none() {
-        return Err(Failure::Usage(
-            "there is no presets.toml to write into; without --write the blocks are printed, so that one can be made of them".into(),
-        ));
-    }
+    let config = Arc::new(place.config(env)?);
+    let added = Added::new(Arc::clone(&config), env.clone());
     let files = files(arguments)?;
-    let mut import = Import::new(&config, env);
-    let home = locate::home();
+    let present = added.now();
+    present.problems.iter().for_each(out::complain);
+    let mut import = Import::new(&config, &present.servers, env);
+    let (home, project) = (locate::home(), locate::project());
     for (client, file) in &files {
         let shown = file.display();
         let text = locate::bounded(file)
             .map_err(|error| Failure::Failed(format!("{shown} cannot be read: {error}")))?;
         let text = String::from_utf8(text).map_err(|_| Failure::Failed(format!("{shown} is not text")))?;
-        let source = Source { file, home: home.as_deref() };
+        let source = Source { file, home: home.as_deref(), project: &project };
         import.take(*client, &source, &text).map_err(|why| Failure::Failed(format!("{shown} {why}")))?;
     }
     let imported = import.done();
     if arguments.write && !imported.servers.is_empty() {
         let servers: BTreeMap<&str, _> =
             imported.servers.iter().map(|server| (server.name.as_str(), &server.definition)).collect();
-        let change = edit::add_servers(&found.text, &servers, env)?;
-        write(&config, &found.text, change)?;
+        match found.text.file {
+            Some(_) => write(&config, &found.text, edit::add_servers(&found.text, &servers, env)?)?,
+            None => added.keep_all(&servers)?,
+        }
     }
-    let written = arguments.write.then(|| found.text.name());
+    let target = || found.text.file.as_ref().map_or_else(|| added.place(), |file| file.display().to_string());
+    let written = arguments.write.then(target);
     if arguments.json {
         out::json(&told(&imported, written))
     } else {
@@ -98,11 +103,16 @@ fn told(imported: &Imported, written: Option<String>) -> Value {
     });
     let left_out =
         imported.left_out.iter().map(|(file, name, why)| json!({"file": file, "name": name, "why": why}));
+    let elsewhere = imported
+        .elsewhere
+        .iter()
+        .map(|(file, directory, servers)| json!({"file": file, "directory": directory, "servers": servers}));
     let variables = imported.variables.iter().map(|(name, stands)| json!({"name": name, "value_is": stands}));
     json!({
         "servers": servers.collect::<Vec<_>>(),
         "left_out": left_out.collect::<Vec<_>>(),
         "variables": variables.collect::<Vec<_>>(),
+        "other_projects": elsewhere.collect::<Vec<_>>(),
         "written": written,
     })
 }
@@ -119,9 +129,28 @@ fn tell(imported: &Imported, files: &[(Client, PathBuf)], written: Option<String
     for (file, name, why) in &imported.left_out {
         out::note(format!("'{name}' of {} is left out: {why}", file.display()));
     }
+    for (file, projects) in other_projects(imported) {
+        let file = file.display();
+        out::note(format!(
+            "{file} has servers of other projects: {projects}. To import them, run this command in that directory."
+        ));
+    }
     say_what_to_set(&imported.variables);
     if imported.servers.is_empty() {
         let files: Vec<String> = files.iter().map(|(_, file)| file.display().to_string()).collect();
         out::note(format!("Nothing to import in {}.", files.join(", ")));
     }
+}
+
+/// Directories of other projects by file, as far as a line has room for them.
+fn other_projects(imported: &Imported) -> BTreeMap<&Path, String> {
+    let mut by_file: BTreeMap<&Path, Vec<String>> = BTreeMap::new();
+    for (file, directory, servers) in &imported.elsewhere {
+        by_file.entry(file).or_default().push(format!("{} ({servers})", directory.display()));
+    }
+    let shown = |projects: Vec<String>| match projects.len().checked_sub(MAX_PROJECTS) {
+        None | Some(0) => projects.join(", "),
+        Some(more) => format!("{} and {more} more", projects[..MAX_PROJECTS].join(", ")),
+    };
+    by_file.into_iter().map(|(file, projects)| (file, shown(projects))).collect()
 }

@@ -87,7 +87,8 @@ pub(super) enum Command {
 /// Whose tools, and what is printed.
 #[derive(clap::Args)]
 pub(super) struct How {
-    /// The preset whose servers and rules count [default: the one that serve would choose]
+    /// The preset whose servers and rules count [default: the one that serve would choose, if it has the tool, else another
+    /// one that has it]
     #[arg(long)]
     preset: Option<String>,
     /// Print JSON
@@ -115,13 +116,13 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
         Command::Call { server, tool, arguments, how } => {
             let given = call::arguments(&arguments)?;
             let arguments = json!({"server_name": server, "tool_name": tool, "arguments": given});
-            return Through::open(place, env, how.preset.as_deref())
+            return Through::open(place, env, how.preset.as_deref(), "call_tool")
                 .await?
                 .call("call_tool", arguments, how.json)
                 .await;
         }
     };
-    let through = Through::open(place, env, how.preset.as_deref()).await?;
+    let through = Through::open(place, env, how.preset.as_deref(), tool).await?;
     if !how.json {
         return through.call(tool, given(arguments), false).await;
     }
@@ -158,38 +159,61 @@ struct Through {
 }
 
 impl Through {
-    async fn open(place: &Place, env: &Env, preset: Option<&str>) -> Result<Self, Failure> {
+    /// Opens the preset that is named. Without a name: the one that serve would choose, if it has the tool, else another
+    /// one that has it.
+    async fn open(place: &Place, env: &Env, named: Option<&str>, tool: &str) -> Result<Self, Failure> {
         let composition = place.compose(env)?;
-        let exposure = composition.config.select(preset, env)?;
-        let catalog = Arc::new(composition.catalog(&exposure).await.map_err(Failure::Failed)?);
-        Ok(Self { composition, catalog })
+        let exposure = composition.config.select(named, env)?;
+        let catalog = composition.catalog(&exposure).await.map_err(Failure::Failed)?;
+        let mut through = Self { catalog: Arc::new(catalog), composition };
+        if named.is_some() || through.find(tool).is_some() {
+            return Ok(through);
+        }
+        for other in through.others() {
+            let exposure = through.composition.config.select(Some(&other), env)?;
+            let Ok(catalog) = through.composition.catalog(&exposure).await else { continue };
+            let chosen = std::mem::replace(&mut through.catalog, Arc::new(catalog));
+            if through.find(tool).is_some() {
+                let chosen = &chosen.preset;
+                out::note(format!("preset '{chosen}' has no tool '{tool}'; preset '{other}' is used"));
+                return Ok(through);
+            }
+            through.catalog = chosen;
+        }
+        Err(through.missing(tool))
+    }
+
+    /// Presets with the gate `proxy`: those of the file first, and the one called `proxy` first among them and among the others.
+    fn others(&self) -> Vec<String> {
+        let config = &self.composition.config;
+        let has = |name: &&String| {
+            gatehouse_core::Exposure::compile(&config.presets, name)
+                .is_ok_and(|exposure| exposure.gates().any(|gate| **gate == *"proxy"))
+        };
+        let mut others: Vec<String> = config.presets.keys().filter(has).cloned().collect();
+        others.sort_by_key(|name| (!config.is_own(name), name != "proxy", name.clone()));
+        others
+    }
+
+    fn find(&self, tool: &str) -> Option<&str> {
+        let of_a_gate = |source: &SourceId| matches!(source, SourceId::Gate(_));
+        let mut entries = self.catalog.entries().iter();
+        let found = entries.find(|entry| *entry.id.name == *tool && of_a_gate(&entry.id.source));
+        found.map(|entry| entry.name.as_str())
     }
 
     /// What the preset calls a tool of the gate `proxy`.
     fn name(&self, tool: &str) -> Result<String, Failure> {
-        let of_a_gate = |source: &SourceId| matches!(source, SourceId::Gate(_));
-        let found = self
-            .catalog
-            .entries()
-            .iter()
-            .find(|entry| *entry.id.name == *tool && of_a_gate(&entry.id.source));
-        found.map(|entry| entry.name.as_str().to_owned()).ok_or_else(|| {
-            let presets = &self.composition.config.presets;
-            let has = |name: &&String| {
-                gatehouse_core::Exposure::compile(presets, name)
-                    .is_ok_and(|exposure| exposure.gates().any(|gate| **gate == *"proxy"))
-            };
-            let others: Vec<&str> = presets.keys().filter(has).map(String::as_str).collect();
-            let next = match others.as_slice() {
-                [] => "No preset of presets.toml has that gate; `gates.proxy = {}` under one gives it to it."
-                    .into(),
-                others => format!("With --preset it may be: {}.", others.join(", ")),
-            };
-            let preset = &self.catalog.preset;
-            Failure::Usage(format!(
-                "preset '{preset}' has no tool '{tool}', which is of the gate proxy. {next}"
-            ))
-        })
+        self.find(tool).map(str::to_owned).ok_or_else(|| self.missing(tool))
+    }
+
+    fn missing(&self, tool: &str) -> Failure {
+        let next = match self.others().as_slice() {
+            [] => "No preset has that gate; `gates.proxy = {}` under one gives it to it.".to_owned(),
+            others => format!("With --preset it may be: {}.", others.join(", ")),
+        };
+        let preset = &self.catalog.preset;
+        Failure::Usage(format!("preset '{preset}' has no tool '{tool}', which is of the gate proxy. {next}"))
     }
 
     async fn call(&self, tool: &str, arguments: Value, json: bool) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 use super::{super::nesting, Change, Config, ConfigError, Env, Text};
 
 /// The order in which the keys of a server are written.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "command",
     "args",
     "env",
@@ -20,6 +20,7 @@ const KEYS: [&str; 13] = [
     "enabled",
     "tags",
     "timeout",
+    "connection_timeout",
     "preconnect",
     "on_change",
 ];

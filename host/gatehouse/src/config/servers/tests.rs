@@ -23,7 +23,7 @@ fn error(block: &str) -> String {
 
 #[test]
 fn a_program_becomes_a_definition() {
-    let block = "command = \"./bin/git-mcp\"\nargs = [\"--key\", \"${GATEHOUSE_TOKEN}\"]\nenv = { MODE = \"ro\", API_KEY = \"in-the-file\" }\ncwd = \"repo\"\ntags = [\"work\", \"code\", \"work\"]\ntimeout = 5\non_change = \"quarantine\"";
+    let block = "command = \"./bin/git-mcp\"\nargs = [\"--key\", \"${GATEHOUSE_TOKEN}\"]\nenv = { MODE = \"ro\", API_KEY = \"in-the-file\" }\ncwd = \"repo\"\ntags = [\"work\", \"code\", \"work\"]\ntimeout = 5\nconnection_timeout = \"2 min\"\non_change = \"quarantine\"";
     let ServerConfig { definition, login, enabled, literals, .. } = server(block).expect("valid");
     assert!(enabled && login == LoginSettings::default());
     assert_eq!(literals, ["API_KEY"]);
@@ -33,6 +33,7 @@ fn a_program_becomes_a_definition() {
     assert_eq!(definition.transport, ServerTransport::Stdio { command, args, env, cwd });
     assert_eq!(definition.tags, ["code", "work"]);
     assert_eq!(definition.timeout, Duration::from_secs(5));
+    assert_eq!(definition.connection_timeout, Some(Duration::from_secs(120)));
     assert_eq!(definition.idle_timeout, Some(Duration::from_secs(600)));
     assert_eq!(definition.on_change, tool_index::OnChange::Quarantine);
     assert_eq!(definition.secrets, [Secret::new("0123456789abcdef"), Secret::new("in-the-file")]);
@@ -83,10 +84,21 @@ fn secrets_show_themselves_nowhere() {
 }
 
 #[test]
+fn credentials_that_the_file_has_among_arguments_are_secrets() {
+    let block = "command = \"npx\"\nargs = [\"mcp-remote\", \"https://a.example/?api_key=abcdefgh\", \"--header\", \"Authorization: Bearer ijklmnop\", \"--header\", \"X-Key: ${GATEHOUSE_TOKEN}\"]";
+    let server = server(block).expect("valid");
+    assert_eq!(server.literals, ["args[1] (api_key)", "args[3] (Authorization)"]);
+    let secrets = ["0123456789abcdef", "abcdefgh", "ijklmnop"].map(Secret::new);
+    assert_eq!(server.definition.secrets, secrets);
+    let of_url = self::server("url = \"https://a.example/?token=abcdefgh\"").expect("valid");
+    assert_eq!(of_url.literals, ["url (token)"]);
+}
+
+#[test]
 fn the_proxy_says_how_servers_are_connected() {
     let content = "[servers.a]\ncommand = \"a\"\n[servers.b]\ncommand = \"b\"\nenabled = false\n[proxy]\npreconnect_servers = [\"a\"]\nconnection_timeout = 5\nmax_connection_retries = 0\nidle_timeout = \"never\"\n";
     let servers = parse(content).expect("valid").servers;
-    assert_eq!(servers.proxy.connection_timeout, Duration::from_secs(5));
+    assert_eq!(servers.proxy.connection_timeout, Some(Duration::from_secs(5)));
     assert_eq!((servers.proxy.retries, servers.proxy.idle_timeout), (0, None));
     let enabled: Vec<_> = servers.enabled().map(|server| (&*server.name, server.preconnect)).collect();
     assert_eq!(enabled, [("a", true)]);
@@ -130,6 +142,7 @@ fn every_mistake_has_its_place() {
         ("command = \"x\"\ntags = [\"a b\"]", ":3:9: 'a b' cannot be a tag"),
         ("command = \"x\"\ntimeout = -1", ":3:11: timeout must be 100 ms to 60 min, not -1"),
         ("command = \"x\"\ntimeout = 0", ":3:11: timeout must be 100 ms to 60 min"),
+        ("command = \"x\"\nconnection_timeout = 601", ":3:22: connection_timeout must be 100 ms to 10 min"),
         ("command = \"x\"\ntimeout = \"soon\"", ":3:11: timeout: 'soon' is not a time"),
         ("command = \"x\"\ntimeout = true", ":3:11: timeout is a time such as \"30 s\""),
         ("command = \"x\"\non_change = \"hold\"", ":3:13: 'hold' is not allowed here."),

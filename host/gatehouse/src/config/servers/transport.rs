@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use gatehouse_core::{
-    http::{Secret, Template, header, secret::sounds_secret},
+    http::{Secret, Template, header},
     names::quoted,
     ports::servers::ServerTransport,
 };
@@ -11,7 +11,12 @@ use gatehouse_wire::login::LoginSettings;
 use toml::Spanned;
 
 use super::oauth;
-use crate::config::{ConfigError, Env, error::Text, raw};
+use crate::config::{
+    ConfigError, Env,
+    credentials::{self, Credential},
+    error::Text,
+    raw,
+};
 
 /// What the keys of one server say.
 pub(super) struct Read {
@@ -127,14 +132,21 @@ impl Filler<'_> {
         Ok(template.expand(lookup).unwrap_or_else(|_| typed.clone()))
     }
 
-    /// A value under a name; what sounds like a credential is one, wherever it stands.
+    /// A value under a name. A credential in it is secret even if it is in the file.
     pub(super) fn value(&mut self, name: &str, given: &Spanned<String>) -> Result<Secret, ConfigError> {
         let value = Secret::new(self.fill(given)?);
-        if sounds_secret(name) && !given.get_ref().contains("${") && given.get_ref().len() >= MIN_CREDENTIAL {
-            self.secrets.push(value.clone());
-            self.literals.push(name.to_owned());
-        }
+        let found = credentials::in_value(name, given.get_ref());
+        self.literals(name, given.get_ref(), found);
         Ok(value)
+    }
+
+    /// Remembers credentials that the file itself has in this text, which messages call `place`.
+    fn literals(&mut self, place: &str, text: &str, found: impl IntoIterator<Item = Credential>) {
+        for Credential { range, name } in found {
+            self.secrets.push(Secret::new(&text[range]));
+            let name = name.filter(|name| name != place).map(|name| format!(" ({name})"));
+            self.literals.push(format!("{place}{}", name.unwrap_or_default()));
+        }
     }
 
     fn program(
@@ -151,6 +163,10 @@ impl Filler<'_> {
             program = base.join(program).display().to_string();
         }
         let args = server.args.iter().map(|arg| self.fill(arg)).collect::<Result<_, _>>()?;
+        let typed: Vec<&str> = server.args.iter().map(|arg| arg.get_ref().as_str()).collect();
+        for (index, found) in credentials::in_args(&typed).into_iter().enumerate() {
+            self.literals(&format!("args[{index}]"), typed[index], found);
+        }
         let mut env = Vec::new();
         for (name, value) in &server.env {
             if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
@@ -171,6 +187,7 @@ impl Filler<'_> {
     fn address(&mut self, given: &Spanned<String>) -> Result<String, ConfigError> {
         let unset = self.missing.len();
         let url = self.fill(given)?;
+        self.literals("url", given.get_ref(), credentials::in_url(given.get_ref()));
         let bad = |why: &str| self.text.error_at(given.span(), why);
         // What is filled in later is looked at later.
         if self.missing.len() > unset {
@@ -213,6 +230,3 @@ impl Filler<'_> {
         Ok(headers)
     }
 }
-
-/// A shorter value is a switch and no credential.
-const MIN_CREDENTIAL: usize = 8;

@@ -30,7 +30,7 @@ impl Server {
         let attempt = Attempt::begin(self, false)?;
         // What it lists by now is for the connection that stays.
         let nobody: ListChanged = Arc::new(|| {});
-        let limit = self.shared.connection_timeout;
+        let limit = self.connection_timeout();
         let connected = self.shared.connector.connect(&self.definition, nobody, limit).await;
         match connected {
             Ok(connection) => {

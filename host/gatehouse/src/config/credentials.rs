@@ -1,0 +1,236 @@
+//! Credentials that are in the clear: in a value under a name, in the arguments of a program, in a URL.
+
+use std::ops::Range;
+
+use gatehouse_core::http::{header, secret::sounds_secret};
+
+/// Minimum length of a credential that only its name shows; a shorter value is a switch.
+const MIN_LENGTH: usize = 8;
+
+/// Minimum length of a password in a URL; a shorter one hides nothing, and is found in other words by chance.
+const MIN_PASSWORD: usize = 4;
+
+/// Minimum length of a credential that only its form shows.
+const MIN_TOKEN: usize = 16;
+
+/// First characters of tokens of well-known issuers.
+const TOKENS: [&str; 12] = [
+    "sk-",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "AIza",
+    "eyJ",
+    "ntn_",
+    "lin_api_",
+];
+
+/// Schemes of an `Authorization` header.
+const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "Token "];
+
+/// Options whose value is a header.
+const HEADER_OPTIONS: [&str; 3] = ["-H", "--header", "--headers"];
+
+/// A credential in a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Credential {
+    /// Bytes of the text that are the credential, without a scheme such as `Bearer`.
+    pub(crate) range: Range<usize>,
+    /// Name that it has there: of a header, a variable, an option or a parameter. `None` if only its form shows it.
+    pub(crate) name: Option<String>,
+}
+
+impl Credential {
+    fn shifted(mut self, by: usize) -> Self {
+        self.range = self.range.start + by..self.range.end + by;
+        self
+    }
+}
+
+/// Finds the credential that is the value of a header or a variable.
+pub(crate) fn in_value(name: &str, text: &str) -> Option<Credential> {
+    let start = scheme(text).map_or(0, str::len);
+    let value = text.get(start..)?;
+    let named = sounds_secret(name) && value.len() >= MIN_LENGTH;
+    let found = (named || is_token(value)) && is_literal(value);
+    let name = (!name.is_empty()).then(|| name.to_owned());
+    found.then_some(Credential { range: start..text.len(), name })
+}
+
+/// Finds credentials among the parameters and the parts of the path of a URL.
+pub(crate) fn in_url(url: &str) -> Vec<Credential> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for part in url.split_inclusive(['?', '&', '#', ';', '/']) {
+        let value = part.trim_end_matches(['?', '&', '#', ';', '/']);
+        let (name, at) = value.split_once('=').map_or(("", 0), |(name, _)| (name, name.len() + 1));
+        let value = value.get(at..).unwrap_or_default();
+        found.extend(in_value(name, value).map(|found| found.shifted(start + at)));
+        start += part.len();
+    }
+    found
+}
+
+/// Finds credentials in each of a program's arguments.
+pub(crate) fn in_args(args: &[&str]) -> Vec<Vec<Credential>> {
+    let mut option = "";
+    let found = args.iter().map(|arg| {
+        let found = in_arg(option, arg);
+        let takes_next = arg.starts_with('-') && !arg.contains('=');
+        option = if takes_next { arg } else { "" };
+        found
+    });
+    found.collect()
+}
+
+/// Finds credentials in one argument, which follows this option.
+fn in_arg(option: &str, arg: &str) -> Vec<Credential> {
+    if let (Some((option, value)), true) = (arg.split_once('='), arg.starts_with('-')) {
+        let start = option.len() + 1;
+        return in_option(option, value).into_iter().map(|found| found.shifted(start)).collect();
+    }
+    if arg.starts_with('-') && !option.is_empty() {
+        // The option has no value, and this is the next one.
+        return in_option("", arg);
+    }
+    in_option(option, arg)
+}
+
+fn in_option(option: &str, value: &str) -> Vec<Credential> {
+    if let Some((address, rest)) = value.split_once("://") {
+        let start = address.len() + "://".len();
+        let password = password(rest).into_iter();
+        let found: Vec<_> = password.chain(in_url(rest)).map(|found| found.shifted(start)).collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    // `-e NAME=VALUE`, as docker has it.
+    if let Some((name, value)) = value.split_once('=').filter(|(name, _)| is_variable(name)) {
+        return in_value(name, value).map(|found| found.shifted(name.len() + 1)).into_iter().collect();
+    }
+    if let Some((name, found)) = in_header(value)
+        && (HEADER_OPTIONS.contains(&option)
+            || scheme(value.get(name.len() + 1..).unwrap_or("").trim()).is_some())
+    {
+        return found.into_iter().collect();
+    }
+    in_value(option, value).into_iter().collect()
+}
+
+/// Name of a header that is written `Name: value`, and the credential in its value.
+fn in_header(text: &str) -> Option<(&str, Option<Credential>)> {
+    let (name, value) = text.split_once(':').filter(|(name, _)| header::is_name(name))?;
+    let start = text.len() - value.trim_start().len();
+    Some((name, in_value(name, value.trim_start()).map(|found| found.shifted(start))))
+}
+
+/// Finds the password in `user:password@host/…`, or a token in the place of the user.
+fn password(rest: &str) -> Option<Credential> {
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    let start = user.split_once(':').map_or(0, |(name, _)| name.len() + 1);
+    let value = user.get(start..)?;
+    let found = (start > 0 && value.len() >= MIN_PASSWORD || is_token(value)) && is_literal(value);
+    found.then(|| Credential { range: start..user.len(), name: Some("password".into()) })
+}
+
+/// The scheme that a header's value begins with, and the space after it.
+fn scheme(text: &str) -> Option<&str> {
+    let begins = |scheme: &&str| text.get(..scheme.len()).filter(|begin| begin.eq_ignore_ascii_case(scheme));
+    SCHEMES.iter().find_map(begins)
+}
+
+fn is_token(value: &str) -> bool {
+    value.len() >= MIN_TOKEN
+        && !value.contains(char::is_whitespace)
+        && TOKENS.iter().any(|beginning| value.starts_with(beginning))
+}
+
+/// True if a value is not filled in from the environment.
+fn is_literal(value: &str) -> bool {
+    !value.contains("${")
+}
+
+/// True if a text can name a variable.
+pub(crate) fn is_variable(name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.chars().all(letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The arguments with what was found in brackets.
+    fn marked(args: &[&str]) -> Vec<String> {
+        let mark = |(arg, found): (&&str, Vec<Credential>)| {
+            let mut text = (*arg).to_owned();
+            for credential in found.iter().rev() {
+                let value = format!("[{}]", &text[credential.range.clone()]);
+                text.replace_range(credential.range.clone(), &value);
+            }
+            text
+        };
+        args.iter().zip(in_args(args)).map(mark).collect()
+    }
+
+    #[test]
+    fn arguments_with_credentials_are_recognized_in_each_of_their_forms() {
+        for (args, wanted) in [
+            (&["--header", "Authorization: Bearer sk-live-1"][..], "Authorization: Bearer [sk-live-1]"),
+            (&["--header=Authorization:Bearer abcdefgh"], "--header=Authorization:Bearer [abcdefgh]"),
+            (&["-H", "X-Api-Key: abcdefgh"], "X-Api-Key: [abcdefgh]"),
+            (&["authorization: basic YWJjZGVmZ2g="], "authorization: basic [YWJjZGVmZ2g=]"),
+            (
+                &["https://a.example/mcp?api_key=abcdefgh&x=1#y"],
+                "https://a.example/mcp?api_key=[abcdefgh]&x=1#y",
+            ),
+            (
+                &["--url=https://a.example/sk-0123456789abcdef/mcp"],
+                "--url=https://a.example/[sk-0123456789abcdef]/mcp",
+            ),
+            (&["postgres://me:pass@db.example/x?a=b"], "postgres://me:[pass]@db.example/x?a=b"),
+            (&["--dsn", "DSN=mysql://me:p@ss@db/x"], "DSN=mysql://me:[p@ss]@db/x"),
+            (&["-e", "GITHUB_TOKEN=abcdefgh"], "GITHUB_TOKEN=[abcdefgh]"),
+            (&["--env=GITHUB_TOKEN=abcdefgh"], "--env=GITHUB_TOKEN=[abcdefgh]"),
+            (&["--api-key", "abcdefgh"], "[abcdefgh]"),
+            (&["--token=abcdefgh"], "--token=[abcdefgh]"),
+            (&["ghp_0123456789abcdef"], "[ghp_0123456789abcdef]"),
+        ] {
+            assert_eq!(marked(args).last().map(String::as_str), Some(wanted));
+        }
+    }
+
+    #[test]
+    fn other_arguments_are_left_alone() {
+        for args in [
+            &["--header", "Accept: application/json"][..],
+            &["--header", "Authorization: Bearer ${TOKEN}"],
+            &["--header", "Authorization:${AUTH_HEADER}"],
+            &["https://a.example/mcp?api_key=${KEY}&page=12345678"],
+            &[
+                "postgres://me:${PASSWORD}@db.example/x",
+                "postgres://me@db.example/x",
+                "http://[::1]:8080/a@b",
+            ],
+            &["--auth", "--verbose-output"],
+            &["C:\\keys\\monkey-business", "--keys=short", "token-server:latest"],
+            &["-y", "@acme/token-server@1.2.3"],
+        ] {
+            assert_eq!(marked(args), args);
+        }
+    }
+
+    #[test]
+    fn a_credential_has_the_name_that_is_nearest_to_it() {
+        let found = in_args(&["--header", "X-Key: abcdefgh", "https://u:secret@a/?token=abcdefgh"]);
+        let names: Vec<_> = found.iter().flatten().filter_map(|found| found.name.as_deref()).collect();
+        assert_eq!(names, ["X-Key", "password", "token"]);
+        assert_eq!(in_value("", "ghp_0123456789abcdef").map(|found| found.name), Some(None));
+    }
+}

@@ -1,0 +1,146 @@
+//! The shipped presets under those of a file: what the file does not name is there to be extended or chosen.
+//!
+//! A file that refers to no shipped preset serves what it would serve without them, with the same grants. So a shipped
+//! `[gates.NAME]` counts for the shipped component alone, and not if a preset that extends no shipped one has the gate.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gatehouse_core::{Exposure, Preset, SourceId};
+
+use super::{Config, ConfigError, Env, error::Text, locate::SHIPPED};
+
+/// Adds the shipped presets and gates that the file of this configuration does not name.
+pub(super) fn lay_under(config: &mut Config, env: &Env) -> Result<(), ConfigError> {
+    let shipped = Config::parse(&Text { file: None, content: SHIPPED.into() }, &Env::default())?;
+    let own: BTreeSet<String> = config.presets.keys().cloned().collect();
+    for (name, preset) in shipped.presets {
+        config.presets.entry(name).or_insert(preset);
+    }
+    let mut without_grants: BTreeSet<String> = env.enabled_gates().into_iter().flatten().collect();
+    for name in own.iter().filter(|name| !extends_shipped(&config.presets, &own, name)) {
+        without_grants.extend(gates(&config.presets[name]));
+    }
+    for (name, mut gate) in shipped.gates {
+        if !without_grants.contains(&name) {
+            gate.shipped = true;
+            config.gates.entry(name).or_insert(gate);
+        }
+    }
+    config.own_presets = own;
+    Ok(())
+}
+
+/// True if a preset is built on one that is not among the file's own.
+fn extends_shipped(presets: &BTreeMap<String, Preset>, own: &BTreeSet<String>, preset: &str) -> bool {
+    let mut seen = BTreeSet::from([preset]);
+    let mut next = vec![preset];
+    while let Some(name) = next.pop() {
+        if !own.contains(name) {
+            return true;
+        }
+        let bases = presets.get(name).into_iter().flat_map(|preset| &preset.extends);
+        next.extend(bases.map(String::as_str).filter(|base| seen.insert(base)));
+    }
+    false
+}
+
+fn gates(preset: &Preset) -> impl Iterator<Item = String> {
+    preset.sources.iter().filter_map(|(source, _)| match source {
+        SourceId::Gate(gate) => Some(gate.to_string()),
+        SourceId::Server(_) => None,
+    })
+}
+
+impl Config {
+    /// Names of the presets that are served by name: those of the file, and the default. Of the built-in configuration
+    /// all are served.
+    pub(crate) fn served_presets(&self) -> impl Iterator<Item = &String> {
+        let named = self.default_named || self.own_presets.is_empty();
+        let default = move |name: &str| named && *name == self.default_preset;
+        self.presets.keys().filter(move |name| self.is_own(name) || default(name))
+    }
+
+    /// Names of the gates that the presets which are served by name have.
+    pub(crate) fn served_gates(&self) -> BTreeSet<String> {
+        let exposures = self.served_presets().filter_map(|name| Exposure::compile(&self.presets, name).ok());
+        exposures
+            .flat_map(|exposure| exposure.gates().map(|gate| gate.to_string()).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// Reports that the default is a shipped preset although the file has presets and does not name that one.
+    pub(crate) fn unnamed_default(&self) -> Option<String> {
+        let (file, default) = (self.file.as_ref()?, &self.default_preset);
+        if self.served_presets().any(|name| name == default) {
+            return None;
+        }
+        let own: Vec<&str> = self.own_presets.iter().map(String::as_str).collect();
+        Some(format!(
+            "the default preset is the shipped '{default}', because {} has no default_preset under [host]; its own presets are: {}",
+            file.display(),
+            own.join(", ")
+        ))
+    }
+
+    /// True if the preset is the file's own, and not one that is shipped.
+    pub(crate) fn is_own(&self, preset: &str) -> bool {
+        self.file.is_none() || self.own_presets.contains(preset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(content: &str, env: &Env) -> Config {
+        let text = Text { file: Some("/etc/gh/presets.toml".into()), content: content.into() };
+        Config::parse(&text, env).expect("valid")
+    }
+
+    fn served(config: &Config) -> Vec<&str> {
+        config.served_presets().map(String::as_str).collect()
+    }
+
+    /// Grants of a gate, as the presets of the file would have them with the shipped component.
+    fn granted(config: &Config, gate: &str) -> Vec<String> {
+        config.gates.get(gate).map(|gate| gate.settings.grants.entries()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_file_that_names_no_shipped_preset_serves_its_own_with_its_own_grants() {
+        let content = "[gates.idea]\ngrants = []\n[presets.mine]\ngates.kg = {}\ngates.idea = {}\n[presets.more]\nextends = [\"mine\"]\ngates.code = {}\n";
+        let config = parse(content, &Env::default());
+        assert_eq!(served(&config), ["mine", "more"]);
+        for gate in ["kg", "idea", "code"] {
+            assert!(granted(&config, gate).is_empty(), "{gate}");
+        }
+        let enabled = Env::of([("MCP_ENABLED_GATES", "research")]);
+        assert!(granted(&parse("", &enabled), "research").is_empty());
+    }
+
+    #[test]
+    fn shipped_presets_are_extended_and_replaced_as_a_whole() {
+        let content = "[host]\ndefault_preset = \"documents\"\n[gates.research]\n[presets.proxy]\ngates.kg = {}\n[presets.mine]\nextends = [\"gateway\"]\n[presets.mine.gates]\nkg = { include_content = true }\n";
+        let config = parse(content, &Env::default());
+        assert_eq!(served(&config), ["documents", "mine", "proxy"]);
+        let exposure = Exposure::compile(&config.presets, "mine").expect("compiled");
+        let gates: Vec<&str> = exposure.gates().map(|gate| &**gate).collect();
+        assert!(gates.contains(&"summarizer") && gates.contains(&"kg"), "{gates:?}");
+        // `proxy` is the file's, extends no shipped preset and has kg; [gates.research] is the file's.
+        assert!(granted(&config, "kg").is_empty() && granted(&config, "research").is_empty());
+        assert_eq!(granted(&config, "idea"), ["knowledge:read", "models"]);
+        assert!(config.gates["idea"].shipped && !config.gates["research"].shipped);
+    }
+
+    #[test]
+    fn a_file_without_presets_serves_the_shipped_default() {
+        let config = parse("[servers.git]\ncommand = \"git-mcp\"\n", &Env::default());
+        assert_eq!(served(&config), ["full"]);
+        assert_eq!(
+            config.select(None, &Env::default()).map(|exposure| exposure.preset).as_deref(),
+            Ok("full")
+        );
+        assert_eq!(granted(&config, "kg"), ["knowledge"]);
+        assert_eq!(config.select(Some("proxy"), &Env::default()).map(|e| e.preset).as_deref(), Ok("proxy"));
+    }
+}
