@@ -12,6 +12,7 @@ mod handler;
 mod http;
 mod icons;
 mod in_place;
+mod json_text;
 mod lacking;
 mod line;
 mod lines;
