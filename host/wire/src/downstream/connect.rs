@@ -21,7 +21,7 @@ use gatehouse_net::{Client as HttpClient, HttpClients, Url, root_cause};
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
     RoleClient,
-    model::ProtocolVersion,
+    model::{ErrorCode, ProtocolVersion},
     service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle},
     transport::{
         WorkerTransport,
@@ -213,7 +213,15 @@ impl Era {
             ClientInitializeError::JsonRpcError(_)
                 | ClientInitializeError::NoCompatibleProtocolVersion { .. }
         );
-        if self == Self::Handshake && answered {
+        let unknown = matches!(
+            error,
+            ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
+        );
+        let other_era = match self {
+            Self::Handshake => answered,
+            Self::Discovery => unknown,
+        };
+        if other_era {
             return Attempt::OtherEra(ConnectFailure::passing(message));
         }
         let needs_login = error.is_authorization_required();
@@ -247,8 +255,9 @@ impl Connector for RealConnector {
         };
         let connected = match begin(Era::Handshake).await {
             Err(Attempt::OtherEra(refused)) => match begin(Era::Discovery).await {
-                // What the newer way says is of interest only where the older one is not known at all.
-                Err(_) => Err(refused),
+                // The server knows no newer protocol, so its refusal of the handshake is the reason.
+                Err(Attempt::OtherEra(_)) => Err(refused),
+                Err(Attempt::Failed(failure)) => Err(failure.after(&refused)),
                 Ok(session) => Ok(session),
             },
             Err(Attempt::Failed(failure)) => Err(failure),

@@ -29,6 +29,8 @@ pub(super) enum CallFailure {
     },
     /// The server wants something first that nobody gave.
     Unanswered(Fault),
+    /// The login to the server is missing, has ended or does not suffice. The server did nothing.
+    Login(Fault),
 }
 
 /// Why there is no connection.
@@ -44,6 +46,12 @@ impl ConnectFailure {
     /// One that may pass.
     pub(super) fn passing(message: impl Into<String>) -> Self {
         Self { message: message.into(), permanent: false }
+    }
+
+    /// Adds that the server refused the handshake of 2025-11-25 and earlier before this.
+    pub(super) fn after(self, refused: &Self) -> Self {
+        let message = format!("{} (it refused `initialize` before: {})", self.message, refused.message);
+        Self { message, ..self }
     }
 
     /// One that stays until somebody mends it.

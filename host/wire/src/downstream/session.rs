@@ -154,10 +154,10 @@ impl Session {
                 let why = tokio::time::timeout(LAST_WORDS, self.ended()).await;
                 CallFailure::Transport(why.unwrap_or_else(|_| "the connection closed".into()))
             }
-            other => {
-                let fault = crate::login::fault_of(&other).map(Fault::in_one_line);
-                CallFailure::Transport(quoted(&fault.unwrap_or_else(|| other.to_string()), 500))
-            }
+            other => match crate::login::fault_of(&other) {
+                Some(fault) => CallFailure::Login(fault.clone()),
+                None => CallFailure::Transport(quoted(&other.to_string(), 500)),
+            },
         }
     }
 }
