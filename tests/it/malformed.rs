@@ -80,7 +80,11 @@ fn requests_that_cannot_be_read_are_answered_over_http() {
         let head = host.bare("POST", "/mcp", &[("mcp-session-id", &session)], &"?".repeat(body.len()));
         let came = host.say([&head.as_bytes()[..head.len() - body.len()], &body].concat());
         let said: Value = serde_json::from_str(&came.body).unwrap_or_else(|_| panic!("{id}: {came:?}"));
-        assert_eq!((came.status, &said["error"]["code"], &said["id"]), (400, &json!(-32700), &json!(id)), "{said}");
+        assert_eq!(
+            (came.status, &said["error"]["code"], &said["id"]),
+            (400, &json!(-32700), &json!(id)),
+            "{said}"
+        );
     }
     let came = host.send("POST", "/mcp", &[("mcp-session-id", &session)], CUT);
     assert_eq!(came.status, 200, "{came:?}");

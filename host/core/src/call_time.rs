@@ -187,7 +187,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nested_work_ends_a_little_earlier() {
         let time = Arc::new(CallTime::default());
-        for (limit, nested) in [(SECOND, SECOND * 19 / 20), (60 * SECOND, 59 * SECOND), (Duration::ZERO, Duration::ZERO)] {
+        for (limit, nested) in
+            [(SECOND, SECOND * 19 / 20), (60 * SECOND, 59 * SECOND), (Duration::ZERO, Duration::ZERO)]
+        {
             let deadline = CallDeadline::new(Instant::now() + limit, Duration::ZERO, &time);
             assert_eq!(deadline.for_nested().remaining(), nested);
         }

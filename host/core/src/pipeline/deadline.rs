@@ -41,7 +41,8 @@ fn timed_out(context: &CallContext) -> Fault {
     let (message, hint) = match (context.shortened_by(), source) {
         (Some(outer), _) => {
             let seconds = (context.started.elapsed().as_secs_f32() * 10.0).round() / 10.0;
-            let message = format!("'{tool}' was stopped after {seconds} s, shortly before {outer} runs out of time.");
+            let message =
+                format!("'{tool}' was stopped after {seconds} s, shortly before {outer} runs out of time.");
             let hint = format!("raise {} in presets.toml, or the timeout of the call.", key(outer));
             (message, hint)
         }

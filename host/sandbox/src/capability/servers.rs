@@ -296,8 +296,13 @@ async fn in_time<T>(
     asked: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
     let late = |_| {
-        Fault::new(FaultKind::TimedOut, format!("Server '{server}' did not answer before the call runs out of time."))
-            .hint(format!("`gatehouse servers status` reports how it does; its definition is [servers.{server}]."))
+        Fault::new(
+            FaultKind::TimedOut,
+            format!("Server '{server}' did not answer before the call runs out of time."),
+        )
+        .hint(format!(
+            "`gatehouse servers status` reports how it does; its definition is [servers.{server}]."
+        ))
     };
     tokio::time::timeout_at(deadline, asked).await.map_err(late)?
 }

@@ -12,7 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    CallContext, Fault, Reply, SourceId,
+    CallContext, Reply, SourceId,
     completion::{Suggestions, Typed},
     lock,
     names::quoted,

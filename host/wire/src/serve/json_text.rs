@@ -19,7 +19,9 @@ pub(super) fn replace_lone_surrogates(text: &[u8]) -> Cow<'_, [u8]> {
     while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
         let escape = at + found;
         at = match code_unit(text, escape) {
-            Some(0xD800..=0xDBFF) if matches!(code_unit(text, escape + 6), Some(0xDC00..=0xDFFF)) => escape + 12,
+            Some(0xD800..=0xDBFF) if matches!(code_unit(text, escape + 6), Some(0xDC00..=0xDFFF)) => {
+                escape + 12
+            }
             Some(0xD800..=0xDFFF) => {
                 replaced.to_mut()[escape + 2..escape + 6].copy_from_slice(b"FFFD");
                 escape + 6
