@@ -1,15 +1,7 @@
 //! How connections come about: the transport of a server, and which era of the protocol it speaks. An older server answers
 //! the handshake of 2025 and before; one that knows none of it is asked to introduce itself as since 2026-07-28.
 
-use std::{
-    collections::HashMap,
-    ffi::OsString,
-    io,
-    path::PathBuf,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -29,20 +21,17 @@ use rmcp::{
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpClientWorker},
     },
 };
-use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::login::{LoggedIn, Logins, fault_of};
 
 use super::{
     client::Client,
     connection::{ConnectFailure, Connection, Connector, ListChanged},
+    lines::{MAX_LINE, ServerLines},
     process::Process,
     session::Session,
     sse::{Asking, Sse},
 };
-
-/// The longest line that a server may send, as the host's own clients may.
-const MAX_LINE: usize = 16 << 20;
 
 /// Makes real connections.
 pub(super) struct RealConnector {
@@ -74,8 +63,8 @@ impl RealConnector {
         let (process, output, input) =
             Process::start(&self.program, &server.transport, &self.base, &self.passed_on)
                 .map_err(Attempt::Failed)?;
-        let output = Lines { inner: output, since_end: 0 };
-        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(MAX_LINE);
+        let transport =
+            AsyncRwTransport::new_client(ServerLines::new(output), input).with_max_line_length(MAX_LINE);
         let client = Client::new(&server.name, changed);
         let transport = client.over(transport);
         let begun = tokio::select! {
@@ -264,32 +253,5 @@ impl Connector for RealConnector {
             Ok(session) => Ok(session),
         };
         connected.map(|session| Arc::new(session) as Arc<dyn Connection>)
-    }
-}
-
-/// A server's output. A line that is longer than any may be ends it: the library would drop the line, and whoever waits for
-/// what it says would wait in vain.
-struct Lines<R> {
-    inner: R,
-    since_end: usize,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
-        let new = &buffer.filled()[before..];
-        self.since_end = match memchr::memrchr(b'\n', new) {
-            Some(end) => new.len() - end - 1,
-            None => self.since_end + new.len(),
-        };
-        if self.since_end > MAX_LINE {
-            return Poll::Ready(Err(io::Error::other(format!("a line of more than {MAX_LINE} bytes"))));
-        }
-        read
     }
 }

@@ -9,9 +9,11 @@ mod connect;
 mod connection;
 mod convert;
 mod followed;
+mod lines;
 mod process;
 mod progress;
 mod server;
+pub(crate) mod server_text;
 mod session;
 pub(crate) mod sse;
 

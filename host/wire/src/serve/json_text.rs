@@ -12,7 +12,7 @@ pub(super) const MAX_DEPTH: usize = 127;
 ///
 /// A client that cuts a string inside an emoji sends such an escape. It names no character, so the parser would
 /// reject the whole message.
-pub(super) fn replace_lone_surrogates(text: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn replace_lone_surrogates(text: &[u8]) -> Cow<'_, [u8]> {
     let mut replaced = Cow::Borrowed(text);
     let mut at = 0;
     // JSON has backslashes only in strings, and each begins an escape.
