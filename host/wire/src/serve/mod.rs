@@ -22,6 +22,7 @@ mod parked;
 mod pending;
 mod prompts;
 mod reply;
+mod reply_data;
 mod request;
 mod resources;
 mod routes;
