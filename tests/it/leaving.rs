@@ -71,3 +71,36 @@ fn a_client_that_leaves_over_stdio_is_no_error() {
     assert!(!log.contains("ERROR"), "{log}");
     assert_eq!(ended.status.code(), Some(0), "{log}");
 }
+
+/// Many short sessions of each shipped preset, some at a time: each ends while the host still starts its other tasks.
+#[test]
+fn sessions_that_end_at_once_leave_no_panic_in_the_log() {
+    let place = Place::shipped();
+    let info = json!({"name": "test", "version": "1"});
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+    let first = message(1, "initialize", params).to_string();
+    let session = |preset: &str| {
+        let mut command = place.command(&["serve", "--preset", preset]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut host = command.spawn().expect("start gatehouse");
+        let mut stdin = host.stdin.take().expect("stdin");
+        writeln!(stdin, "{first}").expect("a line");
+        let mut answer = String::new();
+        BufReader::new(host.stdout.take().expect("stdout")).read_line(&mut answer).expect("an answer");
+        drop(stdin);
+        let ended = host.wait_with_output().expect("the end");
+        let log = String::from_utf8_lossy(&ended.stderr);
+        assert!(answer.contains("\"result\""), "{preset}: {answer}{log}");
+        assert!(!log.contains("panicked"), "{preset}: {log}");
+        assert_eq!(ended.status.code(), Some(0), "{preset}: {log}");
+    };
+    // The first one compiles the gates.
+    session("full");
+    for preset in ["proxy", "full"] {
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| (0..12).for_each(|_| session(preset)));
+            }
+        });
+    }
+}

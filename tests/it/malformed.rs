@@ -53,6 +53,58 @@ fn bodies_that_are_no_message_are_refused_with_the_reason() {
     assert!(listed["result"]["tools"].is_array(), "{listed}");
 }
 
+/// Requests whose values the parser rejects, as raw bytes, with their ids.
+fn unreadable() -> [(Vec<u8>, u64); 4] {
+    let call = |id: u64, value: &[u8]| {
+        let head = br#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo","arguments":{"text":"#;
+        [&head[..], value, format!("}}}},\"id\":{id}}}").as_bytes()].concat()
+    };
+    let nested = format!("{}{}", "[".repeat(126), "]".repeat(126));
+    let values: [&[u8]; 4] = [b"1e999", b"\"\xFF\"", b"NaN", nested.as_bytes()];
+    let mut id = 40;
+    values.map(|value| {
+        id += 1;
+        (call(id, value), id)
+    })
+}
+
+/// A call whose text was cut inside an emoji.
+const CUT: &str = r#"{"jsonrpc":"2.0","id":39,"method":"tools/call","params":{"name":"echo","arguments":{"text":"cut \ud83d"}}}"#;
+
+#[test]
+fn requests_that_cannot_be_read_are_answered_over_http() {
+    let place = place();
+    let host = Http::start(&place, "p", &[]);
+    let session = host.session("/mcp", &[]);
+    for (body, id) in unreadable() {
+        let head = host.bare("POST", "/mcp", &[("mcp-session-id", &session)], &"?".repeat(body.len()));
+        let came = host.say([&head.as_bytes()[..head.len() - body.len()], &body].concat());
+        let said: Value = serde_json::from_str(&came.body).unwrap_or_else(|_| panic!("{id}: {came:?}"));
+        assert_eq!(
+            (came.status, &said["error"]["code"], &said["id"]),
+            (400, &json!(-32700), &json!(id)),
+            "{said}"
+        );
+    }
+    let came = host.send("POST", "/mcp", &[("mcp-session-id", &session)], CUT);
+    assert_eq!(came.status, 200, "{came:?}");
+    assert!(came.body.contains("cut \u{fffd}"), "{came:?}");
+}
+
+#[test]
+fn requests_that_cannot_be_read_are_answered_over_stdio() {
+    let place = place();
+    let mut client = Client::start(&place, "p");
+    for (line, id) in unreadable() {
+        client.send_line(&line);
+        let answer = client.answer(id);
+        assert_eq!(answer["error"]["code"], -32700, "{answer}");
+    }
+    client.send_line(CUT);
+    let answer = client.answer(39);
+    assert_eq!(answer["result"]["content"][0]["text"], "cut \u{fffd}", "{answer}");
+}
+
 #[test]
 fn what_there_is_not_is_not_found() {
     let place = place();

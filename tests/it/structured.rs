@@ -35,6 +35,25 @@ fn clients_get_data_only_where_their_preset_says_so() {
 }
 
 #[test]
+fn clients_get_data_by_their_name_where_the_preset_says_auto() {
+    let place =
+        Place::with(&PRESETS.replace("structured = true", "structured = \"auto\""), &["caller", "kg"]);
+    for (name, structured) in
+        [("mcp", true), ("inspector-client", true), ("claude-code", false), ("new", false)]
+    {
+        let mut client = Client::raw(&place, &["serve", "--preset", "data"], &[]);
+        let info = json!({"name": name, "version": "1"});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+        client.request("initialize", params);
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        let listed = tool(&mut client, "get_page_structure");
+        assert_eq!(listed.get("outputSchema").is_some(), structured, "{name}: {listed}");
+        let result = client.call("get_page_structure", json!({"page_type": "heuristic"}));
+        assert_eq!(result.get("structuredContent").is_some(), structured, "{name}: {result}");
+    }
+}
+
+#[test]
 fn tools_that_call_tools_always_get_data() {
     let place = place();
     let mut client = Client::start(&place, "text");

@@ -199,11 +199,21 @@ impl CallContext {
 
     /// When it has to be over, however many attempts it takes.
     pub fn deadline(&self) -> CallDeadline {
-        let own = CallDeadline::new(self.started + self.time_limit(), self.paused, &self.time);
+        let own = self.own_deadline();
         match &self.outer_deadline {
             Some(outer) => own.min(outer.clone()),
             None => own,
         }
+    }
+
+    fn own_deadline(&self) -> CallDeadline {
+        CallDeadline::new(self.started + self.time_limit(), self.paused, &self.time)
+    }
+
+    /// Returns the source whose call leaves this one less time than its own limit.
+    pub(crate) fn shortened_by(&self) -> Option<&SourceId> {
+        let outer = self.outer_deadline.as_ref()?;
+        self.within.last().filter(|_| outer.instant() < self.own_deadline().instant())
     }
 
     /// How long it waited for answers of its client, or one of those around and within it did.

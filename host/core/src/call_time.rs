@@ -14,6 +14,9 @@ use crate::lock;
 /// minutes is gone, and what waits holds an instance of its gate.
 pub const MAX_PAUSE: Duration = Duration::from_secs(600);
 
+/// Maximum time that a call keeps for itself when it waits for another one.
+const MAX_MARGIN: Duration = Duration::from_secs(1);
+
 /// How long a client's call and those that it causes have stood still.
 #[derive(Debug, Default)]
 pub(crate) struct CallTime {
@@ -125,6 +128,14 @@ impl CallDeadline {
         own.min(self.clone())
     }
 
+    /// Returns the deadline for work that the call waits for: a little before its own, so that it can still report
+    /// what was too slow.
+    #[must_use]
+    pub fn for_nested(&self) -> Self {
+        let margin = (self.remaining() / 20).min(MAX_MARGIN);
+        Self { at: self.at.checked_sub(margin).unwrap_or(self.at), ..self.clone() }
+    }
+
     /// Waits until the time is up.
     pub async fn passes(&self) {
         loop {
@@ -171,6 +182,17 @@ mod tests {
         passes.await;
         assert_eq!(begun.elapsed(), 23 * SECOND);
         assert!(deadline.has_passed() && later.passes().now_or_never().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nested_work_ends_a_little_earlier() {
+        let time = Arc::new(CallTime::default());
+        for (limit, nested) in
+            [(SECOND, SECOND * 19 / 20), (60 * SECOND, 59 * SECOND), (Duration::ZERO, Duration::ZERO)]
+        {
+            let deadline = CallDeadline::new(Instant::now() + limit, Duration::ZERO, &time);
+            assert_eq!(deadline.for_nested().remaining(), nested);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,13 +17,14 @@ pub use self::error::CatalogError;
 use crate::{
     alias,
     approval::{self, Remembered},
+    effect::{Annotations, Effect},
     filters::{self, AttachedFilter},
     names,
     offered::Offered,
     outcome::{Fault, FaultKind},
     overrides::ToolOverride,
     pipeline::has_own_markers,
-    preset::Exposure,
+    preset::{Exposure, Structured},
     proxied::Proxied,
     schema::{Schema, with_defaults},
     source::{Listing, PendingListing, Source},
@@ -93,6 +94,14 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Returns the hints for clients. A gate says with its effect that it reaches outside; a server says so by itself.
+    pub fn annotations(&self) -> Annotations {
+        let mut hints = self.spec.annotations();
+        hints.open_world |=
+            matches!(self.id.source, SourceId::Gate(_)) && self.spec.effect == Effect::ExternalExec;
+        hints
+    }
+
     fn new(
         source: &Arc<dyn Source>,
         listing: &Listing,
@@ -184,7 +193,7 @@ pub struct Catalog {
     /// Which one this is.
     pub generation: Generation,
     /// Whether clients get output schemas and structured replies. Tools that call tools always do.
-    pub structured: bool,
+    pub structured: Structured,
     /// Why sources do not list what they should, by source.
     pub problems: Vec<(SourceId, String)>,
     /// What there is besides tools.

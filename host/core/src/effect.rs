@@ -57,13 +57,14 @@ pub struct Annotations {
 impl Annotations {
     /// A tool that changes anything may overwrite what was there, so every effect above read-only
     /// counts as destructive, unless it says that it only adds; one that changes nothing is idempotent whatever it says.
+    /// `open_world` stays as declared: a server's tool can destroy what the server keeps and reach nothing else.
     pub fn of(effect: Effect, additive: bool, idempotent: bool, open_world: bool) -> Self {
         let read_only = effect == Effect::ReadOnly;
         Self {
             read_only,
             destructive: !read_only && !additive,
             idempotent: read_only || idempotent,
-            open_world: open_world || effect == Effect::ExternalExec,
+            open_world,
         }
     }
 }
@@ -80,6 +81,7 @@ mod tests {
         assert!(!write.read_only && write.destructive && !write.idempotent && !write.open_world);
         let add = Annotations::of(Effect::Mutating, true, false, false);
         assert!(!add.read_only && !add.destructive);
-        assert!(Annotations::of(Effect::ExternalExec, false, false, false).open_world);
+        let closed = Annotations::of(Effect::ExternalExec, false, false, false);
+        assert!(closed.destructive && !closed.open_world, "as declared");
     }
 }

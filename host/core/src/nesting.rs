@@ -42,7 +42,7 @@ pub(crate) struct Caused {
 
 impl CallContext {
     /// Has the tool of this call call another one for the same client, with no stronger effect than its own and
-    /// before `deadline`, which is that of the attempt that runs. Faults where calls nest too deep.
+    /// a little before `deadline`, which is that of the attempt that runs. Faults where calls nest too deep.
     pub async fn nested(&self, deadline: &CallDeadline, name: &str, arguments: Value) -> Outcome {
         let entry = self.catalog.find(name).cloned();
         self.nested_in(deadline, name, entry, arguments, Way::default()).await
@@ -97,7 +97,7 @@ impl CallContext {
         nested.caused = Arc::clone(&self.caused);
         nested.client = Arc::clone(&self.client);
         nested.nested_in_time(&self.time);
-        nested.outer_deadline = Some(deadline.clone());
+        nested.outer_deadline = Some(deadline.for_nested());
         nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect, adds_only });
         let mut call = Call::new(nested, arguments);
         let outcome = call.run_here().await;

@@ -21,6 +21,18 @@ use crate::{
     workflow::Step,
 };
 
+/// Which clients get output schemas, and replies as data beside their text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Structured {
+    /// None.
+    #[default]
+    Off,
+    /// All.
+    On,
+    /// Clients that are known to use the data and to keep the text.
+    Auto,
+}
+
 /// What one agent sees, as declared: its own lines only, `extends` not yet followed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Preset {
@@ -35,7 +47,7 @@ pub struct Preset {
     /// Further names for tools: alias to a tool's own name, or to `gate.tool`.
     pub aliases: BTreeMap<String, String>,
     /// Whether clients get output schemas and structured replies; where it says nothing, as what it extends.
-    pub structured: Option<bool>,
+    pub structured: Option<Structured>,
     /// Globs over the tools whose replies a gate of the preset filters, by gate; none for those of
     /// [`crate::filters::DEFAULT`].
     pub filters: BTreeMap<String, Vec<String>>,
@@ -69,7 +81,7 @@ pub struct Exposure {
     /// What is changed about tools, by exposed name.
     pub tools: BTreeMap<String, ToolOverride>,
     /// Whether clients get output schemas and structured replies.
-    pub structured: bool,
+    pub structured: Structured,
     /// Whether replies are filtered at all.
     pub filters_on: bool,
     filters: BTreeMap<String, GlobSet>,
@@ -126,7 +138,7 @@ impl Exposure {
             sources,
             aliases: BTreeMap::new(),
             tools: BTreeMap::new(),
-            structured: false,
+            structured: Structured::Off,
             filters_on: true,
             filters: BTreeMap::new(),
             proxied: None,

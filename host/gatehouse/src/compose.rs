@@ -249,12 +249,15 @@ impl Composition {
         }
         // A gate whose tools are all denied is not the client's business.
         let shown = |source: &SourceId| catalog.entries().iter().any(|entry| entry.id.source == *source);
-        let gates: Vec<(&str, &str)> = listings
-            .iter()
-            .filter(|(source, _)| shown(source))
-            .map(|(source, listing)| (&**source.name(), listing.summary.as_str()))
-            .collect();
-        let instructions = instructions::instructions(&gates, exposure.description.as_deref());
+        let (mut gates, mut servers) = (Vec::new(), Vec::new());
+        for (source, listing) in listings.iter().filter(|(source, _)| shown(source)) {
+            let texts = match source {
+                SourceId::Gate(_) => &mut gates,
+                SourceId::Server(_) => &mut servers,
+            };
+            texts.push((&**source.name(), listing.summary.as_str()));
+        }
+        let instructions = instructions::instructions(&gates, &servers, exposure.description.as_deref());
         Ok(PresetView { catalog, instructions })
     }
 

@@ -5,7 +5,11 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::{Listening, child, recorded, recording, showing};
-use crate::support::{Client, fault_of, host::PATIENCE};
+use crate::support::{
+    Client, Place, fault_of,
+    host::PATIENCE,
+    place::{SHIPPED, repository},
+};
 
 #[test]
 fn a_server_that_dies_in_mid_call_is_asked_once_and_started_again_by_the_next_call() {
@@ -30,6 +34,9 @@ fn a_call_without_an_answer_ends_at_its_deadline_and_the_server_is_told() {
     let answer = client.call("s__never", json!({}));
     let fault = fault_of(&answer);
     assert_eq!(fault["type"], "TIMEOUT", "{fault}");
+    assert_eq!(fault["message"], "'s__never' was stopped after 0.5 s. Server 's' did not answer.");
+    let hint = fault["suggestion"].as_str().expect("a hint");
+    assert!(hint.contains("timeout of [servers.s]"), "{hint}");
     assert_eq!(client.text("s__echo", json!({"text": "still there"})), "still there");
     let start = Instant::now();
     while recorded(&record, "notifications/cancelled") == 0 {
@@ -37,6 +44,24 @@ fn a_call_without_an_answer_ends_at_its_deadline_and_the_server_is_told() {
         std::thread::yield_now();
     }
     assert_eq!((recorded(&record, "tools/call never"), recorded(&record, "start")), (1, 1));
+}
+
+#[test]
+fn a_server_that_hangs_is_named_where_the_gate_in_front_of_it_runs_out_of_time() {
+    let shipped = std::fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
+    let limits =
+        "[gates.proxy]\ngrants = [\"servers\", \"models\", \"artifacts\", \"catalog\"]\nlimits = { time = ";
+    assert!(shipped.contains(&format!("{limits}\"5 min\"")), "the shipped block");
+    let shipped = shipped.replace(&format!("{limits}\"5 min\""), &format!("{limits}\"2 s\""));
+    let blocks = child("hangs", &["start=never"], "") + &child("mute", &[], "");
+    let place = Place::with(&(shipped + &blocks), &SHIPPED);
+    let mut client = Client::start(&place, "proxy");
+    for (server, tool) in [("hangs", "echo"), ("mute", "never")] {
+        let call = json!({"server_name": server, "tool_name": tool, "arguments": {}});
+        let said = client.fails("call_tool", call);
+        assert!(said.contains(&format!("Server '{server}' did not answer")), "{said}");
+        assert!(!said.contains("Gate 'proxy' was stopped"), "{said}");
+    }
 }
 
 #[test]

@@ -58,6 +58,34 @@ fn clients_are_told_when_the_list_of_a_server_grows() {
 }
 
 #[test]
+fn tools_that_cannot_be_read_or_called_are_left_out_with_the_reason() {
+    let place = showing(&[], "");
+    let schema = json!({"type": "object"});
+    let tools = json!([
+        {"name": "bare", "description": "Has no schema of its arguments."},
+        {"name": "slow", "inputSchema": schema, "execution": {"taskSupport": "required"}},
+        {"name": "either", "inputSchema": schema, "execution": {"taskSupport": "optional"}},
+    ]);
+    let file = place.write("tools.json", tools.to_string());
+    let option = format!("tools={}", file.display());
+    let streamed = Listening::start("http", &[&option]);
+    let blocks = child("pipes", &[&option], "") + &streamed.block("web", "http");
+    place.write("presets.toml", blocks + "[presets.all]\nservers = [\"pipes\", \"web\"]\n");
+    let mut client = Client::start(&place, "all");
+    let listed = client.tools();
+    for server in ["pipes", "web"] {
+        let shown = |tool: &str| listed.contains(&format!("{server}__{tool}"));
+        assert_eq!(
+            ["echo", "either", "bare", "slow"].map(shown),
+            [true, true, false, false],
+            "{server}: {listed:?}"
+        );
+    }
+    client.log_with("tool 'bare': missing field `inputSchema`");
+    client.log_with("tool 'slow' runs only as a task");
+}
+
+#[test]
 fn a_bad_tool_is_left_out_alone_and_what_is_said_of_tools_is_cleaned() {
     let place = showing(&["s"], &child("s", &["bad=yes"], ""));
     let mut client = Client::start(&place, "all");

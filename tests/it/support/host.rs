@@ -95,13 +95,13 @@ impl Client {
 
     /// Sends one message as a line.
     pub(crate) fn send(&mut self, message: &Value) {
-        self.send_line(&message.to_string());
+        self.send_line(message.to_string());
     }
 
     /// Sends a line as it is.
-    pub(crate) fn send_line(&mut self, line: &str) {
+    pub(crate) fn send_line(&mut self, line: impl AsRef<[u8]>) {
         let stdin = self.stdin.as_mut().expect("the host listens");
-        stdin.write_all(line.as_bytes()).and_then(|()| stdin.write_all(b"\n")).expect("write to the host");
+        stdin.write_all(line.as_ref()).and_then(|()| stdin.write_all(b"\n")).expect("write to the host");
     }
 
     /// Sends a request and gives its id.

@@ -111,10 +111,10 @@ impl Http {
     }
 
     /// Sends this on a connection of its own, and gives what came until the host closed it.
-    pub(crate) fn say(&self, text: &str) -> Came {
+    pub(crate) fn say(&self, text: impl AsRef<[u8]>) -> Came {
         let mut stream = self.connect();
         // A host that has heard enough may close before the end.
-        let _ = stream.write_all(text.as_bytes());
+        let _ = stream.write_all(text.as_ref());
         came(stream)
     }
 

@@ -44,18 +44,34 @@ async fn an_attempt_has_its_own_time_and_all_share_that_of_the_call() {
     let context = crate::testing::context(vec![Arc::new(Deadline), Arc::new(Retry)], &source, "search");
     let fault = Call::new(context.await, json!({})).run().await.expect_err("too slow");
     assert_eq!(fault.message, "'search' was stopped after 30 s.");
+    assert!(fault.hint.expect("a hint").contains("limits.time of [gates.x]"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_ends_with_the_attempt_that_made_it() {
+async fn a_server_that_does_not_answer_is_named_with_its_own_limit() {
+    let server = Fixture::new(SourceId::Server("git".into()), vec![tool("log", None)]);
+    let context = context(vec![Arc::new(Deadline)], &server, "git__log").await;
+    server.hangs.store(1, Ordering::Relaxed);
+    let fault = Call::new(context, json!({})).run().await.expect_err("too slow");
+    assert_eq!(fault.message, "'git__log' was stopped after 30 s. Server 'git' did not answer.");
+    assert_eq!(
+        fault.hint.as_deref(),
+        Some("Ask for less at once, or raise timeout of [servers.git] in presets.toml.")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_nested_call_ends_shortly_before_the_attempt_that_made_it() {
     let source = source();
     let context = context(vec![Arc::new(Admit), Arc::new(Deadline)], &source, "search").await;
     let call = Call::new(context, json!({})).attempt(Duration::from_secs(3));
     source.hangs.store(1, Ordering::Relaxed);
     let begun = Instant::now();
     let nested = call.context.nested(call.deadline(), "search", json!({})).await;
-    assert_eq!(nested.expect_err("too slow").kind, FaultKind::TimedOut);
-    assert_eq!(begun.elapsed(), Duration::from_secs(3));
+    let fault = nested.expect_err("too slow");
+    assert_eq!(fault.kind, FaultKind::TimedOut);
+    assert!(fault.hint.expect("a hint").contains("limits.time of [gates.x]"));
+    assert_eq!(begun.elapsed(), Duration::from_millis(2_850), "the caller has time left to report it");
     let deep = call.context.nested(call.deadline(), "search", json!({"nested": "search"})).await;
     assert!(deep.expect_err("too deep").message.contains("nest at most 4 deep"));
 }

@@ -1,14 +1,15 @@
 //! Ends a call when its time is up or its client has given up. Dropping the rest of the pipeline frees
 //! whatever it held; the sandbox ends a busy loop by its own deadline, at the same moment.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::{Next, Stage};
 use crate::{
-    call::Call,
+    call::{Call, CallContext},
     outcome::{Fault, FaultKind, Outcome},
+    tool::SourceId,
 };
 
 /// See the module.
@@ -22,17 +23,43 @@ impl Stage for Deadline {
         let ended = tokio::select! {
             biased;
             outcome = next.run(call) => return outcome,
-            () = deadline.passes() => timed_out(&context.name, context.time_limit()),
+            () = deadline.passes() => timed_out(&context),
             () = context.cancel.cancelled() => cancelled(&context.name),
         };
         Err(ended)
     }
 }
 
-/// The fault of a call that took too long.
-fn timed_out(tool: &str, limit: Duration) -> Fault {
-    Fault::new(FaultKind::TimedOut, format!("'{tool}' was stopped after {} s.", limit.as_secs_f32()))
-        .hint("Ask for less at once, or raise the gate's limits.time in presets.toml.")
+/// Returns the fault of a call that took too long. It names the limit that ended the call.
+fn timed_out(context: &CallContext) -> Fault {
+    let (tool, limit) = (&context.name, context.time_limit().as_secs_f32());
+    let source = context.entry().ok().map(|entry| &entry.id.source);
+    let silent = match source {
+        Some(SourceId::Server(server)) => format!(" Server '{server}' did not answer."),
+        _ => String::new(),
+    };
+    let (message, hint) = match (context.shortened_by(), source) {
+        (Some(outer), _) => {
+            let seconds = (context.started.elapsed().as_secs_f32() * 10.0).round() / 10.0;
+            let message =
+                format!("'{tool}' was stopped after {seconds} s, shortly before {outer} runs out of time.");
+            let hint = format!("raise {} in presets.toml, or the timeout of the call.", key(outer));
+            (message, hint)
+        }
+        (None, source) => {
+            let key = source.map_or_else(|| "limits.time".to_owned(), key);
+            (format!("'{tool}' was stopped after {limit} s."), format!("raise {key} in presets.toml."))
+        }
+    };
+    Fault::new(FaultKind::TimedOut, message + &silent).hint(format!("Ask for less at once, or {hint}"))
+}
+
+/// Returns the key of presets.toml that limits the time of a source's calls.
+fn key(source: &SourceId) -> String {
+    match source {
+        SourceId::Gate(gate) => format!("limits.time of [gates.{gate}]"),
+        SourceId::Server(server) => format!("timeout of [servers.{server}]"),
+    }
 }
 
 fn cancelled(tool: &str) -> Fault {

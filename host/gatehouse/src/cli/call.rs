@@ -58,7 +58,7 @@ pub(super) async fn call(
     json: bool,
 ) -> Result<(), Failure> {
     let pipeline = Arc::new(composition.stages(&Callers::Commands));
-    let data = if catalog.structured { serve::Data::Anything } else { serve::Data::Nothing };
+    let data = serve::Data::for_programs(&catalog);
     let outcome = Call::new(CallContext::new(&pipeline, catalog, tool), arguments).run().await;
     if json {
         let failed = !matches!(&outcome, Ok(reply) if !reply.is_error);

@@ -1,6 +1,7 @@
 //! `gatehouse serve`
 
 mod address;
+mod background;
 mod greeting;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -11,6 +12,7 @@ use gatehouse_wire::serve::{self, HttpError, ServedPresets, Token};
 
 use self::{
     address::listen_on,
+    background::Background,
     greeting::{Greeting, over_stdio},
 };
 use super::{Failure, Place};
@@ -53,9 +55,10 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
         all: arguments.http.is_some(),
         by_trust: composition.config.choice.by_trust,
     };
-    match arguments.http {
+    let mut background = Background::default();
+    let served = match arguments.http {
         None => {
-            let (presets, _) = open(composition, &chosen, origin, None).await?;
+            let (presets, _) = open(composition, &chosen, origin, None, &mut background).await?;
             over_stdio(&chosen.preset);
             let served = serve::serve_stdio(presets, signals::stop_the_host()).await;
             served.map_err(|error| Failure::Failed(error.to_string()))
@@ -67,13 +70,16 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
                 .await
                 .map_err(refused)?;
             let settings = composition.config.http.clone();
-            let (presets, greeting) = open(composition, &chosen, origin, Some(http.address)).await?;
+            let address = Some(http.address);
+            let (presets, greeting) = open(composition, &chosen, origin, address, &mut background).await?;
             let stop = signals::stop_the_host();
             let greeted = greeting.over_http(http.address, &chosen.preset, env.token().is_some());
             tokio::join!(greeted, http.serve(presets, settings, stop));
             Ok(())
         }
-    }
+    };
+    background.end().await;
+    served
 }
 
 /// Makes what is served, keeps it up to date and lets `gatehouse status` see it.
@@ -82,6 +88,7 @@ async fn open(
     chosen: &Exposure,
     origin: Origin,
     address: Option<SocketAddr>,
+    background: &mut Background,
 ) -> Result<(Arc<ServedPresets>, Greeting), Failure> {
     let views = composition.views(chosen, origin.all).await.map_err(Failure::Usage)?;
     let greeting = Greeting::of(&views);
@@ -93,15 +100,15 @@ async fn open(
         tracing::warn!("{lack}");
     }
     let pipeline = composition.stages(&compose::Callers::OfThisHost);
-    tokio::spawn(composition.stores.clone().sweep());
+    background.spawn(composition.stores.clone().sweep());
     composition.stores.servers.live.preconnect();
     let presets = Arc::new(ServedPresets::new(pipeline, views.default, views.presets));
     let report = Report::default();
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
     let servers = Arc::clone(&composition.stores.servers);
     let ledger = composition.stores.ledger_health();
-    tokio::spawn(presence::announce(facts, Arc::clone(&presets), report.follow(), servers, ledger));
-    tokio::spawn(Reloader::new(origin, Arc::clone(&presets), composition, failing, report).run());
+    background.spawn(presence::announce(facts, Arc::clone(&presets), report.follow(), servers, ledger));
+    background.spawn(Reloader::new(origin, Arc::clone(&presets), composition, failing, report).run());
     Ok((presets, greeting))
 }
 

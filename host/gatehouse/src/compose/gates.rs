@@ -102,9 +102,7 @@ impl Gates {
         if let Some(origin) = origin.filter(|_| !file.exists()) {
             return Err(component::not_installed(name, &origin));
         }
-        // Nobody waits for this task's thread while gates are loaded, and a gate that the index knows is
-        // loaded in less time than another thread takes to wake.
-        let gate = tokio::task::block_in_place(|| self.sandbox.gate(name, &file, settings));
+        let gate = self.load(name, &file, settings).await;
         let gate = Arc::new(gate.map_err(|error| format!("gate '{name}' cannot be loaded: {error}"))?);
         loaded.insert(name.to_owned(), Arc::clone(&gate));
         Ok(gate)
@@ -114,14 +112,19 @@ impl Gates {
     pub(crate) async fn at(&self, file: &Path) -> Result<Gate, String> {
         let name = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let settings = block(&self.config, &name, file).settings;
-        tokio::task::block_in_place(|| self.sandbox.gate(&name, file, settings))
-            .map_err(|error| error.to_string())
+        self.load(&name, file, settings).await
     }
 
     /// A gate from any file, without grants and whatever the configuration pins.
     pub(super) async fn bare(&self, name: &str, file: &Path) -> Result<Gate, String> {
-        tokio::task::block_in_place(|| self.sandbox.gate(name, file, GateSettings::default()))
-            .map_err(|error| error.to_string())
+        self.load(name, file, GateSettings::default()).await
+    }
+
+    /// Loads a gate on a thread for blocking work: compiling one takes seconds, and the host can end meanwhile.
+    async fn load(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, String> {
+        let (sandbox, name, file) = (self.sandbox.clone(), name.to_owned(), file.to_owned());
+        let loading = tokio::task::spawn_blocking(move || sandbox.gate(&name, &file, settings));
+        loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
     /// The settings of a gate. `None` if it has no block.

@@ -251,7 +251,11 @@ mod tests {
                 "[presets.a]\ngates.kg = true",
                 "presets.a.gates.kg must be a block of keys, not true: write kg = {}",
             ),
-            ("[presets.a]\nstructured = \"true\"", "presets.a.structured must be true or false"),
+            ("[presets.a]\nstructured = \"true\"", "presets.a.structured must be true, false or \"auto\""),
+            (
+                "[presets.a]\nstructured = \"automatic\"",
+                "must be true, false or \"auto\", not the text \"automatic\"",
+            ),
             ("[knowledge]\nengine = 5", "knowledge.engine must be one of \"sqlite\", \"postgres\""),
             ("[presets.\"a b\"]\ndeny = 1", "presets.\"a b\".deny must be"),
         ] {

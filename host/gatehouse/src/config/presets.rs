@@ -103,7 +103,7 @@ pub(super) fn declared(
         sources,
         deny: preset.deny,
         aliases: preset.aliases,
-        structured: preset.structured,
+        structured: preset.structured.map(|structured| structured.0),
         filters: preset.filters,
         proxied: preset.proxied,
         listed: preset.listed,

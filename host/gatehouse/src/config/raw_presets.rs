@@ -1,10 +1,14 @@
 //! `[presets]` of presets.toml as it is typed.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
+use gatehouse_core::preset;
 use indexmap::IndexMap;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, Unexpected, Visitor},
+};
 use serde_json::{Map, Value};
 use toml::Spanned;
 
@@ -25,8 +29,9 @@ pub(crate) struct Preset {
     pub(crate) deny: Vec<String>,
     /// Further names for tools: new name = "tool", or "gate.tool" where several gates have a tool of that name.
     pub(crate) aliases: BTreeMap<String, String>,
-    /// Whether clients get output schemas, and replies as data beside their text; false by default.
-    pub(crate) structured: Option<bool>,
+    /// Whether clients get output schemas, and replies as data beside their text: true, false (default), or "auto" for the
+    /// clients that are listed in docs/protocol.md.
+    pub(crate) structured: Option<Structured>,
     /// Gates that shorten replies, each with globs over the tools whose replies it gets: a tool's name, "gate.tool", or
     /// "server:server.tool". Default, for each gate of the preset that does so: ["server:*", "run_code", "call_tool"].
     pub(crate) filters: BTreeMap<String, Vec<String>>,
@@ -45,6 +50,42 @@ pub(crate) struct Preset {
     /// What is changed about tools, by the name that clients would see without.
     #[schemars(with = "BTreeMap<String, Tool>")]
     pub(crate) tools: BTreeMap<Spanned<String>, Tool>,
+}
+
+/// Value of `structured`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Structured(pub(crate) preset::Structured);
+
+impl<'de> Deserialize<'de> for Structured {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Value;
+        impl Visitor<'_> for Value {
+            type Value = Structured;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false or \"auto\"")
+            }
+            fn visit_bool<E: de::Error>(self, on: bool) -> Result<Structured, E> {
+                Ok(Structured(if on { preset::Structured::On } else { preset::Structured::Off }))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Structured, E> {
+                match text {
+                    "auto" => Ok(Structured(preset::Structured::Auto)),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Value)
+    }
+}
+
+impl JsonSchema for Structured {
+    fn schema_name() -> Cow<'static, str> {
+        "Structured".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> schemars::Schema {
+        json_schema!({ "enum": [true, false, "auto"] })
+    }
 }
 
 /// Which calls a person has to approve.

@@ -79,6 +79,11 @@ fn type_of(root: &Value, node: &Value) -> Option<(&'static str, String)> {
     if !words.is_empty() {
         return Some(("string", format!("one of \"{}\"", words.join("\", \""))));
     }
+    if let Some(values) = node["enum"].as_array() {
+        let values: Vec<String> = values.iter().map(Value::to_string).collect();
+        let (last, others) = values.split_last()?;
+        return Some(("boolean", format!("{} or {last}", others.join(", "))));
+    }
     let types = &node["type"];
     let first = types.as_array().and_then(|types| types.iter().find(|kind| *kind != "null"));
     Some(match first.unwrap_or(types).as_str()? {

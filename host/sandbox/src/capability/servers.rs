@@ -68,7 +68,7 @@ impl Capabilities {
         Ok(Reach {
             ports: &granted.facts.ports,
             catalog: &running.context.catalog,
-            deadline: running.deadline.instant(),
+            deadline: running.deadline.for_nested().instant(),
         })
     }
 
@@ -313,14 +313,21 @@ fn not_listed(servers: &[(Arc<str>, String)]) -> String {
     notes.join("\n")
 }
 
-/// What a server is asked for, unless the call is over before.
+/// What a server is asked for, unless the call is over before. The gate has a little time left to report that.
 async fn in_time<T>(
     deadline: Instant,
     server: &str,
     asked: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
-    let late =
-        |_| Fault::new(FaultKind::TimedOut, format!("Server '{server}' took longer than the call may."));
+    let late = |_| {
+        Fault::new(
+            FaultKind::TimedOut,
+            format!("Server '{server}' did not answer before the call runs out of time."),
+        )
+        .hint(format!(
+            "`gatehouse servers status` reports how it does; its definition is [servers.{server}]."
+        ))
+    };
     tokio::time::timeout_at(deadline, asked).await.map_err(late)?
 }
 

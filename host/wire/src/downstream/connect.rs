@@ -15,7 +15,7 @@ use gatehouse_net::{Client as HttpClient, HttpClients, Url, root_cause};
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
     RoleClient,
-    model::ProtocolVersion,
+    model::{ErrorCode, ProtocolVersion},
     service::{ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle},
     transport::{
         WorkerTransport,
@@ -30,13 +30,11 @@ use super::{
     client::Client,
     connection::{ConnectFailure, Connection, Connector, ListChanged},
     inherited::InheritedEnv,
+    lines::MAX_LINE,
     session::Session,
     sse::{Asking, Sse},
     start_slots::StartSlots,
 };
-
-/// The longest line that a server may send, as the host's own clients may.
-const MAX_LINE: usize = 16 << 20;
 
 /// Makes real connections.
 pub(super) struct RealConnector {
@@ -101,8 +99,9 @@ impl RealConnector {
         };
         match begin(Era::Handshake).await {
             Err(Attempt::OtherEra(refused)) => match begin(Era::Discovery).await {
-                // What the newer way says is of interest only where the older one is not known at all.
-                Err(_) => Err(refused),
+                // The server knows no newer protocol, so its refusal of the handshake is the reason.
+                Err(Attempt::OtherEra(_)) => Err(refused),
+                Err(Attempt::Failed(failure)) => Err(failure.after(&refused)),
                 Ok(session) => Ok(session),
             },
             Err(Attempt::Failed(failure)) => Err(failure),
@@ -217,7 +216,15 @@ impl Era {
             return Attempt::Failed(ConnectFailure { message, permanent: !fault.retryable });
         }
         let message = quoted(&root_cause(error), 500);
-        if self == Self::Handshake && is_answer(error) {
+        let unknown = matches!(
+            error,
+            ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
+        );
+        let other_era = match self {
+            Self::Handshake => is_answer(error),
+            Self::Discovery => unknown,
+        };
+        if other_era {
             return Attempt::OtherEra(ConnectFailure::passing(message));
         }
         let needs_login = error.is_authorization_required();

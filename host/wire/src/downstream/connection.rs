@@ -29,6 +29,8 @@ pub(super) enum CallFailure {
     },
     /// The server wants something first that nobody gave.
     Unanswered(Fault),
+    /// The login to the server is missing, has ended or does not suffice. The server did nothing.
+    Login(Fault),
 }
 
 /// Why there is no connection.
@@ -49,6 +51,12 @@ impl ConnectFailure {
     /// The end of an attempt that took longer than it may.
     pub(super) fn late(limit: Duration) -> Self {
         Self::passing(format!("it did not answer within {} s", limit.as_secs_f64()))
+    }
+
+    /// Adds that the server refused the handshake of 2025-11-25 and earlier before this.
+    pub(super) fn after(self, refused: &Self) -> Self {
+        let message = format!("{} (it refused `initialize` before: {})", self.message, refused.message);
+        Self { message, ..self }
     }
 
     /// One that stays until somebody mends it.

@@ -15,19 +15,18 @@ use serde_json::{Map, Value, json};
 
 use crate::serve::BASE64;
 
-/// The most of a server's instructions that stand for what it is.
-const SUMMARY: usize = 300;
+/// Maximum characters of a server's instructions.
+const MAX_INSTRUCTIONS: usize = 8_000;
 
 /// What a server lists, with what it says of itself.
 pub(super) fn listing(info: Option<&ServerPeerInfo>, tools: Vec<Tool>) -> Listing {
     let about = info.and_then(|info| info.server_info.as_ref());
     let instructions = info.and_then(|info| info.instructions.as_deref()).unwrap_or_default();
-    let first = instructions.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let no_params = json!({"type": "object", "additionalProperties": false, "properties": {}});
     Listing {
         name: about.map(|about| about.name.clone()).unwrap_or_default(),
         version: about.map(|about| about.version.clone()).unwrap_or_default(),
-        summary: first.trim().chars().take(SUMMARY).collect(),
+        summary: instructions.trim().chars().take(MAX_INSTRUCTIONS).collect(),
         params_schema: Arc::new(no_params.as_object().cloned().unwrap_or_default()),
         tools: tools.into_iter().map(|each| Arc::new(tool(each))).collect(),
         ..Listing::default()

@@ -4,6 +4,7 @@
 mod converse;
 mod follow;
 mod offers;
+mod tools;
 
 use std::{
     sync::{Arc, Mutex},
@@ -12,7 +13,7 @@ use std::{
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    CallContext, Fault, Reply, SourceId,
+    CallContext, Reply, SourceId,
     completion::{Suggestions, Typed},
     lock,
     names::quoted,
@@ -25,7 +26,7 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientRequest, ListToolsRequest, PaginatedRequestParams, ProgressToken, RequestId, ServerResult,
+        ClientRequest, PaginatedRequestParams, ProgressToken, RequestId, ServerResult,
     },
     service::{Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, ServiceError},
 };
@@ -154,10 +155,10 @@ impl Session {
                 let why = tokio::time::timeout(LAST_WORDS, self.ended()).await;
                 CallFailure::Transport(why.unwrap_or_else(|_| "the connection closed".into()))
             }
-            other => {
-                let fault = crate::login::fault_of(&other).map(Fault::in_one_line);
-                CallFailure::Transport(quoted(&fault.unwrap_or_else(|| other.to_string()), 500))
-            }
+            other => match crate::login::fault_of(&other) {
+                Some(fault) => CallFailure::Login(fault.clone()),
+                None => CallFailure::Transport(quoted(&other.to_string(), 500)),
+            },
         }
     }
 }
@@ -195,13 +196,8 @@ impl Connection for Session {
     async fn list(&self) -> Result<Listing, CallFailure> {
         let info = self.peer.peer_info();
         let has_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
-        let ask = |page| ListToolsRequest { params: page, ..Default::default() }.into();
-        let take = |said| match said {
-            ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
-            _ => None,
-        };
         let tools = match has_tools {
-            true => self.pages("tools/list", MAX_TOOLS, ask, take).await?,
+            true => self.tools().await?,
             false => Vec::new(),
         };
         let mut listing = convert::listing(info.as_deref(), tools);

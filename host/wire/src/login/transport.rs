@@ -19,6 +19,7 @@ use rmcp::{
 use sse_stream::Sse;
 
 use super::{Challenge, Logins, parsed};
+use crate::downstream::server_text::repaired;
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -119,11 +120,17 @@ impl<C: StreamableHttpClient + Sync> LoggedIn<C> {
     }
 }
 
-/// Events without the token.
+/// Events without the token, as the library can read them.
 fn clean_events(events: Events, redactor: Option<Redactor>) -> Events {
-    let Some(redactor) = redactor else { return events };
+    let clean_data = move |data: String| {
+        let data = match &redactor {
+            Some(redactor) => redactor.text(data),
+            None => data,
+        };
+        repaired(data.as_bytes()).and_then(|changed| String::from_utf8(changed).ok()).unwrap_or(data)
+    };
     let clean = move |event: Result<Sse, SseError>| {
-        event.map(|event| Sse { data: event.data.map(|data| redactor.text(data)), ..event })
+        event.map(|event| Sse { data: event.data.map(&clean_data), ..event })
     };
     events.map(clean).boxed()
 }

@@ -42,7 +42,7 @@ impl Handler {
             Begun::Over(result) => *result,
             Begun::Talk(talk) => {
                 let repeats = talk.repeats;
-                let data = Data::of(&catalog, repeats);
+                let data = Data::of(&catalog, context, repeats);
                 let call = CallContext::new(&self.presets.pipeline, catalog, name.clone());
                 let work = |call: CallContext, lacking: Lacking| async move {
                     let id = call.id;

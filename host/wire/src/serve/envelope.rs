@@ -7,6 +7,8 @@ use rmcp::model::{ErrorCode, ErrorData};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 use serde_json::{Value, json};
 
+use super::json_text::{MAX_DEPTH, Outline};
+
 /// An error of JSON-RPC, to the request with this id where one is known.
 pub(super) fn error(id: Option<Value>, code: ErrorCode, why: impl Into<String>) -> Value {
     // Of the ids that JSON-RPC knows only those that tell one request from another.
@@ -50,7 +52,8 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
             return invalid(None, &format!("Not a JSON-RPC 2.0 message: {cause}"));
         }
         Err(cause) => {
-            return Err(error(None, ErrorCode::PARSE_ERROR, format!("Not JSON: {cause}")));
+            let outline = Outline::new(bytes);
+            return Err(parse_error(outline.request_id, outline.depth, &cause));
         }
     };
     if jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
@@ -68,6 +71,30 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), Value> {
         }
         (Some(_), _) => invalid(id, "Not a JSON-RPC 2.0 message: 'method' must be a string"),
     }
+}
+
+/// Returns the answer to a message that passes [`check`] and that the protocol library cannot read.
+///
+/// `None` if the message is not a request: the client could take an answer to its notification or its response for
+/// the answer to a request.
+pub(super) fn unreadable(bytes: &[u8]) -> Option<Value> {
+    let Envelope { id, method, .. } = serde_json::from_slice(bytes).ok()?;
+    let (id, method) = (id?, method?);
+    if let Err(cause) = serde_json::from_slice::<Value>(bytes) {
+        return Some(parse_error(Some(id), Outline::new(bytes).depth, &cause));
+    }
+    let why = format!("Invalid params for {}", quoted(method.as_str()?, 64));
+    Some(error(Some(id), ErrorCode::INVALID_PARAMS, why))
+}
+
+/// Returns the answer to a message that is not JSON within the limits of the parser.
+fn parse_error(id: Option<Value>, depth: usize, cause: &serde_json::Error) -> Value {
+    let why = if depth > MAX_DEPTH {
+        format!("the message is nested {depth} levels deep; the limit is {MAX_DEPTH}")
+    } else {
+        format!("the message is not valid JSON: {cause}")
+    };
+    error(id, ErrorCode::PARSE_ERROR, why)
 }
 
 #[cfg(test)]
@@ -99,6 +126,8 @@ mod tests {
             ("{", -32700, Value::Null),
             ("this is not JSON", -32700, Value::Null),
             ("{} {}", -32700, Value::Null),
+            (r#"{"jsonrpc": "2.0", "id": 5, "method": "ping", "params": {"a": NaN}}"#, -32700, json!(5)),
+            (r#"{"jsonrpc": "2.0", "id": 5, "result": {"a": NaN}}"#, -32700, Value::Null),
             ("5", -32600, Value::Null),
             (r#"[{"jsonrpc": "2.0", "id": 1, "method": "ping"}]"#, -32600, Value::Null),
             (r#"["2.0", 1, "ping", 1, 1]"#, -32600, Value::Null),

@@ -25,7 +25,7 @@ use super::{
     calls::Requested,
     clients::ClientState,
     lists::{List, was_taken_away},
-    reply,
+    reply::{self, Data},
     request::principal,
     watching::{self, Watch},
 };
@@ -203,7 +203,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
         let catalog = self.served.settled_catalog().await;
-        let tools = reply::tools_for(&catalog, is_since_2026(&context));
+        let tools = reply::tools_with(&catalog, Data::of(&catalog, &context, is_since_2026(&context)));
         self.lists(List::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
             .with_ttl_ms(LIST_TTL_MS)

@@ -10,6 +10,7 @@
 //! client asks is the protocol library's.
 
 mod waiting;
+mod workers;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -28,11 +29,10 @@ use rmcp::{
     service::{Peer, RequestContext, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use tokio::{
-    runtime::{Builder, Handle, Runtime},
-    task::{JoinSet, coop::unconstrained},
-};
+use tokio::task::{JoinSet, coop::unconstrained};
 use tokio_util::sync::CancellationToken;
+
+pub(super) use self::workers::Workers;
 
 use self::waiting::{BRIEF, Step, Waiting, Work};
 use super::handler::Handler;
@@ -62,7 +62,8 @@ pub(super) struct InPlace<T: Transport<RoleServer>> {
 }
 
 impl<T: Transport<RoleServer>> InPlace<T> {
-    pub(super) fn new(transport: T, handler: Handler, client: Client) -> Self {
+    /// Calls that compute for long run on `workers`, which their owner ends.
+    pub(super) fn new(transport: T, handler: Handler, client: Client, workers: Workers) -> Self {
         Self {
             transport,
             handler: Arc::new(handler),
@@ -71,7 +72,7 @@ impl<T: Transport<RoleServer>> InPlace<T> {
             cancels: HashMap::new(),
             replies: Replies::default(),
             ended: false,
-            workers: Workers::default(),
+            workers,
         }
     }
 
@@ -118,7 +119,7 @@ impl<T: Transport<RoleServer>> InPlace<T> {
     fn elsewhere(&mut self, work: Work) {
         let work = async move { Step::Done(Box::new(work.await)) };
         match self.workers.handle() {
-            Some(workers) => self.running.spawn_on(work, workers),
+            Some(workers) => self.running.spawn_on(work, &workers),
             None => self.running.spawn(work),
         };
     }
@@ -257,31 +258,6 @@ impl<E: 'static> Replies<E> {
         });
         if all.as_mut().now_or_never().is_none() {
             tokio::spawn(all);
-        }
-    }
-}
-
-/// As many threads as there are cores, started by the first call that needs them.
-#[derive(Default)]
-struct Workers(OnceLock<Option<Runtime>>);
-
-impl Workers {
-    fn handle(&self) -> Option<&Handle> {
-        let start = || {
-            let mut builder = Builder::new_multi_thread();
-            // As the threads that read, where guests run too.
-            let started = builder.enable_all().event_interval(4).global_queue_interval(4).build();
-            started.inspect_err(|error| tracing::warn!(%error, "long calls share one thread")).ok()
-        };
-        self.0.get_or_init(start).as_ref().map(Runtime::handle)
-    }
-}
-
-impl Drop for Workers {
-    /// A runtime that is merely dropped waits for its threads, which a thread of another one must not.
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take().flatten() {
-            runtime.shutdown_background();
         }
     }
 }

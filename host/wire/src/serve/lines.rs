@@ -18,14 +18,17 @@ use gatehouse_core::{
 };
 use rmcp::{
     RoleServer,
-    model::{ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion},
+    model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::envelope;
+use super::{
+    envelope,
+    json_text::{Outline, replace_lone_surrogates},
+};
 
 /// The longest line that is read, in bytes; the same as the largest body over HTTP.
 const MAX_LINE: usize = 16 << 20;
@@ -235,27 +238,21 @@ where
 
 /// A message, or the answer to what is not a message; no answer to blank lines and to notifications we do not know.
 fn understand(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+    let line = replace_lone_surrogates(line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line));
+    let line = line.trim_ascii();
     if line.is_empty() {
         return Err(None);
     }
     if bounds::too_many_values(line) {
         let why = format!("The message has more than {} values", MAX_VALUES);
-        return Err(Some(envelope::invalid(find_id(line), why)));
+        return Err(Some(envelope::invalid(Outline::new(line).request_id, why)));
     }
     let message = serde_json::from_slice(line);
     // What reads as a notification may be a request whose id is invalid.
     if let Ok(JsonRpcMessage::Notification(_)) | Err(_) = &message {
         envelope::check(line).map_err(Some)?;
     }
-    message.map_err(|_| {
-        let value: Value = serde_json::from_slice(line).unwrap_or_default();
-        // A notification that we do not know, and a broken response, are not answered: the peer might answer
-        // the answer.
-        let (id, method) = (value.get("id")?, value.get("method")?.as_str()?);
-        let why = format!("Invalid params for {}", gatehouse_core::names::quoted(method, 64));
-        Some(envelope::error(Some(id.clone()), ErrorCode::INVALID_PARAMS, why))
-    })
+    message.map_err(|_| envelope::unreadable(line))
 }
 
 /// Whether rmcp leaves its opening with this message, in which it takes a notification for an error.
@@ -279,7 +276,7 @@ fn too_long(ends: &[u8], length: usize) -> Value {
 }
 
 /// The id in what is left of a message: before its parameters, or behind them.
-pub(super) fn find_id(ends: &[u8]) -> Option<Value> {
+fn find_id(ends: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(ends);
     let head = text.split("\"params\"").next().unwrap_or_default();
     let tail = text.rfind("\"id\"").map(|at| &text[at..]);

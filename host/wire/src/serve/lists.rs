@@ -7,7 +7,11 @@ use rmcp::{
     service::{Peer, SubscriptionSink},
 };
 
-use super::{prompts, reply, resources};
+use super::{
+    prompts,
+    reply::{self, Data},
+    resources,
+};
 
 /// Methods that are answered, and that the protocol library hands over as unknown when their parameters do not parse; each
 /// with the list that the preset must have.
@@ -103,7 +107,7 @@ impl List {
     /// and families of addresses do not.
     fn bytes(self, catalog: &Catalog) -> Vec<u8> {
         let listed = match self {
-            Self::Tools => serde_json::to_vec(&reply::tools(catalog)),
+            Self::Tools => serde_json::to_vec(&reply::tools_with(catalog, Data::for_programs(catalog))),
             Self::Prompts => serde_json::to_vec(&prompts::listed(catalog)),
             Self::Resources => {
                 let sources = catalog.offered.resource_sources().iter();

@@ -55,6 +55,7 @@ impl Mcp {
         if method == Method::DELETE && !self.is_known(request.headers()) {
             return plain(StatusCode::NOT_FOUND, "Not Found: Session not found");
         }
+        let body = request.body().clone();
         let mut response = self.service.handle(request.map(Full::new)).await;
         match (method, response.status()) {
             // Some clients take any other success for a failure.
@@ -63,7 +64,8 @@ impl Mcp {
             }
             // The message is not one of MCP's.
             (Method::POST, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_json => {
-                let why = envelope::invalid(None, "Not a message of the Model Context Protocol");
+                let other = || envelope::invalid(None, "Not a message of the Model Context Protocol");
+                let why = envelope::unreadable(&body).unwrap_or_else(other);
                 return json(StatusCode::BAD_REQUEST, &why);
             }
             _ => {}

@@ -18,6 +18,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use super::icons;
+pub use super::reply_data::Data;
 
 /// How bytes travel.
 pub(crate) const BASE64: GeneralPurpose = STANDARD;
@@ -28,51 +29,19 @@ const FAULT: &str = "gatehouse/error";
 /// What the keys begin with that are the host's own.
 const OWN: &str = "gatehouse/";
 
-/// Which data of replies clients get beside their text, and which schemas of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Data {
-    /// None.
-    Nothing,
-    /// That which is an object: versions before 2026-07-28 know no other.
-    Objects,
-    /// Any.
-    Anything,
-}
-
-impl Data {
-    /// What clients of this version get under a preset.
-    pub(super) fn of(catalog: &Catalog, since_2026: bool) -> Self {
-        match (catalog.structured, since_2026) {
-            (false, _) => Self::Nothing,
-            (true, false) => Self::Objects,
-            (true, true) => Self::Anything,
-        }
-    }
-
-    fn has(self, data: &Value) -> bool {
-        self == Self::Anything || (self == Self::Objects && data.is_object())
-    }
-
-    fn has_schema(self, schema: &Map<String, Value>) -> bool {
-        let is_object = || schema.get("type").and_then(Value::as_str) == Some("object");
-        self == Self::Anything || (self == Self::Objects && is_object())
-    }
-}
-
-/// What tools/list says to clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
+/// Returns what tools/list says to clients since 2026-07-28, sorted by name. The same catalog gives the same bytes.
 pub fn tools(catalog: &Catalog) -> Vec<Tool> {
-    tools_for(catalog, true)
+    tools_with(catalog, Data::for_client(catalog, None, true))
 }
 
-/// The same for clients of that version or of those before it.
-pub(super) fn tools_for(catalog: &Catalog, since_2026: bool) -> Vec<Tool> {
-    let data = Data::of(catalog, since_2026);
+/// The same with the schemas that a client gets.
+pub(super) fn tools_with(catalog: &Catalog, data: Data) -> Vec<Tool> {
     catalog.entries().iter().filter(|entry| entry.listed).map(|entry| tool(entry, data)).collect()
 }
 
 fn tool(entry: &Entry, data: Data) -> Tool {
     let spec = &entry.spec;
-    let hints = spec.annotations();
+    let hints = entry.annotations();
     let annotations = ToolAnnotations::new()
         .read_only(hints.read_only)
         .destructive(hints.destructive)

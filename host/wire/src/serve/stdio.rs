@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     LAST_CALLS, ServedPresets,
     handler::Handler,
-    in_place::{self, InPlace},
+    in_place::{self, InPlace, Workers},
     lines::Lines,
     pending::{Counted, Pending},
 };
@@ -29,11 +29,13 @@ pub enum StdioError {
 /// Serves the default preset until the client is gone or `stop` is cancelled; calls that run then have a
 /// second to end.
 pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -> Result<(), StdioError> {
-    let pending = Arc::new(Pending::default());
-    tokio::select! {
-        served = serve(presets, Arc::clone(&pending), stdio_pipes()) => served,
+    let (pending, workers) = (Arc::new(Pending::default()), Workers::default());
+    let served = tokio::select! {
+        served = serve(presets, Arc::clone(&pending), stdio_pipes(), workers.clone()) => served,
         () = pending.over(&stop, LAST_CALLS) => Ok(()),
-    }
+    };
+    workers.end().await;
+    served
 }
 
 /// Serves the client at the other end of these pipes until it is gone.
@@ -41,6 +43,7 @@ pub(super) async fn serve<R, W>(
     presets: Arc<ServedPresets>,
     pending: Arc<Pending>,
     pipes: (R, W),
+    workers: Workers,
 ) -> Result<(), StdioError>
 where
     R: AsyncRead + Unpin + Send + 'static,
@@ -50,7 +53,7 @@ where
     let handler = Handler::new(presets, served);
     let client = in_place::Client::default();
     let lines = Counted::new(Lines::new(pipes), pending);
-    let transport = InPlace::new(lines, handler.clone(), Arc::clone(&client));
+    let transport = InPlace::new(lines, handler.clone(), Arc::clone(&client), workers);
     let running = match handler.serve(transport).await {
         Ok(running) => running,
         // A client that leaves before it has said anything has asked for nothing.

@@ -7,6 +7,9 @@ use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, P
 /// The length of the random part, a UUID.
 const ID: usize = 36;
 
+/// Name of a client whose session was opened before the host was restarted.
+pub(super) const UNKNOWN: &str = "unknown";
+
 /// `<random>.<protocol version>`
 #[derive(Debug, PartialEq)]
 pub(super) struct WireId<'a> {
@@ -31,7 +34,7 @@ impl<'a> WireId<'a> {
 
     /// The client as far as it is known here.
     pub(super) fn client(&self) -> InitializeRequestParams {
-        let info = Implementation::new("unknown", "unknown");
+        let info = Implementation::new(UNKNOWN, UNKNOWN);
         let client = InitializeRequestParams::new(ClientCapabilities::default(), info);
         client.with_protocol_version(self.version.clone())
     }

@@ -268,7 +268,7 @@ async fn a_server_that_does_not_answer_takes_no_longer_than_the_call_may() {
     let (ports, catalog) = (with_host(&Arc::default()), catalog());
     let reach = Reach { deadline: Instant::now(), ..reach(&ports, &catalog) };
     let fault = reach.tools("new").await.err().expect("a fault");
-    assert_eq!(fault.message, "Server 'new' took longer than the call may.");
+    assert_eq!(fault.message, "Server 'new' did not answer before the call runs out of time.");
 }
 
 #[tokio::test]

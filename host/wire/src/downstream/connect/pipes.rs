@@ -1,22 +1,15 @@
 //! Connections to programs that the host starts.
 
-use std::{
-    io,
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::time::Duration;
 
 use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
 use rmcp::{service::serve_client_with_lifecycle, transport::async_rw::AsyncRwTransport};
-use tokio::{
-    io::{AsyncRead, ReadBuf},
-    time::{sleep_until, timeout},
-};
+use tokio::time::{sleep_until, timeout};
 
-use super::{Attempt, Client, Era, Limit, MAX_LINE, RealConnector, Session, is_answer};
+use super::{Attempt, Client, Era, Limit, RealConnector, Session, is_answer};
 use crate::downstream::{
     connection::{ConnectFailure, ListChanged},
+    lines::{MAX_LINE, ServerLines},
     process::Process,
 };
 
@@ -34,8 +27,8 @@ impl RealConnector {
         let (process, output, input) =
             Process::start(&self.program, &server.transport, &self.base, &self.inherited.passed)
                 .map_err(Attempt::Failed)?;
-        let output = Lines { inner: output, since_end: 0 };
-        let transport = AsyncRwTransport::new_client(output, input).with_max_line_length(MAX_LINE);
+        let transport =
+            AsyncRwTransport::new_client(ServerLines::new(output), input).with_max_line_length(MAX_LINE);
         let client = Client::new(&server.name, changed);
         let transport = client.over(transport);
         let ended = |how| ConnectFailure::passing(format!("it ended while it was starting ({how})"));
@@ -73,32 +66,5 @@ impl RealConnector {
             Attempt::OtherEra(failure) => Attempt::OtherEra(explain(failure)),
             Attempt::Failed(failure) => Attempt::Failed(explain(failure)),
         }
-    }
-}
-
-/// A server's output. A line that is longer than any may be ends it: the library would drop the line, and whoever waits for
-/// what it says would wait in vain.
-struct Lines<R> {
-    inner: R,
-    since_end: usize,
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut self.inner).poll_read(context, buffer);
-        let new = &buffer.filled()[before..];
-        self.since_end = match memchr::memrchr(b'\n', new) {
-            Some(end) => new.len() - end - 1,
-            None => self.since_end + new.len(),
-        };
-        if self.since_end > MAX_LINE {
-            return Poll::Ready(Err(io::Error::other(format!("a line of more than {MAX_LINE} bytes"))));
-        }
-        read
     }
 }

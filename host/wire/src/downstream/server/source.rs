@@ -169,6 +169,13 @@ impl Server {
                 };
                 Fault::new(kind, format!("Server '{name}' answered: {message} ({code})"))
             }
+            CallFailure::Login(fault) => {
+                let why = self.redactor.text(fault.in_one_line());
+                // The next call connects again and finds the login that there is then.
+                self.over(connection, ServerState::Failed, Some(why));
+                let message = self.redactor.text(fault.message);
+                Fault { message: format!("Server '{name}' did nothing. {message}"), ..fault }
+            }
             CallFailure::Unanswered(fault) => {
                 lock(&self.inner).breaker.succeeded();
                 Fault {

@@ -23,7 +23,7 @@ use rmcp::{
 
 pub(crate) use self::asking::Asking;
 use self::events::{Event, Events};
-use super::connection::ConnectFailure;
+use super::{connection::ConnectFailure, server_text::repaired};
 
 /// The most of an answer that is quoted where it is no stream.
 const QUOTED: usize = 300;
@@ -187,10 +187,13 @@ impl Transport<RoleClient> for Sse {
         let why = loop {
             match stream.next().await {
                 Ok(Some(event)) if !matches!(&*event.name, "" | "message") => {}
-                Ok(Some(event)) => match serde_json::from_str(&self.asking.clean(event.data)) {
-                    Ok(message) => return Some(message),
-                    Err(error) => break format!("an event is no message of the protocol: {error}"),
-                },
+                Ok(Some(event)) => {
+                    let text = self.asking.clean(event.data).into_bytes();
+                    match serde_json::from_slice(&repaired(&text).unwrap_or(text)) {
+                        Ok(message) => return Some(message),
+                        Err(error) => break format!("an event is no message of the protocol: {error}"),
+                    }
+                }
                 Ok(None) => break "the server ended it".to_owned(),
                 Err(error) => break error.to_string(),
             }

@@ -15,7 +15,9 @@ use tokio::{
 };
 
 use super::*;
-use crate::serve::{PresetView, ServedPresets, pending::Pending, stdio, stdio::StdioError};
+use crate::serve::{
+    PresetView, ServedPresets, in_place::Workers, pending::Pending, stdio, stdio::StdioError,
+};
 
 /// A tool that asks as often as its arguments say, and tells the client of each answer.
 struct Asker {
@@ -101,7 +103,12 @@ impl Connection {
         let presets = Arc::new(ServedPresets::new(pipeline, view, Default::default()));
         let (input, reader) = duplex(1 << 16);
         let (writer, output) = duplex(1 << 16);
-        let serving = stdio::serve(Arc::clone(&presets), Arc::<Pending>::default(), (reader, writer));
+        let serving = stdio::serve(
+            Arc::clone(&presets),
+            Arc::<Pending>::default(),
+            (reader, writer),
+            Workers::default(),
+        );
         let host = tokio::spawn(serving);
         Self { presets, over, input, output: BufReader::new(output), _host: host }
     }

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::reply::{BoxResponse, refuse, refuse_request};
-use crate::serve::lines::find_id;
+use crate::serve::json_text::Outline;
 
 /// The largest request body, in bytes. Over stdio one client can only hurt itself; here it would hurt others.
 pub(super) const MAX_BODY: usize = 4 << 20;
@@ -140,7 +140,8 @@ impl BodyRefused {
             Self::Broken => refuse(StatusCode::BAD_REQUEST, "The body broke off."),
             Self::TooManyValues(body) => {
                 let why = format!("The message has more than {MAX_VALUES} values");
-                refuse_request(StatusCode::PAYLOAD_TOO_LARGE, find_id(body).unwrap_or_default(), &why)
+                let id = Outline::new(body).request_id.unwrap_or_default();
+                refuse_request(StatusCode::PAYLOAD_TOO_LARGE, id, &why)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! From a request to its answer, in this order: is it meant for us, whose is it, what does it ask for; only
 //! then its body is read.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use gatehouse_core::names;
@@ -23,7 +23,7 @@ use super::{
     reply::{self, BoxResponse, Outgoing, refuse},
     service::Services,
 };
-use crate::serve::{ServedPreset, ServedPresets};
+use crate::serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates};
 
 pub(super) struct Router {
     pub(super) presets: Arc<ServedPresets>,
@@ -147,7 +147,11 @@ impl Router {
         match self.bodies.read(body).await {
             Ok((body, memory)) => {
                 work.works(memory);
-                Ok(body)
+                let replaced = match replace_lone_surrogates(&body) {
+                    Cow::Owned(replaced) => Some(replaced.into()),
+                    Cow::Borrowed(_) => None,
+                };
+                Ok(replaced.unwrap_or(body))
             }
             Err(unread) => {
                 let mut response = unread.response();

@@ -139,7 +139,7 @@ impl Connection {
         let writes = Arc::<AtomicUsize>::default();
         let pipes = (reader, Counting(writer, Arc::clone(&writes)));
         let pending = Arc::<Pending>::default();
-        let host = tokio::spawn(stdio::serve(Arc::new(presets), pending, pipes));
+        let host = tokio::spawn(stdio::serve(Arc::new(presets), pending, pipes, Workers::default()));
         let mut connection = Self { tools, input, output: BufReader::new(output), writes, host };
         let client = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
         connection.say(&[json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client})]).await;

@@ -42,6 +42,39 @@ async fn every_request_is_answered_under_its_own_id() {
 }
 
 #[tokio::test]
+async fn values_that_the_parser_rejects_are_answered_under_the_id() {
+    let call = |id: u32, value: &str| {
+        let params = format!(r#"{{"name":"t","arguments":{{"id":99,"a":{value}}}}}"#);
+        format!(r#"{{"method":"tools/call","params":{params},"jsonrpc":"2.0","id":{id}}}"#).into_bytes()
+    };
+    let nested = format!("{}{}", "[".repeat(126), "]".repeat(126));
+    let mut invalid_utf8 = call(4, r#""?""#);
+    let mark = invalid_utf8.iter().position(|byte| *byte == b'?').expect("the mark");
+    invalid_utf8[mark] = 0xFF;
+    let lines = [
+        call(1, "1e999"),
+        call(2, &nested),
+        call(3, "NaN"),
+        invalid_utf8,
+        br#"{"jsonrpc":"2.0","id":5,"result":{"a":1e999}}"#.to_vec(),
+        br#"{"jsonrpc":"2.0","method":"notifications/x","params":{"a":1e999}}"#.to_vec(),
+    ];
+    let said = answers([lines.join(&b'\n'), b"\n".to_vec()].concat()).await;
+    let told: Vec<_> = said.iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
+    let code = json!(-32700);
+    assert_eq!(told, [1, 2, 3, 4].map(|id| json!(id)).iter().map(|id| (id, &code)).collect::<Vec<_>>());
+    assert_eq!(said[1]["error"]["message"], "the message is nested 129 levels deep; the limit is 127");
+}
+
+#[tokio::test]
+async fn a_lone_surrogate_is_read_as_the_replacement_character() {
+    let line = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cut \ud83d"}}"#;
+    let message = understand(line).expect("a message");
+    let params = serde_json::to_value(&message).expect("JSON")["params"]["name"].clone();
+    assert_eq!(params, "cut \u{fffd}");
+}
+
+#[tokio::test]
 async fn a_line_that_is_too_long_is_answered_and_the_next_one_read() {
     let long = "x".repeat(MAX_LINE);
     let id_first =

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
 
 use super::shelf::Shelf;
-use crate::serve::{PresetView, ServedPresets, pending::Pending, stdio};
+use crate::serve::{PresetView, ServedPresets, in_place::Workers, pending::Pending, stdio};
 
 pub(super) async fn view(shelves: &[&Arc<Shelf>]) -> PresetView {
     let mut offers = Vec::new();
@@ -39,7 +39,12 @@ impl Client {
         let presets = Arc::new(presets);
         let (input, reader) = duplex(1 << 16);
         let (writer, output) = duplex(1 << 20);
-        tokio::spawn(stdio::serve(Arc::clone(&presets), Arc::<Pending>::default(), (reader, writer)));
+        tokio::spawn(stdio::serve(
+            Arc::clone(&presets),
+            Arc::<Pending>::default(),
+            (reader, writer),
+            Workers::default(),
+        ));
         let output = BufReader::new(output);
         let mut client = Self { presets, input, output, version, capabilities: Value::Null };
         let said = if client.is_stateless() {

@@ -1,0 +1,82 @@
+//! The tools that a server lists. A tool that cannot be read or called is left out, and the log has the reason: it takes
+//! no other tool with it.
+
+use gatehouse_core::names::quoted;
+use rmcp::model::{CustomResult, ListToolsRequest, ServerResult, Tool};
+use serde_json::Value;
+
+use super::{CallFailure, MAX_TOOLS, Session};
+use crate::downstream::server_text::is_task_only;
+
+/// Maximum number of tools that the log names.
+const MAX_NAMED: usize = 8;
+
+impl Session {
+    /// Returns all pages of the list.
+    pub(super) async fn tools(&self) -> Result<Vec<Tool>, CallFailure> {
+        let ask = |page| ListToolsRequest { params: page, ..Default::default() }.into();
+        let take = |answer| match answer {
+            ServerResult::ListToolsResult(page) => {
+                Some((page.tools.into_iter().map(Ok).collect(), page.next_cursor))
+            }
+            // The library reads all tools of a page or none.
+            ServerResult::CustomResult(CustomResult(page)) => one_by_one(page),
+            _ => None,
+        };
+        let listed = self.pages("tools/list", MAX_TOOLS, ask, take).await?;
+        let (tools, refused): (Vec<_>, Vec<_>) =
+            listed.into_iter().map(|tool| callable(tool?)).partition(Result::is_ok);
+        for why in refused.into_iter().filter_map(Result::err).take(MAX_NAMED) {
+            tracing::warn!(source = %self.server, "something it lists is left out: {why}");
+        }
+        Ok(tools.into_iter().flatten().collect())
+    }
+}
+
+fn callable(tool: Tool) -> Result<Tool, String> {
+    if is_task_only(tool.meta.as_ref().map(|meta| &meta.0)) {
+        let name = quoted(&tool.name, 64);
+        return Err(format!(
+            "tool '{name}' runs only as a task (taskSupport: required), and tasks are not supported"
+        ));
+    }
+    Ok(tool)
+}
+
+/// A tool, or the reason why it cannot be read.
+type ReadTool = Result<Tool, String>;
+
+/// Reads the tools of a page each by itself. `None` if the page has no list of tools.
+fn one_by_one(mut page: Value) -> Option<(Vec<ReadTool>, Option<String>)> {
+    let tools = match page.get_mut("tools")?.take() {
+        Value::Array(tools) => tools,
+        _ => return None,
+    };
+    let read = |tool: Value| {
+        let name = quoted(tool.get("name").and_then(Value::as_str).unwrap_or_default(), 64);
+        serde_json::from_value(tool)
+            .map_err(|error| format!("tool '{name}': {}", quoted(&error.to_string(), 200)))
+    };
+    let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
+    Some((tools.into_iter().map(read).collect(), next))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_that_cannot_be_read_takes_no_other_with_it() {
+        let page = json!({"tools": [{"name": "bare"}, {"name": "well", "inputSchema": {"type": "object"}}, 5],
+            "nextCursor": "2"});
+        let (tools, next) = one_by_one(page).expect("a list");
+        let names: Vec<_> = tools.into_iter().map(|tool| tool.map(|tool| tool.name.into_owned())).collect();
+        assert_eq!(next.as_deref(), Some("2"));
+        assert_eq!(names[0], Err("tool 'bare': missing field `inputSchema`".into()));
+        assert_eq!(names[1], Ok("well".into()));
+        assert!(names[2].is_err());
+        assert!(one_by_one(json!({"tools": {}})).is_none() && one_by_one(json!(5)).is_none());
+    }
+}

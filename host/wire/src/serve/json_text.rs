@@ -1,0 +1,154 @@
+//! Reading of JSON text that the parser rejects: strings with half of a surrogate pair, and the id of a request
+//! whose other values are broken.
+
+use std::borrow::Cow;
+
+use serde_json::{Deserializer, Value};
+
+/// Maximum nesting of objects and arrays that the parser reads.
+pub(super) const MAX_DEPTH: usize = 127;
+
+/// Replaces each lone surrogate (`\ud83d` without its second half) by U+FFFD, as UTF-8 decoders do.
+///
+/// A client that cuts a string inside an emoji sends such an escape. It names no character, so the parser would
+/// reject the whole message.
+pub(crate) fn replace_lone_surrogates(text: &[u8]) -> Cow<'_, [u8]> {
+    let mut replaced = Cow::Borrowed(text);
+    let mut at = 0;
+    // JSON has backslashes only in strings, and each begins an escape.
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+        let escape = at + found;
+        at = match code_unit(text, escape) {
+            Some(0xD800..=0xDBFF) if matches!(code_unit(text, escape + 6), Some(0xDC00..=0xDFFF)) => {
+                escape + 12
+            }
+            Some(0xD800..=0xDFFF) => {
+                replaced.to_mut()[escape + 2..escape + 6].copy_from_slice(b"FFFD");
+                escape + 6
+            }
+            Some(_) => escape + 6,
+            None => escape + 2,
+        };
+    }
+    replaced
+}
+
+/// Returns the code unit of the escape `\uXXXX` at this position.
+fn code_unit(text: &[u8], at: usize) -> Option<u16> {
+    let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    let value = |digit: &u8| char::from(*digit).to_digit(16);
+    let unit = digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | value(digit)?))?;
+    u16::try_from(unit).ok()
+}
+
+/// Outline of a message, read from its punctuation: its values need not be valid.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Outline {
+    /// Id of the request. `None` if there is no method, no id, or more than one.
+    pub(super) request_id: Option<Value>,
+    /// Deepest nesting of objects and arrays.
+    pub(super) depth: usize,
+}
+
+impl Outline {
+    pub(super) fn new(text: &[u8]) -> Self {
+        let (mut depth, mut deepest, mut at) = (0_usize, 0, 0);
+        let (mut ids, mut has_method) = (Vec::new(), false);
+        let mut last_string: &[u8] = b"";
+        while let Some(byte) = text.get(at) {
+            at += 1;
+            match byte {
+                b'"' => {
+                    let end = string_end(text, at);
+                    last_string = &text[at..end];
+                    at = end + 1;
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    deepest = deepest.max(depth);
+                }
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                b':' if depth == 1 => match last_string {
+                    b"id" => ids.push(at),
+                    b"method" => has_method = true,
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        let request_id = match ids.as_slice() {
+            [at] if has_method => id_at(&text[*at..]),
+            _ => None,
+        };
+        Self { request_id, depth: deepest }
+    }
+}
+
+/// Returns the position of the quote that ends the string, or the end of the text.
+fn string_end(text: &[u8], mut at: usize) -> usize {
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        if text[at + found] == b'"' {
+            return at + found;
+        }
+        at += found + 2;
+    }
+    text.len()
+}
+
+/// Parses a string or a number at the start of the text.
+fn id_at(text: &[u8]) -> Option<Value> {
+    let text = text.trim_ascii_start();
+    if !matches!(text.first()?, b'"' | b'-' | b'0'..=b'9') {
+        return None;
+    }
+    Deserializer::from_slice(text).into_iter::<Value>().next()?.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_lone_surrogates_are_replaced() {
+        for (text, expected) in [
+            (r#""cut \ud83d""#, "cut \u{fffd}"),
+            (r#""\uD83Dx""#, "\u{fffd}x"),
+            (r#""\ude00\ud83d""#, "\u{fffd}\u{fffd}"),
+            (r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
+            (r#""\ud83d\ude00\u0041""#, "\u{1f600}A"),
+            (r#""\\ud83d""#, "\\ud83d"),
+            (r#""\\\ud83d\n""#, "\\\u{fffd}\n"),
+        ] {
+            let replaced = replace_lone_surrogates(text.as_bytes());
+            assert_eq!(serde_json::from_slice::<String>(&replaced).expect("a string"), expected, "{text}");
+        }
+        for text in ["", "\\", "\\u", "\\ud8", "\"\\u+123\"", "\\ud83d\\"] {
+            let _ = replace_lone_surrogates(text.as_bytes());
+        }
+        let untouched = br#"{"a": "\ud83d\ude00 \"\\ud83d\""}"#;
+        assert!(matches!(replace_lone_surrogates(untouched), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn an_id_is_read_from_the_top_level_of_requests_only() {
+        for (text, id) in [
+            (r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":NaN}}"#, Some(json!(7))),
+            (r#"{"method":"m","params":{"id":1,"a":["\"}",{"id":2}]},"id" : "x"}"#, Some(json!("x"))),
+            (r#"{"id":7,"method":"m","params":{"a":"cut"#, Some(json!(7))),
+            (r#"{"id":7,"result":{"method":"m"}}"#, None),
+            (r#"{"id":7,"id":8,"method":"m"}"#, None),
+            (r#"{"id":[7],"method":"m"}"#, None),
+            (r#"[{"id":7,"method":"m"}]"#, None),
+            (r#"{"method":"m","params":{"id":7}}"#, None),
+            ("}}]]\"", None),
+        ] {
+            assert_eq!(Outline::new(text.as_bytes()).request_id, id, "{text}");
+        }
+        let nested = format!("{}\"[[\"{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
+        assert_eq!(Outline::new(nested.as_bytes()).depth, MAX_DEPTH);
+        assert!(serde_json::from_str::<Value>(&nested).is_ok());
+        assert!(serde_json::from_str::<Value>(&format!("[{nested}]")).is_err());
+    }
+}
