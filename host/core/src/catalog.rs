@@ -21,6 +21,7 @@ use crate::{
     offered::Offered,
     outcome::{Fault, FaultKind},
     overrides::ToolOverride,
+    patterns::UnmatchedPattern,
     pipeline::has_own_markers,
     preset::Exposure,
     proxied::Proxied,
@@ -190,6 +191,9 @@ pub struct Catalog {
     pub proxied: Proxied,
     /// Which requests come after which.
     pub workflow: Vec<Step>,
+    /// Patterns of the preset that match none of its tools. Tools behind its gates are not looked at;
+    /// see [`Proxied::matches`].
+    pub unmatched: Vec<UnmatchedPattern>,
     entries: Vec<Arc<Entry>>,
     by_name: HashMap<ExposedName, usize>,
 }
@@ -217,6 +221,7 @@ impl Catalog {
         alias::add(exposure, &mut entries, problems.is_empty())?;
         filters::attach(exposure, &filters, &mut entries);
         let approvals = approval::attach(exposure, &mut entries);
+        let unmatched = exposure.unmatched(&entries);
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
         entries.iter_mut().for_each(|entry| entry.listed &= exposure.shows(&entry.names()));
         filters::leave_out_idle(exposure, &filters, &mut entries);
@@ -238,6 +243,7 @@ impl Catalog {
             offered,
             proxied: Proxied::new(exposure, approvals),
             workflow: exposure.workflow.clone(),
+            unmatched,
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })

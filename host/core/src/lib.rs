@@ -36,6 +36,7 @@ pub mod offered;
 pub mod outcome;
 pub mod overrides;
 pub mod page;
+pub mod patterns;
 pub mod pipeline;
 pub mod ports;
 pub mod preset;

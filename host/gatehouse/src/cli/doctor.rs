@@ -98,9 +98,13 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     checks.extend(missing_variables(config));
     let added = Added::new(Arc::clone(config), env.clone()).now();
     checks.extend(servers::checks(&config.servers, &added));
-    for (name, catalog) in composition.catalogs().await {
+    let catalogs = composition.catalogs().await;
+    let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
+    for (name, catalog) in catalogs {
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
         checks.push(Check::new(format!("preset {name}"), result));
+        let warnings = unmatched.remove(name).unwrap_or_default();
+        checks.extend(warnings.into_iter().map(|why| Check::warning(format!("preset {name}"), why)));
     }
     checks.extend(composition.lacks().await.into_iter().map(|lack| Check::warning("gates", lack)));
     checks.extend(keyless(config, env));
