@@ -53,9 +53,25 @@ fn folder(cache: &Path) -> PathBuf {
     cache.join(NAME).join(VERSION)
 }
 
-/// Whether a file is one of them.
+/// True if a file is one of them.
 pub(crate) fn is(file: &Path) -> bool {
-    file.parent().is_some_and(|folder| folder.ends_with(Path::new(NAME).join(VERSION)))
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy());
+    file.parent().is_some_and(is_folder) && stem.is_some_and(|stem| is_shipped(&stem))
+}
+
+/// True if this is the folder that the binary writes them into.
+pub(crate) fn is_folder(folder: &Path) -> bool {
+    folder.ends_with(Path::new(NAME).join(VERSION))
+}
+
+/// True if a gate of this name is in the binary.
+pub(crate) fn is_shipped(name: &str) -> bool {
+    GATES.iter().any(|gate| gate.name.strip_suffix(".wasm") == Some(name))
+}
+
+/// True if a file of this stem can be a gate in a folder. Files that the binary did not write into its own folder cannot.
+pub(crate) fn admits(folder: &Path, stem: &str) -> bool {
+    !is_folder(folder) || is_shipped(stem)
 }
 
 /// Whether this binary was built with any.
