@@ -83,7 +83,7 @@ fn with_servers() -> Place {
         "[servers.s]\ncommand = {server:?}\nargs = [\"stdio\"]\n[servers.brave]\ncommand = {server:?}\nargs = [\"stdio\"]\n\
          env = {{ KEY = \"${{BRAVE_API_KEY}}\" }}\n[servers.off]\ncommand = {server:?}\nenabled = false\n\
          [presets.work]\nextends = [\"proxy\"]\nproxied = [\"s\"]\ndeny = [\"s__kin*\"]\n\
-         [presets.work.tools.s__progress]\nhide = true\n[presets.direct]\nservers = [\"s\"]\n"
+         [presets.work.tools.s__progress]\nhide = true\n"
     );
     Place::with(&format!("{shipped}\n{more}"), &SHIPPED)
 }
@@ -122,9 +122,15 @@ fn a_tool_behind_the_proxy_is_told_with_the_tool_that_calls_it_or_with_what_prev
             "full",
             "no gate of it may call servers; presets that can call it: code, gateway, proxy, work",
         ),
-        ("echo", "direct", "'echo' of server 's' is exposed as 's__echo'"),
     ] {
         let (through, told) = why(tool, preset);
         assert!(through.is_none() && told.contains(expected), "{tool} in {preset}: {told}");
     }
+
+    let presets = fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
+    place.write("presets.toml", presets + "[presets.direct]\nservers = [\"s\"]\n");
+    let (_, told) = why("echo", "direct");
+    assert_eq!(told, "'echo' of server 's' is exposed as 's__echo'");
+    let (_, told) = why("s__echo", "full");
+    assert!(told.ends_with("presets that can call it: code, direct, gateway, proxy, work"), "{told}");
 }

@@ -123,9 +123,14 @@ async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> 
     if exposure.tools.get(tool).is_some_and(|change| change.hidden) {
         return Ok(Answer::no(format!("preset '{preset}' hides '{tool}' by [presets.{preset}.tools]")));
     }
+    let servers = composition.known_servers().await?;
     // A preset that cannot be served exposes nothing, and `presets check` says why.
-    let exposes = |catalog: &Result<Catalog, String>| catalog.as_ref().is_ok_and(|c| c.get(tool).is_some());
     let presets = composition.catalogs().await;
+    let unasked = match servers::explain(composition, exposure, (&catalog, &presets), &servers, tool).await {
+        Ok(answer) => return Ok(answer),
+        Err(unasked) => unasked,
+    };
+    let exposes = |catalog: &Result<Catalog, String>| catalog.as_ref().is_ok_and(|c| c.get(tool).is_some());
     let elsewhere: Vec<&str> = presets.iter().filter(|(_, c)| exposes(c)).map(|(name, _)| *name).collect();
     if !elsewhere.is_empty() {
         let elsewhere = elsewhere.join(", ");
@@ -133,8 +138,6 @@ async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> 
             "no gate or server of preset '{preset}' has '{tool}'; presets that expose it: {elsewhere}"
         )));
     }
-    Ok(servers::explain(composition, exposure, &catalog, &presets, tool).await?.unwrap_or_else(|unasked| {
-        let near = names::did_you_mean(tool, catalog.names());
-        Answer::no(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}"))
-    }))
+    let near = names::did_you_mean(tool, catalog.names());
+    Ok(Answer::no(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}")))
 }

@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_core::{Catalog, Exposure, SourceId, ToolId, names, ports::Servers as _};
+use gatehouse_core::{Catalog, Exposure, SourceId, ToolId, catalog::Entry, names, ports::Servers as _};
 
 use super::Answer;
-use crate::{
-    cli::Failure,
-    compose::{Composition, KnownServer},
-};
+use crate::compose::{Composition, KnownServer};
 
 /// Servers whose tool has the same plain name, each of which is named.
 const MAX_NAMED: usize = 5;
@@ -27,10 +24,10 @@ struct Meant {
 pub(super) async fn explain(
     composition: &Composition,
     exposure: &Exposure,
-    catalog: &Catalog,
-    presets: &[(&str, Result<Catalog, String>)],
+    (catalog, presets): (&Catalog, &[(&str, Result<Catalog, String>)]),
+    servers: &BTreeMap<String, KnownServer>,
     tool: &str,
-) -> Result<Result<Answer, String>, Failure> {
+) -> Result<Answer, String> {
     let shown = catalog
         .entries()
         .iter()
@@ -39,16 +36,15 @@ pub(super) async fn explain(
         .map(|entry| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name))
         .collect();
     if !shown.is_empty() {
-        return Ok(Ok(Answer { exposed: true, through: None, why: shown.join("; ") }));
+        return Ok(Answer { exposed: true, through: None, why: shown.join("; ") });
     }
-    let servers = composition.known_servers().await?;
     let mut meant: Vec<Meant> =
         servers.iter().flat_map(|(name, server)| meant(exposure, name, server, tool)).collect();
     // A tool that is there leaves out servers whose name is only the beginning of the text.
     if meant.iter().any(|one| one.tool.is_some()) {
         meant.retain(|one| one.tool.is_some());
     }
-    let Some(first) = meant.first() else { return Ok(Err(unasked(&servers))) };
+    let Some(first) = meant.first() else { return Err(unasked(servers)) };
     let mut through = composition.way_to_servers(catalog).await;
     let mut verdicts = Vec::new();
     for one in meant.iter().take(MAX_NAMED) {
@@ -64,12 +60,12 @@ pub(super) async fn explain(
         why.push(format!("{} more servers have a tool of this name", meant.len() - MAX_NAMED));
     }
     if through.is_none() && first.tool.is_some() {
-        let elsewhere = callable_in(composition, presets, &servers, &meant).await;
+        let elsewhere = callable_in(composition, presets, servers, &meant).await;
         if !elsewhere.is_empty() {
             why.push(format!("presets that can call it: {}", elsewhere.join(", ")));
         }
     }
-    Ok(Ok(Answer { exposed: false, through, why: why.join("; ") }))
+    Ok(Answer { exposed: false, through, why: why.join("; ") })
 }
 
 /// Names the servers that were never asked, with a blank before the sentence. Empty if there are none.
@@ -191,8 +187,13 @@ async fn callable_in<'a>(
         };
         let through = composition.way_to_servers(catalog).await;
         let can = |one: &Meant| {
+            let shows = |entry: &Entry| {
+                *entry.id.name == *one.tool.as_deref().unwrap_or_default()
+                    && matches!(&entry.id.source, SourceId::Server(name) if **name == *one.server)
+            };
             let server = &servers[&one.server];
             verdict(composition, &exposure, catalog, server, one, through.as_deref()).is_ok()
+                || catalog.entries().iter().any(|entry| shows(entry))
         };
         if meant.iter().any(can) {
             callable.push(*name);
