@@ -16,6 +16,7 @@ pub mod clean;
 pub mod completion;
 pub mod effect;
 pub mod envelope;
+mod failure_text;
 pub mod fair;
 pub mod fallback;
 pub mod filters;

@@ -3,29 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse_core::http::secret::sounds_secret;
+use gatehouse_core::http::secret::{is_token, sounds_secret};
 use serde_json::{Map, Value};
 
 use super::variables::{is_variable, variable};
 
 /// A shorter value is a switch and no credential.
 const MIN: usize = 8;
-
-/// How tokens of well-known issuers begin.
-const TOKENS: [&str; 12] = [
-    "sk-",
-    "ghp_",
-    "gho_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "AKIA",
-    "AIza",
-    "eyJ",
-    "ntn_",
-    "lin_api_",
-];
 
 /// The variables that were named so far.
 #[derive(Default)]
@@ -130,10 +114,4 @@ impl Secrets {
         self.0.entry(name.clone()).or_insert_with(|| Taken { value: value.to_owned(), stands });
         name
     }
-}
-
-fn is_token(value: &str) -> bool {
-    value.len() >= 16
-        && !value.contains(char::is_whitespace)
-        && TOKENS.iter().any(|beginning| value.starts_with(beginning))
 }

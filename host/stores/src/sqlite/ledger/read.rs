@@ -34,7 +34,8 @@ pub(super) fn metrics(
     let (kind, name) = source(filter);
     let mut totals = db.prepare_cached(&format!(
         "SELECT number, kind, source, name, sum(calls), sum(tool_errors), sum(transport_errors), sum(took_us),
-                sum(connecting_us), sum(tokens_in), sum(tokens_out), max(last_called), max(last_failed)
+                sum(connecting_us), sum(tokens_in), sum(tokens_out), max(last_called), max(last_failed),
+                (SELECT text FROM failure WHERE tool = number AND at = max(last_failed) / 16)
          FROM tool JOIN day ON tool = number WHERE {CHOSEN} GROUP BY number ORDER BY kind, source, name"
     ))?;
     let values = params![first_day, kind, name, filter.tool];
@@ -90,7 +91,10 @@ fn total(row: &Row<'_>) -> rusqlite::Result<ToolMetrics> {
         tokens_in: count(row, 9)?,
         tokens_out: count(row, 10)?,
         last_called: Some(count(row, 11)?),
-        last_error: word(row.get::<_, i64>(12)? % 16).map(str::to_owned),
+        last_error: match row.get(13)? {
+            Some(text) => Some(text),
+            None => word(row.get::<_, i64>(12)? % 16).map(str::to_owned),
+        },
         by_day: Vec::new(),
     })
 }
