@@ -31,7 +31,7 @@ fn without_servers_every_tool_says_so() {
     assert_eq!(client.text("list_mcp_servers", json!({})), "There are no servers.");
     let found = client.text("search_tools", json!({"query": "read a file"}));
     assert!(found.starts_with("No tool fits."), "{found}");
-    let call = json!({"server_name": "git", "tool_name": "status"});
+    let call = json!({"server": "git", "tool": "status"});
     let failed = client.call("call_tool", call);
     assert_eq!(failed["isError"], true, "{failed}");
     let told: Value = serde_json::from_str(&text_of(&failed)).expect("JSON");
