@@ -152,7 +152,7 @@ fn the_shipped_proxy_says_what_a_tool_is_for_and_what_its_last_failure_was() {
         (0..times).for_each(|_| drop(call(&mut client, tool)));
     }
     let metrics = |client: &mut Client, arguments| client.text("get_tool_metrics", arguments);
-    let told = metrics(&mut client, json!({"server": "s", "sort": "most_failing"}));
+    let told = metrics(&mut client, json!({"server": "s", "sort": "failures"}));
     let first = told.lines().next().expect("a line");
     assert!(first.starts_with("s: fails: 2 calls, 0 % succeeded"), "{told}");
     assert!(first.ends_with(", last error: not today"), "{told}");

@@ -20,14 +20,15 @@ const MOST_DAYS: u32 = 36_500;
 
 // The order of a reply. Documented for readers of the source only: a schema would tell each value apart.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "lowercase")]
 enum Sort {
+    // The most calls first.
     #[default]
-    MostUsed,
-    // The lowest share of calls that succeeded.
-    MostFailing,
-    // The highest p95, or mean if the single calls are gone.
-    Slowest,
+    Calls,
+    // The lowest share of calls that succeeded first.
+    Failures,
+    // The highest p95 first, or mean if the single calls are gone.
+    Latency,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -73,7 +74,7 @@ struct AllMetrics {
 
 pub(crate) fn get() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, GetArgs>("get_tool_metrics")
-        .description(|_| "How calls went: count, success, latency.")
+        .description(|_| "How calls went.")
         .output::<AllMetrics>()
         .run(run_get)
 }
@@ -108,9 +109,9 @@ fn sort(metrics: &mut [Metrics], by: Sort) {
     };
     metrics.sort_by(|a, b| {
         let first = match by {
-            Sort::MostUsed => Ordering::Equal,
-            Sort::MostFailing => failed(b).total_cmp(&failed(a)),
-            Sort::Slowest => latency(b).total_cmp(&latency(a)),
+            Sort::Calls => Ordering::Equal,
+            Sort::Failures => failed(b).total_cmp(&failed(a)),
+            Sort::Latency => latency(b).total_cmp(&latency(a)),
         };
         first
             .then_with(|| b.call_count.cmp(&a.call_count))

@@ -34,6 +34,11 @@ impl PatternList {
         Ok(Self { set, entries })
     }
 
+    /// True if it has no pattern.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// True if a pattern matches one of these names.
     pub(crate) fn matches_any(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.set.is_match(name))

@@ -151,7 +151,7 @@ impl Exposure {
 
     /// Whether the preset attaches the filter of this gate to nothing at all.
     pub(crate) fn switches_off(&self, gate: &str) -> bool {
-        self.filters.get(gate).is_some_and(GlobSet::is_empty)
+        self.filters.get(gate).is_some_and(PatternList::is_empty)
     }
 
     /// Whether this gate, which is a filter, filters the replies of a tool that goes by these names.

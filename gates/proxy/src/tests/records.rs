@@ -36,10 +36,10 @@ fn the_order_is_by_calls_failures_or_latency_and_tools_with_few_calls_are_left_o
         let tools = data["metrics"].as_array().unwrap().iter().map(|one| one["tool"].as_str().unwrap());
         (tools.map(str::to_owned).collect::<Vec<_>>(), text)
     };
-    assert_eq!(order(json!({"sort": "most_used"})).0, ["status", "fetch", "log"]);
-    assert_eq!(order(json!({"sort": "most_failing"})).0, ["log", "fetch", "status"]);
-    assert_eq!(order(json!({"sort": "most_failing", "min_calls": 10})).0, ["fetch", "status"]);
-    assert_eq!(order(json!({"sort": "slowest"})).0, ["fetch", "status", "log"]);
+    assert_eq!(order(json!({"sort": "calls"})).0, ["status", "fetch", "log"]);
+    assert_eq!(order(json!({"sort": "failures"})).0, ["log", "fetch", "status"]);
+    assert_eq!(order(json!({"sort": "failures", "min_calls": 10})).0, ["fetch", "status"]);
+    assert_eq!(order(json!({"sort": "latency"})).0, ["fetch", "status", "log"]);
     assert_eq!(order(json!({"min_calls": 5000})).1, "No tool was called 5000 times.");
     assert!(!conformance::accepts(&crate::gate(), "get_tool_metrics", r#"{"sort":"best"}"#));
 }

@@ -25,7 +25,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     let composition = place.compose(env)?;
     let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
     let answer = explain(&composition, &exposure, &arguments.tool).await?;
-    let Answer { exposed, through, why } = &answer;
+    let Explanation { exposed, through, why } = &answer;
     if arguments.json {
         out::json(&json!({"tool": arguments.tool, "preset": exposure.preset, "exposed": exposed,
                           "through": through, "why": why}));
@@ -41,7 +41,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
 }
 
 /// The reason why clients of a preset have a tool, or have not.
-struct Answer {
+struct Explanation {
     /// True if the preset lists it, or would if it did not keep its list short.
     exposed: bool,
     /// The tool by which clients call it, if it is a server's and the preset does not show it.
@@ -49,7 +49,7 @@ struct Answer {
     why: String,
 }
 
-impl Answer {
+impl Explanation {
     fn no(why: String) -> Self {
         Self { exposed: false, through: None, why }
     }
@@ -75,7 +75,7 @@ fn steps(exposure: &Exposure) -> String {
     steps.collect()
 }
 
-async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> Result<Answer, Failure> {
+async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> Result<Explanation, Failure> {
     let preset = &exposure.preset;
     let catalog = composition.catalog(exposure).await.map_err(Failure::Failed)?;
     if let Some(entry) = catalog.get(tool) {
@@ -105,7 +105,7 @@ async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> 
         let why = format!(
             "'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}{steps}"
         );
-        return Ok(Answer { exposed: true, through: None, why });
+        return Ok(Explanation { exposed: true, through: None, why });
     }
     let offers = composition.offers(exposure).await.map_err(Failure::Failed)?;
     let gate_of = |name: &str| {
@@ -118,10 +118,12 @@ async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> 
     let target = exposure.aliases.get(tool).map_or(tool, String::as_str);
     if let (Some(offer), Some(glob)) = (gate_of(target), exposure.denied_by(tool)) {
         let source = offer.source.id();
-        return Ok(Answer::no(format!("preset '{preset}' has {source}, but denies '{tool}' by \"{glob}\"")));
+        return Ok(Explanation::no(format!(
+            "preset '{preset}' has {source}, but denies '{tool}' by \"{glob}\""
+        )));
     }
     if exposure.tools.get(tool).is_some_and(|change| change.hidden) {
-        return Ok(Answer::no(format!("preset '{preset}' hides '{tool}' by [presets.{preset}.tools]")));
+        return Ok(Explanation::no(format!("preset '{preset}' hides '{tool}' by [presets.{preset}.tools]")));
     }
     let servers = composition.known_servers().await?;
     // A preset that cannot be served exposes nothing, and `presets check` says why.
@@ -134,10 +136,10 @@ async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> 
     let elsewhere: Vec<&str> = presets.iter().filter(|(_, c)| exposes(c)).map(|(name, _)| *name).collect();
     if !elsewhere.is_empty() {
         let elsewhere = elsewhere.join(", ");
-        return Ok(Answer::no(format!(
+        return Ok(Explanation::no(format!(
             "no gate or server of preset '{preset}' has '{tool}'; presets that expose it: {elsewhere}"
         )));
     }
     let near = names::did_you_mean(tool, catalog.names());
-    Ok(Answer::no(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}")))
+    Ok(Explanation::no(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}")))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gatehouse_core::{Catalog, Exposure, SourceId, ToolId, catalog::Entry, names, ports::Servers as _};
 
-use super::Answer;
+use super::Explanation;
 use crate::compose::{Composition, KnownServer};
 
 /// Servers whose tool has the same plain name, each of which is named.
@@ -27,7 +27,7 @@ pub(super) async fn explain(
     (catalog, presets): (&Catalog, &[(&str, Result<Catalog, String>)]),
     servers: &BTreeMap<String, KnownServer>,
     tool: &str,
-) -> Result<Answer, String> {
+) -> Result<Explanation, String> {
     let shown = catalog
         .entries()
         .iter()
@@ -36,7 +36,7 @@ pub(super) async fn explain(
         .map(|entry| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name))
         .collect();
     if !shown.is_empty() {
-        return Ok(Answer { exposed: true, through: None, why: shown.join("; ") });
+        return Ok(Explanation { exposed: true, through: None, why: shown.join("; ") });
     }
     let mut meant: Vec<Meant> =
         servers.iter().flat_map(|(name, server)| meant(exposure, name, server, tool)).collect();
@@ -65,7 +65,7 @@ pub(super) async fn explain(
             why.push(format!("presets that can call it: {}", elsewhere.join(", ")));
         }
     }
-    Ok(Answer { exposed: false, through, why: why.join("; ") })
+    Ok(Explanation { exposed: false, through, why: why.join("; ") })
 }
 
 /// Names the servers that were never asked, with a blank before the sentence. Empty if there are none.
