@@ -8,6 +8,7 @@ mod health;
 mod init;
 mod inspection;
 mod mcp_config;
+mod patterns;
 mod usage;
 
 use crate::support::{Place, place::Ran};

@@ -35,7 +35,7 @@ fn two_hosts_on_one_folder_count_right() {
     assert_eq!((one.close(), other.close()), (Some(0), Some(0)));
     let told = echo(&place);
     assert_eq!(
-        (&told["calls"], &told["success_rate"], &told["kind"]),
+        (&told["call_count"], &told["success_rate"], &told["kind"]),
         (&json!(100), &json!(1.0), &json!("gate"))
     );
 }
@@ -49,12 +49,12 @@ fn a_host_that_is_killed_loses_nothing_that_was_counted() {
         call(&mut client, 20);
         let start = std::time::Instant::now();
         // What is written is written within a second or so; what comes then may be lost with the host.
-        while echo(&place)["calls"].as_u64().unwrap_or_default() < counted + 20 {
+        while echo(&place)["call_count"].as_u64().unwrap_or_default() < counted + 20 {
             assert!(start.elapsed() < PATIENCE, "round {round}: {}", echo(&place));
         }
         call(&mut client, round * 7);
         drop(client);
-        let now = echo(&place)["calls"].as_u64().expect("calls");
+        let now = echo(&place)["call_count"].as_u64().expect("calls");
         assert!((counted + 20..=counted + 20 + round as u64 * 7).contains(&now), "round {round}: {now}");
         counted = now;
     }

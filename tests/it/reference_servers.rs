@@ -131,12 +131,12 @@ fn each_is_found_read_and_called_for_the_price_of_a_few_tools() {
     for (server, question, tool, arguments, expected) in ASKED {
         let found = said(&client.call("search_tools", json!({"query": question})));
         assert!(found.contains(tool), "{server}: '{question}' finds no {tool}: {found}");
-        let schema = said(&client.call("get_tool_schema", json!({"server_name": server, "tool_name": tool})));
+        let schema = said(&client.call("get_tool_schema", json!({"server": server, "tool": tool})));
         assert!(schema.contains("inputSchema"), "{schema}");
         let folder = place.path("").display().to_string();
         let arguments: Value =
             serde_json::from_str(&arguments.replace("{place}", folder.trim_end_matches('/'))).expect("JSON");
-        let call = json!({"server_name": server, "tool_name": tool, "arguments": arguments});
+        let call = json!({"server": server, "tool": tool, "arguments": arguments});
         let reply = client.call("call_tool", call);
         // A page that is not there is an error of the tool's own, and still its words.
         assert_eq!(reply["isError"] == true, server == "fetch", "{server}: {reply}");

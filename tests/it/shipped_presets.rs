@@ -61,7 +61,7 @@ fn is_whole(reply: &Value) {
 }
 
 fn call_tool(tool: &str) -> Value {
-    json!({"server_name": "archive", "tool_name": tool, "arguments": arguments()})
+    json!({"server": "archive", "tool": tool, "arguments": arguments()})
 }
 
 fn script(tool: &str) -> Value {
@@ -124,7 +124,8 @@ fn tools_that_are_not_listed_are_found_and_called() {
     let id = is_short(&client.call("call_tool", call_tool("search")));
     let found = client.text("search_tools", json!({"query": "list kept results by tags"}));
     assert!(found.contains("summarizer: search_workspace("), "{found}");
-    let of = |tool: &str, arguments: Value| json!({"server_name": "summarizer", "tool_name": tool, "arguments": arguments});
+    let of =
+        |tool: &str, arguments: Value| json!({"server": "summarizer", "tool": tool, "arguments": arguments});
     let pinned = client.text("call_tool", of("pin_artifact", json!({"id": id, "tags": ["mine"]})));
     assert!(pinned.starts_with(&format!("{id} is pinned.")), "{pinned}");
     let kept = client.text("call_tool", of("search_workspace", json!({"tags": ["mine"]})));

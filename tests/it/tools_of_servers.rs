@@ -1,8 +1,10 @@
 //! `gatehouse tools …`, and what an agent is told of tools that belong together: both from calls that were really made.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use crate::support::{Client, Place, text_of};
+use crate::support::{Client, Place, place::SHIPPED, repository, text_of};
 
 /// A server whose tools do as they are called, and presets that reach it, one without the tool `kinds`.
 fn place() -> Place {
@@ -22,7 +24,7 @@ fn run(place: &Place, code: i32, arguments: &[&str]) -> String {
 }
 
 fn call(client: &mut Client, tool: &str) -> Value {
-    let arguments = json!({"server_name": "s", "tool_name": tool, "arguments": {"text": "hello"}});
+    let arguments = json!({"server": "s", "tool": tool, "arguments": {"text": "hello"}});
     client.call("call_tool", arguments)
 }
 
@@ -35,10 +37,7 @@ fn each_command_says_what_the_gate_says() {
     let found = run(&place, 0, &["tools", "search", "say what it is told"]);
     assert!(found.starts_with("s: echo("), "{found}");
     let found = place.run(&["tools", "search", "say what it is told", "--json"]).json();
-    assert_eq!(
-        (&found["results"][0]["server_name"], &found["results"][0]["tool_name"]),
-        (&json!("s"), &json!("echo"))
-    );
+    assert_eq!((&found["results"][0]["server"], &found["results"][0]["tool"]), (&json!("s"), &json!("echo")));
     let schema = place.run(&["tools", "schema", "s", "echo", "--json"]).json();
     assert_eq!(schema["inputSchema"]["properties"]["text"]["type"], "string", "{schema}");
     let best =
@@ -86,7 +85,7 @@ fn what_is_not_there_is_said_with_what_is() {
 fn what_is_called_next_is_told_with_its_counts_and_never_what_the_preset_hides() {
     let place = place();
     let mut client = Client::start(&place, "p");
-    let related = json!({"server_name": "s", "tool_name": "echo"});
+    let related = json!({"server": "s", "tool": "echo"});
     for round in 0..11 {
         if round == 9 {
             client.text("get_tool_metrics", json!({}));
@@ -136,10 +135,36 @@ fn what_the_same_callers_call_too_is_told_and_each_client_over_stdio_is_a_caller
 }
 
 #[test]
+fn the_shipped_proxy_says_what_a_tool_is_for_and_what_its_last_failure_was() {
+    let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let place = Place::with(
+        &format!("{shipped}\n[servers.s]\ncommand = {server:?}\nargs = [\"stdio\"]\ntags = [\"files\"]\n"),
+        &SHIPPED,
+    );
+    run(&place, 0, &["servers", "refresh", "s"]);
+    let mut client = Client::start(&place, "proxy");
+    let listed = client.text("list_tools", json!({"server": "s"}));
+    assert!(listed.starts_with("[files]\n") && listed.contains("\necho: "), "{listed}");
+    let found = client.text("search_tools", json!({"query": "echo", "top_k": 1}));
+    assert!(found.lines().next().is_some_and(|line| line.ends_with(" [files]")), "{found}");
+    for (tool, times) in [("echo", 3), ("fails", 2)] {
+        (0..times).for_each(|_| drop(call(&mut client, tool)));
+    }
+    let metrics = |client: &mut Client, arguments| client.text("get_tool_metrics", arguments);
+    let told = metrics(&mut client, json!({"server": "s", "sort": "failures"}));
+    let first = told.lines().next().expect("a line");
+    assert!(first.starts_with("s: fails: 2 calls, 0 % succeeded"), "{told}");
+    assert!(first.ends_with(", last error: not today"), "{told}");
+    let told = metrics(&mut client, json!({"server": "s", "min_calls": 3}));
+    assert!(told.lines().count() == 1 && told.starts_with("s: echo: 3 calls"), "{told}");
+}
+
+#[test]
 fn an_empty_reply_is_told_with_other_tools_and_a_refusal_never_is() {
     let place = place();
     let mut client = Client::start(&place, "p");
-    let empty = json!({"server_name": "s", "tool_name": "echo", "arguments": {"text": ""}});
+    let empty = json!({"server": "s", "tool": "echo", "arguments": {"text": ""}});
     let empty = client.call("call_tool", empty);
     let told: String =
         empty["content"].as_array().into_iter().flatten().filter_map(|one| one["text"].as_str()).collect();
@@ -147,7 +172,7 @@ fn an_empty_reply_is_told_with_other_tools_and_a_refusal_never_is() {
     let failed: Value = serde_json::from_str(&text_of(&call(&mut client, "fails"))).expect("JSON");
     assert_eq!(failed["error_code"], "EXECUTION_ERROR");
     assert!(failed["fallback_suggestions"].is_array(), "{failed}");
-    let wrong = json!({"server_name": "s", "tool_name": "echo", "arguments": {"text": 5}});
+    let wrong = json!({"server": "s", "tool": "echo", "arguments": {"text": 5}});
     let wrong: Value = serde_json::from_str(&text_of(&client.call("call_tool", wrong))).expect("JSON");
     assert_eq!(
         (&wrong["error_code"], &wrong["fallback_suggestions"]),

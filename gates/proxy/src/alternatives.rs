@@ -18,8 +18,8 @@ const RELATED: u32 = 3;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    server_name: String,
-    tool_name: String,
+    server: String,
+    tool: String,
     error: Option<String>,
     top_k: Option<Count>,
 }
@@ -27,8 +27,8 @@ struct Args {
 /// A tool that may stand in for another; the score is the product of the factors.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Suggestion {
-    server_name: String,
-    tool_name: String,
+    pub(crate) server: String,
+    pub(crate) tool: String,
     signature: String,
     score: f64,
     similarity: f64,
@@ -40,8 +40,8 @@ pub(crate) struct Suggestion {
 /// A tool that is called after this one, or by the same callers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Related {
-    server_name: String,
-    tool_name: String,
+    server: String,
+    tool: String,
     /// Whether it is called next; else by the same callers.
     follows: bool,
     together: u64,
@@ -64,13 +64,12 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
-    let Args { server_name, tool_name, error, top_k } = args;
+    let Args { server, tool, error, top_k } = args;
     let limit = top_k.map_or(5, |top_k| top_k.at_most(MOST));
-    let found =
-        servers::alternatives(&server_name, &tool_name, error.as_deref(), limit).map_err(with_names)?;
+    let found = servers::alternatives(&server, &tool, error.as_deref(), limit).map_err(with_names)?;
     let alternatives: Vec<Suggestion> = found.into_iter().map(suggestion).collect();
     // Beside the point where the ledger cannot be read: the alternatives stand.
-    let related = related(&server_name, &tool_name).unwrap_or_default();
+    let related = related(&server, &tool).unwrap_or_default();
     let mut lines: Vec<String> = alternatives.iter().map(line).collect();
     if lines.is_empty() {
         lines.push("No other tool does this.".into());
@@ -81,8 +80,8 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
 
 pub(crate) fn suggestion(found: Alternative) -> Suggestion {
     Suggestion {
-        server_name: found.server,
-        tool_name: found.tool,
+        server: found.server,
+        tool: found.tool,
         signature: found.signature,
         score: named::two_places(found.score),
         similarity: named::two_places(found.similarity),
@@ -95,20 +94,20 @@ pub(crate) fn suggestion(found: Alternative) -> Suggestion {
 impl Suggestion {
     /// Whether it is this tool.
     pub(crate) fn is(&self, server: &str, tool: &str) -> bool {
-        self.server_name == server && self.tool_name == tool
+        self.server == server && self.tool == tool
     }
 }
 
 pub(crate) fn line(one: &Suggestion) -> String {
-    format!("{} [{}: {}]", with_server(&one.server_name, &one.signature), one.score, one.reason)
+    format!("{} [{}: {}]", with_server(&one.server, &one.signature), one.score, one.reason)
 }
 
 /// What is called with a tool.
 pub(crate) fn related(server: &str, tool: &str) -> Result<Vec<Related>, Fault> {
     let related = servers::related(server, tool, RELATED)?;
     let shown = |one: RelatedTool| Related {
-        server_name: one.server,
-        tool_name: one.tool,
+        server: one.server,
+        tool: one.tool,
         follows: one.follows,
         together: one.together,
         of: one.of,
@@ -118,9 +117,7 @@ pub(crate) fn related(server: &str, tool: &str) -> Result<Vec<Related>, Fault> {
 }
 
 pub(crate) fn related_line(one: &Related) -> String {
-    let Related { server_name, tool_name, together, of, lift, .. } = one;
+    let Related { server, tool, together, of, lift, .. } = one;
     let what = if one.follows { "called next" } else { "by the same callers" };
-    format!(
-        "Often {what}: {server_name}: {tool_name} ({together} of {of}, {lift} times as often as by chance)"
-    )
+    format!("Often {what}: {server}: {tool} ({together} of {of}, {lift} times as often as by chance)")
 }

@@ -14,6 +14,7 @@ use crate::{
     failure::{self, Failure},
     named,
     params::always_load,
+    retry::{self, Retried},
     select,
 };
 
@@ -25,8 +26,8 @@ const BY_INTENT: u32 = 20;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    pub(crate) server_name: String,
-    pub(crate) tool_name: String,
+    pub(crate) server: String,
+    pub(crate) tool: String,
     pub(crate) arguments: Option<Map<String, Value>>,
     pub(crate) include_fallbacks: Option<bool>,
     /// What for; orders the suggestions.
@@ -59,26 +60,56 @@ fn run(call: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         gatehouse_jq::check(program)?;
     }
     let arguments = named::json(&args.arguments.clone().unwrap_or_default())?;
-    match servers::call(&args.server_name, &args.tool_name, &arguments) {
+    match servers::call(&args.server, &args.tool, &arguments) {
         Err(fault) => {
-            failure::of_fault(&args, fault, |error| suggestions(call, &args, error)).reply(Vec::new())
+            let did_nothing = retry::did_nothing(&fault);
+            let failure = failure::of_fault(&args, fault, |error| suggestions(call, &args, error));
+            retried(call, (&args, &arguments), failure, did_nothing, Vec::new())
         }
-        Ok(reply) if reply.is_error => of_tool_error(call, &args, reply),
+        Ok(reply) if reply.is_error => of_tool_error(call, (&args, &arguments), reply),
         Ok(reply) if is_empty(&reply) => Ok(of_empty(call, &args, reply)),
-        Ok(reply) => match &args.select {
-            Some(program) => Ok(select::applied(&args, reply, program)),
-            None => Ok(reply),
-        },
+        Ok(reply) => Ok(selected(&args, reply)),
+    }
+}
+
+fn selected(args: &Args, reply: Reply) -> Reply {
+    match &args.select {
+        Some(program) => select::applied(args, reply, program),
+        None => reply,
+    }
+}
+
+/// The reply to a call that failed: that of another tool, if the preset has one called then, else the failure.
+fn retried(
+    call: &Call<Params>,
+    (args, arguments): (&Args, &str),
+    failure: Failure,
+    did_nothing: bool,
+    others: Vec<Content>,
+) -> Result<Reply, Fault> {
+    if !call.params.auto_retry_fallback || !(did_nothing || retry::only_reads(args)) {
+        return failure.reply(others);
+    }
+    match retry::retry(arguments, failure.suggestions()) {
+        Retried::Nothing => failure.reply(others),
+        Retried::Reply(other, reply) => {
+            Ok(selected(args, reply).with(Content::Text(retry::note(args, failure.error(), &other))))
+        }
+        Retried::Failed(fallback) => failure.and(fallback).reply(others),
     }
 }
 
 /// An error in the tool's own words: they are the error, and what is no text comes along.
-fn of_tool_error(call: &Call<Params>, args: &Args, reply: Reply) -> Result<Reply, Fault> {
+fn of_tool_error(
+    call: &Call<Params>,
+    (args, arguments): (&Args, &str),
+    reply: Reply,
+) -> Result<Reply, Fault> {
     let text = reply.text();
     let failure = Failure::of_tool(args, &text, suggestions(call, args, failure::EXECUTION_ERROR));
     let told = failure.tells(&text);
     let others = reply.content.into_iter().filter(|block| !(told && matches!(block, Content::Text(_))));
-    failure.reply(others.collect())
+    retried(call, (args, arguments), failure, false, others.collect())
 }
 
 fn of_empty(call: &Call<Params>, args: &Args, reply: Reply) -> Reply {
@@ -108,7 +139,7 @@ fn suggestions(call: &Call<Params>, args: &Args, error: &str) -> Vec<Suggestion>
     if !args.include_fallbacks.unwrap_or(true) || limit == 0 {
         return Vec::new();
     }
-    let found = servers::alternatives(&args.server_name, &args.tool_name, Some(error), limit);
+    let found = servers::alternatives(&args.server, &args.tool, Some(error), limit);
     let mut suggestions: Vec<Suggestion> =
         found.unwrap_or_default().into_iter().map(alternatives::suggestion).collect();
     if let Some(intent) = args.intent.as_ref().filter(|_| suggestions.len() > 1) {

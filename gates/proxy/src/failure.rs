@@ -8,13 +8,15 @@ use gatehouse_sdk::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{alternatives::Suggestion, call::Args, named, schema, search, servers::LIST, tools};
+use crate::{
+    alternatives::Suggestion, call::Args, named, retry::FailedFallback, schema, search, servers::LIST, tools,
+};
 
 /// The tool ran, or should have, and failed.
 pub(crate) const EXECUTION_ERROR: &str = "EXECUTION_ERROR";
 
 /// Characters of a tool's error that stand in the report; a longer one comes whole beside it.
-const ERROR_SHOWN: usize = 2_000;
+pub(crate) const ERROR_SHOWN: usize = 2_000;
 
 /// A call that failed.
 #[derive(Debug, Serialize)]
@@ -22,13 +24,16 @@ pub(crate) struct Failure {
     success: bool,
     error: String,
     error_code: &'static str,
-    server_name: String,
-    tool_name: String,
+    server: String,
+    tool: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     /// Of the arguments, where they were wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
+    /// The other tool that was called then, and failed, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback: Option<FailedFallback>,
     fallback_suggestions: Vec<Suggestion>,
 }
 
@@ -38,10 +43,11 @@ impl Failure {
             success: false,
             error: named::line(error, ERROR_SHOWN),
             error_code,
-            server_name: args.server_name.clone(),
-            tool_name: args.tool_name.clone(),
+            server: args.server.clone(),
+            tool: args.tool.clone(),
             hint: None,
             schema: None,
+            fallback: None,
             fallback_suggestions: Vec::new(),
         }
     }
@@ -49,6 +55,22 @@ impl Failure {
     /// An error in the tool's own words.
     pub(crate) fn of_tool(args: &Args, text: &str, fallback_suggestions: Vec<Suggestion>) -> Self {
         Self { fallback_suggestions, ..Self::new(args, text, EXECUTION_ERROR) }
+    }
+
+    /// The error, in one line.
+    pub(crate) fn error(&self) -> &str {
+        &self.error
+    }
+
+    /// The tools that it suggests.
+    pub(crate) fn suggestions(&self) -> &[Suggestion] {
+        &self.fallback_suggestions
+    }
+
+    /// Adds the error of another tool that was called then, which is no suggestion any more.
+    pub(crate) fn and(mut self, fallback: FailedFallback) -> Self {
+        self.fallback_suggestions.retain(|one| !fallback.is(one));
+        Self { fallback: Some(fallback), ..self }
     }
 
     /// Whether it has all of an error.
@@ -67,12 +89,12 @@ impl Failure {
 
 /// What a fault says about a call.
 pub(crate) fn of_fault(args: &Args, fault: Fault, suggest: impl FnOnce(&str) -> Vec<Suggestion>) -> Failure {
-    let error_code = code(args, fault.kind);
+    let error_code = code(&args.server, &args.tool, fault.kind);
     let mut failure = Failure { hint: fault.hint, ..Failure::new(args, &fault.message, error_code) };
     match error_code {
         "INVALID_ARGUMENTS" => {
             // The message says what is wrong; the schema what would be right.
-            let tool = servers::tool(&args.server_name, &args.tool_name);
+            let tool = servers::tool(&args.server, &args.tool);
             failure.schema = tool.and_then(|tool| schema::read(&tool.input_schema)).ok();
             // The host's hint is the same schema as text.
             if failure.schema.is_some() {
@@ -99,22 +121,21 @@ impl Failure {
 }
 
 /// One code for each kind of failure. What does not exist is the server, the tool, or something that the tool was asked for.
-fn code(args: &Args, kind: FaultKind) -> &'static str {
+pub(crate) fn code(server: &str, tool: &str, kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::InvalidArguments => "INVALID_ARGUMENTS",
         FaultKind::Denied => "DENIED",
         FaultKind::TimedOut => "TIMEOUT",
         FaultKind::NotFound => match servers::servers() {
-            Ok(all) if all.iter().all(|server| server.name != args.server_name) => "SERVER_NOT_FOUND",
-            _ => match servers::tool(&args.server_name, &args.tool_name) {
+            Ok(all) if all.iter().all(|one| one.name != server) => "SERVER_NOT_FOUND",
+            _ => match servers::tool(server, tool) {
                 Err(fault) if fault.kind == FaultKind::NotFound => "TOOL_NOT_FOUND",
                 _ => EXECUTION_ERROR,
             },
         },
         FaultKind::Unavailable => {
             let all = servers::servers().unwrap_or_default();
-            let open =
-                |server: &servers::Server| server.name == args.server_name && server.circuit == Circuit::Open;
+            let open = |one: &servers::Server| one.name == server && one.circuit == Circuit::Open;
             if all.iter().any(open) { "CIRCUIT_OPEN" } else { "CONNECTION_ERROR" }
         }
         FaultKind::Exhausted | FaultKind::Internal => EXECUTION_ERROR,

@@ -3,7 +3,7 @@
 //! | tool | module | |
 //! |---|---|---|
 //! | `search_tools` | `search` | tools that do what is asked for, each in a line |
-//! | `call_tool` | `call` | calls one; what went wrong, and what to do then, is `failure`'s |
+//! | `call_tool` | `call` | calls one; what went wrong, and what to do then, is `failure`'s; `retry` calls another one then |
 //! | `get_tool_schema` | `schema` | one tool, whole |
 //! | `list_mcp_servers`, `refresh_mcp_server` | `servers` | which servers there are, and what they list now |
 //! | `list_tools` | `tools` | the tools of one server |
@@ -25,6 +25,7 @@ mod named;
 mod params;
 mod recommend;
 mod request;
+mod retry;
 mod schema;
 mod search;
 mod select;

@@ -1,5 +1,7 @@
 //! `get_tool_metrics` and `reset_tool_metrics`: how calls went, and forgetting it.
 
+use std::cmp::Ordering;
+
 use gatehouse_sdk::{
     Call, Count, Effect, Fault, Intent, Reply, Tool,
     servers::{self, MetricsFilter, ToolMetrics},
@@ -10,11 +12,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Params, named, servers::with_names};
 
-/// Tools that the text of a reply shows, the most called first; the data has all.
+/// Tools that the text of a reply shows; the data has all.
 const LINES: usize = 50;
 
 /// Days that one can ask for.
 const MOST_DAYS: u32 = 36_500;
+
+// The order of a reply. Documented for readers of the source only: a schema would tell each value apart.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Sort {
+    // The most calls first.
+    #[default]
+    Calls,
+    // The lowest share of calls that succeeded first.
+    Failures,
+    // The highest p95 first, or mean if the single calls are gone.
+    Latency,
+}
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,13 +37,15 @@ struct GetArgs {
     server: Option<String>,
     tool: Option<String>,
     days: Option<Count>,
+    sort: Option<Sort>,
+    min_calls: Option<Count>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct Metrics {
     server: String,
     tool: String,
-    calls: u64,
+    call_count: u64,
     tool_errors: u64,
     transport_errors: u64,
     /// 0 to 1.
@@ -57,7 +74,7 @@ struct AllMetrics {
 
 pub(crate) fn get() -> Tool<Params> {
     gatehouse_sdk::tool::<Params, GetArgs>("get_tool_metrics")
-        .description(|_| "How calls went: count, success, latency.")
+        .description(|_| "How calls went.")
         .output::<AllMetrics>()
         .run(run_get)
 }
@@ -67,16 +84,39 @@ fn run_get(_: &Call<Params>, args: GetArgs) -> Result<Reply, Fault> {
     let filter = MetricsFilter { server: args.server, tool: args.tool, days };
     let mut metrics: Vec<Metrics> =
         servers::metrics(&filter).map_err(with_names)?.into_iter().map(shown).collect();
-    metrics
-        .sort_by(|a, b| b.calls.cmp(&a.calls).then_with(|| (&a.server, &a.tool).cmp(&(&b.server, &b.tool))));
+    let recorded = !metrics.is_empty();
+    let min_calls = args.min_calls.map_or(0, |min| u64::from(min.at_most(u32::MAX)));
+    metrics.retain(|one| one.call_count >= min_calls);
+    sort(&mut metrics, args.sort.unwrap_or_default());
     let mut lines: Vec<String> = metrics.iter().take(LINES).map(line).collect();
-    if metrics.is_empty() {
+    if metrics.is_empty() && recorded {
+        lines.push(format!("No tool was called {min_calls} times."));
+    } else if metrics.is_empty() {
         lines.push("No call was recorded.".into());
     } else if metrics.len() > LINES {
-        lines.push(format!("{} tools in all; these were called most.", metrics.len()));
+        lines.push(format!("{} tools in all; these are the first.", metrics.len()));
     }
-    let total_calls = metrics.iter().map(|one| one.calls).sum();
+    let total_calls = metrics.iter().map(|one| one.call_count).sum();
     Reply::markdown(lines.join("\n")).structured(&AllMetrics { metrics, total_calls })
+}
+
+/// Sorts tools; those that are equal by calls, then by name.
+fn sort(metrics: &mut [Metrics], by: Sort) {
+    let latency = |one: &Metrics| one.p95_latency_ms.unwrap_or(one.avg_latency_ms);
+    // Not the rate as it is shown: rounded, one failure of a thousand calls would be none.
+    let failed = |one: &Metrics| {
+        one.tool_errors.saturating_add(one.transport_errors) as f64 / one.call_count.max(1) as f64
+    };
+    metrics.sort_by(|a, b| {
+        let first = match by {
+            Sort::Calls => Ordering::Equal,
+            Sort::Failures => failed(b).total_cmp(&failed(a)),
+            Sort::Latency => latency(b).total_cmp(&latency(a)),
+        };
+        first
+            .then_with(|| b.call_count.cmp(&a.call_count))
+            .then_with(|| (&a.server, &a.tool).cmp(&(&b.server, &b.tool)))
+    });
 }
 
 /// Calls that got through and ended in no error, as a share; half where there was none.
@@ -95,7 +135,7 @@ fn shown(one: ToolMetrics) -> Metrics {
         success_rate: named::two_places(success_rate(&one)),
         server: one.server,
         tool: one.tool,
-        calls: one.calls,
+        call_count: one.calls,
         tool_errors: one.tool_errors,
         transport_errors: one.transport_errors,
         avg_latency_ms: named::one_place(one.mean_ms),
@@ -118,7 +158,7 @@ fn line(one: &Metrics) -> String {
     let error = one.last_error.as_ref().map(|error| format!(", last error: {error}")).unwrap_or_default();
     format!(
         "{}: {}: {} calls, {success:.0} % succeeded, {latency} ms{spread}{error}",
-        one.server, one.tool, one.calls
+        one.server, one.tool, one.call_count
     )
 }
 

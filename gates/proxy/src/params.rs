@@ -32,6 +32,8 @@ pub struct Params {
     pub request: bool,
     /// How many other tools a failed call suggests; more than 10 count as 10.
     pub max_fallbacks: Count,
+    /// Have call_tool call the best of those other tools with the same arguments after a failure. None has a stronger effect.
+    pub auto_retry_fallback: bool,
 }
 
 impl Default for Params {
@@ -43,6 +45,7 @@ impl Default for Params {
             include_metrics: true,
             request: false,
             max_fallbacks: Count::new(3),
+            auto_retry_fallback: false,
         }
     }
 }

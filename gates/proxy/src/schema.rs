@@ -15,8 +15,8 @@ pub(crate) const NAME: &str = "get_tool_schema";
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    server_name: String,
-    tool_name: String,
+    server: String,
+    tool: String,
 }
 
 /// MCP's hints.
@@ -52,7 +52,7 @@ pub(crate) fn tool() -> Tool<Params> {
 }
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
-    let tool = servers::tool(&args.server_name, &args.tool_name)?;
+    let tool = servers::tool(&args.server, &args.tool)?;
     let input_schema = read(&tool.input_schema)?;
     let output_schema = tool.output_schema.as_deref().map(read).transpose()?;
     let annotations = annotations(&tool);

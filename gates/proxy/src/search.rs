@@ -25,14 +25,17 @@ struct Args {
 
 #[derive(Serialize, JsonSchema)]
 struct Hit {
-    server_name: String,
-    tool_name: String,
+    server: String,
+    tool: String,
     description: String,
     /// 0 to 1.
     similarity: f64,
     /// False for what is only the nearest.
     fits: bool,
     signature: String,
+    /// Absent if the tool is gone since it was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -60,16 +63,28 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         limit: args.top_k.map_or(10, |top_k| top_k.at_most(MOST)),
         min_score: args.min_similarity.unwrap_or(0.0),
     })?;
-    let text = text(&found);
+    let categories: Vec<Option<String>> = found.hits.iter().map(category).collect();
+    let text = text(&found, &categories);
     let ToolsFound { hits, unmatched_terms, note } = found;
-    let results = hits.into_iter().map(hit).collect();
+    let results = hits.into_iter().zip(categories).map(|(one, category)| hit(one, category)).collect();
     Reply::markdown(text).structured(&Found { results, unmatched_terms, note })
 }
 
-/// A line a hit, then what the reader should know.
-fn text(found: &ToolsFound) -> String {
-    let mut lines: Vec<String> =
-        found.hits.iter().map(|hit| with_server(&hit.server, &hit.signature)).collect();
+/// The category of a hit, which the index knows: no server is asked.
+fn category(hit: &ToolHit) -> Option<String> {
+    servers::tool(&hit.server, &hit.name).ok().map(|tool| tool.category)
+}
+
+/// A line a hit, then what the reader should know. The category `other` says nothing and is left out.
+fn text(found: &ToolsFound, categories: &[Option<String>]) -> String {
+    let line = |(hit, category): (&ToolHit, &Option<String>)| {
+        let line = with_server(&hit.server, &hit.signature);
+        match category.as_deref() {
+            None | Some("other") => line,
+            Some(category) => format!("{line} [{category}]"),
+        }
+    };
+    let mut lines: Vec<String> = found.hits.iter().zip(categories).map(line).collect();
     if found.hits.iter().all(|hit| hit.fit == Fit::Weak) {
         lines.insert(
             0,
@@ -91,7 +106,7 @@ pub(crate) fn with_server(server: &str, signature: &str) -> String {
     format!("{server}: {signature}")
 }
 
-fn hit(hit: ToolHit) -> Hit {
+fn hit(hit: ToolHit, category: Option<String>) -> Hit {
     let ToolHit { server, name, brief, signature, score, fit, .. } = hit;
     // The brief stands in it already.
     let signature = match signature.strip_suffix(&brief) {
@@ -99,11 +114,12 @@ fn hit(hit: ToolHit) -> Hit {
         None => signature,
     };
     Hit {
-        server_name: server,
-        tool_name: name,
+        server: server,
+        tool: name,
         description: brief,
         similarity: named::two_places(score),
         fits: fit != Fit::Weak,
         signature,
+        category,
     }
 }

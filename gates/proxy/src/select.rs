@@ -37,8 +37,8 @@ fn kept(args: &Args, whole: &str) -> String {
     let draft = Draft {
         text: whole.to_owned(),
         mime_type: "application/json".into(),
-        tool: Some(args.tool_name.clone()),
-        source: Some(args.server_name.clone()),
+        tool: Some(args.tool.clone()),
+        source: Some(args.server.clone()),
         summary: None,
         tags: Vec::new(),
         ttl_ms: None,

@@ -33,6 +33,7 @@ struct Metrics {
 struct Listed {
     name: String,
     brief: String,
+    category: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     metrics: Option<Metrics>,
 }
@@ -58,11 +59,27 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     };
     let tools: Vec<Listed> = listed
         .into_iter()
-        .map(|tool| Listed { metrics: known.remove(&tool.name), name: tool.name, brief: tool.brief })
+        .map(|tool| Listed {
+            metrics: known.remove(&tool.name),
+            name: tool.name,
+            brief: tool.brief,
+            category: tool.category,
+        })
         .collect();
-    let lines: Vec<String> = tools.iter().map(line).collect();
-    let text = if lines.is_empty() { "It has no tools.".to_owned() } else { lines.join("\n") };
+    let text = if tools.is_empty() { "It has no tools.".to_owned() } else { by_category(&tools).join("\n") };
     Reply::markdown(text).structured(&Tools { tools })
+}
+
+/// A line a tool, after a line with the category that it and those after it have.
+fn by_category(tools: &[Listed]) -> Vec<String> {
+    let mut sorted: Vec<&Listed> = tools.iter().collect();
+    sorted.sort_by(|a, b| a.category.cmp(&b.category));
+    let mut lines = Vec::new();
+    for group in sorted.chunk_by(|a, b| a.category == b.category) {
+        lines.push(format!("[{}]", group[0].category));
+        lines.extend(group.iter().map(|tool| line(tool)));
+    }
+    lines
 }
 
 fn line(tool: &Listed) -> String {

@@ -12,12 +12,12 @@ use std::{
     time::Duration,
 };
 
-use globset::GlobSet;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::Principal, catalog::Entry, effect::Effect, hash::sha256_hex, lock, preset::Exposure, tool::ToolId,
+    call::Principal, catalog::Entry, effect::Effect, hash::sha256_hex, lock, patterns::PatternList,
+    preset::Exposure, tool::ToolId,
 };
 
 /// Tools that rules about an effect leave out where they do not say which: each tool that these call is checked on its own.
@@ -91,18 +91,19 @@ pub struct ApprovalRule {
 /// The same, compiled.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    pub(crate) tools: GlobSet,
+    pub(crate) tools: PatternList,
     pub(crate) effect: Option<Effect>,
-    pub(crate) except: GlobSet,
+    pub(crate) except: PatternList,
+    /// True if the preset does not list exceptions itself.
+    pub(crate) except_is_default: bool,
     pub(crate) remember: Remembered,
 }
 
 impl Rule {
     fn is_about(&self, entry: &Entry, names: &[String]) -> bool {
-        let among = |globs: &GlobSet| names.iter().any(|name| globs.is_match(name));
         // As declared: what a preset says of a tool does not change what it does.
         let strong = self.effect.is_some_and(|effect| entry.declared.effect >= effect);
-        among(&self.tools) || (strong && !among(&self.except))
+        self.tools.matches_any(names) || (strong && !self.except.matches_any(names))
     }
 }
 
@@ -111,10 +112,14 @@ pub(crate) fn needed(exposure: &Exposure, entry: &Entry) -> Option<Remembered> {
     if exposure.approvals.is_empty() {
         return None;
     }
-    let mut names = entry.names().to_vec();
-    // A tool that the preset renames is meant by its first name, too.
-    names.extend(entry.id.source.exposes(&entry.id.name).map(|name| name.to_string()));
+    let names = names(entry);
     exposure.approvals.iter().filter(|rule| rule.is_about(entry, &names)).map(|rule| rule.remember).min()
+}
+
+/// Names that a pattern of a rule can match for a tool. A tool that the preset renames keeps its first name here.
+pub(crate) fn names(entry: &Entry) -> Vec<String> {
+    let first = entry.id.source.exposes(&entry.id.name).map(|name| name.to_string());
+    entry.names().into_iter().chain(first).collect()
 }
 
 /// What tools need, by tool. A rule about one of its names holds for all of them.

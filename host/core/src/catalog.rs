@@ -23,6 +23,7 @@ use crate::{
     offered::Offered,
     outcome::{Fault, FaultKind},
     overrides::ToolOverride,
+    patterns::UnmatchedPattern,
     pipeline::has_own_markers,
     preset::{Exposure, Structured},
     proxied::Proxied,
@@ -204,6 +205,9 @@ pub struct Catalog {
     pub workflow: Vec<Step>,
     /// Sources that were never listed.
     pending: Vec<PendingListing>,
+    /// Patterns of the preset that match none of its tools. Tools behind its gates are not looked at;
+    /// see [`Proxied::matches`].
+    pub unmatched: Vec<UnmatchedPattern>,
     entries: Vec<Arc<Entry>>,
     by_name: HashMap<ExposedName, usize>,
 }
@@ -232,6 +236,7 @@ impl Catalog {
         alias::add(exposure, &mut entries, problems.is_empty())?;
         filters::attach(exposure, &filters, &mut entries);
         let approvals = approval::attach(exposure, &mut entries);
+        let unmatched = exposure.unmatched(&entries);
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
         entries.iter_mut().for_each(|entry| entry.listed &= exposure.shows(&entry.names()));
         filters::leave_out_idle(exposure, &filters, &mut entries);
@@ -254,6 +259,7 @@ impl Catalog {
             proxied: Proxied::new(exposure, approvals),
             workflow: exposure.workflow.clone(),
             pending,
+            unmatched,
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })

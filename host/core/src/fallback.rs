@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_known_by_its_code_alone_and_in_a_whole_reply() {
-        let replied = r#"{"success":false,"error":"no","error_code":"DENIED","server_name":"git"}"#;
+        let replied = r#"{"success":false,"error":"no","error_code":"DENIED","server":"git"}"#;
         for refusal in ["DENIED", "INVALID_ARGUMENTS", " DENIED: not here", replied] {
             assert!(is_refusal(refusal), "{refusal}");
         }

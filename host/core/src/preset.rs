@@ -8,7 +8,6 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde_json::{Map, Value};
 
 pub use self::error::PresetError;
@@ -17,6 +16,7 @@ use crate::{
     approval::{self, ApprovalRule, Rule},
     names,
     overrides::ToolOverride,
+    patterns::PatternList,
     tool::SourceId,
     workflow::Step,
 };
@@ -84,16 +84,15 @@ pub struct Exposure {
     pub structured: Structured,
     /// Whether replies are filtered at all.
     pub filters_on: bool,
-    filters: BTreeMap<String, GlobSet>,
+    filters: BTreeMap<String, PatternList>,
     /// Which servers its gates may reach; none for all.
-    proxied: Option<GlobSet>,
+    pub(crate) proxied: Option<PatternList>,
     /// Which tools clients are shown; none for all.
-    listed: Option<GlobSet>,
+    pub(crate) listed: Option<PatternList>,
     pub(crate) approvals: Vec<Rule>,
     /// Which requests come after which.
     pub workflow: Vec<Step>,
-    deny: GlobSet,
-    deny_list: Vec<String>,
+    pub(crate) deny: PatternList,
 }
 
 impl Exposure {
@@ -112,20 +111,20 @@ impl Exposure {
         exposure.structured = merged.structured.unwrap_or_default();
         exposure.tools = merged.tools;
         exposure.proxied =
-            merged.proxied.as_ref().map(|entries| globs(name, "proxied", entries)).transpose()?;
-        exposure.listed = merged.listed.as_ref().map(|entries| globs(name, "listed", entries)).transpose()?;
+            merged.proxied.map(|entries| PatternList::new(name, "proxied", entries)).transpose()?;
+        exposure.listed =
+            merged.listed.map(|entries| PatternList::new(name, "listed", entries)).transpose()?;
         exposure.approvals =
-            merged.approve.iter().map(|rule| compiled(name, rule)).collect::<Result<_, _>>()?;
+            merged.approve.into_iter().map(|rule| compiled(name, rule)).collect::<Result<_, _>>()?;
         exposure.workflow = merged.workflow;
-        exposure.deny = globs(name, "deny", &merged.deny)?;
-        for (gate, entries) in &merged.filters {
-            if !exposure.gates().any(|known| **known == **gate) {
-                return Err(PresetError::UnknownFilter { preset: name.into(), gate: gate.clone() });
+        exposure.deny = PatternList::new(name, "deny", merged.deny)?;
+        for (gate, entries) in merged.filters {
+            if !exposure.gates().any(|known| **known == *gate) {
+                return Err(PresetError::UnknownFilter { preset: name.into(), gate });
             }
-            let entries = globs(name, &format!("filters.{gate}"), entries)?;
-            exposure.filters.insert(gate.clone(), entries);
+            let entries = PatternList::new(name, &format!("filters.{gate}"), entries)?;
+            exposure.filters.insert(gate, entries);
         }
-        exposure.deny_list = merged.deny;
         Ok(exposure)
     }
 
@@ -145,8 +144,7 @@ impl Exposure {
             listed: None,
             approvals: Vec::new(),
             workflow: Vec::new(),
-            deny: GlobSet::empty(),
-            deny_list: Vec::new(),
+            deny: PatternList::default(),
         }
     }
 
@@ -165,57 +163,49 @@ impl Exposure {
 
     /// Whether the preset attaches the filter of this gate to nothing at all.
     pub(crate) fn switches_off(&self, gate: &str) -> bool {
-        self.filters.get(gate).is_some_and(GlobSet::is_empty)
+        self.filters.get(gate).is_some_and(PatternList::is_empty)
     }
 
     /// Whether this gate, which is a filter, filters the replies of a tool that goes by these names.
     pub(crate) fn filtered_by(&self, gate: &str, names: &[String]) -> bool {
-        static DEFAULT: LazyLock<GlobSet> = LazyLock::new(|| {
-            globs("", "filters", &crate::filters::DEFAULT.map(str::to_owned)).unwrap_or_default()
+        static DEFAULT: LazyLock<PatternList> = LazyLock::new(|| {
+            PatternList::new("", "filters", crate::filters::DEFAULT.map(str::to_owned).into())
+                .unwrap_or_default()
         });
-        let globs = self.filters.get(gate).unwrap_or(&DEFAULT);
-        names.iter().any(|name| globs.is_match(name))
+        self.filters.get(gate).unwrap_or(&DEFAULT).matches_any(names)
     }
 
     /// Whether its gates may reach this server, which has these tags.
     pub fn reaches(&self, server: &str, tags: &[String]) -> bool {
-        let Some(globs) = &self.proxied else { return true };
-        globs.is_match(server) || tags.iter().any(|tag| globs.is_match(format!("tag:{tag}")))
+        self.proxied.as_ref().is_none_or(|proxied| proxied.matches_any(&server_names(server, tags)))
     }
 
     /// Whether clients are shown a tool that goes by these names.
     pub(crate) fn shows(&self, names: &[String]) -> bool {
-        self.listed.as_ref().is_none_or(|globs| names.iter().any(|name| globs.is_match(name)))
+        self.listed.as_ref().is_none_or(|listed| listed.matches_any(names))
     }
 
     /// The glob that takes this exposed name away, if one does.
     pub fn denied_by(&self, exposed: &str) -> Option<&str> {
-        self.deny.matches(exposed).first().and_then(|index| self.deny_list.get(*index)).map(String::as_str)
+        self.deny.first_match(exposed)
     }
 }
 
-fn compiled(preset: &str, rule: &ApprovalRule) -> Result<Rule, PresetError> {
-    let except = rule.except.clone().unwrap_or_else(|| approval::EXCEPT.map(str::to_owned).into());
+/// Names that a pattern of `proxied` can match for a server: its own, and `tag:` with each tag.
+pub(crate) fn server_names(server: &str, tags: &[String]) -> Vec<String> {
+    [server.to_owned()].into_iter().chain(tags.iter().map(|tag| format!("tag:{tag}"))).collect()
+}
+
+fn compiled(preset: &str, rule: ApprovalRule) -> Result<Rule, PresetError> {
+    let except_is_default = rule.except.is_none();
+    let except = rule.except.unwrap_or_else(|| approval::EXCEPT.map(str::to_owned).into());
     Ok(Rule {
-        tools: globs(preset, "approve.tools", &rule.tools)?,
+        tools: PatternList::new(preset, "approve.tools", rule.tools)?,
         effect: rule.effect,
-        except: globs(preset, "approve.except", &except)?,
+        except: PatternList::new(preset, "approve.except", except)?,
+        except_is_default,
         remember: rule.remember,
     })
-}
-
-fn globs(preset: &str, list: &str, entries: &[String]) -> Result<GlobSet, PresetError> {
-    let bad = |glob: &str, error: globset::Error| PresetError::BadGlob {
-        preset: preset.into(),
-        list: list.into(),
-        glob: glob.into(),
-        why: error.kind().to_string(),
-    };
-    let mut set = GlobSetBuilder::new();
-    for entry in entries {
-        set.add(Glob::new(entry).map_err(|error| bad(entry, error))?);
-    }
-    set.build().map_err(|error| bad(&entries.join(", "), error))
 }
 
 fn alternatives(presets: &BTreeMap<String, Preset>, name: &str) -> String {

@@ -11,8 +11,9 @@ use crate::{
     catalog::Entry,
     lock, names,
     outcome::Fault,
+    patterns::UnmatchedPattern,
     ports::servers::{ServerListing, ServerStatus},
-    preset::Exposure,
+    preset::{Exposure, server_names},
     tool::ToolId,
 };
 
@@ -24,6 +25,9 @@ pub struct Proxied {
     /// Tools that were called, with what they were made of: to read a schema takes longer than to check arguments.
     made: Mutex<HashMap<ToolId, Arc<Entry>>>,
 }
+
+/// Parameters of a server, which takes none.
+static NO_PARAMS: LazyLock<Arc<str>> = LazyLock::new(|| "{}".into());
 
 /// Entries that are kept. Where there are more, all are made anew; a session calls far fewer tools.
 const MOST_MADE: usize = 1_024;
@@ -73,7 +77,6 @@ impl Proxied {
         if let Some(entry) = made.filter(is_of) {
             return Ok(entry);
         }
-        static NO_PARAMS: LazyLock<Arc<str>> = LazyLock::new(|| "{}".into());
         let entry = Entry::exposed(&self.exposure, &listed.source, &listed.listing, spec, &NO_PARAMS)
             .map_err(|error| Fault::internal(error.to_string()))?
             .map(|mut entry| {
@@ -89,6 +92,21 @@ impl Proxied {
         }
         made.insert(id, Arc::clone(&entry));
         Ok(entry)
+    }
+
+    /// True if a pattern of the preset matches a tool of this server, denied ones included.
+    pub fn matches(&self, pattern: &UnmatchedPattern, listed: &ServerListing) -> bool {
+        listed.listing.tools.iter().any(|spec| {
+            Entry::exposed(&self.exposure, &listed.source, &listed.listing, spec, &NO_PARAMS)
+                .is_ok_and(|entry| entry.is_some_and(|entry| pattern.matches(&entry)))
+        })
+    }
+
+    /// Patterns of `proxied` that match none of these servers, each given by its name and tags.
+    pub fn unmatched_servers(&self, servers: &[(&str, &[String])]) -> Vec<&str> {
+        let names: Vec<String> =
+            servers.iter().flat_map(|(server, tags)| server_names(server, tags)).collect();
+        self.exposure.proxied.iter().flat_map(|proxied| proxied.unmatched(&names)).collect()
     }
 
     /// Every tool of a server that may be called, as the preset changes it, by name.

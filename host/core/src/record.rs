@@ -60,6 +60,7 @@ impl CallObserver for LedgerObserver {
                 CallEnding::ErrorReply => SampleEnding::ToolError,
                 CallEnding::Fault(kind) => SampleEnding::Fault(kind),
             },
+            error: record.error.as_deref().map(Into::into),
             took_us: in_source.saturating_sub(connecting_us),
             connecting_us,
             tokens_in: (record.bytes_in as u64).div_ceil(BYTES_PER_TOKEN),
@@ -146,6 +147,10 @@ mod tests {
         assert_eq!((replied[0].at, replied[0].tokens_in, replied[0].tokens_out), (7, 4, 5));
         let refused = recorded(0, "x__search", json!({"is_error": true})).await;
         assert_eq!(refused[0].ending, SampleEnding::ToolError);
+        assert_eq!(
+            (&replied[0].error, refused[0].error.as_deref()),
+            (&None, Some("search {\"is_error\":true}"))
+        );
         assert_eq!(refused[0].caller, replied[0].caller);
         let unknown = recorded(0, "x__serach", json!({})).await;
         assert!(unknown.is_empty(), "{unknown:?}");

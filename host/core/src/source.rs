@@ -102,6 +102,11 @@ pub trait Source: Send + Sync {
     /// Dropping the future ends the call and frees what it holds.
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome;
 
+    /// Removes secrets that are configured for it from a text that it wrote.
+    fn redact(&self, text: String) -> String {
+        text
+    }
+
     /// Another reply to stand for one on its way to the client, or none to leave it. It says nothing that the reply did not
     /// say, and has no data beside its text. Asked only of a filter. Dropping the future ends the work.
     async fn filter(&self, _asked: Filtering) -> Result<Option<Reply>, Fault> {

@@ -53,9 +53,10 @@ fn folder(cache: &Path) -> PathBuf {
     cache.join(NAME).join(VERSION)
 }
 
-/// Whether a file is one of them.
+/// True if a file is one of them.
 pub(crate) fn is(file: &Path) -> bool {
-    file.parent().is_some_and(is_folder)
+    let stem = file.file_stem().map(|stem| stem.to_string_lossy());
+    file.parent().is_some_and(is_folder) && stem.is_some_and(|stem| is_shipped(&stem))
 }
 
 /// True if this is the folder that the binary writes them into.
@@ -71,6 +72,11 @@ pub(crate) fn is_shipped(name: &str) -> bool {
 /// Names of the gates in the binary.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     GATES.iter().filter_map(|gate| gate.name.strip_suffix(".wasm"))
+}
+
+/// True if a file of this stem can be a gate in a folder. Files that the binary did not write into its own folder cannot.
+pub(crate) fn admits(folder: &Path, stem: &str) -> bool {
+    !is_folder(folder) || is_shipped(stem)
 }
 
 /// True if they are among the folders that a configuration names.

@@ -1,6 +1,9 @@
 //! Where a command finds configuration and gates, and what it opened there.
 
-use std::{path::PathBuf, sync::Mutex};
+use std::{
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
 
 use clap::Args;
 
@@ -31,7 +34,10 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn config(&self, env: &Env) -> Result<Config, ConfigError> {
-        let found = self.found(env)?;
+        self.checked(self.found(env)?, env)
+    }
+
+    fn checked(&self, found: Found, env: &Env) -> Result<Config, ConfigError> {
         let mut config = Config::of(&found.text, self.gates.as_deref(), None, env)?;
         config.choice = found.choice;
         // What a restore that was killed left over is finished before anybody looks.
@@ -50,7 +56,17 @@ impl Place {
     }
 
     pub(crate) fn compose(&self, env: &Env) -> Result<Composition, ConfigError> {
-        let composition = Composition::new(self.config(env)?, env)?;
+        self.composed(self.config(env)?, env)
+    }
+
+    /// Composes from the file that is named, else from the presets.toml of a project, and never from another one.
+    pub(crate) fn compose_project(&self, folder: &Path, env: &Env) -> Result<Composition, ConfigError> {
+        let found = locate::of_project(self.config.as_deref(), folder, env)?;
+        self.composed(self.checked(found, env)?, env)
+    }
+
+    fn composed(&self, config: Config, env: &Env) -> Result<Composition, ConfigError> {
+        let composition = Composition::new(config, env)?;
         self.stores().push(composition.stores.clone());
         Ok(composition)
     }

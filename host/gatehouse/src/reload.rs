@@ -240,6 +240,7 @@ impl Reloader {
 
     /// One pointer for each preset; the composition before is given back.
     async fn swap(&mut self, next: Composition, views: PresetViews) -> Composition {
+        self.report_unmatched_patterns(&next, &views).await;
         self.failing = views.failing().into_keys().collect();
         let told = self.presets.swap(views.default, views.presets);
         self.report.swapped(&told);

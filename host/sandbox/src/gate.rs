@@ -6,7 +6,7 @@ use gatehouse_core::{
     SourceId,
     capability::{Ask, Grants},
     fair::FairTurn,
-    http::Rules,
+    http::{Redactor, Rules},
     nesting::MAX_DEPTH,
     outcome::Fault,
     source::Listing,
@@ -135,6 +135,11 @@ impl Gate {
     /// Its limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The redactor for the secrets of its HTTP rules.
+    pub(crate) fn secrets(&self) -> &Redactor {
+        self.http.redactor()
     }
 
     pub(crate) async fn ready(&self) -> Result<&Ready, Fault> {

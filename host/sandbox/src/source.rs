@@ -80,6 +80,10 @@ impl Source for Gate {
         self.limits().time
     }
 
+    fn redact(&self, text: String) -> String {
+        self.secrets().text(text)
+    }
+
     async fn list(&self, given: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         let params: Arc<str> = serde_json::to_string(given).unwrap_or_default().into();
         if let Some(listing) = self.index().listing(&self.info().digest, &params) {

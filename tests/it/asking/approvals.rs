@@ -120,7 +120,7 @@ fn a_tool_of_a_server_is_asked_about_and_what_passes_the_call_on_is_not() {
     );
     let calls = || fs::read_to_string(&record).unwrap_or_default().matches("tools/call").count();
     let mut client = client(&place);
-    let arguments = json!({"server_name": "s", "tool_name": "echo", "arguments": {"text": "hello"}});
+    let arguments = json!({"server": "s", "tool": "echo", "arguments": {"text": "hello"}});
     let (asked, result) = answered(&mut client, "call_tool", arguments.clone(), &allows(false));
     assert_eq!(asked.len(), 1, "{asked:?}");
     assert!(

@@ -75,3 +75,15 @@ fn a_gate_that_is_lost_from_the_cache_is_unpacked_again() {
     fs::remove_dir_all(Path::new(&first).parent().expect("a folder")).expect("removed");
     assert_eq!(file(), first);
 }
+
+#[test]
+fn a_file_in_the_cache_that_the_binary_did_not_write_is_not_a_gate() {
+    let folder = alone();
+    let told = json(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
+    let file = Path::new(told["file"].as_str().expect("a file")).with_file_name("wc.wasm");
+    fs::write(file, built("echo")).expect("a gate");
+    let told = json(&run(folder.path(), &["gates", "list", "--json"]));
+    assert!(told.as_array().expect("gates").iter().all(|gate| gate["name"] != "wc"), "{told}");
+    let inspected = run(folder.path(), &["gates", "inspect", "wc"]);
+    assert!(!inspected.status.success());
+}

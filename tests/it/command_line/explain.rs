@@ -1,7 +1,9 @@
 //! `gatehouse explain`: why a tool is, or is not, exposed.
 
+use std::fs;
+
 use super::run;
-use crate::support::Place;
+use crate::support::{Place, place::SHIPPED, repository};
 
 const PRESETS: &str = "[presets.full]\ngates.kg = { include_content = false }\ndeny = [\"kg_*\"]\n\
                        aliases = { ask = \"search_knowledge\" }\n[presets.ideas]\ngates.idea = {}\n";
@@ -71,4 +73,64 @@ fn an_unknown_preset_is_wrong_usage() {
     let place = Place::with(PRESETS, &["kg", "idea"]);
     let said = run(&place, 2, &["explain", "ask", "--preset", "idea"]).stderr();
     assert!(said.contains("--preset: Unknown preset 'idea'. Did you mean 'ideas'?"), "{said}");
+}
+
+/// The shipped presets with servers behind their gates: one that can be asked, one that lacks a variable.
+fn with_servers() -> Place {
+    let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let more = format!(
+        "[servers.s]\ncommand = {server:?}\nargs = [\"stdio\"]\n[servers.brave]\ncommand = {server:?}\nargs = [\"stdio\"]\n\
+         env = {{ KEY = \"${{BRAVE_API_KEY}}\" }}\n[servers.off]\ncommand = {server:?}\nenabled = false\n\
+         [presets.work]\nextends = [\"proxy\"]\nproxied = [\"s\"]\ndeny = [\"s__kin*\"]\n\
+         [presets.work.tools.s__progress]\nhide = true\n"
+    );
+    Place::with(&format!("{shipped}\n{more}"), &SHIPPED)
+}
+
+#[test]
+fn a_tool_behind_the_proxy_is_told_with_the_tool_that_calls_it_or_with_what_prevents_that() {
+    let place = with_servers();
+    let why = |tool: &str, preset: &str| {
+        let told = run(&place, 0, &["explain", tool, "--preset", preset, "--json"]).json();
+        (told["through"].as_str().map(str::to_owned), told["why"].as_str().expect("a reason").to_owned())
+    };
+    let (_, unasked) = why("s__echo", "work");
+    let expected = "server 's' was never asked for its tools: `gatehouse servers refresh s` asks it";
+    assert_eq!(unasked, expected);
+    let (_, unasked) = why("echo", "work");
+    assert!(unasked.contains("Never asked for their tools: brave (needs BRAVE_API_KEY), s;"), "{unasked}");
+    run(&place, 0, &["servers", "refresh", "s"]);
+
+    let called = "'echo' of server 's' is called through call_tool in preset 'work'".to_owned();
+    for name in ["s__echo", "echo", "s.echo"] {
+        assert_eq!(why(name, "work"), (Some("call_tool".into()), called.clone()), "{name}");
+    }
+    let text = run(&place, 0, &["explain", "echo", "--preset", "work"]).stdout();
+    assert_eq!(text, format!("callable: {called}\n"));
+    let (through, told) = why("echo", "gateway");
+    assert!(through.as_deref() == Some("request") && told.contains("through request in preset"), "{told}");
+
+    for (tool, preset, expected) in [
+        ("s__kinds", "work", "preset 'work' denies 's__kinds' by \"s__kin*\""),
+        ("s__progress", "work", "preset 'work' hides 's__progress' by [presets.work.tools]"),
+        ("brave__search", "work", "server 'brave' was never asked for its tools: it needs BRAVE_API_KEY"),
+        ("off__x", "work", "server 'off' is disabled; set enabled = true under [servers.off]"),
+        ("s__ecko", "work", "and not this one. Did you mean 's__echo'?"),
+        (
+            "echo",
+            "full",
+            "no gate of it may call servers; presets that can call it: code, gateway, proxy, work",
+        ),
+    ] {
+        let (through, told) = why(tool, preset);
+        assert!(through.is_none() && told.contains(expected), "{tool} in {preset}: {told}");
+    }
+
+    let presets = fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
+    place.write("presets.toml", presets + "[presets.direct]\nservers = [\"s\"]\n");
+    let (_, told) = why("echo", "direct");
+    assert_eq!(told, "'echo' of server 's' is exposed as 's__echo'");
+    let (_, told) = why("s__echo", "full");
+    assert!(told.ends_with("presets that can call it: code, direct, gateway, proxy, work"), "{told}");
 }

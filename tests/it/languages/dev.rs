@@ -55,6 +55,51 @@ impl Drop for Dev {
     }
 }
 
+/// What `gates dev` says in a folder instead of starting, and the exit code.
+fn refused(author: &Author, folder: &str) -> String {
+    let mut command = author.place.nameless(&["gates", "dev"]);
+    let output = command.current_dir(author.place.path(folder)).output().expect("run gatehouse");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn an_edited_configuration_of_the_project_stops_it() {
+    let author = Author::new("c");
+    let presets = author.path("presets.toml");
+    let text = fs::read_to_string(&presets).expect("presets.toml");
+    fs::write(&presets, format!("{text}\n# edited\n")).expect("saved");
+    let said = refused(&author, "weather");
+    assert!(
+        said.contains("it has changed since it was trusted; read it and run `gatehouse trust "),
+        "{said}"
+    );
+    fs::remove_file(&presets).expect("removed");
+    // The place's own presets.toml is above the project, and not of it.
+    let said = refused(&author, "weather");
+    assert!(said.contains("the project has no presets.toml, which says where its gate goes"), "{said}");
+    for folder in [".cache/gatehouse/built-in", ".local/share/gatehouse/gates"] {
+        assert!(!author.place.path(folder).exists(), "{folder}");
+    }
+}
+
+#[test]
+fn a_shipped_gate_is_never_replaced() {
+    let author = Author::new("c");
+    let ran = author.place.run(&["gates", "new", "kg", "--lang", "c"]);
+    assert!(ran.code() == 2 && ran.stderr().contains("a shipped gate has it"), "{}", ran.stderr());
+    // As one that was made before, or by hand.
+    let world = fs::read_to_string(author.path("wit/world.wit")).expect("a world");
+    fs::write(author.path("wit/world.wit"), world.replace("weather", "kg")).expect("renamed");
+    let presets = "[host]\ngates = [\"gates\", \"built-in\"]\n";
+    fs::write(author.path("presets.toml"), presets).expect("saved");
+    let trusted = author.place.run(&["trust", "weather/presets.toml"]);
+    assert_eq!(trusted.code(), 0, "{}", trusted.stderr());
+    let said = refused(&author, "weather");
+    assert!(said.contains("'kg' is the name of a shipped gate, which this one would replace"), "{said}");
+    assert!(!author.path("gates/kg.wasm").exists());
+}
+
 #[test]
 fn every_save_is_built_and_a_mistake_replaces_nothing() {
     if installed("GATEHOUSE_TEST_CLANG").is_none() {

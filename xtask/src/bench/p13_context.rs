@@ -58,7 +58,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         }
         searches.push(found[1].clone());
         discovery.extend(found);
-        let named = json!({"server_name": server, "tool_name": tool});
+        let named = json!({"server": server, "tool": tool});
         discovery.extend(spoken(&mut gateway, "get_tool_schema", named.clone())?);
         let arguments: Value = serde_json::from_str(&arguments.replace("{place}", &place))?;
         let mut call = named;

@@ -67,7 +67,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
         };
         let mut spent = [conversation(&task, &mut direct)?, Spent::default(), Spent::default()];
         let mut through = |(server, tool, arguments): Call| {
-            let call = json!({"server_name": server, "tool_name": tool, "arguments": arguments});
+            let call = json!({"server": server, "tool": tool, "arguments": arguments});
             spoken(&mut proxy, "call_tool", call)
         };
         spent[1] = conversation(&task, &mut through)?;
@@ -151,7 +151,7 @@ impl Spent {
             self.texts.extend(found);
         }
         for (_, server, tool) in task.wanted {
-            let named = json!({"server_name": server, "tool_name": tool});
+            let named = json!({"server": server, "tool": tool});
             self.texts.extend(spoken(gateway, "get_tool_schema", named)?);
         }
         self.trips += 2;

@@ -21,7 +21,7 @@ pub(crate) fn run(bench: &Bench, report: &mut Report) -> Result<()> {
     let gateway = bench.before_floor()?;
     let direct = |server: &mut Server| server.echo("floor__echo");
     let through = |server: &mut Server| {
-        let arguments = r#"{"server_name":"floor","tool_name":"echo","arguments":{"text":"there and back"}}"#;
+        let arguments = r#"{"server":"floor","tool":"echo","arguments":{"text":"there and back"}}"#;
         let (time, reply) = server.timed("call_tool", arguments)?;
         if !reply.contains("there and back") || reply.contains("\"isError\":true") {
             bail!("call_tool answered {reply}");

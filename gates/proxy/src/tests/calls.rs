@@ -7,7 +7,7 @@ use super::{alternative, call, found, hit, host, server};
 
 /// Calls `git.status`; whatever the arguments, they are ones that the schema lets through.
 fn called(host: Fake, more: Value) -> Reply {
-    let mut arguments = json!({"server_name": "git", "tool_name": "status"});
+    let mut arguments = json!({"server": "git", "tool": "status"});
     let all = arguments.as_object_mut().unwrap();
     all.extend(more.as_object().unwrap().clone());
     assert!(conformance::accepts(&crate::gate(), "call_tool", &arguments.to_string()), "{arguments}");
@@ -65,14 +65,14 @@ fn every_failure_has_a_code_and_the_next_step() {
         let told = failure(&called(suggesting(kind), json!({})));
         assert_eq!((&told["success"], &told["error_code"]), (&json!(false), &json!(code)));
         assert_eq!((&told["error"], &told["hint"]), (&json!("It broke."), &json!("Mend it.")));
-        assert_eq!((&told["server_name"], &told["tool_name"]), (&json!("git"), &json!("status")));
+        assert_eq!((&told["server"], &told["tool"]), (&json!("git"), &json!("status")));
         assert_eq!(told["fallback_suggestions"].as_array().unwrap().len(), suggestions, "{code}");
         assert_eq!(told.get("schema").is_some(), code == "INVALID_ARGUMENTS", "{code}");
     }
     let told = failure(&called(suggesting(FaultKind::TimedOut), json!({})));
     assert_eq!(
         told["fallback_suggestions"][0],
-        json!({"server_name": "web", "tool_name": "look", "signature": "look() Does it too.", "score": 0.12,
+        json!({"server": "web", "tool": "look", "signature": "look() Does it too.", "score": 0.12,
                "similarity": 0.5, "success_rate": 0.5, "recency": 0.49, "reason": "Fits to 50 %; never called yet."})
     );
     let told = failure(&called(suggesting(FaultKind::TimedOut), json!({"include_fallbacks": false})));
@@ -93,7 +93,7 @@ fn an_open_circuit_is_told_from_a_connection_that_failed() {
 fn what_is_not_there_is_the_server_or_the_tool() {
     let missing = || host().server_call(|_, _, _| Err(Fault::not_found("There is none.")));
     let told = |server: &str, tool: &str| {
-        let arguments = json!({"server_name": server, "tool_name": tool});
+        let arguments = json!({"server": server, "tool": tool});
         failure(&call(missing(), "call_tool", arguments, "{}").unwrap())
     };
     let (server, tool) = (told("gti", "status"), told("git", "staus"));
@@ -157,7 +157,7 @@ fn an_intent_orders_the_suggestions_and_adds_none() {
         });
     let told = failure(&called(host, json!({"intent": "the history"})));
     let names: Vec<_> =
-        told["fallback_suggestions"].as_array().unwrap().iter().map(|one| &one["tool_name"]).collect();
+        told["fallback_suggestions"].as_array().unwrap().iter().map(|one| &one["tool"]).collect();
     assert_eq!(names, ["log", "look"]);
 }
 
@@ -185,7 +185,7 @@ fn a_part_of_a_result_comes_with_the_way_to_the_whole() {
 #[test]
 fn a_filter_that_does_not_parse_is_refused_before_the_call() {
     let untouched = host().server_call(|_, _, _| panic!("called"));
-    let arguments = json!({"server_name": "git", "tool_name": "status", "select": ".a["});
+    let arguments = json!({"server": "git", "tool": "status", "select": ".a["});
     let fault = call(untouched, "call_tool", arguments, "{}").unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArguments);
 }

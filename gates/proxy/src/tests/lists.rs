@@ -36,19 +36,27 @@ fn servers_are_told_in_a_line_each() {
 #[test]
 fn tools_are_told_in_brief_with_how_their_calls_went_where_that_is_asked() {
     let with_tools = || {
-        let listed = |server: &str| Ok(vec![tool(server, "log"), tool(server, "status")]);
+        let listed = |server: &str| {
+            let mut fetch = tool(server, "fetch");
+            fetch.category = "web".into();
+            Ok(vec![fetch, tool(server, "log"), tool(server, "status")])
+        };
         host().server_tools(listed).server_metrics(|filter| {
             assert_eq!(filter.server.as_deref(), Some("git"));
             Ok(vec![metrics("git", "status", 10, 1)])
         })
     };
     let (text, data) = answer(with_tools(), "list_tools", json!({"server": "git"}));
-    assert_eq!(text, "log: Shows the state.\nstatus: Shows the state.");
-    assert_eq!(data["tools"][0], json!({"name": "log", "brief": "Shows the state."}));
+    assert_eq!(
+        text,
+        "[code]\nlog: Shows the state.\nstatus: Shows the state.\n[web]\nfetch: Shows the state."
+    );
+    let expected = json!({"name": "fetch", "brief": "Shows the state.", "category": "web"});
+    assert_eq!(data["tools"][0], expected);
     let (text, data) = answer(with_tools(), "list_tools", json!({"server": "git", "include_metrics": true}));
-    assert!(text.ends_with("status: Shows the state. [10 calls, 90 % succeeded, 12.3 ms]"), "{text}");
+    assert!(text.contains("status: Shows the state. [10 calls, 90 % succeeded, 12.3 ms]\n"), "{text}");
     let expected = json!({"success_rate": 0.9, "avg_latency_ms": 12.3, "call_count": 10});
-    assert_eq!(data["tools"][1]["metrics"], expected);
+    assert_eq!(data["tools"][2]["metrics"], expected);
 }
 
 #[test]
@@ -60,7 +68,7 @@ fn a_server_that_is_not_there_is_answered_with_the_way_to_those_that_are() {
 
 #[test]
 fn a_schema_comes_whole() {
-    let arguments = json!({"server_name": "git", "tool_name": "status"});
+    let arguments = json!({"server": "git", "tool": "status"});
     let (text, data) = answer(host(), "get_tool_schema", arguments);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), data);
     assert_eq!(data["inputSchema"], json!({"type": "object", "required": ["path"]}));
@@ -73,12 +81,20 @@ fn a_search_is_a_line_a_hit_and_says_what_it_lacks() {
     let answers = host().server_search(|query| {
         assert_eq!((query.query.as_str(), query.limit, query.server.as_deref()), ("x", 10, None));
         let (unmatched_terms, note) = (vec!["zorp".into()], Some("Not asked yet: web.".into()));
-        Ok(ToolsFound { hits: vec![hit("git", "status", 0.876)], unmatched_terms, note })
+        Ok(ToolsFound {
+            hits: vec![hit("git", "status", 0.876), hit("git", "gone", 0.8)],
+            unmatched_terms,
+            note,
+        })
     });
     let (text, data) = answer(answers, "search_tools", json!({"query": "x"}));
-    assert_eq!(text, "git: status(path: string) Shows the state.\nNo tool has: zorp.\nNot asked yet: web.");
-    let expected = json!({"server_name": "git", "tool_name": "status", "description": "Shows the state.",
-                          "similarity": 0.88, "fits": true, "signature": "status(path: string)"});
+    assert_eq!(
+        text,
+        "git: status(path: string) Shows the state. [code]\ngit: gone(path: string) Shows the state.\n\
+         No tool has: zorp.\nNot asked yet: web."
+    );
+    let expected = json!({"server": "git", "tool": "status", "description": "Shows the state.",
+                          "similarity": 0.88, "fits": true, "signature": "status(path: string)", "category": "code"});
     assert_eq!(data["results"][0], expected);
     let nothing = host().server_search(|query| {
         assert_eq!((query.limit, query.min_score, query.server.as_deref()), (50, 0.5, Some("git")));
@@ -93,7 +109,7 @@ fn a_search_is_a_line_a_hit_and_says_what_it_lacks() {
         Ok(found(vec![hit]))
     });
     let (text, data) = answer(weak, "search_tools", json!({"query": "red wine"}));
-    assert_eq!(text, "No tool fits well. The nearest:\ngit: status(path: string) Shows the state.");
+    assert_eq!(text, "No tool fits well. The nearest:\ngit: status(path: string) Shows the state. [code]");
     assert_eq!(data["results"][0]["fits"], false);
 }
 

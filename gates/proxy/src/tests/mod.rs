@@ -8,6 +8,7 @@ mod lists;
 mod recommending;
 mod records;
 mod requests;
+mod retries;
 
 use gatehouse_sdk::{
     Effect, Fault, Reply, conformance,

@@ -48,7 +48,7 @@ fn a_record_counts_in_hybrid_mode_and_not_in_semantic_mode() {
         text.contains("Often called next: git: diff (8 of 10, 3.1 times as often as by chance)"),
         "{text}"
     );
-    assert_eq!(data["related"][0]["tool_name"], "diff");
+    assert_eq!(data["related"][0]["tool"], "diff");
 }
 
 #[test]

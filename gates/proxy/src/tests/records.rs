@@ -25,6 +25,26 @@ fn the_most_called_come_first() {
 }
 
 #[test]
+fn the_order_is_by_calls_failures_or_latency_and_tools_with_few_calls_are_left_out() {
+    let order = |arguments| {
+        let called = host().server_metrics(|_| {
+            let mut slow = metrics("web", "fetch", 10, 1);
+            (slow.p95_ms, slow.mean_ms) = (None, 90.0);
+            Ok(vec![metrics("git", "log", 1, 1), metrics("git", "status", 2_000, 3), slow])
+        });
+        let (text, data) = answer(called, "get_tool_metrics", arguments);
+        let tools = data["metrics"].as_array().unwrap().iter().map(|one| one["tool"].as_str().unwrap());
+        (tools.map(str::to_owned).collect::<Vec<_>>(), text)
+    };
+    assert_eq!(order(json!({"sort": "calls"})).0, ["status", "fetch", "log"]);
+    assert_eq!(order(json!({"sort": "failures"})).0, ["log", "fetch", "status"]);
+    assert_eq!(order(json!({"sort": "failures", "min_calls": 10})).0, ["fetch", "status"]);
+    assert_eq!(order(json!({"sort": "latency"})).0, ["fetch", "status", "log"]);
+    assert_eq!(order(json!({"min_calls": 5000})).1, "No tool was called 5000 times.");
+    assert!(!conformance::accepts(&crate::gate(), "get_tool_metrics", r#"{"sort":"best"}"#));
+}
+
+#[test]
 fn everything_is_forgotten_only_where_that_is_said() {
     let forgets = || host().server_reset_metrics(|filter| Ok(if filter.server.is_some() { 3 } else { 9 }));
     let reset = |arguments| call(forgets(), "reset_tool_metrics", arguments, ADMIN);
@@ -42,7 +62,7 @@ fn alternatives_come_with_their_factors_and_what_is_called_with_the_tool() {
             Ok(vec![alternative("web", "look")])
         })
         .server_related(|_, _, _| Ok(vec![]));
-    let arguments = json!({"server_name": "git", "tool_name": "status", "error": "TIMEOUT"});
+    let arguments = json!({"server": "git", "tool": "status", "error": "TIMEOUT"});
     let (text, data) = answer(known, "get_tool_alternatives", arguments.clone());
     assert_eq!(text, "web: look() Does it too. [0.12: Fits to 50 %; never called yet.]");
     assert_eq!(data["alternatives"][0]["recency"], 0.49);

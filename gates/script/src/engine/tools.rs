@@ -88,7 +88,7 @@ impl Tools {
         let known = listed.entries.iter().any(|entry| same(&entry.source, source));
         match &listed.proxy {
             Some(proxy) if !known && is_name(source) && is_name(tool) => {
-                let wrapped = json!({"server_name": source, "tool_name": tool, "arguments": object});
+                let wrapped = json!({"server": source, "tool": tool, "arguments": object});
                 Ok((proxy.clone(), wrapped.to_string()))
             }
             _ => Err(self.unknown(source, tool, known)),
@@ -123,7 +123,7 @@ impl Tools {
             && let (Some(error), Some(code)) = (told.get("error"), told.get("error_code"))
         {
             return json!({
-                "message": error, "type": code, "suggestion": told.get("hint"), "tool": told.get("tool_name"),
+                "message": error, "type": code, "suggestion": told.get("hint"), "tool": told.get("tool"),
             });
         }
         json!({"message": &text[..text.floor_char_boundary(4_000)], "type": "tool-error"})

@@ -139,6 +139,29 @@ pub fn sounds_secret(name: &str) -> bool {
     ["auth", "cookie", "key", "pass", "secret", "token"].iter().any(|word| name.contains(word))
 }
 
+/// The beginnings of tokens of well-known issuers.
+const TOKENS: [&str; 12] = [
+    "sk-",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "AIza",
+    "eyJ",
+    "ntn_",
+    "lin_api_",
+];
+
+/// True if a value has the form of a token of a well-known issuer.
+pub fn is_token(value: &str) -> bool {
+    value.len() >= 16
+        && !value.contains(char::is_whitespace)
+        && TOKENS.iter().any(|beginning| value.starts_with(beginning))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Keeps books of every call: hands a record to each observer when the call is over. The log is one of them, with
 //! a line for each call where the operator asks for lines of calls, and one span around it at level debug.
-//! Observers see sizes and kinds, never arguments or results: a fault's message may quote an argument.
+//! Observers see sizes and kinds, never arguments or results, and of a call that failed a short text without secrets.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,6 +10,7 @@ use tracing::{Instrument, Level};
 use super::{Next, Stage};
 use crate::{
     call::{Call, CallContext},
+    failure_text::failure_text,
     json,
     log_limit::LogLimit,
     names,
@@ -36,6 +37,8 @@ pub struct CallRecord<'a> {
     pub bytes_out: usize,
     /// Those of them that are text.
     pub text_bytes_out: usize,
+    /// The error: one line, bounded, without what looks like a secret. `None` if the call did not fail or said nothing.
+    pub error: Option<String>,
 }
 
 /// How a call ended.
@@ -116,6 +119,8 @@ impl Observe {
         let generation = context.catalog.generation.0;
         let span = tracing::debug_span!("tools/call", call = %id, tool = %names::quoted(tool, 64), %preset, generation);
         let outcome = next.run(call).instrument(span).await;
+        let error =
+            context.entry().ok().and_then(|entry| failure_text(&*entry.source, &call.arguments, &outcome));
         let record = CallRecord {
             context: &context,
             duration: context.started.elapsed().saturating_sub(context.waited()),
@@ -129,6 +134,7 @@ impl Observe {
                 Ok(reply) => reply.text_bytes(),
                 Err(fault) => fault.message.len(),
             },
+            error,
         };
         for observer in self.observers.iter().filter(|observer| observer.is_on()) {
             observer.observe(&record);

@@ -1,4 +1,5 @@
-//! The ledger: how calls went, for the whole machine and for ever. It never holds arguments or replies.
+//! The ledger: how calls went, for the whole machine and for ever. It never holds arguments or replies, and of a
+//! tool's last failure a short text without secrets.
 
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub struct Sample {
     pub caller: u64,
     /// How it ended.
     pub ending: SampleEnding,
+    /// The error of a call that failed: one line, bounded, without what looks like a secret.
+    pub error: Option<Arc<str>>,
     /// Microseconds, without the time of connecting.
     pub took_us: u64,
     /// Microseconds of connecting.
@@ -84,7 +87,7 @@ pub struct ToolMetrics {
     pub tokens_out: u64,
     /// When it was last called.
     pub last_called: Option<u64>,
-    /// What the last call that failed ended in, in a word.
+    /// The error of the last call that failed, or its kind in a word if the text is not stored any more.
     pub last_error: Option<String>,
     /// Calls of each day, oldest first, for a sparkline.
     pub by_day: Vec<u64>,

@@ -109,9 +109,12 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
         chosen.map(|exposure| exposure.preset).map_err(|why| why.to_string()),
     ));
     checks.extend(config.unnamed_default().map(|why| Check::warning("chosen preset", why)));
+    let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
     for (name, catalog) in catalogs {
         let result = catalog.map(|catalog| format!("{} tools", catalog.entries().len()));
         checks.push(Check::new(format!("preset {name}"), result));
+        let warnings = unmatched.remove(name).unwrap_or_default();
+        checks.extend(warnings.into_iter().map(|why| Check::warning(format!("preset {name}"), why)));
     }
     checks.extend(composition.lacks().await.into_iter().map(|lack| Check::warning("gates", lack)));
     checks.extend(keyless(config, env));

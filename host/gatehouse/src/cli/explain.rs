@@ -1,5 +1,7 @@
 //! `gatehouse explain`
 
+mod servers;
+
 use clap::Args;
 use gatehouse_core::{Catalog, Exposure, names, workflow};
 use serde_json::json;
@@ -26,15 +28,35 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let composition = place.compose(env)?;
     let exposure = composition.config.select(arguments.preset.as_deref(), env)?;
-    let (exposed, why) = explain(&composition, &exposure, &arguments.tool).await?;
+    let answer = explain(&composition, &exposure, &arguments.tool).await?;
+    let Explanation { exposed, through, why } = &answer;
     if arguments.json {
-        out::json(
-            &json!({"tool": arguments.tool, "preset": exposure.preset, "exposed": exposed, "why": why}),
-        );
+        out::json(&json!({"tool": arguments.tool, "preset": exposure.preset, "exposed": exposed,
+                          "through": through, "why": why}));
     } else {
-        out::line(format!("{}: {why}", if exposed { "exposed" } else { "not exposed" }));
+        let verdict = match (exposed, through) {
+            (true, _) => "exposed",
+            (false, Some(_)) => "callable",
+            (false, None) => "not exposed",
+        };
+        out::line(format!("{verdict}: {why}"));
     }
     Ok(())
+}
+
+/// The reason why clients of a preset have a tool, or have not.
+struct Explanation {
+    /// True if the preset lists it, or would if it did not keep its list short.
+    exposed: bool,
+    /// The tool by which clients call it, if it is a server's and the preset does not show it.
+    through: Option<String>,
+    why: String,
+}
+
+impl Explanation {
+    fn no(why: String) -> Self {
+        Self { exposed: false, through: None, why }
+    }
 }
 
 /// The most characters of parameters that are shown.
@@ -57,11 +79,7 @@ fn steps(exposure: &Exposure) -> String {
     steps.collect()
 }
 
-async fn explain(
-    composition: &Composition,
-    exposure: &Exposure,
-    tool: &str,
-) -> Result<(bool, String), Failure> {
+async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> Result<Explanation, Failure> {
     let preset = &exposure.preset;
     let catalog = composition.catalog(exposure).await.map_err(Failure::Failed)?;
     if let Some(entry) = catalog.get(tool) {
@@ -88,12 +106,10 @@ async fn explain(
         let approved = approved.unwrap_or_default();
         let steps = if workflow::takes_requests(&entry.id) { steps(exposure) } else { String::new() };
         let params = names::quoted(params, PARAMS);
-        return Ok((
-            true,
-            format!(
-                "'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}{steps}"
-            ),
-        ));
+        let why = format!(
+            "'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}{steps}"
+        );
+        return Ok(Explanation { exposed: true, through: None, why });
     }
     let offers = composition.offers(exposure, COMMAND_WAIT).await.map_err(Failure::Failed)?;
     let gate_of = |name: &str| {
@@ -105,27 +121,29 @@ async fn explain(
     };
     let target = exposure.aliases.get(tool).map_or(tool, String::as_str);
     if let (Some(offer), Some(glob)) = (gate_of(target), exposure.denied_by(tool)) {
-        return Ok((
-            false,
-            format!("preset '{preset}' has {}, but denies '{tool}' by \"{glob}\"", offer.source.id()),
-        ));
+        let source = offer.source.id();
+        return Ok(Explanation::no(format!(
+            "preset '{preset}' has {source}, but denies '{tool}' by \"{glob}\""
+        )));
     }
     if exposure.tools.get(tool).is_some_and(|change| change.hidden) {
-        return Ok((false, format!("preset '{preset}' hides '{tool}' by [presets.{preset}.tools]")));
+        return Ok(Explanation::no(format!("preset '{preset}' hides '{tool}' by [presets.{preset}.tools]")));
     }
+    let servers = composition.known_servers().await?;
     // A preset that cannot be served exposes nothing, and `presets check` says why.
-    let exposes = |catalog: &Result<Catalog, String>| catalog.as_ref().is_ok_and(|c| c.get(tool).is_some());
     let presets = composition.catalogs().await;
+    let unasked = match servers::explain(composition, exposure, (&catalog, &presets), &servers, tool).await {
+        Ok(answer) => return Ok(answer),
+        Err(unasked) => unasked,
+    };
+    let exposes = |catalog: &Result<Catalog, String>| catalog.as_ref().is_ok_and(|c| c.get(tool).is_some());
     let elsewhere: Vec<&str> = presets.iter().filter(|(_, c)| exposes(c)).map(|(name, _)| *name).collect();
     if !elsewhere.is_empty() {
-        return Ok((
-            false,
-            format!(
-                "no gate or server of preset '{preset}' has '{tool}'; presets that expose it: {}",
-                elsewhere.join(", ")
-            ),
-        ));
+        let elsewhere = elsewhere.join(", ");
+        return Ok(Explanation::no(format!(
+            "no gate or server of preset '{preset}' has '{tool}'; presets that expose it: {elsewhere}"
+        )));
     }
     let near = names::did_you_mean(tool, catalog.names());
-    Ok((false, format!("no gate or server of any preset has a tool '{tool}'.{near}")))
+    Ok(Explanation::no(format!("no gate or server of any preset has a tool '{tool}'.{near}{unasked}")))
 }

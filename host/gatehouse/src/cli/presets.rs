@@ -143,11 +143,16 @@ async fn show(composition: &Composition, preset: &str, json: bool) -> Result<(),
 async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
     let mut told = Vec::new();
     let mut broken = 0;
-    for (name, result) in composition.catalogs().await {
+    let catalogs = composition.catalogs().await;
+    let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
+    for (name, result) in catalogs {
         broken += usize::from(result.is_err());
         let names =
             result.iter().flat_map(|catalog| catalog.in_gate_order()).map(|entry| entry.name.as_str());
-        let warnings: Vec<String> = names.filter_map(providers::refused_name).collect();
+        let refused = names.filter_map(providers::refused_name);
+        let mut warnings: Vec<String> =
+            refused.map(|why| format!("{name}: {why}; give the tool an alias and deny this name")).collect();
+        warnings.extend(unmatched.remove(name).unwrap_or_default());
         if !json {
             match &result {
                 Ok(catalog) => {
@@ -156,10 +161,7 @@ async fn check(composition: &Composition, json: bool) -> Result<(), Failure> {
                 }
                 Err(why) => out::verdict("broken", Colour::Red, &format!("  {name}: {why}")),
             }
-            warnings.iter().for_each(|why| {
-                let what = format!(" {name}: {why}; give the tool an alias and deny this name");
-                out::verdict("warning", Colour::Yellow, &what);
-            });
+            warnings.iter().for_each(|why| out::verdict("warning", Colour::Yellow, &format!(" {why}")));
         }
         told.push(match result {
             Ok(catalog) if warnings.is_empty() => {

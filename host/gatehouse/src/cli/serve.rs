@@ -99,11 +99,12 @@ async fn open(
     for lack in composition.lacks().await {
         tracing::warn!("{lack}");
     }
+    let report = Report::default();
+    report.unmatched_patterns(composition.unmatched_in_views(&views, chosen).await);
     let pipeline = composition.stages(&compose::Callers::OfThisHost);
     background.spawn(composition.stores.clone().sweep());
     composition.stores.servers.live.preconnect();
     let presets = Arc::new(ServedPresets::new(pipeline, views.default, views.presets));
-    let report = Report::default();
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
     let servers = Arc::clone(&composition.stores.servers);
     let ledger = composition.stores.ledger_health();

@@ -94,6 +94,9 @@ struct Status<'a> {
 #[derive(Serialize)]
 struct Tools {
     tools: usize,
+    /// Patterns that match nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -148,8 +151,11 @@ struct Models<'a> {
 impl<'a> Status<'a> {
     async fn of(composition: &'a Composition) -> Self {
         let (config, models) = (&composition.config, &composition.models);
-        let tools = composition.catalogs().await.into_iter().map(|(name, catalog)| {
-            let tools = catalog.map(|catalog| Tools { tools: catalog.entries().len() });
+        let catalogs = composition.catalogs().await;
+        let mut unmatched = composition.unmatched_in_catalogs(&catalogs).await;
+        let tools = catalogs.into_iter().map(|(name, catalog)| {
+            let warnings = unmatched.remove(name).unwrap_or_default();
+            let tools = catalog.map(|catalog| Tools { tools: catalog.entries().len(), warnings });
             (name, tools.into())
         });
         let health = composition.knowledge.health().await.map(|health| Knowledge {
@@ -240,7 +246,8 @@ impl fmt::Display for Status<'_> {
 
 impl fmt::Display for Tools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tools", self.tools)
+        write!(f, "{} tools", self.tools)?;
+        self.warnings.iter().try_for_each(|why| write!(f, "\n           {why}"))
     }
 }
 

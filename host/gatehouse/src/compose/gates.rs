@@ -184,7 +184,9 @@ impl Gates {
         // A gate's name is a file's stem; anything else could lead out of the folder.
         check_gate_name(name)?;
         let folders = self.config.gate_folders.iter();
-        let mut files = folders.map(|folder| (folder, folder.join(format!("{name}.wasm"))));
+        let mut files = folders
+            .filter(|folder| built_in::admits(folder, name))
+            .map(|folder| (folder, folder.join(format!("{name}.wasm"))));
         let there = |file: &Path| {
             if built_in::is(file) && built_in::is_shipped(name) && !file.exists() {
                 built_in::unpack(&self.config.cache, &self.config.gate_folders);
@@ -243,12 +245,14 @@ fn stays_inside(folder: &Path, file: &Path) -> bool {
     matches!((folder, file), (Ok(folder), Ok(file)) if file.starts_with(&folder))
 }
 
-/// The stems of a folder's components.
+/// The stems of a folder's components that can be gates there.
 fn stems(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let wasm =
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
-    wasm.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect()
+    wasm.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
+        .filter(|stem| built_in::admits(folder, stem))
+        .collect()
 }
 
 fn wasm_files(folder: &Path) -> Vec<String> {

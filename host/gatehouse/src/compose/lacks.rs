@@ -51,7 +51,7 @@ impl Composition {
     }
 
     /// Loaded gates that ask for a capability and may use it, sorted.
-    async fn granted(&self, capability: Capability) -> Vec<String> {
+    pub(super) async fn granted(&self, capability: Capability) -> Vec<String> {
         let uses = |info: &gatehouse_sandbox::GateInfo| {
             info.ask.capabilities.contains(&capability)
                 && info.grants.require(&info.name, capability, Access::Read).is_ok()

@@ -2,6 +2,7 @@
 //! that speaks to them. Nothing is started, opened or waited for here.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
 };
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::config::{
-    Config, Env,
+    Config, Env, ServerConfig,
     added::{self, Added},
 };
 
@@ -86,6 +87,13 @@ impl HostServers {
     /// The source of a server's tools.
     pub(super) fn source(&self, name: &str) -> Result<Arc<dyn Source>, String> {
         self.live.source(name).ok_or_else(|| format!("there is no server '{name}'"))
+    }
+
+    /// Every server of presets.toml and those that were added, disabled ones included. Blocking.
+    pub(super) fn configured(&self) -> BTreeMap<String, ServerConfig> {
+        let mut all = self.added.now().servers;
+        all.extend(self.added.config().servers.declared.clone());
+        all
     }
 
     /// How they do, as JSON; starts none.

@@ -116,6 +116,11 @@ impl Config {
         Ok(config)
     }
 
+    /// The folder that gates can be put into: the first one that is not the binary's own.
+    pub(crate) fn own_gate_folder(&self) -> Option<&PathBuf> {
+        self.gate_folders.iter().find(|folder| !built_in::is_folder(folder))
+    }
+
     /// Without a file: no gate is granted anything.
     pub(crate) fn bare(env: &Env) -> Result<Self, ConfigError> {
         Self::parse(&Text { file: None, content: String::new() }, env)

@@ -2,32 +2,16 @@
 
 use std::ops::Range;
 
-use gatehouse_core::http::{header, secret::sounds_secret};
+use gatehouse_core::http::{
+    header,
+    secret::{is_token, sounds_secret},
+};
 
 /// Minimum length of a credential that only its name shows; a shorter value is a switch.
 const MIN_LENGTH: usize = 8;
 
 /// Minimum length of a password in a URL; a shorter one hides nothing, and is found in other words by chance.
 const MIN_PASSWORD: usize = 4;
-
-/// Minimum length of a credential that only its form shows.
-const MIN_TOKEN: usize = 16;
-
-/// First characters of tokens of well-known issuers.
-const TOKENS: [&str; 12] = [
-    "sk-",
-    "ghp_",
-    "gho_",
-    "github_pat_",
-    "glpat-",
-    "xoxb-",
-    "xoxp-",
-    "AKIA",
-    "AIza",
-    "eyJ",
-    "ntn_",
-    "lin_api_",
-];
 
 /// Schemes of an `Authorization` header.
 const SCHEMES: [&str; 3] = ["Bearer ", "Basic ", "Token "];
@@ -143,12 +127,6 @@ fn password(rest: &str) -> Option<Credential> {
 fn scheme(text: &str) -> Option<&str> {
     let begins = |scheme: &&str| text.get(..scheme.len()).filter(|begin| begin.eq_ignore_ascii_case(scheme));
     SCHEMES.iter().find_map(begins)
-}
-
-fn is_token(value: &str) -> bool {
-    value.len() >= MIN_TOKEN
-        && !value.contains(char::is_whitespace)
-        && TOKENS.iter().any(|beginning| value.starts_with(beginning))
 }
 
 /// True if a value is not filled in from the environment.

@@ -62,16 +62,14 @@ impl fmt::Display for IgnoredFile {
 /// above it, else the one in the XDG configuration home, else the built-in copy. A file that is named must be there; one
 /// that is found must be readable.
 pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError> {
-    if let Some(path) = named {
-        return Ok(Found { text: at(path, "")?, choice: Choice::default() });
-    }
-    if let Some(path) = env.config() {
-        return Ok(Found { text: at(path, "; GATEHOUSE_CONFIG names it")?, choice: Choice::default() });
+    if let Some(text) = explicit(named, env)? {
+        return Ok(Found { text, choice: Choice::default() });
     }
     let own =
         base().map(|dirs| dirs.config_dir().join("gatehouse/presets.toml")).filter(|path| path.exists());
     let mut untrusted = None;
-    for (file, of_project) in locals() {
+    let working = std::env::current_dir().and_then(fs::canonicalize);
+    for (file, of_project) in working.iter().flat_map(|folder| locals(folder)) {
         if own.as_ref().is_some_and(|own| same(own, &file)) {
             continue;
         }
@@ -95,24 +93,53 @@ pub(crate) fn read(named: Option<&Path>, env: &Env) -> Result<Found, ConfigError
     Ok(Found { text, choice: Choice { by_trust: false, ignored } })
 }
 
-/// The files of the working folder and of those above it, the nearest first; each with whether it belongs to the project
-/// that is worked in.
-fn locals() -> Vec<(PathBuf, bool)> {
-    let files = folders().into_iter().map(|(folder, of_project)| (folder.join(LOCAL), of_project));
-    files.filter_map(|(file, of_project)| Some((file.canonicalize().ok()?, of_project))).collect()
+/// The file that is named, else the trusted presets.toml of a project's folder, which is canonical, or of one above it. An
+/// untrusted one of the project is an error: a command that writes where presets.toml says must not write elsewhere.
+pub(crate) fn of_project(named: Option<&Path>, folder: &Path, env: &Env) -> Result<Found, ConfigError> {
+    if let Some(text) = explicit(named, env)? {
+        return Ok(Found { text, choice: Choice::default() });
+    }
+    for (file, of_project) in locals(folder) {
+        match trusted(&file) {
+            Ok(content) => {
+                let choice = Choice { by_trust: true, ignored: None };
+                return Ok(Found { text: Text { file: Some(file), content }, choice });
+            }
+            Err(why) if of_project => {
+                let place = file.display().to_string();
+                let message =
+                    format!("{why}; read it and run `gatehouse trust {place}`, or name a file with --config");
+                return Err(ConfigError { place, message });
+            }
+            Err(_) => {}
+        }
+    }
+    let message = "the project has no presets.toml, which says where its gate goes; write one, or name a file with --config";
+    Err(ConfigError { place: folder.display().to_string(), message: message.into() })
 }
 
-/// The working folder and those above it, the nearest first; each with whether it belongs to the project.
-fn folders() -> Vec<(PathBuf, bool)> {
-    let Ok(working) = std::env::current_dir().and_then(fs::canonicalize) else { return Vec::new() };
-    let top = working.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0);
-    working.ancestors().enumerate().map(|(above, folder)| (folder.to_path_buf(), above <= top)).collect()
+/// The text of the file that --config or GATEHOUSE_CONFIG names. `None` if neither is set.
+fn explicit(named: Option<&Path>, env: &Env) -> Result<Option<Text>, ConfigError> {
+    match (named, env.config()) {
+        (Some(path), _) => at(path, "").map(Some),
+        (None, Some(path)) => at(path, "; GATEHOUSE_CONFIG names it").map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+/// The files of a folder and of those above it, the nearest first; each with whether it belongs to the folder's project.
+fn locals(folder: &Path) -> Vec<(PathBuf, bool)> {
+    let top = folder.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0);
+    let files = folder.ancestors().enumerate().map(|(above, folder)| (folder.join(LOCAL), above <= top));
+    files.filter_map(|(file, of_project)| Some((file.canonicalize().ok()?, of_project))).collect()
 }
 
 /// The working directory and those above it up to the top of its repository, the nearest first. Without a repository
 /// only the working directory.
 pub(crate) fn project() -> Vec<PathBuf> {
-    folders().into_iter().filter_map(|(folder, of_project)| of_project.then_some(folder)).collect()
+    let Ok(working) = std::env::current_dir().and_then(fs::canonicalize) else { return Vec::new() };
+    let top = working.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0);
+    working.ancestors().take(top + 1).map(Path::to_path_buf).collect()
 }
 
 /// The text of a file that is named, or the built-in copy by its name.

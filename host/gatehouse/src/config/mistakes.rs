@@ -10,11 +10,18 @@ use super::{ConfigError, error::Text, keys, keys::dotted, schema};
 const TYPOGRAPHIC: [char; 14] = ['“', '”', '„', '‟', '«', '»', '‘', '’', '‚', '‛', '′', '″', '＂', '＇'];
 
 /// Keys that people look for at the top, and where the same thing is said.
-const ELSEWHERE: [(&str, &str); 1] = [(
-    "recommend_tools",
-    " search_mode, include_metrics and max_fallbacks are parameters of the gate proxy: write them where a preset names it, \
+const ELSEWHERE: [(&str, &str); 2] = [
+    (
+        "mcp_client_proxy",
+        " Write [proxy], with connection_timeout, max_connection_retries, preconnect_servers and idle_timeout; each server has a block \
+     [servers.NAME].",
+    ),
+    (
+        "recommend_tools",
+        " search_mode, include_metrics and max_fallbacks are parameters of the gate proxy: write them where a preset names it, \
      as in gates.proxy = { search_mode = \"hybrid\" }; the model that makes vectors is `embedding` under [models].",
-)];
+    ),
+];
 
 /// How the parser begins a complaint, and the same for people.
 const SYNTAX: [(&str, &str); 21] = [
@@ -276,6 +283,8 @@ mod tests {
         assert!(said("[ledger]\nx = []\n").contains(" Under [ledger] there are: "));
         let top = said("[recommend_tools]\n");
         assert!(top.contains("parameters of the gate proxy") && !top.contains("There are"), "{top}");
+        let top = said("[mcp_client_proxy]\nmax_connection_retries = 5\n");
+        assert!(top.contains("unknown key 'mcp_client_proxy'. Write [proxy], with "), "{top}");
         assert!(!said("[zzz]\n").contains("recommend_tools"));
     }
 }

@@ -1,7 +1,11 @@
 //! What became of changes: said once on standard error, and kept for `gatehouse status`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
+use gatehouse_core::lock;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -22,16 +26,20 @@ pub(crate) struct Health {
 
 /// Where changes are reported.
 #[derive(Clone, Default)]
-pub(crate) struct Report(Arc<watch::Sender<Health>>);
+pub(crate) struct Report {
+    health: Arc<watch::Sender<Health>>,
+    /// Patterns that were reported as unmatched, so that each is logged once while that lasts.
+    unmatched: Arc<Mutex<Vec<String>>>,
+}
 
 impl Report {
     /// Follows the state.
     pub(crate) fn follow(&self) -> watch::Receiver<Health> {
-        self.0.subscribe()
+        self.health.subscribe()
     }
 
     fn set(&self, change: impl FnOnce(&mut Health)) {
-        self.0.send_if_modified(|health| {
+        self.health.send_if_modified(|health| {
             let before = health.clone();
             change(health);
             *health != before
@@ -39,7 +47,7 @@ impl Report {
     }
 
     pub(super) fn configuration_refused(&self, why: &str) {
-        if self.0.borrow().configuration.as_deref() == Some(why) {
+        if self.health.borrow().configuration.as_deref() == Some(why) {
             return;
         }
         tracing::error!("{why} (what was served before stays as it was)");
@@ -110,11 +118,18 @@ impl Report {
     }
 
     fn gate(&self, gate: &str, what: String) {
-        if self.0.borrow().gates.get(gate) == Some(&what) {
+        if self.health.borrow().gates.get(gate) == Some(&what) {
             return;
         }
         tracing::error!("gate '{gate}': {what}");
         self.set(|health| drop(health.gates.insert(gate.to_owned(), what)));
+    }
+
+    /// Logs patterns of presets that match nothing, unless they did not before either.
+    pub(crate) fn unmatched_patterns(&self, warnings: Vec<String>) {
+        let mut known = lock(&self.unmatched);
+        warnings.iter().filter(|why| !known.contains(why)).for_each(|why| tracing::warn!("{why}"));
+        *known = warnings;
     }
 
     pub(super) fn swapped(&self, told: &[Option<String>]) {

@@ -63,11 +63,19 @@ impl Reloader {
         self.relisted = Instant::now();
         match self.views_that_do(&self.current).await {
             Ok(views) => {
+                self.report_unmatched_patterns(&self.current, &views).await;
                 self.failing = views.failing().into_keys().collect();
                 let told = self.presets.swap(views.default, views.presets);
                 self.report.swapped(&told);
             }
             Err(why) => tracing::warn!("a server lists other tools, which are not shown: {why}"),
+        }
+    }
+
+    /// Logs patterns of presets that match nothing in these views.
+    pub(super) async fn report_unmatched_patterns(&self, composition: &Composition, views: &PresetViews) {
+        if let Ok(chosen) = composition.config.select(self.origin.preset.as_deref(), &self.origin.env) {
+            self.report.unmatched_patterns(composition.unmatched_in_views(views, &chosen).await);
         }
     }
 

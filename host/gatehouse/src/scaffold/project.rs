@@ -8,6 +8,7 @@ use std::{
 use wit_bindgen_core::wit_parser::{Resolve, UnresolvedPackageGroup};
 
 use super::{Language, files, sdk};
+use crate::built_in;
 
 /// A folder with the sources of one gate.
 #[derive(Debug)]
@@ -93,6 +94,9 @@ fn check_name(name: &str) -> Result<(), String> {
         return refused(
             "it has words of a-z and 0-9, each of which begins with a letter, and - between them",
         );
+    }
+    if built_in::is_shipped(name) {
+        return refused("a shipped gate has it");
     }
     // WIT has words of its own, `interface` for one.
     match UnresolvedPackageGroup::parse("world.wit", &format!("package author:{name};\n")) {

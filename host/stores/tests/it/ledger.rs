@@ -43,6 +43,7 @@ impl Place {
             preset: "p".into(),
             caller: 1,
             ending,
+            error: None,
             took_us: 2_000,
             connecting_us: 5_000,
             tokens_in: 3,
@@ -86,6 +87,39 @@ async fn what_is_recorded_adds_up_and_is_there_after_a_restart() {
     assert_eq!(read.last_called, Some(place.clock.now_ms()));
     assert!((read.mean_ms - 2.0).abs() < 1e-9 && (read.p95_ms.unwrap() - 2.0).abs() < 0.09, "{read:?}");
     assert_eq!((write.calls, write.last_error.as_deref(), write.success_rate()), (1, None, Some(1.0)));
+}
+
+#[tokio::test]
+async fn the_text_of_the_last_failure_is_kept_for_a_week_and_its_kind_for_ever() {
+    let place = Place::new();
+    let failed = |text: &str| {
+        let call = place.call("read", SampleEnding::Fault(FaultKind::TimedOut));
+        Sample { error: Some(text.into()), ..call }
+    };
+    let last = async |ledger: &SqliteLedger| all(ledger).await[0].last_error.clone().unwrap();
+    let ledger = place.ledger();
+    ledger.record(failed("first"));
+    place.clock.advance(1);
+    ledger.record(failed("second"));
+    ledger.record(place.call("read", SampleEnding::Replied));
+    ledger.close().await;
+    let ledger = place.ledger();
+    assert_eq!((last(&ledger).await, place.rows("failure")), ("second".into(), 1));
+    place.clock.advance(MINUTE);
+    ledger.record(place.call("read", SampleEnding::ToolError));
+    assert_eq!(last(&ledger).await, "tool-error", "a failure without a text is not told with an older one");
+    place.clock.advance(MINUTE);
+    ledger.record(failed("third"));
+    assert_eq!(last(&ledger).await, "third");
+    place.clock.advance(8 * DAY);
+    ledger.record(place.call("read", SampleEnding::Replied));
+    ledger.close().await;
+    let ledger = place.ledger();
+    assert_eq!((last(&ledger).await, place.rows("failure")), ("timed-out".into(), 0));
+    ledger.record(failed("fourth"));
+    ledger.flush().await.unwrap();
+    ledger.reset(&MetricsFilter::default()).await.unwrap();
+    assert_eq!((all(&ledger).await.len(), place.rows("failure")), (0, 0));
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use serde_json::Map;
 
 use super::{Failure, Place};
 use crate::{
+    built_in,
     compose::Composition,
     config::{Config, Env},
     out,
@@ -38,7 +39,7 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
 
 async fn watch(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let project = Project::find(&arguments.dir).map_err(Failure::Usage)?;
-    let composition = place.compose(env)?;
+    let composition = place.compose_project(&project.folder, env)?;
     let target = target(&composition.config, &project)?;
     // Before the first build, so that nothing that is saved meanwhile is missed.
     let config = &composition.config;
@@ -63,17 +64,31 @@ async fn watch(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Fa
     }
 }
 
-/// Where the host looks for this gate.
+/// Returns the file from which hosts with this configuration serve the gate. Refuses to replace a shipped gate.
 fn target(config: &Config, project: &Project) -> Result<PathBuf, Failure> {
-    let named = config.gates.get(&project.name).and_then(|gate| gate.component.clone());
-    let first = config.gate_folders.first().map(|folder| folder.join(format!("{}.wasm", project.name)));
-    let target = named.or(first).ok_or_else(|| {
+    let name = &project.name;
+    let named = config.gates.get(name).and_then(|gate| gate.component.clone());
+    if let Some(named) = named.filter(|named| !named.starts_with(&config.cache)) {
+        return Ok(plain(&named));
+    }
+    let has_shipped = config.gate_folders.iter().any(|folder| built_in::is_folder(folder));
+    if has_shipped && built_in::is_shipped(name) {
+        return Err(Failure::Usage(format!(
+            "'{name}' is the name of a shipped gate, which this one would replace; rename the project, or name its file with `component` under [gates.{name}]"
+        )));
+    }
+    let own = config.own_gate_folder().filter(|folder| !folder.starts_with(&config.cache));
+    let folder = own.ok_or_else(|| {
         Failure::Usage(
             "the configuration names no folder for gates; write gates = [\"gates\"] under [host]".into(),
         )
-    });
-    // Without the dots that a configuration may have in its paths.
-    target.map(|path| path.components().collect())
+    })?;
+    Ok(plain(&folder.join(format!("{name}.wasm"))))
+}
+
+/// The path without the dots that a configuration may have in its paths.
+fn plain(path: &Path) -> PathBuf {
+    path.components().collect()
 }
 
 /// What became of a build.

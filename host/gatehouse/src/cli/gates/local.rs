@@ -35,7 +35,7 @@ pub(super) fn new_gate(
     let (file, component, in_place) = match source.strip_prefix(installer.base()) {
         Ok(relative) => (source.clone(), relative.to_path_buf(), true),
         Err(_) => {
-            let folder = installer.config.gate_folders.first();
+            let folder = installer.config.own_gate_folder();
             let folder = folder.ok_or_else(|| {
                 Failure::Usage("`gates` of presets.toml names no folder to copy the gate into".into())
             })?;
@@ -67,7 +67,7 @@ fn in_folders(installer: &Installer<'_>, stem: &str) -> Option<PathBuf> {
 
 /// Whether a file is where we copy to, and still what presets.toml says that we copied.
 fn is_our_copy(installer: &Installer<'_>, gate: &GateConfig, name: &str, file: &Path) -> bool {
-    let target = installer.config.gate_folders.first().map(|folder| folder.join(format!("{name}.wasm")));
+    let target = installer.config.own_gate_folder().map(|folder| folder.join(format!("{name}.wasm")));
     let pin = gate.settings.sha256.as_ref().map(|pin| pin.to_ascii_lowercase());
     target.as_deref() == Some(file)
         && gate.component.as_deref() == Some(file)

@@ -115,7 +115,7 @@ fn data(one: &ToolMetrics) -> Value {
         "kind": source.kind(),
         "source": source.name(),
         "tool": tool,
-        "calls": calls,
+        "call_count": calls,
         "tool_errors": tool_errors,
         "transport_errors": transport_errors,
         "success_rate": one.success_rate(),

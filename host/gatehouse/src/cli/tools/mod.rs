@@ -107,15 +107,15 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
             ("recommend_tools", arguments, how)
         }
         Command::Schema { server, tool, how } => {
-            ("get_tool_schema", json!({"server_name": server, "tool_name": tool}), how)
+            ("get_tool_schema", json!({"server": server, "tool": tool}), how)
         }
         Command::Alternatives { server, tool, error, how } => {
-            let arguments = json!({"server_name": server, "tool_name": tool, "error": error});
+            let arguments = json!({"server": server, "tool": tool, "error": error});
             ("get_tool_alternatives", arguments, how)
         }
         Command::Call { server, tool, arguments, how } => {
             let given = call::arguments(&arguments)?;
-            let arguments = json!({"server_name": server, "tool_name": tool, "arguments": given});
+            let arguments = json!({"server": server, "tool": tool, "arguments": given});
             return Through::open(place, env, how.preset.as_deref(), "call_tool")
                 .await?
                 .call("call_tool", arguments, how.json)

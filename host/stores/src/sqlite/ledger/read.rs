@@ -34,8 +34,9 @@ pub(super) fn metrics(
     let (kind, name) = source(filter);
     let mut totals = db.prepare_cached(&format!(
         "SELECT number, kind, source, name, sum(calls), sum(tool_errors), sum(transport_errors), sum(took_us),
-                sum(connecting_us), sum(tokens_in), sum(tokens_out), max(last_called), max(last_failed)
-         FROM tool JOIN day ON tool = number WHERE {CHOSEN} GROUP BY number ORDER BY kind, source, name"
+                sum(connecting_us), sum(tokens_in), sum(tokens_out), max(last_called), max(last_failed),
+                failure.at, failure.text
+         FROM tool JOIN day ON day.tool = number LEFT JOIN failure ON failure.tool = number WHERE {CHOSEN} GROUP BY number ORDER BY kind, source, name"
     ))?;
     let values = params![first_day, kind, name, filter.tool];
     let told = totals.query_map(values, |row| Ok((row.get(0)?, total(row)?)))?;
@@ -90,9 +91,19 @@ fn total(row: &Row<'_>) -> rusqlite::Result<ToolMetrics> {
         tokens_in: count(row, 9)?,
         tokens_out: count(row, 10)?,
         last_called: Some(count(row, 11)?),
-        last_error: word(row.get::<_, i64>(12)? % 16).map(str::to_owned),
+        last_error: last_error(row)?,
         by_day: Vec::new(),
     })
+}
+
+/// The text of the last failure, or its kind if the text is of another one, or not stored any more.
+fn last_error(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
+    let last: i64 = row.get(12)?;
+    let stored = row.get::<_, Option<i64>>(13)?;
+    match stored == Some(last / 16) {
+        true => row.get(14),
+        false => Ok(word(last % 16).map(str::to_owned)),
+    }
 }
 
 fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {

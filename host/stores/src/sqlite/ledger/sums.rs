@@ -1,7 +1,10 @@
 //! What calls add up to while they wait to be written. However many there are, they take no more room than their tools do,
 //! and no more writing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use gatehouse_core::{ports::ledger::Sample, tool::ToolId};
 
@@ -29,6 +32,8 @@ pub(super) struct Day {
     pub(super) last_called: i64,
     /// The moment times 16, and how it ended.
     pub(super) last_failed: i64,
+    /// The moment and the text of the last failure that has one.
+    pub(super) failure: Option<(i64, Arc<str>)>,
     /// Calls by bucket.
     pub(super) latencies: BTreeMap<i64, i64>,
     /// When each caller called last.
@@ -71,6 +76,7 @@ impl Sums {
         day.tokens_out += bounded(sample.tokens_out);
         day.last_called = day.last_called.max(at);
         day.last_failed = day.last_failed.max(if ending == 0 { 0 } else { at * 16 + ending });
+        day.failed(sample.error.as_ref().map(|text| (at, text)));
         *day.latencies.entry(bucket(took)).or_default() += 1;
         day.called(sample.caller, at);
         self.calls += 1;
@@ -94,6 +100,7 @@ impl Sums {
             day.tokens_out += one.tokens_out;
             day.last_called = day.last_called.max(one.last_called);
             day.last_failed = day.last_failed.max(one.last_failed);
+            day.failed(one.failure.as_ref().map(|(at, text)| (*at, text)));
             for (bucket, calls) in &one.latencies {
                 *day.latencies.entry(*bucket).or_default() += calls;
             }
@@ -107,6 +114,15 @@ impl Sums {
 }
 
 impl Day {
+    /// Notes the text of a failure, if it is the last one.
+    fn failed(&mut self, failure: Option<(i64, &Arc<str>)>) {
+        if let Some((at, text)) = failure
+            && self.failure.as_ref().is_none_or(|(last, _)| at >= *last)
+        {
+            self.failure = Some((at, Arc::clone(text)));
+        }
+    }
+
     fn called(&mut self, caller: u64, at: i64) {
         if self.callers.len() < MOST_CALLERS || self.callers.contains_key(&caller) {
             let last = self.callers.entry(caller).or_default();

@@ -76,6 +76,10 @@ pub(super) fn insert(db: &Connection, sums: &Sums, rows: &[Sample], key: &str) -
         "INSERT INTO caller VALUES (?1, ?2, ?3)
          ON CONFLICT (caller, tool) DO UPDATE SET last = max(last, excluded.last)",
     )?;
+    let mut into_failures = db.prepare_cached(
+        "INSERT INTO failure VALUES (?1, ?2, ?3)
+         ON CONFLICT (tool) DO UPDATE SET at = excluded.at, text = excluded.text WHERE excluded.at >= at",
+    )?;
     for ((id, day), sum) in &sums.days {
         let tool = tool(db, &id.source, &id.name)?;
         tools.insert(id, tool);
@@ -96,6 +100,9 @@ pub(super) fn insert(db: &Connection, sums: &Sums, rows: &[Sample], key: &str) -
         ])?;
         for (bucket, calls) in &sum.latencies {
             into_latencies.execute([&tool, day, bucket, calls])?;
+        }
+        if let Some((at, text)) = &sum.failure {
+            into_failures.execute(params![tool, at, &**text])?;
         }
         for (caller, last) in &sum.callers {
             into_callers.execute([known(*caller), tool, *last])?;
@@ -143,6 +150,7 @@ pub(super) fn forget_calls(db: &Connection, before: i64) -> Result<bool, StoreEr
     let old = "DELETE FROM call WHERE number IN (SELECT number FROM call WHERE at < ?1 LIMIT ?2)";
     let gone = db.prepare_cached(old)?.execute([before, AT_ONCE])?;
     db.prepare_cached("DELETE FROM caller WHERE last < ?1")?.execute([before])?;
+    db.prepare_cached("DELETE FROM failure WHERE at < ?1")?.execute([before])?;
     Ok(gone as i64 == AT_ONCE)
 }
 
@@ -154,7 +162,10 @@ pub(super) fn reset(db: &Connection, filter: &MetricsFilter, first_day: i64) -> 
     let count = format!("SELECT coalesce(sum(calls), 0) FROM day WHERE day >= ?1 AND tool IN ({chosen})");
     let values = params![first_day, kind, source, filter.tool];
     let gone: i64 = db.query_row(&count, values, |row| row.get(0))?;
-    for (table, since) in [("day", "day >= ?1"), ("latency", "day >= ?1"), ("call", "at / 86400000 >= ?1")] {
+    let single = "at / 86400000 >= ?1";
+    for (table, since) in
+        [("day", "day >= ?1"), ("latency", "day >= ?1"), ("call", single), ("failure", single)]
+    {
         db.execute(&format!("DELETE FROM {table} WHERE {since} AND tool IN ({chosen})"), values)?;
     }
     db.execute(&format!("DELETE FROM caller WHERE last / 86400000 >= ?1 AND tool IN ({chosen})"), values)?;

@@ -65,4 +65,12 @@ pub(in crate::sqlite) const LEDGER: Steps = &[
     CREATE INDEX caller_tool ON caller (tool, last);
     CREATE INDEX caller_last ON caller (last);
     ",
+    // 2: the text of the last failure of each tool, as long as single calls are kept.
+    "
+    CREATE TABLE failure (
+        tool INTEGER PRIMARY KEY,
+        at   INTEGER NOT NULL,
+        text TEXT NOT NULL
+    ) STRICT;
+    ",
 ];

@@ -88,3 +88,22 @@ fn vectors_of_pages_become_those_of_items_and_go_with_them() {
         .unwrap();
     assert_eq!(state, (1, 1, 0));
 }
+
+#[test]
+fn failures_of_the_first_ledger_keep_their_kind() {
+    let mut connection = Connection::open_in_memory().unwrap();
+    migrate(&mut connection, &LEDGER[..1]).unwrap();
+    connection
+        .execute_batch(
+            "INSERT INTO tool VALUES (1, 'server', 's', 'read');
+             INSERT INTO day VALUES (1, 2, 1, 1, 0, 5, 0, 1, 1, 172800000, 172800000 * 16 + 1);",
+        )
+        .unwrap();
+    migrate(&mut connection, LEDGER).unwrap();
+    let failed: i64 = connection
+        .query_row("SELECT last_failed % 16 FROM day WHERE NOT EXISTS (SELECT * FROM failure)", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert_eq!(failed, 1);
+}

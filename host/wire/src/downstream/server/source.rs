@@ -39,6 +39,10 @@ impl Source for Server {
         self.definition.timeout
     }
 
+    fn redact(&self, text: String) -> String {
+        self.redactor.text(text)
+    }
+
     async fn list(&self, _: &Map<String, Value>) -> Result<Arc<Listing>, Fault> {
         self.shared.showing().await?;
         Ok(without_held(self.listing().await?))

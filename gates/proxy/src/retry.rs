@@ -1,0 +1,79 @@
+//! `auto_retry_fallback`: after a failure the best of the suggested tools is called with the same arguments.
+//!
+//! Suggestions have no stronger effect than the failed tool, and the caller's preset lets them be called. A call that may
+//! have acted is not made twice: if it is not known whether the failed one did, only a tool that reads is replaced.
+
+use gatehouse_sdk::{Effect, Fault, FaultKind, Reply, servers};
+use serde::Serialize;
+
+use crate::{alternatives::Suggestion, call::Args, failure, named, search::with_server};
+
+/// Characters of the first error that the reply of the other tool shows.
+const ERROR_SHOWN: usize = 300;
+
+/// The other tool that was called, and its error.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailedFallback {
+    server: String,
+    tool: String,
+    error: String,
+    error_code: &'static str,
+}
+
+impl FailedFallback {
+    /// True if it is this tool.
+    pub(crate) fn is(&self, one: &Suggestion) -> bool {
+        one.is(&self.server, &self.tool)
+    }
+}
+
+/// The result of calling another tool.
+pub(crate) enum Retried {
+    /// No other tool was called.
+    Nothing,
+    /// The tool, as `server: tool`, and its reply.
+    Reply(String, Reply),
+    /// It failed, too.
+    Failed(FailedFallback),
+}
+
+/// True if a fault says that the call did not reach the tool.
+pub(crate) fn did_nothing(fault: &Fault) -> bool {
+    fault.retryable && fault.kind == FaultKind::Unavailable
+}
+
+/// True if a tool changes nothing.
+pub(crate) fn only_reads(args: &Args) -> bool {
+    servers::tool(&args.server, &args.tool).is_ok_and(|tool| tool.effect == Effect::ReadOnly)
+}
+
+/// Calls the first of these tools that takes the arguments.
+pub(crate) fn retry(arguments: &str, others: &[Suggestion]) -> Retried {
+    for other in others {
+        let reply = match servers::call(&other.server, &other.tool, arguments) {
+            // Its schema refused them, so it was not called.
+            Err(fault) if fault.kind == FaultKind::InvalidArguments => continue,
+            reply => reply,
+        };
+        let (error, error_code) = match reply {
+            Ok(reply) if !reply.is_error => {
+                return Retried::Reply(with_server(&other.server, &other.tool), reply);
+            }
+            Ok(reply) => (reply.text(), failure::EXECUTION_ERROR),
+            Err(fault) => {
+                let code = failure::code(&other.server, &other.tool, fault.kind);
+                (fault.message, code)
+            }
+        };
+        let (server, tool) = (other.server.clone(), other.tool.clone());
+        let error = named::line(&error, failure::ERROR_SHOWN);
+        return Retried::Failed(FailedFallback { server, tool, error, error_code });
+    }
+    Retried::Nothing
+}
+
+/// The line that names both tools in the reply of the other one.
+pub(crate) fn note(args: &Args, error: &str, other: &str) -> String {
+    let (failed, error) = (with_server(&args.server, &args.tool), named::line(error, ERROR_SHOWN));
+    format!("{failed} failed: {error}\nThis is the reply of {other} to the same arguments.")
+}

@@ -1,0 +1,164 @@
+//! The text of a failed call as the ledger stores it: one line, bounded, and without what looks like a secret.
+
+use serde_json::Value;
+
+use crate::{
+    http::{
+        Redactor, Secret,
+        secret::{is_token, sounds_secret},
+    },
+    names,
+    outcome::{Content, Outcome},
+    source::Source,
+};
+
+/// Characters that are stored.
+const MAX_STORED: usize = 200;
+
+/// Bytes of a text that are looked at.
+const MAX_READ: usize = 16 << 10;
+
+/// Values of arguments that are looked at for secrets.
+const MAX_VALUES: usize = 10_000;
+
+/// What stands for a secret.
+const MARK: &str = "[redacted]";
+
+/// Returns the error of a call of this source with these arguments. `None` if it did not fail, or said nothing.
+pub(crate) fn failure_text(source: &dyn Source, arguments: &Value, outcome: &Outcome) -> Option<String> {
+    let text = match outcome {
+        Err(fault) => bounded(&fault.message).to_owned(),
+        Ok(reply) if reply.is_error => {
+            let texts = reply.content.iter().filter_map(|block| match block {
+                Content::Text(text) => Some(bounded(text)),
+                _ => None,
+            });
+            bounded(&texts.take(8).collect::<Vec<_>>().join(" ")).to_owned()
+        }
+        Ok(_) => return None,
+    };
+    let text = source.redact(text);
+    let mut secrets = Vec::new();
+    collect(arguments, false, &mut secrets, &mut { MAX_VALUES });
+    let text = Redactor::new(&secrets).text(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = without_credentials(&words).join(" ");
+    (!text.is_empty()).then(|| names::quoted(&text, MAX_STORED))
+}
+
+/// The beginning of a text, cut between two characters.
+fn bounded(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_READ)]
+}
+
+/// Collects texts that stand under names which sound like credentials.
+fn collect(value: &Value, secret: bool, into: &mut Vec<Secret>, left: &mut usize) {
+    if *left == 0 {
+        return;
+    }
+    *left -= 1;
+    match value {
+        Value::String(text) if secret => into.push(Secret::new(text.as_str())),
+        Value::Array(all) => all.iter().for_each(|one| collect(one, secret, into, left)),
+        Value::Object(all) => {
+            all.iter().for_each(|(name, one)| collect(one, secret || sounds_secret(name), into, left));
+        }
+        _ => {}
+    }
+}
+
+/// Replaces words that are credentials by their form, or by the word before them.
+fn without_credentials(words: &[&str]) -> Vec<String> {
+    let scheme = |word: &str| ["bearer", "basic"].iter().any(|scheme| ends_with(word, scheme));
+    let mut after_scheme = false;
+    let clean = words.iter().map(|word| {
+        let secret = after_scheme;
+        after_scheme = scheme(word);
+        if secret { MARK.to_owned() } else { clean(word) }
+    });
+    clean.collect()
+}
+
+/// True if a word ends with another one, in any case, maybe in quotes or before a colon.
+fn ends_with(word: &str, end: &str) -> bool {
+    word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase().ends_with(end)
+}
+
+/// One word without tokens, values of names that sound secret, and user information of addresses.
+fn clean(word: &str) -> String {
+    let word = match word.split_once("://") {
+        Some((scheme, rest)) => {
+            let authority = rest.find('/').unwrap_or(rest.len());
+            match rest[..authority].rfind('@') {
+                Some(at) => format!("{scheme}://{MARK}{}", &rest[at..]),
+                None => word.to_owned(),
+            }
+        }
+        None => word.to_owned(),
+    };
+    let parts = word.split_inclusive(['&', '?', ',', ';', '(', ')', '"', '\'', '<', '>']);
+    let parts = parts.map(|part| {
+        let end = part.trim_end_matches(['&', '?', ',', ';', '(', ')', '"', '\'', '<', '>', '.']).len();
+        let (value, rest) = part.split_at(end);
+        let named =
+            value.split_once(['=', ':']).filter(|(name, value)| sounds_secret(name) && !value.is_empty());
+        match named {
+            Some((name, _)) => format!("{name}={MARK}{rest}"),
+            None if is_token(value) => format!("{MARK}{rest}"),
+            None => part.to_owned(),
+        }
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        outcome::{Fault, Reply},
+        testing::Fixture,
+        tool::SourceId,
+    };
+
+    fn stored(text: &str, arguments: &Value) -> Option<String> {
+        let source = Fixture::new(SourceId::Server("s".into()), Vec::new());
+        let fault = failure_text(&*source, arguments, &Err(Fault::unavailable(text)));
+        let content = vec![Content::Text(text.into())];
+        let reply = Reply { content, structured: None, meta: None, is_error: true };
+        assert_eq!(failure_text(&*source, arguments, &Ok(reply.clone())), fault);
+        assert_eq!(failure_text(&*source, arguments, &Ok(Reply { is_error: false, ..reply })), None);
+        fault
+    }
+
+    #[test]
+    fn the_message_is_stored_in_one_line_and_bounded() {
+        let none = json!({});
+        assert_eq!(stored("No such\n  branch: main.", &none).as_deref(), Some("No such branch: main."));
+        assert_eq!(stored(" \n", &none), None);
+        let long = stored(&"word ".repeat(1 << 20), &none).expect("a text");
+        assert_eq!((long.chars().count(), long.chars().last()), (MAX_STORED + 1, Some('…')));
+        assert!(stored(&"ü".repeat(MAX_READ), &none).is_some(), "cut between two characters");
+    }
+
+    #[test]
+    fn secrets_are_taken_out() {
+        let arguments =
+            json!({"auth": {"value": ["hunter2hunter2"]}, "path": "/srv/data", "api_key": "0123456789"});
+        for (text, expected) in [
+            ("cannot use hunter2hunter2 for /srv/data", "cannot use [redacted] for /srv/data"),
+            ("key \"0123456789\" is unknown", "key \"[redacted]\" is unknown"),
+            ("401 for Authorization: Bearer abcdef.", "401 for Authorization: Bearer [redacted]"),
+            (
+                "GET https://me:pw@host/a?token=abc&x=1 failed",
+                "GET https://[redacted]@host/a?token=[redacted]&x=1 failed",
+            ),
+            ("bad token (ghp_0123456789abcdefghij)", "bad token ([redacted])"),
+            ("password=letmein, user=me", "password=[redacted], user=me"),
+            ("C:/tmp/a.txt: not found: 12:30", "C:/tmp/a.txt: not found: 12:30"),
+        ] {
+            assert_eq!(stored(text, &arguments).as_deref(), Some(expected));
+        }
+    }
+}

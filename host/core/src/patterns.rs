@@ -1,0 +1,227 @@
+//! Patterns (globs) in the lists of a preset, and those of them that match nothing.
+//!
+//! A pattern that matches nothing is usually a typo. In `deny` and `approve` a typo opens tools, so the host warns of it.
+
+use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
+
+use crate::{
+    approval,
+    catalog::Entry,
+    preset::{Exposure, PresetError},
+};
+
+/// One list of patterns, compiled.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PatternList {
+    set: GlobSet,
+    entries: Vec<String>,
+}
+
+impl PatternList {
+    /// Compiles the entries of a list. The error names the preset, the list and the entry.
+    pub(crate) fn new(preset: &str, list: &str, entries: Vec<String>) -> Result<Self, PresetError> {
+        let bad = |glob: &str, error: globset::Error| PresetError::BadGlob {
+            preset: preset.into(),
+            list: list.into(),
+            glob: glob.into(),
+            why: error.kind().to_string(),
+        };
+        let mut set = GlobSetBuilder::new();
+        for entry in &entries {
+            set.add(Glob::new(entry).map_err(|error| bad(entry, error))?);
+        }
+        let set = set.build().map_err(|error| bad(&entries.join(", "), error))?;
+        Ok(Self { set, entries })
+    }
+
+    /// True if it has no pattern.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// True if a pattern matches one of these names.
+    pub(crate) fn matches_any(&self, names: &[String]) -> bool {
+        names.iter().any(|name| self.set.is_match(name))
+    }
+
+    /// The first pattern that matches a name.
+    pub(crate) fn first_match(&self, name: &str) -> Option<&str> {
+        self.set.matches(name).first().and_then(|index| self.entries.get(*index)).map(String::as_str)
+    }
+
+    /// Patterns that match none of these names.
+    pub(crate) fn unmatched(&self, names: &[String]) -> Vec<&str> {
+        let mut unmatched: Vec<bool> = vec![true; self.entries.len()];
+        for index in names.iter().flat_map(|name| self.set.matches(name)) {
+            unmatched[index] = false;
+        }
+        let entries = self.entries.iter().zip(unmatched);
+        entries.filter(|(_, unmatched)| *unmatched).map(|(entry, _)| entry.as_str()).collect()
+    }
+}
+
+/// Lists of a preset whose patterns are over tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ToolList {
+    /// `deny`
+    Deny,
+    /// `listed`
+    Listed,
+    /// `approve.tools`
+    ApproveTools,
+    /// `approve.except`
+    ApproveExcept,
+}
+
+impl ToolList {
+    /// The key in presets.toml.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Listed => "listed",
+            Self::ApproveTools => "approve.tools",
+            Self::ApproveExcept => "approve.except",
+        }
+    }
+
+    /// Names that a pattern of this list can match for a tool.
+    fn names(self, entry: &Entry) -> Vec<String> {
+        match self {
+            Self::Deny => vec![entry.name.to_string()],
+            Self::Listed => entry.names().to_vec(),
+            Self::ApproveTools | Self::ApproveExcept => approval::names(entry),
+        }
+    }
+}
+
+/// A pattern that matches no tool of its preset.
+#[derive(Debug, Clone)]
+pub struct UnmatchedPattern {
+    /// The list that has it.
+    pub list: ToolList,
+    /// The pattern.
+    pub pattern: String,
+    matcher: GlobMatcher,
+}
+
+impl UnmatchedPattern {
+    /// True if it matches this tool, which is not one of those that it was checked against.
+    pub(crate) fn matches(&self, entry: &Entry) -> bool {
+        self.list.names(entry).iter().any(|name| self.matcher.is_match(name))
+    }
+
+    /// True if a tool of this server can have a name that it matches, whatever the server lists.
+    ///
+    /// Compares the text before the first wildcard, so it may also say `true` for a pattern that cannot match.
+    pub fn may_match_tools_of(&self, server: &str) -> bool {
+        let fixed = self.pattern.split(['*', '?', '[', '{', '\\']).next().unwrap_or_default();
+        let exact = fixed.len() == self.pattern.len();
+        let begins = |names: String| fixed.starts_with(&names) || (!exact && names.starts_with(fixed));
+        let exposed = begins(format!("{server}__"));
+        match self.list {
+            ToolList::Deny => exposed,
+            _ => exposed || begins(format!("{server}.")) || begins(format!("server:{server}.")),
+        }
+    }
+}
+
+impl Exposure {
+    /// The lists of patterns over tools that this exposure has.
+    fn tool_lists(&self) -> impl Iterator<Item = (ToolList, &PatternList)> {
+        let approvals = self.approvals.iter().flat_map(|rule| {
+            let except = Some((ToolList::ApproveExcept, &rule.except)).filter(|_| !rule.except_is_default);
+            [(ToolList::ApproveTools, &rule.tools)].into_iter().chain(except)
+        });
+        let listed = self.listed.iter().map(|listed| (ToolList::Listed, listed));
+        [(ToolList::Deny, &self.deny)].into_iter().chain(listed).chain(approvals)
+    }
+
+    /// True if one of its lists, over tools, has this pattern.
+    pub fn has_pattern(&self, list: ToolList, pattern: &str) -> bool {
+        self.tool_lists()
+            .any(|(known, patterns)| known == list && patterns.entries.iter().any(|entry| entry == pattern))
+    }
+
+    /// Patterns that match none of these tools, which are all that the exposure has before it denies any.
+    ///
+    /// Tools that it hides or renames count under both names, because a server may not list them yet. So do aliases.
+    pub(crate) fn unmatched(&self, entries: &[Entry]) -> Vec<UnmatchedPattern> {
+        let changed = self.tools.iter().flat_map(|(name, change)| [Some(name), change.name.as_ref()]);
+        let declared: Vec<String> = changed.flatten().chain(self.aliases.keys()).cloned().collect();
+        let mut all = Vec::new();
+        for (list, patterns) in self.tool_lists() {
+            let mut names = declared.clone();
+            names.extend(entries.iter().flat_map(|entry| list.names(entry)));
+            let unmatched = patterns.unmatched(&names).into_iter().filter_map(|pattern| {
+                // It was compiled before, so this does not fail.
+                let matcher = Glob::new(pattern).ok()?.compile_matcher();
+                Some(UnmatchedPattern { list, pattern: pattern.to_owned(), matcher })
+            });
+            all.extend(unmatched);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Catalog, Preset, SourceId,
+        testing::{Fixture, tool},
+    };
+
+    /// The patterns that match nothing of a gate with the tools `kg_edit` and `ask`.
+    async fn unmatched(preset: Preset) -> Vec<(ToolList, String)> {
+        let gate = SourceId::Gate("kg".into());
+        let preset = Preset { sources: vec![(gate.clone(), serde_json::Map::new())], ..preset };
+        let presets = [("p".to_owned(), preset)].into();
+        let exposure = Exposure::compile(&presets, "p").expect("compiles");
+        let source = Fixture::new(gate, ["kg_edit", "ask"].map(|name| tool(name, None)).into());
+        let catalog = Catalog::build(&exposure, vec![source.listed().await]).expect("a catalog");
+        catalog.unmatched.into_iter().map(|found| (found.list, found.pattern)).collect()
+    }
+
+    #[tokio::test]
+    async fn patterns_of_each_list_are_held_against_the_names_that_the_list_looks_at() {
+        let lines = |patterns: &[&str]| patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        let rule = approval::ApprovalRule {
+            tools: lines(&["kg.kg_edit", "fs__*"]),
+            except: Some(lines(&["gate:kg.*", "nothing"])),
+            ..approval::ApprovalRule::default()
+        };
+        let preset = Preset {
+            // What a deny pattern matches is the name that clients see, and no other.
+            deny: lines(&["kg_*", "kgg_*", "kg.kg_edit", "other"]),
+            listed: Some(lines(&["gate:kg.ask", "asks"])),
+            aliases: [("other".to_owned(), "ask".to_owned())].into(),
+            approve: vec![rule],
+            ..Preset::default()
+        };
+        let expected = [
+            (ToolList::Deny, "kgg_*"),
+            (ToolList::Deny, "kg.kg_edit"),
+            (ToolList::Listed, "asks"),
+            (ToolList::ApproveTools, "fs__*"),
+            (ToolList::ApproveExcept, "nothing"),
+        ];
+        assert_eq!(unmatched(preset).await, expected.map(|(list, pattern)| (list, pattern.to_owned())));
+        let default = Preset { approve: vec![approval::ApprovalRule::default()], ..Preset::default() };
+        assert_eq!(unmatched(default).await, [], "exceptions that the preset does not state");
+    }
+
+    #[test]
+    fn a_pattern_may_match_what_a_server_could_list() {
+        let may = |list, pattern: &str| {
+            let matcher = Glob::new(pattern).expect("a glob").compile_matcher();
+            UnmatchedPattern { list, pattern: pattern.into(), matcher }.may_match_tools_of("git")
+        };
+        for pattern in ["git__*", "git__push", "*delete*", "g*", "[a-z]*", "gi?__x"] {
+            assert!(may(ToolList::Deny, pattern), "{pattern}");
+        }
+        for pattern in ["git", "kgg_*", "gitt__*", "git.push", "server:git.*"] {
+            assert!(!may(ToolList::Deny, pattern), "{pattern}");
+        }
+        assert!(may(ToolList::Listed, "server:git.*") && may(ToolList::ApproveTools, "git.push"));
+    }
+}

@@ -1,0 +1,203 @@
+//! Tools of servers that a preset does not show, but that its gates may call. Starts no server.
+
+use std::collections::BTreeMap;
+
+use gatehouse_core::{Catalog, Exposure, SourceId, ToolId, catalog::Entry, names, ports::Servers as _};
+
+use super::Explanation;
+use crate::compose::{Composition, KnownServer};
+
+/// Servers whose tool has the same plain name, each of which is named.
+const MAX_NAMED: usize = 5;
+
+/// A tool that a name can mean.
+struct Meant {
+    server: String,
+    /// The server's own name for it. `None` if the server lists no such tool, or was never asked.
+    tool: Option<String>,
+    /// The name as the user typed it.
+    asked: String,
+}
+
+/// Explains a tool of a server by `server__tool`, `server.tool`, the name that the preset gives it, or its plain name.
+/// The error is a sentence for the case that no server can be meant: it names those that were never asked.
+pub(super) async fn explain(
+    composition: &Composition,
+    exposure: &Exposure,
+    (catalog, presets): (&Catalog, &[(&str, Result<Catalog, String>)]),
+    servers: &BTreeMap<String, KnownServer>,
+    tool: &str,
+) -> Result<Explanation, String> {
+    let shown = catalog
+        .entries()
+        .iter()
+        .filter(|entry| matches!(entry.id.source, SourceId::Server(_)) && *entry.id.name == *tool);
+    let shown: Vec<String> = shown
+        .map(|entry| format!("'{tool}' of {} is exposed as '{}'", entry.id.source, entry.name))
+        .collect();
+    if !shown.is_empty() {
+        return Ok(Explanation { exposed: true, through: None, why: shown.join("; ") });
+    }
+    let mut meant: Vec<Meant> =
+        servers.iter().flat_map(|(name, server)| meant(exposure, name, server, tool)).collect();
+    // A tool that is there leaves out servers whose name is only the beginning of the text.
+    if meant.iter().any(|one| one.tool.is_some()) {
+        meant.retain(|one| one.tool.is_some());
+    }
+    let Some(first) = meant.first() else { return Err(unasked(servers)) };
+    let mut through = composition.way_to_servers(catalog).await;
+    let mut verdicts = Vec::new();
+    for one in meant.iter().take(MAX_NAMED) {
+        let verdict = verdict(composition, exposure, catalog, &servers[&one.server], one, through.as_deref());
+        verdicts.push(verdict);
+    }
+    if verdicts.iter().all(Result::is_err) {
+        through = None;
+    }
+    let mut why: Vec<String> =
+        verdicts.into_iter().map(|verdict| verdict.unwrap_or_else(|why| why)).collect();
+    if meant.len() > MAX_NAMED {
+        why.push(format!("{} more servers have a tool of this name", meant.len() - MAX_NAMED));
+    }
+    if through.is_none() && first.tool.is_some() {
+        let elsewhere = callable_in(composition, presets, servers, &meant).await;
+        if !elsewhere.is_empty() {
+            why.push(format!("presets that can call it: {}", elsewhere.join(", ")));
+        }
+    }
+    Ok(Explanation { exposed: false, through, why: why.join("; ") })
+}
+
+/// Names the servers that were never asked, with a blank before the sentence. Empty if there are none.
+fn unasked(servers: &BTreeMap<String, KnownServer>) -> String {
+    let unasked = servers.iter().filter(|(_, server)| server.config.enabled && server.listing.is_none());
+    let named: Vec<String> = unasked
+        .map(|(name, server)| match server.config.definition.missing.as_slice() {
+            [] => name.clone(),
+            missing => format!("{name} (needs {})", missing.join(", ")),
+        })
+        .collect();
+    match named.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Never asked for their tools: {}; `gatehouse servers refresh` asks them.",
+            named.join(", ")
+        ),
+    }
+}
+
+/// Tools of one server that a name can mean.
+fn meant(exposure: &Exposure, name: &str, server: &KnownServer, tool: &str) -> Vec<Meant> {
+    let source = SourceId::Server(name.into());
+    let is = |own: &str| {
+        let exposed = source.exposes(own).ok();
+        let exposed = exposed.as_ref().map(|exposed| exposed.as_str());
+        let renamed = exposed.and_then(|exposed| exposure.tools.get(exposed)?.name.as_deref());
+        let qualified = tool.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+        own == tool || exposed == Some(tool) || renamed == Some(tool) || qualified == Some(own)
+    };
+    let meant = |own| Meant { server: name.to_owned(), tool: own, asked: tool.to_owned() };
+    let listed = server.listing.iter().flat_map(|listed| &listed.listing.tools);
+    let found: Vec<Meant> =
+        listed.filter(|spec| is(&spec.name)).map(|spec| meant(Some(spec.name.to_string()))).collect();
+    let begins = tool.strip_prefix(name).is_some_and(|rest| rest.starts_with("__") || rest.starts_with('.'));
+    match found.is_empty() && begins {
+        true => vec![meant(None)],
+        false => found,
+    }
+}
+
+/// The way to call the tool, or the first thing that prevents it.
+fn verdict(
+    composition: &Composition,
+    exposure: &Exposure,
+    catalog: &Catalog,
+    server: &KnownServer,
+    meant: &Meant,
+    through: Option<&str>,
+) -> Result<String, String> {
+    let (preset, name) = (&exposure.preset, meant.server.as_str());
+    if !server.config.enabled {
+        return Err(format!("server '{name}' is disabled; set enabled = true under [servers.{name}]"));
+    }
+    let source = SourceId::Server(name.into());
+    if let Some((_, why)) = catalog.problems.iter().find(|(failed, _)| *failed == source) {
+        return Err(format!("preset '{preset}' shows server '{name}', which does not list its tools: {why}"));
+    }
+    let definition = &server.config.definition;
+    let needs = match definition.missing.as_slice() {
+        [] => None,
+        missing => Some(format!("it needs {}, which is not set in the environment", missing.join(", "))),
+    };
+    let Some(tool) = &meant.tool else {
+        let Some(listed) = &server.listing else {
+            let why = needs.unwrap_or_else(|| format!("`gatehouse servers refresh {name}` asks it"));
+            return Err(format!("server '{name}' was never asked for its tools: {why}"));
+        };
+        let exposed = server.exposed_names();
+        let wrong = format!("server '{name}' lists {} tools and not this one", listed.listing.tools.len());
+        return Err(format!(
+            "{wrong}.{}",
+            names::did_you_mean(&meant.asked, exposed.iter().map(String::as_str))
+        ));
+    };
+    let id = ToolId { source, name: tool.as_str().into() };
+    let exposed = id.source.exposes(tool).map(|name| name.to_string()).unwrap_or_default();
+    let change = exposure.tools.get(&exposed);
+    if change.is_some_and(|change| change.hidden) {
+        return Err(format!("preset '{preset}' hides '{exposed}' by [presets.{preset}.tools]"));
+    }
+    let shown = change.and_then(|change| change.name.clone()).unwrap_or(exposed);
+    if let Some(glob) = exposure.denied_by(&shown) {
+        return Err(format!("preset '{preset}' denies '{shown}' by \"{glob}\""));
+    }
+    let Some(through) = through else {
+        return Err(format!(
+            "server '{name}' has the tool '{tool}', but preset '{preset}' shows no server '{name}' and no gate of it may call servers"
+        ));
+    };
+    let status = composition.stores.servers.live.status().into_iter().find(|status| *status.name == *name);
+    if status.is_some_and(|status| !catalog.proxied.reaches(&status)) {
+        return Err(format!("server '{name}' is not among those that `proxied` of preset '{preset}' names"));
+    }
+    let held = server.listing.iter().flat_map(|listed| listed.held.iter());
+    if let Some((_, why)) = held.into_iter().find(|(held, _)| held == tool) {
+        return Err(format!(
+            "'{tool}' of server '{name}' is quarantined: {why}; `gatehouse servers review {name}` approves it"
+        ));
+    }
+    if let Some(needs) = needs {
+        return Err(format!("'{tool}' of server '{name}' cannot be called: {needs}"));
+    }
+    Ok(format!("'{tool}' of server '{name}' is called through {through} in preset '{preset}'"))
+}
+
+/// Presets, with their catalogs, in which one of these tools can be called.
+async fn callable_in<'a>(
+    composition: &Composition,
+    presets: &'a [(&str, Result<Catalog, String>)],
+    servers: &BTreeMap<String, KnownServer>,
+    meant: &[Meant],
+) -> Vec<&'a str> {
+    let mut callable = Vec::new();
+    for (name, catalog) in presets {
+        let (Ok(catalog), Ok(exposure)) = (catalog, Exposure::compile(&composition.config.presets, name))
+        else {
+            continue;
+        };
+        let through = composition.way_to_servers(catalog).await;
+        let can = |one: &Meant| {
+            let shows = |entry: &Entry| {
+                *entry.id.name == *one.tool.as_deref().unwrap_or_default()
+                    && matches!(&entry.id.source, SourceId::Server(name) if **name == *one.server)
+            };
+            let server = &servers[&one.server];
+            verdict(composition, &exposure, catalog, server, one, through.as_deref()).is_ok()
+                || catalog.entries().iter().any(|entry| shows(entry))
+        };
+        if meant.iter().any(can) {
+            callable.push(*name);
+        }
+    }
+    callable
+}

@@ -1,0 +1,71 @@
+//! MCP servers with the tools that the index knows, and the tool by which clients of a preset call those. Starts no server.
+
+use std::collections::BTreeMap;
+
+use gatehouse_core::{
+    Catalog, Fault,
+    capability::Capability,
+    ports::{Servers as _, servers::ServerListing},
+    tool::SourceId,
+};
+
+use super::Composition;
+use crate::config::ServerConfig;
+
+/// A server of presets.toml, or one that was added.
+pub(crate) struct KnownServer {
+    /// The server as it is configured.
+    pub(crate) config: ServerConfig,
+    /// Tools that it listed last. `None` if it was never asked.
+    pub(crate) listing: Option<ServerListing>,
+}
+
+impl KnownServer {
+    /// Names that clients would see for its tools, as long as no preset changes them.
+    pub(crate) fn exposed_names(&self) -> Vec<String> {
+        let listed = self
+            .listing
+            .iter()
+            .flat_map(|listed| listed.listing.tools.iter().map(move |tool| (listed, tool)));
+        listed
+            .filter_map(|(listed, tool)| Some(listed.source.id().exposes(&tool.name).ok()?.to_string()))
+            .collect()
+    }
+}
+
+impl Composition {
+    /// Returns every configured server by name, disabled ones included.
+    pub(crate) async fn known_servers(&self) -> Result<BTreeMap<String, KnownServer>, Fault> {
+        let configured = tokio::task::block_in_place(|| self.stores.servers.configured());
+        // Reading would make the index.
+        let indexed = self.config.state.join("tools.db").exists();
+        let mut servers = BTreeMap::new();
+        for (name, config) in configured {
+            let listing = match indexed && config.enabled {
+                true => self.stores.servers.live.known(&name).await?,
+                false => None,
+            };
+            servers.insert(name, KnownServer { config, listing });
+        }
+        Ok(servers)
+    }
+
+    /// Returns the name of the tool by which clients of a preset call tools of servers, or the gate that calls them
+    /// for its own tools. `None` if no gate of the preset may call them.
+    pub(crate) async fn way_to_servers(&self, catalog: &Catalog) -> Option<String> {
+        let granted = self.granted(Capability::Servers).await;
+        let entries: Vec<_> = catalog
+            .entries()
+            .iter()
+            .filter(|entry| {
+                matches!(&entry.id.source, SourceId::Gate(gate) if granted.iter().any(|name| **name == **gate))
+            })
+            .collect();
+        let forwards = |listed: bool| {
+            let tools = ["call_tool", "request"].into_iter();
+            tools.filter_map(|tool| entries.iter().find(|e| *e.id.name == *tool && e.listed == listed)).next()
+        };
+        let tool = forwards(true).or_else(|| forwards(false)).map(|entry| entry.name.to_string());
+        tool.or_else(|| entries.first().map(|entry| entry.id.source.to_string()))
+    }
+}

@@ -1,0 +1,192 @@
+//! Warnings for patterns of presets that match no tool, or no server: usually a typo, and in `deny` one that opens tools.
+//!
+//! A preset may exist only to be extended, so a pattern counts as unmatched if it matches in none of the presets that
+//! inherit it. A pattern that could match a tool of a server whose tools are unknown is not reported.
+
+use std::collections::BTreeMap;
+
+use gatehouse_core::{
+    Catalog, Exposure, Preset, SourceId, names,
+    patterns::{ToolList, UnmatchedPattern},
+};
+
+use super::{Composition, KnownServer, PresetViews};
+
+/// Presets that extend each other are followed to this depth; configurations with circles are refused before.
+const MAX_DEPTH: usize = 64;
+
+impl Composition {
+    /// Returns the warnings for views that are about to be served; `chosen` is what the default view shows.
+    pub(crate) async fn unmatched_in_views(&self, views: &PresetViews, chosen: &Exposure) -> Vec<String> {
+        let mut built = vec![(chosen.clone(), &views.default.catalog)];
+        for (name, view) in &views.presets {
+            if let (Ok(view), Ok(exposure)) = (view, Exposure::compile(&self.config.presets, name)) {
+                built.push((exposure, &view.catalog));
+            }
+        }
+        self.unmatched_patterns(&built).await.into_values().flatten().collect()
+    }
+
+    /// Returns the warnings by preset, given every preset with its catalog.
+    pub(crate) async fn unmatched_in_catalogs(
+        &self,
+        catalogs: &[(&str, Result<Catalog, String>)],
+    ) -> BTreeMap<String, Vec<String>> {
+        let mut built = Vec::new();
+        for (name, catalog) in catalogs {
+            if let (Ok(catalog), Ok(exposure)) = (catalog, Exposure::compile(&self.config.presets, name)) {
+                built.push((exposure, catalog));
+            }
+        }
+        self.unmatched_patterns(&built).await
+    }
+
+    async fn unmatched_patterns(&self, built: &[(Exposure, &Catalog)]) -> BTreeMap<String, Vec<String>> {
+        let mut warnings: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let stated = self
+            .config
+            .presets
+            .values()
+            .any(|preset| preset.proxied.is_some() || own_patterns(preset).next().is_some());
+        if !stated {
+            return warnings;
+        }
+        let servers = match self.known_servers().await {
+            Ok(servers) => servers,
+            Err(fault) => {
+                tracing::debug!("patterns of presets are not checked: {}", fault.in_one_line());
+                return warnings;
+            }
+        };
+        let mut unmatched: Vec<Vec<&UnmatchedPattern>> = Vec::new();
+        for (exposure, catalog) in built {
+            unmatched.push(self.unmatched_in(exposure, catalog, &servers).await);
+        }
+        for (name, preset) in &self.config.presets {
+            for (list, pattern) in own_patterns(preset) {
+                let is = |found: &UnmatchedPattern| found.list == list && found.pattern == pattern;
+                let mut heirs = built.iter().zip(&unmatched).filter(|((exposure, _), _)| {
+                    self.inherits(&exposure.preset, name, MAX_DEPTH) && exposure.has_pattern(list, pattern)
+                });
+                let Some(((heir, catalog), first)) = heirs.next() else { continue };
+                let matches_nothing = |found: &[&UnmatchedPattern]| found.iter().any(|found| is(found));
+                if matches_nothing(first) && heirs.all(|(_, found)| matches_nothing(found)) {
+                    let why = self.warning(name, &heir.preset, catalog, &servers, (list, pattern));
+                    warnings.entry(heir_or(name, built, &heir.preset)).or_default().push(why);
+                }
+            }
+        }
+        self.add_unmatched_servers(built, &servers, &mut warnings);
+        warnings
+    }
+
+    /// Patterns of one preset that match no tool that it has, shown or behind its gates, nor one that a server could list.
+    async fn unmatched_in<'a>(
+        &self,
+        exposure: &Exposure,
+        catalog: &'a Catalog,
+        servers: &BTreeMap<String, KnownServer>,
+    ) -> Vec<&'a UnmatchedPattern> {
+        let is_away =
+            |source: &SourceId| matches!(source, SourceId::Gate(gate) if self.gates.is_withdrawn(gate));
+        if catalog.unmatched.is_empty() || exposure.sources.iter().any(|(source, _)| is_away(source)) {
+            return Vec::new();
+        }
+        let behind = self.way_to_servers(catalog).await.is_some();
+        let unknown = |source: &SourceId| {
+            catalog.problems.iter().any(|(failed, _)| failed == source)
+                || servers.get(&**source.name()).is_none_or(|server| !server.config.enabled)
+        };
+        let shown: Vec<&str> = exposure
+            .sources
+            .iter()
+            .filter(|(source, _)| matches!(source, SourceId::Server(_)) && unknown(source))
+            .map(|(source, _)| &**source.name())
+            .collect();
+        let may_match = |pattern: &UnmatchedPattern| {
+            shown.iter().any(|server| pattern.may_match_tools_of(server))
+                || (behind
+                    && servers.iter().any(|(name, server)| match &server.listing {
+                        Some(listed) => catalog.proxied.matches(pattern, listed),
+                        None => pattern.may_match_tools_of(name),
+                    }))
+        };
+        catalog.unmatched.iter().filter(|pattern| !may_match(pattern)).collect()
+    }
+
+    /// True if a preset is another one, or extends it.
+    fn inherits(&self, preset: &str, base: &str, depth: usize) -> bool {
+        preset == base
+            || (depth > 0
+                && self.config.presets.get(preset).is_some_and(|preset| {
+                    preset.extends.iter().any(|extended| self.inherits(extended, base, depth - 1))
+                }))
+    }
+
+    fn warning(
+        &self,
+        preset: &str,
+        shown: &str,
+        catalog: &Catalog,
+        servers: &BTreeMap<String, KnownServer>,
+        (list, pattern): (ToolList, &str),
+    ) -> String {
+        let list = list.as_str();
+        let behind: Vec<String> = servers.values().flat_map(KnownServer::exposed_names).collect();
+        let near = names::did_you_mean(pattern, catalog.names().chain(behind.iter().map(String::as_str)));
+        let pattern_shown = names::quoted(pattern, 64);
+        let why = format!(
+            "preset '{preset}': {list} pattern '{pattern_shown}' matches no tool; `gatehouse presets show {shown}` lists the tools.{near}"
+        );
+        let path: Vec<&str> = list.split('.').chain([pattern]).collect();
+        self.config.with_line(preset, &path, why)
+    }
+
+    fn add_unmatched_servers(
+        &self,
+        built: &[(Exposure, &Catalog)],
+        servers: &BTreeMap<String, KnownServer>,
+        warnings: &mut BTreeMap<String, Vec<String>>,
+    ) {
+        let all: Vec<(&str, &[String])> = servers
+            .iter()
+            .map(|(name, server)| (name.as_str(), server.config.definition.tags.as_slice()))
+            .collect();
+        for (exposure, catalog) in built {
+            let preset = exposure.preset.as_str();
+            let Some(own) = self.config.presets.get(preset).and_then(|preset| preset.proxied.as_ref()) else {
+                continue;
+            };
+            for pattern in catalog.proxied.unmatched_servers(&all) {
+                let near = names::did_you_mean(pattern, servers.keys().map(String::as_str));
+                let shown = names::quoted(pattern, 64);
+                let why = format!(
+                    "preset '{preset}': proxied pattern '{shown}' matches no server; `gatehouse servers list` lists them.{near}"
+                );
+                let path = ["proxied", pattern];
+                let why = self.config.with_line(preset, &path, why);
+                let told = warnings.entry(preset.to_owned()).or_default();
+                if own.iter().any(|entry| entry == pattern) && !told.contains(&why) {
+                    told.push(why);
+                }
+            }
+        }
+    }
+}
+
+/// The preset that declares a pattern if it is among those that were built, else the one that inherits it.
+fn heir_or(declares: &str, built: &[(Exposure, &Catalog)], heir: &str) -> String {
+    let is_built = built.iter().any(|(exposure, _)| exposure.preset == declares);
+    if is_built { declares.to_owned() } else { heir.to_owned() }
+}
+
+/// Patterns over tools that a preset states itself.
+fn own_patterns(preset: &Preset) -> impl Iterator<Item = (ToolList, &str)> {
+    let denied = preset.deny.iter().map(|pattern| (ToolList::Deny, pattern));
+    let listed = preset.listed.iter().flatten().map(|pattern| (ToolList::Listed, pattern));
+    let approved = preset.approve.iter().flat_map(|rule| {
+        let except = rule.except.iter().flatten().map(|pattern| (ToolList::ApproveExcept, pattern));
+        rule.tools.iter().map(|pattern| (ToolList::ApproveTools, pattern)).chain(except)
+    });
+    denied.chain(listed).chain(approved).map(|(list, pattern)| (list, pattern.as_str()))
+}

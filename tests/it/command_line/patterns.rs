@@ -1,0 +1,76 @@
+//! A pattern of a preset that matches no tool is reported: in `deny` a typo opens tools.
+
+use std::fs;
+
+use super::run;
+use crate::support::{Client, Place, place::SHIPPED, repository};
+
+/// The shipped presets, and these.
+fn place(more: &str) -> Place {
+    let shipped = fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
+    Place::with(&format!("{shipped}\n{more}"), &SHIPPED)
+}
+
+/// Warnings of `presets check` for a preset.
+fn warnings(place: &Place, preset: &str) -> Vec<String> {
+    let told = run(place, 0, &["presets", "check", "--json"]).json();
+    let all = told.as_array().expect("presets").iter();
+    let of_preset = all.filter(|one| one["name"] == preset || one["preset"] == preset);
+    let warnings = of_preset.flat_map(|one| one["warnings"].as_array().cloned().unwrap_or_default());
+    warnings.filter_map(|why| Some(why.as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn a_typo_in_deny_is_reported_wherever_a_user_looks() {
+    let place = place("[presets.reader]\nextends = [\"merger\"]\ndeny = [\"kgg_*\"]\n");
+    let lines = fs::read_to_string(place.path("presets.toml")).expect("presets.toml").lines().count();
+    let why = format!(
+        "presets.toml:{lines}:9: preset 'reader': deny pattern 'kgg_*' matches no tool; \
+         `gatehouse presets show reader` lists the tools."
+    );
+    let told = warnings(&place, "reader");
+    assert!(told.len() == 1 && told[0].ends_with(&why), "{told:?}");
+    let text = run(&place, 0, &["presets", "check"]).stdout();
+    assert_eq!(text.matches("matches no").count(), 1, "{text}");
+    assert!(text.lines().any(|line| line.starts_with("warning") && line.ends_with(&why)), "{text}");
+    let status = run(&place, 0, &["status"]).stdout();
+    assert_eq!(status.lines().filter(|line| line.ends_with(&why)).count(), 1, "{status}");
+    let doctor = run(&place, 0, &["doctor"]).stdout();
+    assert!(doctor.lines().any(|line| line.starts_with("warn") && line.ends_with(&why)), "{doctor}");
+    let mut client = Client::start(&place, "reader");
+    assert!(client.tools().iter().any(|tool| tool == "kg_edit"));
+    let log = client.log_with("matches no tool");
+    assert!(log.lines().any(|line| line.contains("WARN") && line.contains("deny pattern 'kgg_*'")), "{log}");
+}
+
+#[test]
+fn the_shipped_presets_have_no_such_pattern() {
+    let text = run(&Place::shipped(), 0, &["presets", "check"]).stdout();
+    assert!(!text.contains("matches no"), "{text}");
+}
+
+#[test]
+fn a_pattern_that_matches_in_a_preset_that_inherits_it_is_none() {
+    let place = place(
+        "[presets.safe]\ndeny = [\"kg_*\", \"kgg_*\"]\n[presets.a]\nextends = [\"safe\", \"merger\"]\n\
+         [presets.b]\nextends = [\"safe\", \"context\"]\n",
+    );
+    let told = warnings(&place, "safe");
+    assert!(told.len() == 1 && told[0].contains("'safe': deny pattern 'kgg_*'"), "{told:?}");
+    assert_eq!([warnings(&place, "a"), warnings(&place, "b")], [const { Vec::<String>::new() }; 2]);
+}
+
+#[test]
+fn tools_behind_the_proxy_count_once_they_are_known() {
+    let server = env!("CARGO_BIN_EXE_server-of-vices");
+    let place = place(&format!(
+        "[servers.s]\ncommand = {server:?}\nargs = [\"stdio\"]\ntags = [\"work\"]\n[presets.work]\nextends = [\"proxy\"]\n\
+         proxied = [\"tag:work\", \"tag:wrok\"]\ndeny = [\"s__kindz\", \"s__ec*\"]\n"
+    ));
+    let told = warnings(&place, "work");
+    assert!(told.len() == 1 && told[0].contains("proxied pattern 'tag:wrok' matches no server"), "{told:?}");
+    run(&place, 0, &["servers", "refresh", "s"]);
+    let told = warnings(&place, "work");
+    assert!(told.len() == 2 && told[0].contains("deny pattern 's__kindz' matches no tool"), "{told:?}");
+    assert!(told[0].ends_with("Did you mean 's__kinds'?"), "{told:?}");
+}
