@@ -15,6 +15,9 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// All of them, weakest first.
+    pub const ALL: [Self; 3] = [Self::ReadOnly, Self::Mutating, Self::ExternalExec];
+
     /// For messages.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -39,6 +42,20 @@ pub enum Intent {
     Modify,
     /// Run something.
     Execute,
+}
+
+impl Intent {
+    /// All of them, weakest first.
+    pub const ALL: [Self; 5] = [Self::Query, Self::Analyze, Self::Generate, Self::Modify, Self::Execute];
+
+    /// Returns the weakest intent that only does what has this effect.
+    pub const fn for_effect(effect: Effect) -> Self {
+        match effect {
+            Effect::ReadOnly => Self::Query,
+            Effect::Mutating => Self::Modify,
+            Effect::ExternalExec => Self::Execute,
+        }
+    }
 }
 
 /// The hints that MCP clients read, derived from what the tool declares and never declared apart.

@@ -239,7 +239,11 @@ impl<'a> Reach<'a> {
         let may_call = |tool: &ToolId| self.may_call(&names, tool);
         let now = self.ports.clock.now_ms();
         let (index, ledger) = (self.index()?, self.ports.ledger.as_deref());
-        let found = fallback::alternatives(index, ledger, &failed, &may_call, now, limit).await?;
+        let as_called = |hit: &ToolHit| match &self.ports.servers {
+            Some(servers) => servers.described(&hit.id, &hit.spec),
+            None => Arc::clone(&hit.spec),
+        };
+        let found = fallback::alternatives(index, ledger, &failed, &may_call, &as_called, now, limit).await?;
         let mut alternatives = Vec::new();
         for one in found {
             // The server may list it otherwise than the index has it, and what it lists is what would be called.

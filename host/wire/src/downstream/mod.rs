@@ -26,7 +26,7 @@ use std::{
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Fault, Source, lock, names,
+    Fault, Source, ToolId, ToolSpec, lock, names,
     ports::{
         Clock, Servers, ToolIndex,
         servers::{AddedServers, RefreshReport, ServerDefinition, ServerListing, ServerStatus},
@@ -169,6 +169,13 @@ impl Servers for Downstream {
 
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
         self.server(server)?.known().await
+    }
+
+    fn described(&self, tool: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
+        match self.server(tool.source.name()) {
+            Ok(server) => server.described_tool(spec),
+            Err(_) => Arc::clone(spec),
+        }
     }
 
     async fn learn(&self, server: &str) -> Result<(), Fault> {

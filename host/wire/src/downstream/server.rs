@@ -6,6 +6,7 @@ mod attempt;
 mod in_flight;
 mod learn;
 mod offers;
+mod policies;
 mod source;
 
 use std::{
@@ -35,6 +36,7 @@ use super::{
 };
 use attempt::Attempt;
 use in_flight::InFlight;
+use policies::Described;
 
 /// What all servers of a host share.
 pub(super) struct Shared {
@@ -66,6 +68,8 @@ pub(super) struct Server {
     redactor: Redactor,
     /// How clients see the addresses of what it has to read.
     addresses: Addresses,
+    /// What it lists, as presets.toml describes it.
+    described: Described,
     /// Connections for one call each that there may be at a time.
     apart: Semaphore,
     own: Weak<Self>,
@@ -109,6 +113,7 @@ impl Server {
                 stale: false,
             }),
             connecting: SingleFlight::default(),
+            described: Described::default(),
             apart: Semaphore::new(apart::AT_ONCE),
             own: Weak::clone(own),
         })
