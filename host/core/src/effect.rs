@@ -26,6 +26,12 @@ impl Effect {
             Self::ExternalExec => "external-exec",
         }
     }
+
+    /// Reads the word that requests have for an effect.
+    pub fn of_request(word: &str) -> Option<Self> {
+        let words = ["READ_ONLY", "MUTATING", "EXTERNAL_EXEC"];
+        Self::ALL.into_iter().zip(words).find(|(_, known)| *known == word).map(|(effect, _)| effect)
+    }
 }
 
 /// What a tool is for.
@@ -55,6 +61,37 @@ impl Intent {
             Effect::Mutating => Self::Modify,
             Effect::ExternalExec => Self::Execute,
         }
+    }
+
+    /// Returns the strongest effect that the intent allows.
+    pub const fn effect(self) -> Effect {
+        match self {
+            Self::Query | Self::Analyze | Self::Generate => Effect::ReadOnly,
+            Self::Modify => Effect::Mutating,
+            Self::Execute => Effect::ExternalExec,
+        }
+    }
+
+    /// Returns the intent, or the weakest one that allows `effect` if it does not.
+    #[must_use]
+    pub fn at_least(self, effect: Effect) -> Self {
+        if self.effect() >= effect { self } else { Self::for_effect(effect) }
+    }
+
+    /// The word that requests have for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Query => "QUERY",
+            Self::Analyze => "ANALYZE",
+            Self::Generate => "GENERATE",
+            Self::Modify => "MODIFY",
+            Self::Execute => "EXECUTE",
+        }
+    }
+
+    /// Reads the word that requests have for an intent.
+    pub fn of_request(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|intent| intent.as_str() == word)
     }
 }
 

@@ -5,6 +5,7 @@ mod merge;
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, LazyLock},
 };
 
@@ -49,8 +50,10 @@ pub struct Preset {
     pub tools: BTreeMap<String, ToolOverride>,
     /// Which calls a person has to approve; those of what it extends hold as well.
     pub approve: Vec<ApprovalRule>,
-    /// Which requests come after which; those of what it extends hold as well.
+    /// Which calls come after which; those of what it extends hold as well.
     pub workflow: Vec<Step>,
+    /// The directory of the project whose marks count; as what it extends where it says nothing.
+    pub project: Option<PathBuf>,
 }
 
 /// A preset as compiled: everything it extends laid under it, globs built.
@@ -78,8 +81,10 @@ pub struct Exposure {
     /// Which tools clients are shown; none for all.
     listed: Option<GlobSet>,
     pub(crate) approvals: Vec<Rule>,
-    /// Which requests come after which.
+    /// Which calls come after which.
     pub workflow: Vec<Step>,
+    /// The directory of the project whose marks count, unless the request names one.
+    pub project: Option<PathBuf>,
     deny: GlobSet,
     deny_list: Vec<String>,
 }
@@ -105,6 +110,7 @@ impl Exposure {
         exposure.approvals =
             merged.approve.iter().map(|rule| compiled(name, rule)).collect::<Result<_, _>>()?;
         exposure.workflow = merged.workflow;
+        exposure.project = merged.project;
         exposure.deny = globs(name, "deny", &merged.deny)?;
         for (gate, entries) in &merged.filters {
             if !exposure.gates().any(|known| **known == **gate) {
@@ -133,6 +139,7 @@ impl Exposure {
             listed: None,
             approvals: Vec::new(),
             workflow: Vec::new(),
+            project: None,
             deny: GlobSet::empty(),
             deny_list: Vec::new(),
         }

@@ -97,7 +97,9 @@ impl ToolPolicy {
             if property(&spec, argument).is_some_and(|schema| schema["type"] == "boolean") {
                 spec.dry_run = Some(argument.clone());
             } else {
-                problems.push(format!("tool '{name}' has no boolean argument '{argument}', so dry_run is not used"));
+                problems.push(format!(
+                    "tool '{name}' has no boolean argument '{argument}', so dry_run is not used"
+                ));
             }
         }
         if let Some(argument) = self.target.as_ref().filter(|argument| property(&spec, argument).is_none()) {
@@ -147,7 +149,8 @@ mod tests {
     use crate::testing::tool;
 
     fn spec(effect: Effect, idempotent: bool) -> ToolSpec {
-        let schema = json!({"type": "object", "properties": {"id": {"type": "string"}, "try": {"type": "boolean"}}});
+        let schema =
+            json!({"type": "object", "properties": {"id": {"type": "string"}, "try": {"type": "boolean"}}});
         let input_schema = Arc::new(schema.as_object().cloned().expect("an object"));
         ToolSpec { effect, idempotent, input_schema, ..tool("rename", None) }
     }
@@ -181,7 +184,10 @@ mod tests {
         let again = ToolPolicy { idempotent: Some(true), ..ToolPolicy::default() };
         let again = again.apply(&spec(Effect::ExternalExec, false), none);
         assert_eq!((again.effect, again.idempotent), (Effect::ExternalExec, true));
-        assert_eq!(ToolPolicy::default().apply(&spec(Effect::Mutating, false), none), spec(Effect::Mutating, false));
+        assert_eq!(
+            ToolPolicy::default().apply(&spec(Effect::Mutating, false), none),
+            spec(Effect::Mutating, false)
+        );
         assert!(none.is_empty());
     }
 
@@ -197,7 +203,10 @@ mod tests {
         let described = named("try", "id").apply(&spec(Effect::Mutating, false), &mut problems);
         assert_eq!(described.dry_run.as_deref(), Some("try"));
         let schema = Value::Object(described.schema_for_gates());
-        assert_eq!((&schema[TARGET], &schema[PRECHECK], &schema[DRY_RUN]), (&json!("id"), &json!("look"), &json!("try")));
+        assert_eq!(
+            (&schema[TARGET], &schema[PRECHECK], &schema[DRY_RUN]),
+            (&json!("id"), &json!("look"), &json!("try"))
+        );
         assert!(problems.is_empty(), "{problems:?}");
         // An argument that is not a boolean would have the server do the real thing.
         let described = named("id", "ids").apply(&spec(Effect::Mutating, false), &mut problems);

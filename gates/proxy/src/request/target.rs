@@ -126,7 +126,10 @@ impl Target {
         if checker.effect != Effect::ReadOnly {
             let why = format!("'{check}', which is to check '{}', does more than read.", self.tool);
             let next = if self.of_server {
-                format!("Write effect = \"read-only\" under [servers.{}.tools.{check}] if it only reads.", self.source)
+                format!(
+                    "Write effect = \"read-only\" under [servers.{}.tools.{check}] if it only reads.",
+                    self.source
+                )
             } else {
                 "This is a mistake of the tool's author.".into()
             };

@@ -91,7 +91,10 @@ mod tests {
     #[test]
     fn mistakes_have_their_place() {
         for (line, why) in [
-            ("effect = \"READ_ONLY\"", "/p.toml:4:10: effect is \"read-only\", \"mutating\" or \"external-exec\", not"),
+            (
+                "effect = \"READ_ONLY\"",
+                "/p.toml:4:10: effect is \"read-only\", \"mutating\" or \"external-exec\", not",
+            ),
             ("dry_run = \"\"", "/p.toml:4:11: expected a name"),
             ("precheck = \"look\"", "/p.toml:4:12: precheck needs target"),
             ("target = \"id\"", "/p.toml:4:10: target needs precheck"),

@@ -61,9 +61,8 @@ impl Server {
 fn unlisted(policies: &BTreeMap<String, ToolPolicy>, listed: &Listing) -> Vec<String> {
     let names = || listed.tools.iter().map(|tool| &*tool.name);
     let missing = |name: &str| {
-        (!names().any(|known| known == name)).then(|| {
-            format!("the server lists no tool '{name}'.{}", did_you_mean(name, names()))
-        })
+        (!names().any(|known| known == name))
+            .then(|| format!("the server lists no tool '{name}'.{}", did_you_mean(name, names())))
     };
     let checks = policies.values().filter_map(|policy| policy.precheck.as_deref());
     policies.keys().map(String::as_str).chain(checks).filter_map(missing).collect()
