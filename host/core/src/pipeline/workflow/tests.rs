@@ -101,7 +101,8 @@ async fn called_with(
         step(Intent::Modify, &["analysis-done", ".plan-approved"], "done"),
     ];
     with(&mut context);
-    context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(Workflow::new(Arc::clone(marks) as _))]));
+    let stages: Vec<Arc<dyn Stage>> = vec![Arc::new(Admit), Arc::new(Workflow::new(Arc::clone(marks) as _))];
+    context.pipeline = Arc::new(Pipeline::new(stages));
     Call::new(context, arguments).run().await
 }
 
