@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     pipeline::{
-        Admit, Answer, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Splice,
+        Admit, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Respond, Splice,
         Validate, Workflow,
     },
     ports::{Artifacts, Clock as _},
@@ -50,7 +50,7 @@ impl Composition {
 /// The pipeline that every call passes. [`gatehouse_core::pipeline`] says why in this order.
 pub(crate) fn pipeline(artifacts: Arc<dyn Artifacts>, observers: Vec<Box<dyn CallObserver>>) -> Pipeline {
     Pipeline::new(vec![
-        Arc::new(Answer),
+        Arc::new(Respond),
         Arc::new(Observe::new(observers)),
         Arc::new(Admit),
         Arc::new(Deadline),

@@ -7,6 +7,7 @@ use serde_json::Map;
 use super::*;
 use crate::{
     Effect, Pipeline, SourceId, lock,
+    pipeline::Admit,
     ports::client::{Abilities, Client, MessageLevel},
     question::Question,
     testing::{Fixture, context, request_tool, tool},
@@ -176,7 +177,7 @@ async fn every_way_to_a_tool_leaves_its_mark_once() {
         ("edit", json!({})),
         ("pass", json!({"nested": "edit", "with": {}})),
         ("ask", json!({"intent": "MODIFY", "nested": "edit", "with": {}})),
-        ("ask", json!({"intent": "MODIFY", "nested": "pass", "with": {"nested": "edit", "with": {}}})),
+        ("ask", json!({"intent": "EXECUTE", "nested": "pass", "with": {"nested": "edit", "with": {}}})),
     ] {
         assert!(called(&marks, tool, arguments.clone()).await.is_ok(), "{tool} {arguments}");
         assert!(lock(&marks.0).remove("/p/a/.refactor-done"), "{tool} {arguments}");

@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// See the module.
-pub struct Answer;
+pub struct Respond;
 
 #[async_trait]
-impl Stage for Answer {
+impl Stage for Respond {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
         if !context.entry().is_ok_and(|entry| takes_requests(entry)) {
@@ -59,7 +59,7 @@ mod tests {
         let tools = vec![request_tool("ask"), tool("look", None)];
         let source = Fixture::new(SourceId::Gate("g".into()), tools);
         let mut context = context(Vec::new(), &source, name).await;
-        context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(Answer), stage]));
+        context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(Respond), stage]));
         Call::new(context, arguments).run().await
     }
 
