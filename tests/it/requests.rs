@@ -1,5 +1,9 @@
 //! The request envelope, through a real host: the tool `request`, the preset `gateway`, and `gatehouse request`.
 
+mod always_json;
+mod policies;
+mod workflows;
+
 use std::{io::Write as _, process::Stdio};
 
 use serde_json::{Value, json};
@@ -174,14 +178,19 @@ fn a_workflow_lets_requests_through_in_their_turn() {
     );
     let why = place.run(&["explain", "request", "--preset", "p"]).stdout();
     assert!(
-        why.contains("requests of intent MODIFY or EXECUTE need .refactor-analysis-done and leave .refactor-execution-done"),
+        why.contains("calls of intent MODIFY or EXECUTE need .refactor-analysis-done and leave .refactor-execution-done"),
         "{why}"
     );
     let (code, told) =
         from_stdin(&place, "{\"intent\": \"MODIFY\", \"action\": \"echo\"}", &["--preset", "p"]);
     assert_eq!(
         (code, &told["error"]["suggestion"]),
-        (1, &json!("Name its folder as context.project_root.")),
+        (
+            1,
+            &json!(
+                "Name its directory: context.project_root in a request, or project = \"DIR\" under [presets.p] in presets.toml."
+            )
+        ),
         "{told}"
     );
 }

@@ -44,6 +44,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .intent(Intent::Execute)
         .effect(Effect::ExternalExec)
         .open_world()
+        .forwards()
         .run(run)
 }
 

@@ -37,12 +37,13 @@ pub(crate) fn tool() -> Tool<Params> {
         .intent(Intent::Execute)
         .effect(Effect::ExternalExec)
         .open_world()
+        .forwards()
         .only_if(|params| params.request)
         .run(run)
 }
 
 /// What a request has, said and not enforced.
-fn shape() -> Value {
+pub(crate) fn shape() -> Value {
     json!({
         "type": "object",
         "properties": {

@@ -49,6 +49,7 @@ fn tool(at: usize, text: &str) -> Result<Tool<Params>, Fault> {
         .intent(Intent::Execute)
         .effect_from(Params::effect)
         .open_world()
+        .forwards()
         .run(move |call: &Call<Params>, Given(given)| ran(call, &code, given)))
 }
 

@@ -41,6 +41,7 @@ pub(crate) fn tool() -> Tool<Params> {
         .intent(Intent::Execute)
         .effect_from(Params::effect)
         .open_world()
+        .forwards()
         .run(run)
 }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, marker::PhantomData};
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     Fault, Reply,
@@ -31,6 +31,9 @@ pub struct Call<P> {
     /// What the client said beside the arguments: an object as JSON, without what is between the client and the host.
     pub meta: Option<String>,
 }
+
+/// The key of a tool's `_meta` by which the host knows it as one that only calls others. Clients do not get it.
+const FORWARDS: &str = "gatehouse/forwards";
 
 type Describe<P> = Box<dyn Fn(&P) -> String>;
 type Shape<P> = Box<dyn Fn(&P, &mut Value)>;
@@ -59,6 +62,7 @@ struct Row<P> {
     open_world: bool,
     dry_run: Option<&'static str>,
     additive: bool,
+    forwards: bool,
     meta: Option<Meta<P>>,
     icons: Vec<Icon>,
     offered: Option<Offered<P>>,
@@ -89,6 +93,7 @@ pub fn tool<P: Params, A: DeserializeOwned + JsonSchema + 'static>(
         open_world: false,
         dry_run: None,
         additive: false,
+        forwards: false,
         meta: None,
         icons: Vec::new(),
         offered: None,
@@ -161,6 +166,14 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
         self
     }
 
+    /// It does nothing but call other tools, which the host checks by themselves. A workflow then goes by those tools, and
+    /// not by the effect that this one declares.
+    #[must_use]
+    pub fn forwards(mut self) -> Self {
+        self.row.forwards = true;
+        self
+    }
+
     /// What clients get as the tool's `_meta`: an object, for hints that some of them read.
     #[must_use]
     pub fn meta(mut self, meta: impl Fn(&P) -> Option<Value> + 'static) -> Self {
@@ -222,6 +235,10 @@ impl<P: Params> Tool<P> {
 
     pub(crate) fn declare(&self, params: &P) -> types::Tool {
         let row = &self.row;
+        let mut meta = row.meta.as_ref().and_then(|meta| meta(params));
+        if row.forwards {
+            meta.get_or_insert_with(|| Value::Object(Map::new()))[FORWARDS] = true.into();
+        }
         let mut input = (row.input)();
         row.shapes.iter().for_each(|shape| shape(params, &mut input));
         types::Tool {
@@ -236,7 +253,7 @@ impl<P: Params> Tool<P> {
             open_world: row.open_world,
             dry_run: row.dry_run.map(Into::into),
             additive: row.additive,
-            meta: row.meta.as_ref().and_then(|meta| meta(params)).map(|meta| meta.to_string()),
+            meta: meta.map(|meta| meta.to_string()),
             icons: row.icons.clone(),
         }
     }

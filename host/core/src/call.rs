@@ -2,8 +2,9 @@
 
 use std::{
     fmt,
+    path::PathBuf,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     call_time::{CallDeadline, CallTime},
     catalog::{Catalog, Entry},
+    envelope::RequestClaim,
     forwarding::ForwardedCalls,
     nesting::{Caused, Ceiling},
     outcome::{Fault, Outcome},
@@ -96,6 +98,12 @@ pub struct CallContext {
     paused: Duration,
     /// What it may do at most, where a tool makes it that promised no more.
     pub(crate) ceiling: Option<Ceiling>,
+    /// The request that this call is, if it is one that can be read.
+    pub(crate) claim: OnceLock<Arc<RequestClaim>>,
+    /// The request that the call around it serves.
+    pub(crate) outer_claim: Option<Arc<RequestClaim>>,
+    /// The working directory of whoever called, if it is on this machine: over stdio, and at a shell.
+    pub working_directory: Option<PathBuf>,
     /// It has a connection to its server of its own, which ends with it.
     pub apart: bool,
     /// Microseconds that its source spent connecting to whatever runs the tool.
@@ -178,6 +186,9 @@ impl CallContext {
             time: Arc::default(),
             paused: Duration::ZERO,
             ceiling: None,
+            claim: OnceLock::new(),
+            outer_claim: None,
+            working_directory: None,
             apart: false,
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),

@@ -4,6 +4,7 @@ mod error;
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -30,7 +31,7 @@ use crate::{
     schema::{Schema, with_defaults},
     source::{Listing, PendingListing, Source},
     tool::{ExposedName, SourceId, ToolId, ToolSpec},
-    workflow::Step,
+    workflow::{self, Step},
 };
 
 /// Numbers the catalogs of a host; a later one has a higher number.
@@ -201,13 +202,15 @@ pub struct Catalog {
     pub offered: Offered,
     /// What gates of this preset may reach of servers.
     pub proxied: Proxied,
-    /// Which requests come after which.
+    /// Which calls come after which.
     pub workflow: Vec<Step>,
     /// Sources that were never listed.
     pending: Vec<PendingListing>,
     /// Patterns of the preset that match none of its tools. Tools behind its gates are not looked at;
     /// see [`Proxied::matches`].
     pub unmatched: Vec<UnmatchedPattern>,
+    /// The directory of the project, if the preset names one.
+    pub project: Option<PathBuf>,
     entries: Vec<Arc<Entry>>,
     by_name: HashMap<ExposedName, usize>,
 }
@@ -249,6 +252,14 @@ impl Catalog {
                 mend: alias::mend(exposure, &entries, &pair[0].name),
             });
         }
+        // What a server lists can change, and what is not listed now may come back.
+        let lists_all =
+            problems.is_empty() && !exposure.sources.iter().any(|(id, _)| matches!(id, SourceId::Server(_)));
+        if lists_all {
+            let preset = exposure.preset.clone();
+            workflow::check(&exposure.workflow, &entries)
+                .map_err(|why| CatalogError::BadWorkflow { preset, why })?;
+        }
         let by_name = entries.iter().enumerate().map(|(index, entry)| (entry.name.clone(), index)).collect();
         Ok(Self {
             preset: exposure.preset.as_str().into(),
@@ -260,6 +271,7 @@ impl Catalog {
             workflow: exposure.workflow.clone(),
             pending,
             unmatched,
+            project: exposure.project.clone(),
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,
         })

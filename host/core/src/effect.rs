@@ -15,6 +15,9 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// All of them, weakest first.
+    pub const ALL: [Self; 3] = [Self::ReadOnly, Self::Mutating, Self::ExternalExec];
+
     /// For messages.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -22,6 +25,12 @@ impl Effect {
             Self::Mutating => "mutating",
             Self::ExternalExec => "external-exec",
         }
+    }
+
+    /// Reads the word that requests have for an effect.
+    pub fn of_request(word: &str) -> Option<Self> {
+        let words = ["READ_ONLY", "MUTATING", "EXTERNAL_EXEC"];
+        Self::ALL.into_iter().zip(words).find(|(_, known)| *known == word).map(|(effect, _)| effect)
     }
 }
 
@@ -39,6 +48,51 @@ pub enum Intent {
     Modify,
     /// Run something.
     Execute,
+}
+
+impl Intent {
+    /// All of them, weakest first.
+    pub const ALL: [Self; 5] = [Self::Query, Self::Analyze, Self::Generate, Self::Modify, Self::Execute];
+
+    /// Returns the weakest intent that only does what has this effect.
+    pub const fn for_effect(effect: Effect) -> Self {
+        match effect {
+            Effect::ReadOnly => Self::Query,
+            Effect::Mutating => Self::Modify,
+            Effect::ExternalExec => Self::Execute,
+        }
+    }
+
+    /// Returns the strongest effect that the intent allows.
+    pub const fn effect(self) -> Effect {
+        match self {
+            Self::Query | Self::Analyze | Self::Generate => Effect::ReadOnly,
+            Self::Modify => Effect::Mutating,
+            Self::Execute => Effect::ExternalExec,
+        }
+    }
+
+    /// Returns the intent, or the weakest one that allows `effect` if it does not.
+    #[must_use]
+    pub fn at_least(self, effect: Effect) -> Self {
+        if self.effect() >= effect { self } else { Self::for_effect(effect) }
+    }
+
+    /// The word that requests have for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Query => "QUERY",
+            Self::Analyze => "ANALYZE",
+            Self::Generate => "GENERATE",
+            Self::Modify => "MODIFY",
+            Self::Execute => "EXECUTE",
+        }
+    }
+
+    /// Reads the word that requests have for an intent.
+    pub fn of_request(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|intent| intent.as_str() == word)
+    }
 }
 
 /// The hints that MCP clients read, derived from what the tool declares and never declared apart.

@@ -55,13 +55,17 @@ pub struct Failed<'a> {
     pub error: Option<&'a str>,
 }
 
-/// Alternatives among what `may_call` lets through, best first. `now` is milliseconds since 1970-01-01T00:00:00Z. Without a
+/// A tool that was found, as it would be called.
+pub type AsCalled<'a> = &'a (dyn Fn(&ToolHit) -> Arc<ToolSpec> + Send + Sync);
+
+/// Alternatives among what `may_call` lets through, best first. `as_called` says what the index does not know. `now` is milliseconds since 1970-01-01T00:00:00Z. Without a
 /// ledger, or with one that cannot be read, no tool has a record, and the log says so.
 pub async fn alternatives(
     index: &dyn ToolIndex,
     ledger: Option<&dyn Ledger>,
     failed: &Failed<'_>,
     may_call: MayFind<'_>,
+    as_called: AsCalled<'_>,
     now: u64,
     limit: usize,
 ) -> Result<Vec<Alternative>, Fault> {
@@ -79,7 +83,9 @@ pub async fn alternatives(
         }),
         None => Vec::new(),
     };
-    Ok(ordered(failed, found.hits.into_iter().filter(|hit| other(&hit.id)), metrics, now, limit))
+    let hits = found.hits.into_iter().filter(|hit| other(&hit.id));
+    let hits = hits.map(|hit| ToolHit { spec: as_called(&hit), ..hit });
+    Ok(ordered(failed, hits, metrics, now, limit))
 }
 
 /// Whether an error says that something is not to be done: it may be the code alone, or a whole reply that has it.

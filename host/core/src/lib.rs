@@ -54,6 +54,7 @@ pub mod source;
 #[cfg(test)]
 mod testing;
 pub mod tool;
+pub mod tool_policy;
 pub mod workflow;
 
 pub use call::{Call, CallContext, Principal};

@@ -83,7 +83,9 @@ impl CallContext {
             ))
             .hint("Ask for less at once."));
         }
-        let own = caller.spec.effect;
+        let claim = self.claim.get().or(self.outer_claim.as_ref());
+        // What a request allows holds for all that is called for it, also where a tool has become stronger since it was looked up.
+        let own = claim.map_or(caller.spec.effect, |claim| claim.effect.min(caller.spec.effect));
         let above = self.ceiling.as_ref();
         let effect = above.map_or(own, |above| above.effect.min(own));
         let adds_only = caller.spec.additive || above.is_some_and(|above| above.adds_only);
@@ -96,6 +98,8 @@ impl CallContext {
         nested.within = self.within.iter().chain([&caller.id.source]).cloned().collect();
         nested.caused = Arc::clone(&self.caused);
         nested.client = Arc::clone(&self.client);
+        nested.outer_claim = claim.cloned();
+        nested.working_directory.clone_from(&self.working_directory);
         nested.nested_in_time(&self.time);
         nested.outer_deadline = Some(deadline.for_nested());
         nested.ceiling = Some(Ceiling { tool: Arc::clone(tool), effect, adds_only });

@@ -5,6 +5,7 @@ mod merge;
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, LazyLock},
 };
 
@@ -61,8 +62,10 @@ pub struct Preset {
     pub tools: BTreeMap<String, ToolOverride>,
     /// Which calls a person has to approve; those of what it extends hold as well.
     pub approve: Vec<ApprovalRule>,
-    /// Which requests come after which; those of what it extends hold as well.
+    /// Which calls come after which; those of what it extends hold as well.
     pub workflow: Vec<Step>,
+    /// The directory of the project whose marks count; as what it extends where it says nothing.
+    pub project: Option<PathBuf>,
 }
 
 /// A preset as compiled: everything it extends laid under it, globs built.
@@ -90,8 +93,10 @@ pub struct Exposure {
     /// Which tools clients are shown; none for all.
     pub(crate) listed: Option<PatternList>,
     pub(crate) approvals: Vec<Rule>,
-    /// Which requests come after which.
+    /// Which calls come after which.
     pub workflow: Vec<Step>,
+    /// The directory of the project whose marks count, unless the request names one.
+    pub project: Option<PathBuf>,
     pub(crate) deny: PatternList,
 }
 
@@ -117,6 +122,7 @@ impl Exposure {
         exposure.approvals =
             merged.approve.into_iter().map(|rule| compiled(name, rule)).collect::<Result<_, _>>()?;
         exposure.workflow = merged.workflow;
+        exposure.project = merged.project;
         exposure.deny = PatternList::new(name, "deny", merged.deny)?;
         for (gate, entries) in merged.filters {
             if !exposure.gates().any(|known| **known == *gate) {
@@ -144,6 +150,7 @@ impl Exposure {
             listed: None,
             approvals: Vec::new(),
             workflow: Vec::new(),
+            project: None,
             deny: PatternList::default(),
         }
     }

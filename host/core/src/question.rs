@@ -3,9 +3,10 @@
 
 mod checks;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use crate::{
     call::CallContext,
@@ -39,6 +40,9 @@ pub const MAX_TOGETHER: usize = 8;
 
 /// The most bytes of a message to the client.
 pub const MAX_TOLD: usize = 16 << 10;
+
+/// The longest that a client may take to say in which directories it works.
+const MAX_ROOTS_WAIT: Duration = Duration::from_secs(30);
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,6 +236,19 @@ impl CallContext {
             return Err(Fault::internal("The client answered another number of questions."));
         }
         questions.iter().zip(answers).map(|(question, answer)| question.checked(answer)).collect()
+    }
+
+    /// Asks the client for the directories that it works in, while the deadline stands still. Empty if it does not say.
+    pub async fn client_roots(&self) -> Result<Vec<String>, Fault> {
+        if !self.client.abilities().roots {
+            return Ok(Vec::new());
+        }
+        let pause = self.time.pause().ok_or_else(|| nobody_answers(&self.name))?;
+        let until = pause.until.min(Instant::now() + MAX_ROOTS_WAIT);
+        let asked = tokio::time::timeout_at(until, self.client.roots()).await;
+        asked.unwrap_or_else(|_| {
+            Err(Fault::unavailable("The client did not say which directories it works in."))
+        })
     }
 
     /// Tells the client something, in the name of a gate or server, where it wants to hear of it.

@@ -57,6 +57,16 @@ pub(crate) fn tool(name: &str, output: Option<Value>) -> ToolSpec {
     }
 }
 
+/// A tool that takes requests, as the gate `proxy` declares it.
+pub(crate) fn request_tool(name: &str) -> ToolSpec {
+    let mut spec = tool(name, None);
+    let properties = json!({"intent": {}, "action": {}, "params": {}, "constraints": {}});
+    Arc::make_mut(&mut spec.input_schema).insert("properties".into(), properties);
+    let meta = Map::from_iter([("gatehouse/forwards".to_owned(), Value::Bool(true))]);
+    (spec.effect, spec.intent, spec.meta) = (Effect::ExternalExec, Intent::Execute, Some(Arc::new(meta)));
+    spec
+}
+
 impl Fixture {
     pub(crate) fn new(id: SourceId, tools: Vec<ToolSpec>) -> Arc<Self> {
         let tools = tools.into_iter().map(Arc::new).collect();

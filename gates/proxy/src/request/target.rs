@@ -35,7 +35,7 @@ impl Target {
     pub(super) fn find(action: &str, isolation: Isolation) -> Result<Self, Refusal> {
         let entries = catalog::tools().map_err(Refusal::of)?;
         if let Some(entry) = entries.iter().find(|entry| entry.name == action) {
-            if entry.source == "proxy" && entry.tool == NAME {
+            if is_request(entry)? {
                 return Err(Refusal::wrong(
                     "A request cannot be about itself.".into(),
                     "Name the tool that is to run.".into(),
@@ -72,7 +72,7 @@ impl Target {
             tool: found.name,
             effect: found.effect,
             idempotent: found.idempotent,
-            dry_run: None,
+            dry_run: schema(&found.input_schema)["x-dry-run"].as_str().map(str::to_owned),
             of_server: true,
             isolation,
             apart,
@@ -94,7 +94,9 @@ impl Target {
     pub(super) fn rehearse(&self, params: &mut Map<String, Value>) -> Result<(), Refusal> {
         let Some(argument) = &self.dry_run else {
             let why = format!("'{}' has no rehearsal, so constraints.dry_run cannot be kept.", self.tool);
-            return Err(Refusal::wrong(why, "Leave dry_run out, or use a tool that has one.".into()));
+            let next = "Leave dry_run out, or use a tool that has one. For a server's tool, presets.toml names the argument: \
+                        dry_run under [servers.SERVER.tools.TOOL].";
+            return Err(Refusal::wrong(why, next.into()));
         };
         params.insert(argument.clone(), true.into());
         Ok(())
@@ -108,7 +110,7 @@ impl Target {
         } else {
             catalog::schema(&self.tool)
         };
-        let schema: Value = serde_json::from_str(&schema.map_err(Refusal::of)?).unwrap_or_default();
+        let schema = self::schema(&schema.map_err(Refusal::of)?);
         let (Some(target), Some(check)) = (schema["x-target"].as_str(), schema["x-precheck"].as_str()) else {
             return Ok(());
         };
@@ -123,7 +125,15 @@ impl Target {
         };
         if checker.effect != Effect::ReadOnly {
             let why = format!("'{check}', which is to check '{}', does more than read.", self.tool);
-            return Err(Refusal::wrong(why, "This is a mistake of the tool's author.".into()));
+            let next = if self.of_server {
+                format!(
+                    "Write effect = \"read-only\" under [servers.{}.tools.{check}] if it only reads.",
+                    self.source
+                )
+            } else {
+                "This is a mistake of the tool's author.".into()
+            };
+            return Err(Refusal::wrong(why, next));
         }
         let arguments = Value::Object(Map::from_iter([(target.to_owned(), value.clone())])).to_string();
         let why = match checker.call(&arguments, time.left()?) {
@@ -150,6 +160,19 @@ impl Target {
             catalog::call_within(&self.tool, arguments, timeout_ms)
         }
     }
+}
+
+/// True for the tool `request`, whatever its gate and the tool are called in this preset.
+fn is_request(entry: &Entry) -> Result<bool, Refusal> {
+    if entry.tool != NAME {
+        return Ok(false);
+    }
+    let own = catalog::schema(&entry.name).map_err(Refusal::of)?;
+    Ok(schema(&own)["properties"] == super::shape()["properties"])
+}
+
+fn schema(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_default()
 }
 
 fn unknown(action: &str, entries: &[Entry]) -> Refusal {

@@ -39,11 +39,12 @@ fn the_tools_that_find_and_call_ask_to_be_loaded_at_once() {
         tools.filter_map(|tool| Some((tool.name, tool.meta?))).collect::<Vec<_>>()
     };
     let asked = r#"{"anthropic/alwaysLoad":true}"#.to_owned();
-    assert_eq!(
-        with_meta("{}"),
-        [("search_tools".to_owned(), asked.clone()), ("call_tool".to_owned(), asked)]
-    );
-    assert_eq!(with_meta(r#"{"always_load":false}"#), []);
+    // The host takes its own key out; the keys of an object are in order.
+    let forwards = |more: &str| format!(r#"{{{more}"gatehouse/forwards":true}}"#);
+    let both = forwards(r#""anthropic/alwaysLoad":true,"#);
+    assert_eq!(with_meta("{}"), [("search_tools".to_owned(), asked), ("call_tool".to_owned(), both)]);
+    let alone = [("call_tool".to_owned(), forwards(""))];
+    assert_eq!(with_meta(r#"{"always_load":false}"#), alone);
 }
 
 #[test]

@@ -32,12 +32,16 @@ pub(super) fn host(reply: impl Fn(&str, &str, u64) -> Result<Reply, Fault> + Clo
     Fake::new()
         .remaining(600_000)
         .tools(|| {
-            let own = Entry { source: "proxy".into(), ..entry("request", Effect::ExternalExec) };
+            let own = Entry { source: "another-name".into(), ..entry("request", Effect::ExternalExec) };
             Ok(vec![entry("look", Effect::ReadOnly), entry("edit", Effect::Mutating), own])
         })
         .schema(|name| {
             let checked = json!({"type": "object", "x-target": "page", "x-precheck": "look"});
-            Ok(if name == "edit" { checked.to_string() } else { "{}".into() })
+            Ok(match name {
+                "edit" => checked.to_string(),
+                "request" => crate::request::shape().to_string(),
+                _ => "{}".into(),
+            })
         })
         .server_list(|| Ok(vec![server("git")]))
         .server_tool(|of, name| match (of, name) {

@@ -51,6 +51,14 @@ pub enum CatalogError {
         /// The gate.
         gate: String,
     },
+    /// A workflow can never be done.
+    #[error("preset '{preset}': {why}")]
+    BadWorkflow {
+        /// The preset.
+        preset: String,
+        /// What is wrong.
+        why: String,
+    },
     /// An alias points nowhere, or is no name.
     #[error("preset '{preset}': alias '{alias}' {why}")]
     BadAlias {

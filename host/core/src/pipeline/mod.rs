@@ -1,10 +1,10 @@
 //! The stages that every call passes on its way to a source, and its outcome on the way back.
 //!
 //! ```text
-//! observe → admit → deadline → splice → validate → workflow → approve → compact → conform → source
+//! respond → observe → admit → deadline → splice → validate → workflow → approve → compact → conform → source
 //! ```
 //!
-//! *observe* is outermost, so nothing goes unseen. *admit* comes before all that depends on the tool: a message
+//! *respond* is outermost and words the faults of requests as JSON. *observe* comes before all that works, so nothing goes unseen. *admit* comes before all that depends on the tool: a message
 //! about a schema would tell that a hidden tool exists. *deadline* comes before all that takes time: checking
 //! arguments and replies counts as running does. *splice* comes before *validate*, which checks the arguments as the tool
 //! gets them, *workflow* sees to it that a request comes in its turn, and *approve* shows them to a person. *compact* comes after *conform* on the way back, so what it shortens is what the tool promised. *conform* stands next to the source, so that no stage works
@@ -18,6 +18,7 @@ mod compact;
 mod conform;
 mod deadline;
 mod observe;
+mod respond;
 mod splice;
 mod validate;
 mod workflow;
@@ -40,6 +41,7 @@ pub use compact::Compact;
 pub use conform::Conform;
 pub use deadline::Deadline;
 pub use observe::{CALLS, CallEnding, CallLog, CallObserver, CallRecord, Observe};
+pub use respond::Respond;
 pub use splice::Splice;
 pub(crate) use splice::has_own_markers;
 pub use validate::Validate;

@@ -1,18 +1,24 @@
-//! Lets a request through when the steps before it are done, and leaves the mark of its own: see [`crate::workflow`]. It stands
-//! before *approve*, so nobody is asked about what may not run yet, and after *validate*.
+//! Lets a call through when the steps before it are done, and leaves the mark of its own: see [`crate::workflow`]. It stands
+//! before *approve*, so that a person is not asked about a call that may not run yet, and after *validate*.
+//!
+//! A request is checked before anything runs for it, by its intent and the effect that it states. What it calls is checked
+//! again by what the tool may do, as is every call without a request: through `call_tool`, from a script, or directly.
 
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use url::Url;
 
 use super::{Next, Stage};
 use crate::{
-    call::Call,
-    envelope,
+    call::{Call, CallContext},
+    catalog::Entry,
+    effect::Intent,
+    envelope::RequestClaim,
     outcome::{Content, Fault, Outcome, Reply},
     ports::Marks,
-    workflow::{Step, takes_requests},
+    workflow::{Step, forwards, intent_of, steps_for, takes_requests},
 };
 
 /// See the module.
@@ -20,55 +26,74 @@ pub struct Workflow {
     marks: Arc<dyn Marks>,
 }
 
+/// What decides about the steps of a call.
+struct Turn<'a> {
+    intent: Intent,
+    /// The request that names the project, if the call is one or serves one.
+    claim: Option<&'a Arc<RequestClaim>>,
+    /// True if nothing is changed, so that no mark is left.
+    rehearsal: bool,
+    /// True if the answer is a JSON object with `meta`.
+    is_request: bool,
+}
+
+/// The directory of a project as it was named, and who named it.
+type Named = (String, &'static str);
+
 impl Workflow {
-    /// `marks` is where they are looked for and left.
+    /// Creates the stage. `marks` is where they are looked for and left.
     pub fn new(marks: Arc<dyn Marks>) -> Self {
         Self { marks }
     }
 
-    /// The project, where every mark is there that these steps require.
-    async fn begun(&self, steps: &[&Step], all: &[Step], request: &Value) -> Result<PathBuf, Fault> {
-        let root = request["context"]["project_root"].as_str().filter(|root| !root.is_empty());
+    /// Returns the project if every mark is there that these steps require.
+    async fn begun(&self, context: &CallContext, turn: &Turn<'_>, steps: &[&Step]) -> Result<PathBuf, Fault> {
+        let named = if steps.is_empty() { None } else { named(context, turn.claim).await? };
         let mut project = PathBuf::new();
         for step in steps {
-            let workflow = &step.workflow;
-            let root = root.ok_or_else(|| {
-                Fault::invalid(format!("The workflow '{workflow}' has to know the project."))
-                    .hint("Name its folder as context.project_root.")
-            })?;
-            project = self.marks.project(root, &step.roots).await?;
+            project = match &named {
+                Some((root, origin)) => self.marks.project(origin, root, &step.roots).await?,
+                None => self
+                    .working_directory(context, step)
+                    .await
+                    .ok_or_else(|| no_project(context, turn, step))?,
+            };
             for mark in &step.requires {
                 let file = step.file(mark);
                 if !self.marks.is_there(&project, &file).await? {
-                    return Err(missing(step, all, mark, &project.join(file).display().to_string()));
+                    return Err(missing(
+                        step,
+                        &context.catalog.workflow,
+                        mark,
+                        &project.join(file).display().to_string(),
+                    ));
                 }
             }
         }
         Ok(project)
     }
 
-    /// Leaves the marks of these steps, and says which; what could not be left is told as well.
-    async fn leave(&self, steps: &[&Step], project: &std::path::Path, reply: &mut Reply) {
-        let mut left = Vec::new();
+    /// The working directory of whoever called. `None` if it is not on this machine, or not where projects may be.
+    async fn working_directory(&self, context: &CallContext, step: &Step) -> Option<PathBuf> {
+        let directory = context.working_directory.as_ref()?.to_str()?;
+        self.marks.project("the working directory", directory, &step.roots).await.ok()
+    }
+
+    /// Leaves the marks of these steps. The answer to a request names them, and those that could not be left.
+    async fn leave(&self, steps: &[&Step], project: &std::path::Path, is_request: bool, reply: &mut Reply) {
+        let (mut left, mut failed) = (Vec::new(), Vec::new());
         for step in steps {
             let Some(file) = step.produces.as_ref().map(|mark| step.file(mark)) else { continue };
             match self.marks.make(project, &file).await {
                 Ok(()) => left.push(file),
-                Err(fault) => reply
-                    .content
-                    .push(Content::Text(format!("The mark {file} was not left: {}", fault.in_one_line()))),
+                Err(fault) => failed.push(format!("the mark {file} was not left: {}", fault.in_one_line())),
             }
         }
-        if left.is_empty() {
+        if is_request && answered(reply, &left, &failed) {
             return;
         }
-        // The answer is one JSON object, unless it was told in short.
-        if let Some(Content::Text(text)) = reply.content.first_mut()
-            && let Ok(Value::Object(mut answer)) = serde_json::from_str::<Value>(text)
-            && let Some(meta) = answer.get_mut("meta").and_then(Value::as_object_mut)
-        {
-            meta.insert("marks".into(), json!(left));
-            *text = Value::Object(answer).to_string();
+        for why in failed {
+            reply.content.push(Content::Text(why));
         }
     }
 }
@@ -77,38 +102,100 @@ impl Workflow {
 impl Stage for Workflow {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
         let context = Arc::clone(&call.context);
+        let entry = context.entry()?;
+        let claim =
+            takes_requests(entry).then(|| RequestClaim::read(&call.arguments)).flatten().map(Arc::new);
+        if let Some(claim) = &claim {
+            let _ = context.claim.set(Arc::clone(claim));
+        }
         let all = &context.catalog.workflow;
-        if all.is_empty() || !takes_requests(&context.entry()?.id) {
+        if all.is_empty() {
             return next.run(call).await;
         }
-        let request = call.arguments.clone();
-        let intent = request["intent"].as_str().unwrap_or_default();
-        let is_step = |step: &&Step| step.intents.iter().any(|own| own == intent);
-        let steps: Vec<&Step> = all.iter().filter(is_step).collect();
-        let project = match self.begun(&steps, all, &request).await {
-            Ok(project) => project,
-            Err(fault) => {
-                let text = envelope::refused(&fault, &request).to_string();
-                return Ok(Reply { content: vec![Content::Text(text)], is_error: true, ..Reply::default() });
-            }
+        let Some(turn) = turn(&context, entry, claim.as_ref(), &call.arguments) else {
+            return next.run(call).await;
         };
+        let steps = steps_for(all, turn.intent);
+        let project = self.begun(&context, &turn, &steps).await?;
         let mut reply = next.run(call).await?;
-        // A rehearsal did nothing.
-        if !reply.is_error && request["constraints"]["dry_run"] != true {
-            self.leave(&steps, &project, &mut reply).await;
+        if !reply.is_error && !turn.rehearsal {
+            self.leave(&steps, &project, turn.is_request, &mut reply).await;
         }
         Ok(reply)
     }
 }
 
-fn missing(step: &Step, all: &[Step], mark: &str, file: &str) -> Fault {
-    let producing = all.iter().find(|one| {
-        one.workflow == step.workflow && one.produces.as_deref() == Some(mark) && !one.intents.is_empty()
+/// Returns what decides about a call. `None` if the calls that it makes, or the request that it serves, are checked instead.
+fn turn<'a>(
+    context: &'a CallContext,
+    entry: &Entry,
+    claim: Option<&'a Arc<RequestClaim>>,
+    arguments: &Value,
+) -> Option<Turn<'a>> {
+    if let Some(claim) = claim {
+        let (intent, rehearsal) = (claim.intent, claim.dry_run);
+        return Some(Turn { intent, claim: Some(claim), rehearsal, is_request: true });
+    }
+    if forwards(entry) {
+        return None;
+    }
+    let (intent, outer) = (intent_of(&entry.declared), context.outer_claim.as_ref());
+    if outer.is_some_and(|outer| outer.intent.effect() >= intent.effect()) {
+        return None;
+    }
+    let rehearsal = entry.declared.dry_run.as_ref().is_some_and(|argument| {
+        let set = entry.fixed.get(argument).or_else(|| arguments.get(argument));
+        set == Some(&Value::Bool(true))
     });
-    let how = match producing {
-        Some(one) => {
-            format!("A request with the intent {} that succeeds leaves it.", one.intents.join(" or "))
-        }
+    Some(Turn { intent, claim: outer, rehearsal, is_request: false })
+}
+
+/// The directory of the project: the request names it, or the preset, or the client has only one.
+async fn named(context: &CallContext, claim: Option<&Arc<RequestClaim>>) -> Result<Option<Named>, Fault> {
+    if let Some(root) = claim.and_then(|claim| claim.project_root.clone()) {
+        return Ok(Some((root, "context.project_root")));
+    }
+    if let Some(project) = &context.catalog.project {
+        return Ok(Some((project.display().to_string(), "project of the preset")));
+    }
+    let roots = context.client_roots().await?;
+    let [root] = &roots[..] else { return Ok(None) };
+    let path =
+        Url::parse(root).ok().filter(|url| url.scheme() == "file").and_then(|url| url.to_file_path().ok());
+    Ok(path.map(|path| (path.display().to_string(), "the client's root")))
+}
+
+fn no_project(context: &CallContext, turn: &Turn<'_>, step: &Step) -> Fault {
+    let why = format!("The workflow '{}' has to know the project.", step.workflow);
+    let fault = if turn.is_request { Fault::invalid(why) } else { Fault::denied(why) };
+    let preset = &context.catalog.preset;
+    fault.hint(format!(
+        "Name its directory: context.project_root in a request, or project = \"DIR\" under [presets.{preset}] in presets.toml."
+    ))
+}
+
+/// Names marks in the `meta` of an answer. Returns false if the answer is not the object that it was, because it is told in
+/// short.
+fn answered(reply: &mut Reply, left: &[String], failed: &[String]) -> bool {
+    let Some(Content::Text(text)) = reply.content.first_mut() else { return false };
+    let Ok(Value::Object(mut answer)) = serde_json::from_str::<Value>(text) else { return false };
+    let Some(meta) = answer.get_mut("meta").and_then(Value::as_object_mut) else { return false };
+    if !left.is_empty() {
+        meta.insert("marks".into(), json!(left));
+    }
+    if !failed.is_empty() {
+        meta.insert("marks_failed".into(), json!(failed));
+    }
+    if !left.is_empty() || !failed.is_empty() {
+        *text = Value::Object(answer).to_string();
+    }
+    true
+}
+
+fn missing(step: &Step, all: &[Step], mark: &str, file: &str) -> Fault {
+    let name = step.file(mark);
+    let how = match all.iter().find(|one| one.leaves(&name) && !one.intents.is_empty()) {
+        Some(one) => format!("A request with the intent {} that succeeds leaves it.", one.intents_in_words()),
         None => format!("Whoever does that step makes the file {file}."),
     };
     let workflow = &step.workflow;

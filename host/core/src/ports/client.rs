@@ -40,6 +40,8 @@ pub struct Abilities {
     pub urls: bool,
     /// Whether it lets its model be asked.
     pub sampling: bool,
+    /// Whether it says which directories it works in.
+    pub roots: bool,
     /// What it wants to be told of; none where it wants no messages.
     pub messages: Option<MessageLevel>,
 }
@@ -47,7 +49,7 @@ pub struct Abilities {
 impl Abilities {
     /// Whether it can be asked anything.
     pub fn can_answer(&self) -> bool {
-        self.forms || self.urls || self.sampling
+        self.forms || self.urls || self.sampling || self.roots
     }
 }
 
@@ -70,6 +72,12 @@ pub trait Client: Send + Sync {
     /// Asks, and waits for as long as it takes: an answer to each question, as the protocol has it, in their order. Asked
     /// only what the client can do. Dropping the future takes the questions back.
     async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault>;
+
+    /// Asks for the directories that it works in, as `file:` addresses. Empty if it does not say. Dropping the future takes
+    /// the question back.
+    async fn roots(&self) -> Result<Vec<String>, Fault> {
+        Ok(Vec::new())
+    }
 
     /// Takes note that a call wanted to ask what the client cannot be asked.
     fn lacks(&self, _: QuestionKind) {}

@@ -1,7 +1,7 @@
 //! The MCP servers behind this host: which there are, how they do, and each as a source of tools. What a preset lets its
 //! callers reach of them is not decided here; [`crate::proxied`] does that.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,8 @@ use crate::{
     outcome::Fault,
     ports::tool_index::OnChange,
     source::{Listing, Source},
+    tool::{ToolId, ToolSpec},
+    tool_policy::ToolPolicy,
 };
 
 /// A server as presets.toml declares it, with what the environment says filled in.
@@ -33,6 +35,8 @@ pub struct ServerDefinition {
     pub idle_timeout: Option<Duration>,
     /// What becomes of its tools that changed.
     pub on_change: OnChange,
+    /// What presets.toml says about its tools, by the server's own names.
+    pub tools: BTreeMap<String, ToolPolicy>,
     /// Variables that presets.toml names and the environment has not. A server that needs one cannot be connected.
     pub missing: Vec<String>,
     /// Values that must come back in no message, log line or reply: those of all variables that it names, and what stands
@@ -190,6 +194,11 @@ pub trait Servers: Send + Sync {
     /// Begins to ask servers that were never asked, and waits for their first listings no longer than `patience`. Servers
     /// whose last attempt failed are not waited for. Returns those that have listed nothing yet, each with the reason.
     async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<(Arc<str>, String)>;
+
+    /// The tool as presets.toml describes it, for a definition that does not come from [`Servers::listing`].
+    fn described(&self, _: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
+        Arc::clone(spec)
+    }
 
     /// Has a server that was never asked say what it lists, over a connection that ends with this; nothing where it is known.
     /// Faults as [`Servers::listing`] does.

@@ -11,6 +11,7 @@ use crate::{
     ports::servers::RefreshReport,
     source::Listing,
     tool::{ToolId, ToolSpec},
+    tool_policy::Promise,
 };
 
 /// What tools are for, as far as their server's tags or their words tell. The last is everything else.
@@ -67,7 +68,7 @@ pub struct KnownTool {
     pub held: Option<String>,
 }
 
-/// A change that waits for somebody to look at it.
+/// A changed tool that waits for a review: it is held back, or it counts as stricter than its server says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeldTool {
     /// The server.
@@ -80,6 +81,12 @@ pub struct HeldTool {
     pub before: String,
     /// As it is now.
     pub now: String,
+    /// True if it is neither listed nor called until it is approved.
+    pub held_back: bool,
+    /// What it counts as until it is approved, if that is not what the server says.
+    pub counts_as: Option<Promise>,
+    /// What the server says.
+    pub says: Promise,
 }
 
 /// What is looked for.

@@ -41,6 +41,7 @@ pub(super) fn merge(
     into.tools.extend(preset.tools.clone());
     into.approve.extend(preset.approve.iter().cloned());
     into.workflow.extend(preset.workflow.iter().cloned());
+    into.project = preset.project.clone().or_else(|| into.project.take());
     into.proxied = preset.proxied.clone().or_else(|| into.proxied.take());
     into.listed = preset.listed.clone().or_else(|| into.listed.take());
     Ok(())

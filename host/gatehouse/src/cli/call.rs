@@ -59,7 +59,9 @@ pub(super) async fn call(
 ) -> Result<(), Failure> {
     let pipeline = Arc::new(composition.stages(&Callers::Commands));
     let data = serve::Data::for_programs(&catalog);
-    let outcome = Call::new(CallContext::new(&pipeline, catalog, tool), arguments).run().await;
+    let mut context = CallContext::new(&pipeline, catalog, tool);
+    context.working_directory = std::env::current_dir().ok();
+    let outcome = Call::new(context, arguments).run().await;
     if json {
         let failed = !matches!(&outcome, Ok(reply) if !reply.is_error);
         out::json(&serve::call_result(outcome, data));

@@ -62,9 +62,9 @@ impl Explanation {
 /// The most characters of parameters that are shown.
 const PARAMS: usize = 600;
 
-/// What the workflows of the preset ask of requests.
-fn steps(exposure: &Exposure) -> String {
-    let steps = exposure.workflow.iter().map(|step| {
+/// What steps of workflows ask of calls.
+fn steps(steps: &[&workflow::Step]) -> String {
+    let steps = steps.iter().map(|step| {
         let requires = match step.requires.as_slice() {
             [] => String::new(),
             marks => {
@@ -74,7 +74,7 @@ fn steps(exposure: &Exposure) -> String {
         let produces = step.produces.as_ref().map(|mark| format!(" leave {}", step.file(mark)));
         let both = [requires, produces.unwrap_or_default()].into_iter().filter(|part| !part.is_empty());
         let both = both.collect::<Vec<_>>().join(" and");
-        format!("; requests of intent {}{both} in context.project_root", step.intents.join(" or "))
+        format!("; calls of intent {}{both} in the project", step.intents_in_words())
     });
     steps.collect()
 }
@@ -104,7 +104,13 @@ async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> 
             format!("; a person approves {often}{same}, by [presets.{preset}.approve]")
         });
         let approved = approved.unwrap_or_default();
-        let steps = if workflow::takes_requests(&entry.id) { steps(exposure) } else { String::new() };
+        let steps = if workflow::takes_requests(entry) {
+            steps(&exposure.workflow.iter().collect::<Vec<_>>())
+        } else if workflow::forwards(entry) {
+            String::new()
+        } else {
+            steps(&workflow::steps_for(&exposure.workflow, workflow::intent_of(&entry.declared)))
+        };
         let params = names::quoted(params, PARAMS);
         let why = format!(
             "'{tool}' comes from {source}{alias}, with parameters {params}{filtered}{approved}{steps}"

@@ -4,6 +4,7 @@ use std::{
     io::{self, Read as _},
     path::PathBuf,
     sync::Arc,
+    time::Duration,
 };
 
 use clap::Args;
@@ -33,7 +34,7 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
     let answer = match answered(&arguments, place, env).await {
         Ok(answer) => answer,
-        Err(fault) => envelope::refused(&fault, &Value::Null),
+        Err(fault) => envelope::refused(&fault, &envelope::repeated(&Value::Null), Duration::ZERO),
     };
     out::json(&answer);
     // What went wrong stands in the object; the exit code says that something did.
@@ -64,13 +65,15 @@ async fn answered(arguments: &Arguments, place: &Place, env: &Env) -> Result<Val
 /// The name under which a preset has the tool.
 fn name(catalog: &Catalog) -> Option<String> {
     let mut entries = catalog.entries().iter();
-    let found = entries.find(|entry| workflow::takes_requests(&entry.id));
+    let found = entries.find(|entry| workflow::takes_requests(entry));
     found.map(|entry| entry.name.to_string())
 }
 
 async fn call(composition: &Composition, catalog: Arc<Catalog>, tool: String, request: Value) -> Outcome {
     let pipeline = Arc::new(composition.stages(&Callers::Commands));
-    Call::new(CallContext::new(&pipeline, catalog, tool), request).run().await
+    let mut context = CallContext::new(&pipeline, catalog, tool);
+    context.working_directory = std::env::current_dir().ok();
+    Call::new(context, request).run().await
 }
 
 fn read(file: &PathBuf) -> Result<Value, String> {

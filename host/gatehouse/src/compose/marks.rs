@@ -21,9 +21,9 @@ pub(crate) fn of_files() -> Arc<dyn Marks> {
 
 #[async_trait]
 impl Marks for FileMarks {
-    async fn project(&self, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
-        let (root, allowed) = (root.to_owned(), allowed.to_vec());
-        blocking(move || project(&root, &allowed)).await
+    async fn project(&self, origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
+        let (origin, root, allowed) = (origin.to_owned(), root.to_owned(), allowed.to_vec());
+        blocking(move || project(&origin, &root, &allowed)).await
     }
 
     async fn is_there(&self, project: &Path, file: &str) -> Result<bool, Fault> {
@@ -42,22 +42,20 @@ impl Marks for FileMarks {
     }
 }
 
-fn project(root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
+fn project(origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
     let shown = quoted(root, 200);
     if !Path::new(root).is_absolute() {
-        return Err(Fault::invalid(format!("context.project_root '{shown}' is not absolute.")));
+        return Err(Fault::invalid(format!("{origin} '{shown}' is not absolute.")));
     }
-    let real = Path::new(root).canonicalize().map_err(|error| {
-        Fault::invalid(format!("context.project_root '{shown}' cannot be used: {error}."))
-    })?;
+    let real = Path::new(root)
+        .canonicalize()
+        .map_err(|error| Fault::invalid(format!("{origin} '{shown}' cannot be used: {error}.")))?;
     if !real.is_dir() {
-        return Err(Fault::invalid(format!("context.project_root '{shown}' is no folder.")));
+        return Err(Fault::invalid(format!("{origin} '{shown}' is no folder.")));
     }
     if !allowed.iter().filter_map(|one| one.canonicalize().ok()).any(|one| real.starts_with(one)) {
-        return Err(Fault::denied(format!(
-            "context.project_root '{shown}' is in none of the workflow's roots."
-        ))
-        .hint("Add its folder to `roots` of the workflow in presets.toml."));
+        return Err(Fault::denied(format!("{origin} '{shown}' is in none of the workflow's roots."))
+            .hint("Add its folder to `roots` of the workflow in presets.toml."));
     }
     Ok(real)
 }
@@ -107,7 +105,7 @@ mod tests {
         let allowed = [inside.clone()];
         let project = |path: PathBuf| {
             let allowed = allowed.clone();
-            async move { FileMarks.project(&path.display().to_string(), &allowed).await }
+            async move { FileMarks.project("context.project_root", &path.display().to_string(), &allowed).await }
         };
         let real = project(inside.join("project")).await.expect("allowed");
         assert!(project(inside.join("project/../project")).await.is_ok_and(|same| same == real));

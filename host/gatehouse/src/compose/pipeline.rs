@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     pipeline::{
-        Admit, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Splice,
-        Validate, Workflow,
+        Admit, Approve, CallLog, CallObserver, Compact, Conform, Deadline, Observe, Pipeline, Respond,
+        Splice, Validate, Workflow,
     },
     ports::{Artifacts, Clock as _},
     record::LedgerObserver,
@@ -50,6 +50,7 @@ impl Composition {
 /// The pipeline that every call passes. [`gatehouse_core::pipeline`] says why in this order.
 pub(crate) fn pipeline(artifacts: Arc<dyn Artifacts>, observers: Vec<Box<dyn CallObserver>>) -> Pipeline {
     Pipeline::new(vec![
+        Arc::new(Respond),
         Arc::new(Observe::new(observers)),
         Arc::new(Admit),
         Arc::new(Deadline),

@@ -94,10 +94,16 @@ pub(super) fn declared(
     for (name, steps) in preset.workflow {
         workflow.extend(workflow::checked(text, &name, steps)?);
     }
+    let project = preset.project.map(|project| match base {
+        Some(base) => Ok(base.join(project.get_ref())),
+        None if project.get_ref().is_absolute() => Ok(project.get_ref().clone()),
+        None => Err(text.error_at(project.span(), "project is an absolute path".to_owned())),
+    });
     let approve = preset.approve.map(|approve| approval(text, approve)).transpose()?;
     Ok(Preset {
         approve: approve.into_iter().collect(),
         workflow,
+        project: project.transpose()?,
         description: preset.description,
         extends: preset.extends,
         sources,

@@ -1,6 +1,6 @@
 //! `[presets]` of presets.toml as it is typed.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt, path::PathBuf};
 
 use gatehouse_core::preset;
 use indexmap::IndexMap;
@@ -44,9 +44,13 @@ pub(crate) struct Preset {
     pub(crate) listed: Option<Vec<String>>,
     /// Which calls a person has to approve, who is asked through the client. What a preset extends asks as well.
     pub(crate) approve: Option<Approve>,
-    /// Which requests come after which, by the workflow: one step, or a list of them. What a preset extends holds as well.
+    /// Which calls come after which, by the workflow: one step, or a list of them. What a preset extends holds as well.
     #[schemars(with = "BTreeMap<String, workflow::Shape>")]
     pub(crate) workflow: BTreeMap<Spanned<String>, workflow::Steps>,
+    /// The directory of the project whose marks workflows go by, unless a request names one; relative to this file. Default:
+    /// the client's only root, or the working directory of a client over stdio.
+    #[schemars(with = "Option<String>")]
+    pub(crate) project: Option<Spanned<PathBuf>>,
     /// What is changed about tools, by the name that clients would see without.
     #[schemars(with = "BTreeMap<String, Tool>")]
     pub(crate) tools: BTreeMap<Spanned<String>, Tool>,

@@ -52,6 +52,29 @@ pub(crate) struct Server {
     /// What becomes of a tool that is not what it was when it was first seen: it is served with a warning ("warn", the
     /// default), or held back until `gatehouse servers review` approves it ("quarantine").
     pub(crate) on_change: OnChange,
+    /// What its tools do, by the server's own names for them. This decides over what the server says about itself.
+    #[schemars(with = "BTreeMap<String, ToolRule>")]
+    pub(crate) tools: BTreeMap<Spanned<String>, ToolRule>,
+}
+
+/// What one tool of a server does. Requests, workflows, approvals, scripts and the semantic cache go by it.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ToolRule {
+    /// The strongest thing that it may do: "read-only", "mutating" or "external-exec".
+    #[schemars(with = "Option<String>")]
+    pub(crate) effect: Option<Spanned<String>>,
+    /// Whether a second call with the same arguments changes nothing.
+    pub(crate) idempotent: Option<bool>,
+    /// The boolean argument that makes a call a rehearsal.
+    #[schemars(with = "Option<String>")]
+    pub(crate) dry_run: Option<Spanned<String>>,
+    /// The argument that names what is changed; `precheck` checks it before the call.
+    #[schemars(with = "Option<String>")]
+    pub(crate) target: Option<Spanned<String>>,
+    /// A tool of the same server that only reads, and that fails if `target` names nothing. Needs `target`.
+    #[schemars(with = "Option<String>")]
+    pub(crate) precheck: Option<Spanned<String>>,
 }
 
 /// How Gatehouse logs in to a server. All of it may be missing: then the server says where, and Gatehouse registers itself.

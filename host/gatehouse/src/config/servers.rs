@@ -4,6 +4,7 @@
 mod names;
 mod oauth;
 mod times;
+mod tools;
 mod transport;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
@@ -129,6 +130,10 @@ pub(crate) fn of_json(
     if let Some((key, _)) = definition.iter().find(|(_, value)| value.is_null()) {
         return Err(format!("'{}' is null; leave it out instead", quoted(key, 64)));
     }
+    // Whoever adds a server while the host runs must not decide how much its tools are trusted.
+    if definition.contains_key("tools") {
+        return Err(format!("'tools' belongs into presets.toml, under [servers.{name}.tools]"));
+    }
     let table = json!({"servers": {name: definition}});
     let content = toml::to_string(&table).map_err(|_| "has a null, which nothing here can be".to_owned())?;
     if content.len() > MAX_DEFINITION {
@@ -184,6 +189,7 @@ fn checked_server(
     let base = text.file.as_deref().and_then(Path::parent);
     let (preconnect, on_change) = (server.preconnect || proxy.preconnect_all, server.on_change);
     let (enabled, wants_login) = (server.enabled.unwrap_or(true), server.oauth.is_some());
+    let tools = tools::checked(text, &server.tools)?;
     let read = transport::read(text, name, server, base, env)?;
     let definition = ServerDefinition {
         name: name.get_ref().as_str().into(),
@@ -198,6 +204,7 @@ fn checked_server(
             raw::OnChange::Warn => tool_index::OnChange::Warn,
             raw::OnChange::Quarantine => tool_index::OnChange::Quarantine,
         },
+        tools,
         missing: read.missing,
         secrets: read.secrets,
     };

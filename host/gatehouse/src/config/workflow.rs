@@ -2,7 +2,10 @@
 
 use std::{fmt, path::PathBuf};
 
-use gatehouse_core::workflow::{self, is_name};
+use gatehouse_core::{
+    Intent,
+    workflow::{self, is_mark, is_name},
+};
 use schemars::JsonSchema;
 use serde::{
     Deserialize, Deserializer,
@@ -12,20 +15,17 @@ use toml::Spanned;
 
 use super::{ConfigError, error::Text};
 
-/// What a request may be for.
-const INTENTS: [&str; 5] = ["QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE"];
-
 /// A step of a workflow.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Step {
-    /// Requests with these intents are this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
+    /// Calls with these intents are this step: "QUERY", "ANALYZE", "GENERATE", "MODIFY", "EXECUTE". Default: the last two.
     #[schemars(with = "Vec<String>")]
     intents: Vec<Spanned<String>>,
-    /// Marks that have to be there: files `.WORKFLOW-MARK` in the project.
+    /// Marks that have to be there: files `.WORKFLOW-MARK` in the project, or the file's own name if it begins with a dot.
     #[schemars(with = "Vec<String>")]
     requires: Vec<Spanned<String>>,
-    /// The mark that a request leaves which did what it was asked.
+    /// The mark that a call leaves which did what it was asked.
     #[schemars(with = "Option<String>")]
     produces: Option<Spanned<String>>,
     /// Absolute folders in or below which projects may lie. A step that names none has those of the first that does.
@@ -89,12 +89,13 @@ pub(super) fn checked(
     Steps(steps): Steps,
 ) -> Result<Vec<workflow::Step>, ConfigError> {
     let named = |what: &str, name: &Spanned<String>| {
-        let why = || format!("the name of a {what} is part of a file's: 1 to 64 letters, digits, - and _");
-        if is_name(name.get_ref()) {
-            Ok(name.get_ref().clone())
-        } else {
-            Err(text.error_at(name.span(), why()))
-        }
+        let (fits, dot) = match what {
+            "mark" => (is_mark(name.get_ref()), ", or a dot and the rest of a file's name"),
+            _ => (is_name(name.get_ref()), ""),
+        };
+        let why =
+            || format!("the name of a {what} is part of a file's: 1 to 64 letters, digits, - and _{dot}");
+        if fits { Ok(name.get_ref().clone()) } else { Err(text.error_at(name.span(), why())) }
     };
     let workflow = named("workflow", name)?;
     let roots =
@@ -110,13 +111,15 @@ pub(super) fn checked(
         if let Some(root) = own.iter().find(|root| !root.get_ref().is_absolute()) {
             return Err(text.error_at(root.span(), "a root of projects is an absolute path".to_owned()));
         }
-        let known = |intent: &&Spanned<String>| INTENTS.contains(&intent.get_ref().as_str());
-        if let Some(intent) = step.intents.iter().find(|intent| !known(intent)) {
-            return Err(text.error_at(intent.span(), format!("an intent is one of {}", INTENTS.join(", "))));
-        }
+        let intent = |word: &Spanned<String>| {
+            Intent::of_request(word.get_ref()).ok_or_else(|| {
+                let words = Intent::ALL.map(Intent::as_str).join(", ");
+                text.error_at(word.span(), format!("an intent is one of {words}"))
+            })
+        };
         Ok(workflow::Step {
             workflow: workflow.clone(),
-            intents: step.intents.iter().map(|intent| intent.get_ref().clone()).collect(),
+            intents: step.intents.iter().map(intent).collect::<Result<_, _>>()?,
             requires: step.requires.iter().map(|mark| named("mark", mark)).collect::<Result<_, _>>()?,
             produces: step.produces.as_ref().map(|mark| named("mark", mark)).transpose()?,
             roots: own.iter().map(|root| root.get_ref().clone()).collect(),
@@ -142,7 +145,7 @@ mod tests {
         let one = "[presets.a.workflow.refactor]\nrequires = [\"analysis-done\"]\nproduces = \"done\"\nroots = [\"/w\"]\n";
         let step = workflow::Step {
             workflow: "refactor".into(),
-            intents: vec!["MODIFY".into(), "EXECUTE".into()],
+            intents: vec![Intent::Modify, Intent::Execute],
             requires: vec!["analysis-done".into()],
             produces: Some("done".into()),
             roots: vec!["/w".into()],

@@ -1,6 +1,7 @@
 //! `servers`: the MCP servers behind this host, as far as the caller's preset lets its gates reach them. Granted as
 //! `servers`. Which servers and tools those are is the catalog's matter; a call of one is a call like any other.
 
+mod alternatives;
 mod isolation;
 mod refresh;
 mod unlisted;
@@ -11,7 +12,6 @@ use gatehouse_core::{
     Catalog, Fault,
     capability::{Access, Capability},
     catalog::Entry,
-    fallback::{self, Alternative, Failed},
     names,
     outcome::{FaultKind, Outcome},
     ports::{
@@ -234,31 +234,6 @@ impl<'a> Reach<'a> {
             self.may_call(&names, &ToolId { source: one.source.clone(), name: one.tool.as_str().into() })
         });
         Ok(metrics)
-    }
-
-    /// What may be called instead of a tool.
-    pub(crate) async fn alternatives(
-        &self,
-        server: &str,
-        tool: &str,
-        error: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<(Alternative, Arc<Entry>)>, Fault> {
-        let entry = self.entry(server, tool).await?;
-        let names = self.names();
-        let failed = Failed { id: &entry.id, spec: &entry.spec, error };
-        let may_call = |tool: &ToolId| self.may_call(&names, tool);
-        let now = self.ports.clock.now_ms();
-        let (index, ledger) = (self.index()?, self.ports.ledger.as_deref());
-        let found = fallback::alternatives(index, ledger, &failed, &may_call, now, limit).await?;
-        let mut alternatives = Vec::new();
-        for one in found {
-            // The server may list it otherwise than the index has it, and what it lists is what would be called.
-            let listed = self.listed(&one.id).await?;
-            let fits = |now: &Arc<Entry>| now.spec.effect <= entry.spec.effect;
-            alternatives.extend(listed.filter(fits).map(|now| (one, now)));
-        }
-        Ok(alternatives)
     }
 
     /// What is called after a tool, or beside it.

@@ -162,3 +162,36 @@ async fn a_tool_that_promises_less_than_it_did_is_a_change() {
     assert!(held[0].before.contains("\"readOnlyHint\":true"), "{held:?}");
     assert!(held[0].now.contains("\"readOnlyHint\":false"), "{held:?}");
 }
+
+#[tokio::test]
+async fn a_weaker_promise_counts_after_it_is_approved_and_survives_a_gap_in_the_list() {
+    let place = Place::new();
+    let book = place.open();
+    let with = |effect| {
+        let mut tools = files();
+        tools[0] = Arc::new(ToolSpec { effect, idempotent: false, ..(*tools[0]).clone() });
+        listing("files", tools, OnChange::Warn)
+    };
+    book.put(with(Effect::Mutating), false).await.unwrap();
+    book.put(with(Effect::ReadOnly), false).await.unwrap();
+    let effect = async || book.known("files").await.unwrap().unwrap().listing.tools[0].effect;
+    assert_eq!(effect().await, Effect::Mutating);
+    let hits = search(&book, "read_file", |_| true).await.hits;
+    assert_eq!(hits[0].spec.effect, Effect::Mutating, "what is found counts as what is called");
+    let held = book.held().await.unwrap();
+    assert!(
+        !held[0].held_back && held[0].counts_as.is_some_and(|promise| promise.effect == Effect::Mutating)
+    );
+    // Leaving the list for a while takes no promise back.
+    let others = files().split_off(1);
+    book.put(listing("files", others, OnChange::Warn), false).await.unwrap();
+    book.put(with(Effect::ReadOnly), false).await.unwrap();
+    assert_eq!(effect().await, Effect::Mutating);
+    assert!(book.approve("files", "read_file", &held[0].digest).await.unwrap());
+    assert_eq!(effect().await, Effect::ReadOnly);
+    assert!(book.held().await.unwrap().is_empty());
+    assert!(!book.approve("files", "read_file", &held[0].digest).await.unwrap(), "nothing waits any more");
+    book.put(with(Effect::ExternalExec), false).await.unwrap();
+    assert_eq!(effect().await, Effect::ExternalExec, "stricter counts at once");
+    book.forget("files").await.unwrap();
+}

@@ -50,7 +50,7 @@ fn tool(tool: Tool) -> ToolSpec {
         description: tool.description.map(Into::into).unwrap_or_default(),
         input_schema: tool.input_schema,
         output_schema: tool.output_schema,
-        intent: if read_only { Intent::Query } else { Intent::Execute },
+        intent: Intent::for_effect(effect),
         effect,
         idempotent: read_only || hints.idempotent_hint.unwrap_or(false),
         open_world,

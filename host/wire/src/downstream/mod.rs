@@ -29,7 +29,7 @@ use std::{
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use gatehouse_core::{
-    Fault, Source, lock, names,
+    Fault, Source, ToolId, ToolSpec, lock, names,
     ports::{
         Clock, Servers, ToolIndex,
         servers::{AddedServers, RefreshReport, ServerDefinition, ServerListing, ServerStatus},
@@ -203,6 +203,13 @@ impl Servers for Downstream {
             Some((Arc::clone(&server.definition.name), why))
         });
         join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    fn described(&self, tool: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
+        match self.server(tool.source.name()) {
+            Ok(server) => server.described_tool(spec),
+            Err(_) => Arc::clone(spec),
+        }
     }
 
     async fn learn(&self, server: &str) -> Result<(), Fault> {

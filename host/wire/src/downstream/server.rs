@@ -7,6 +7,7 @@ mod first_listing;
 mod in_flight;
 mod learn;
 mod offers;
+mod policies;
 mod relisting;
 mod source;
 
@@ -40,6 +41,7 @@ use attempt::Attempt;
 use first_listing::FirstListing;
 pub(super) use first_listing::ListedOver;
 use in_flight::InFlight;
+use policies::Described;
 use relisting::Relisting;
 
 /// What all servers of a host share.
@@ -89,6 +91,8 @@ pub(super) struct Server {
     redactor: Redactor,
     /// How clients see the addresses of what it has to read.
     addresses: Addresses,
+    /// What it lists, as presets.toml describes it.
+    described: Described,
     /// Connections for one call each that there may be at a time.
     apart: Semaphore,
     own: Weak<Self>,
@@ -145,6 +149,7 @@ impl Server {
             }),
             connecting: Mutex::default(),
             relisting: Relisting::default(),
+            described: Described::default(),
             apart: Semaphore::new(apart::AT_ONCE),
             own: Weak::clone(own),
         })

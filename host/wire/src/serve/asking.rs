@@ -2,6 +2,8 @@
 //! own request. Since 2026-07-28 servers send none: the client gets the questions as the result of its request, and repeats
 //! that with the answers; meanwhile the call is [`parked`](super::parked).
 
+mod roots;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
@@ -87,6 +89,7 @@ pub(super) fn abilities(context: &RequestContext<RoleServer>, messages: Option<M
         forms: elicitation.is_some_and(|can| can.form.is_some() || can.url.is_none()),
         urls,
         sampling: can.sampling.is_some(),
+        roots: can.roots.is_some(),
         messages,
     }
 }
@@ -125,8 +128,11 @@ const fn method(kind: QuestionKind) -> &'static str {
 
 impl SessionClient {
     async fn ask_one(&self, question: &Question) -> Result<Map<String, Value>, Fault> {
-        let params = Value::Object(question.params().clone());
-        let mut request = CustomRequest::new(method(question.kind()), Some(params));
+        self.send(method(question.kind()), Some(Value::Object(question.params().clone()))).await
+    }
+
+    async fn send(&self, method: &'static str, params: Option<Value>) -> Result<Map<String, Value>, Fault> {
+        let mut request = CustomRequest::new(method, params);
         request.extensions.insert(OriginatingRequestId(self.request.clone()));
         let request = ServerRequest::CustomRequest(request);
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
@@ -205,6 +211,12 @@ impl Client for SessionClient {
         Ok(answers)
     }
 
+    async fn roots(&self) -> Result<Vec<String>, Fault> {
+        let _open = self.known.open.begin(&self.known.principal)?;
+        self.known.line.written().await;
+        Ok(roots::of(&self.send(roots::METHOD, None).await?))
+    }
+
     fn lacks(&self, kind: QuestionKind) {
         self.known.lacking.note(kind);
     }
@@ -224,6 +236,15 @@ pub(super) struct Asked {
 pub(super) struct RetryingClient {
     pub(super) known: Known,
     pub(super) asked: mpsc::Sender<Asked>,
+}
+
+impl RetryingClient {
+    async fn answers(&self, requests: InputRequests) -> Result<Vec<Map<String, Value>>, Fault> {
+        let (answer, answered) = oneshot::channel();
+        let gone = || Fault::new(FaultKind::TimedOut, "The client gave up the call before it answered.");
+        self.asked.send(Asked { requests, answer }).await.map_err(|_| gone())?;
+        answered.await.map_err(|_| gone())
+    }
 }
 
 #[async_trait]
@@ -253,10 +274,13 @@ impl Client for RetryingClient {
             })?;
             requests.insert((number + 1).to_string(), request);
         }
-        let (answer, answered) = oneshot::channel();
-        let gone = || Fault::new(FaultKind::TimedOut, "The client gave up the call before it answered.");
-        self.asked.send(Asked { requests, answer }).await.map_err(|_| gone())?;
-        answered.await.map_err(|_| gone())
+        self.answers(requests).await
+    }
+
+    async fn roots(&self) -> Result<Vec<String>, Fault> {
+        let _open = self.known.open.begin(&self.known.principal)?;
+        let answers = self.answers(roots::requests()?).await?;
+        Ok(answers.first().map(roots::of).unwrap_or_default())
     }
 
     fn lacks(&self, kind: QuestionKind) {

@@ -54,7 +54,7 @@ fn tool(entry: &Entry, data: Data) -> Tool {
         tool = tool.with_title(title.clone());
     }
     tool.icons = icons::told(&spec.icons);
-    tool.meta = spec.meta.as_ref().map(|meta| MetaObject((**meta).clone()));
+    tool.meta = spec.meta.as_ref().and_then(|meta| foreign((**meta).clone())).map(MetaObject);
     match entry.output_for_clients() {
         Some(schema) if data.has_schema(schema) => tool.with_raw_output_schema(Arc::clone(schema)),
         _ => tool,

@@ -1,6 +1,6 @@
 //! What the host takes from a request besides what it asks: who asks, and what goes along with a call.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use gatehouse_core::Principal;
 use rmcp::model::{Extensions, JsonObject, RequestMetaObject};
@@ -9,6 +9,14 @@ use rmcp::model::{Extensions, JsonObject, RequestMetaObject};
 pub(super) fn principal(extensions: &Extensions) -> Principal {
     let admitted = extensions.get::<http::request::Parts>();
     admitted.and_then(|request| request.extensions.get::<Principal>()).cloned().unwrap_or_default()
+}
+
+/// The directory in which the client started this process. `None` over HTTP, where the client may be anywhere.
+pub(super) fn working_directory(extensions: &Extensions) -> Option<PathBuf> {
+    match extensions.get::<http::request::Parts>() {
+        Some(_) => None,
+        None => std::env::current_dir().ok(),
+    }
 }
 
 /// What of a request's `_meta` goes to whoever runs the tool: not what the protocol says in it from one hop to the next.

@@ -22,7 +22,7 @@ use super::{
     lacking::Lacking,
     line::{Line, Way},
     parked::{self, Binding, LongCall},
-    request::{passed_on, principal},
+    request::{passed_on, principal, working_directory},
 };
 
 /// What a request is for, and what of an earlier one it brings back.
@@ -101,6 +101,7 @@ impl Talk<'_> {
         let line = Arc::new(Line::default());
         call.principal = principal.clone();
         call.meta = passed_on(&context.meta);
+        call.working_directory = working_directory(&context.extensions);
         if context.meta.get_progress_token().is_some() {
             call.progress = Some(Arc::clone(&line) as _);
         }

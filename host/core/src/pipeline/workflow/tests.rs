@@ -1,11 +1,17 @@
-//! Marks in memory, and requests that need and leave them.
+//! Marks in memory, and calls that need and leave them.
 
 use std::{collections::BTreeSet, path::Path, sync::Mutex};
 
+use serde_json::Map;
+
 use super::*;
 use crate::{
-    CallContext, Pipeline, SourceId, lock,
-    testing::{Fixture, context, tool},
+    Effect, Pipeline, SourceId, lock,
+    pipeline::Admit,
+    ports::client::{Abilities, Client, MessageLevel},
+    question::Question,
+    testing::{Fixture, context, request_tool, tool},
+    tool::ToolSpec,
 };
 
 /// The files that there are; what begins with `/p` is allowed.
@@ -14,9 +20,13 @@ struct Memory(Mutex<BTreeSet<String>>, bool);
 
 #[async_trait]
 impl Marks for Memory {
-    async fn project(&self, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
+    async fn project(&self, origin: &str, root: &str, allowed: &[PathBuf]) -> Result<PathBuf, Fault> {
         let root = PathBuf::from(root);
-        if allowed.iter().any(|one| root.starts_with(one)) { Ok(root) } else { Err(Fault::denied("outside")) }
+        if allowed.iter().any(|one| root.starts_with(one)) {
+            Ok(root)
+        } else {
+            Err(Fault::denied(format!("{origin} is outside")))
+        }
     }
 
     async fn is_there(&self, project: &Path, file: &str) -> Result<bool, Fault> {
@@ -32,87 +42,222 @@ impl Marks for Memory {
     }
 }
 
-fn step(intent: &str, requires: &[&str], produces: &str) -> Step {
+impl Memory {
+    fn all(&self) -> Vec<String> {
+        lock(&self.0).iter().cloned().collect()
+    }
+}
+
+/// A client that works in these directories.
+struct Works(Vec<&'static str>);
+
+#[async_trait]
+impl Client for Works {
+    fn abilities(&self) -> Abilities {
+        Abilities { roots: true, ..Abilities::default() }
+    }
+
+    async fn roots(&self) -> Result<Vec<String>, Fault> {
+        Ok(self.0.iter().map(|root| (*root).to_owned()).collect())
+    }
+
+    async fn ask(&self, _: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+        Err(Fault::denied("no"))
+    }
+
+    fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
+}
+
+fn step(intent: Intent, requires: &[&str], produces: &str) -> Step {
     Step {
         workflow: "refactor".into(),
-        intents: vec![intent.into()],
+        intents: vec![intent],
         requires: requires.iter().map(|mark| (*mark).to_owned()).collect(),
         produces: Some(produces.into()),
         roots: vec!["/p".into()],
     }
 }
 
-/// A request through the stage; the tool answers with `answer`.
-async fn requested(marks: &Arc<Memory>, gate: &str, name: &str, request: Value) -> Outcome {
-    let source = Fixture::new(SourceId::Gate(gate.into()), vec![tool(name, None)]);
+fn with_effect(name: &str, effect: Effect) -> ToolSpec {
+    ToolSpec { effect, ..tool(name, None) }
+}
+
+/// A call through the stage. The tools: `ask` takes requests, `pass` forwards, the others do what their names say.
+async fn called_with(
+    marks: &Arc<Memory>,
+    name: &str,
+    arguments: Value,
+    with: impl FnOnce(&mut CallContext),
+) -> Outcome {
+    let edit = ToolSpec { dry_run: Some("try".into()), ..with_effect("edit", Effect::Mutating) };
+    let mut pass = request_tool("pass");
+    Arc::make_mut(&mut pass.input_schema).remove("properties");
+    let tools =
+        vec![request_tool("ask"), pass, tool("look", None), edit, with_effect("run", Effect::ExternalExec)];
+    let source = Fixture::new(SourceId::Gate("mine".into()), tools);
     let mut context: CallContext = context(Vec::new(), &source, name).await;
-    let catalog = Arc::get_mut(&mut context.catalog).expect("nobody else has it");
+    let catalog = Arc::get_mut(&mut context.catalog).expect("the only one");
     catalog.workflow = vec![
-        step("ANALYZE", &[], "analysis-done"),
-        step("MODIFY", &["analysis-done", "plan-approved"], "done"),
+        step(Intent::Analyze, &[], "analysis-done"),
+        step(Intent::Modify, &["analysis-done", ".plan-approved"], "done"),
     ];
-    context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(Workflow::new(Arc::clone(marks) as _))]));
-    Call::new(context, request).run().await
+    with(&mut context);
+    let stages: Vec<Arc<dyn Stage>> = vec![Arc::new(Admit), Arc::new(Workflow::new(Arc::clone(marks) as _))];
+    context.pipeline = Arc::new(Pipeline::new(stages));
+    Call::new(context, arguments).run().await
+}
+
+/// The same for somebody who works in /p/a.
+async fn called(marks: &Arc<Memory>, name: &str, arguments: Value) -> Outcome {
+    called_with(marks, name, arguments, |context| context.working_directory = Some("/p/a".into())).await
 }
 
 fn request(intent: &str, root: &str) -> Value {
     json!({"intent": intent, "action": "x", "context": {"project_root": root}})
 }
 
-fn told(outcome: &Outcome) -> Value {
-    let reply = outcome.as_ref().expect("a reply");
-    let Content::Text(text) = &reply.content[0] else { panic!("no text") };
-    serde_json::from_str(text).unwrap_or_else(|_| json!({"text": text, "failed": reply.is_error}))
+fn refused(outcome: Outcome) -> Fault {
+    outcome.expect_err("refused")
 }
 
 #[tokio::test]
 async fn a_step_waits_for_those_before_it_and_leaves_its_own_mark() {
     let marks = Arc::new(Memory::default());
-    let refused = told(&requested(&marks, "proxy", "request", request("MODIFY", "/p/a")).await);
-    assert_eq!(refused["error"]["type"], "PERMISSION", "{refused}");
-    let message = refused["error"]["message"].as_str().expect("text");
-    assert!(message.contains("lacks the mark 'analysis-done' (/p/a/.refactor-analysis-done)"), "{message}");
-    assert!(refused["error"]["suggestion"].to_string().contains("intent ANALYZE"), "{refused}");
-
-    assert!(requested(&marks, "proxy", "request", request("ANALYZE", "/p/a")).await.is_ok());
-    assert!(lock(&marks.0).contains("/p/a/.refactor-analysis-done"));
-    let refused = told(&requested(&marks, "proxy", "request", request("MODIFY", "/p/a")).await);
+    let fault = refused(called(&marks, "ask", request("MODIFY", "/p/b")).await);
     assert!(
-        refused["error"]["suggestion"].to_string().contains("makes the file /p/a/.refactor-plan-approved"),
-        "{refused}"
+        fault.message.contains("lacks the mark 'analysis-done' (/p/b/.refactor-analysis-done)"),
+        "{fault}"
     );
-    lock(&marks.0).insert("/p/a/.refactor-plan-approved".into());
-    assert!(requested(&marks, "proxy", "request", request("MODIFY", "/p/a")).await.is_ok());
-    assert!(lock(&marks.0).contains("/p/a/.refactor-done"));
-    // Another project has marks of its own, and other intents none.
-    assert!(
-        told(&requested(&marks, "proxy", "request", request("MODIFY", "/p/b")).await)["error"].is_object()
-    );
-    assert!(requested(&marks, "proxy", "request", json!({"intent": "QUERY", "action": "x"})).await.is_ok());
+    assert!(fault.hint.is_some_and(|next| next.contains("intent ANALYZE")));
+    assert!(called(&marks, "ask", request("ANALYZE", "/p/b")).await.is_ok());
+    assert_eq!(marks.all(), ["/p/b/.refactor-analysis-done"]);
+    let fault = refused(called(&marks, "ask", request("MODIFY", "/p/b")).await);
+    assert!(fault.hint.is_some_and(|next| next.contains("makes the file /p/b/.plan-approved")));
+    lock(&marks.0).insert("/p/b/.plan-approved".into());
+    assert!(called(&marks, "ask", request("MODIFY", "/p/b")).await.is_ok());
+    assert!(lock(&marks.0).contains("/p/b/.refactor-done"));
+    // Another project has marks of its own, and other intents need none.
+    assert!(called(&marks, "ask", request("MODIFY", "/p/c")).await.is_err());
+    assert!(called(&marks, "ask", json!({"intent": "QUERY", "action": "x"})).await.is_ok());
 }
 
 #[tokio::test]
-async fn what_is_no_request_and_what_did_nothing_leaves_no_mark() {
+async fn a_weaker_word_leads_around_no_step() {
     let marks = Arc::new(Memory::default());
-    assert!(
-        requested(&marks, "other", "request", request("MODIFY", "/p")).await.is_ok(),
-        "another gate's tool"
-    );
-    let mut rehearsal = request("ANALYZE", "/p");
-    rehearsal["constraints"] = json!({"dry_run": true});
-    assert!(requested(&marks, "proxy", "request", rehearsal).await.is_ok());
-    for root in ["", "/elsewhere"] {
-        let refused = told(&requested(&marks, "proxy", "request", request("ANALYZE", root)).await);
-        assert_eq!(refused["ok"], false, "{refused}");
+    for effect in ["MUTATING", "EXTERNAL_EXEC"] {
+        let sent = json!({"intent": "QUERY", "effect": effect, "action": "x"});
+        assert!(called(&marks, "ask", sent).await.is_err(), "{effect}");
     }
-    assert!(lock(&marks.0).is_empty(), "{:?}", marks.0);
+    let sent = json!({"intent": "EXECUTE", "action": "x"});
+    assert!(called(&marks, "ask", sent).await.is_err(), "what runs things has the step of changes");
+    for (tool, arguments) in [
+        ("edit", json!({})),
+        ("run", json!({})),
+        ("pass", json!({"nested": "edit", "with": {}})),
+        ("pass", json!({"nested": "pass", "with": {"nested": "run", "with": {}}})),
+        // The gate that takes requests is not relied on to keep to them.
+        ("ask", json!({"intent": "QUERY", "nested": "edit", "with": {}})),
+        ("ask", json!({"nested": "edit", "with": {}})),
+    ] {
+        assert!(called(&marks, tool, arguments.clone()).await.is_err(), "{tool} {arguments}");
+    }
+    assert!(called(&marks, "look", json!({})).await.is_ok());
+    assert!(
+        called(&marks, "pass", json!({"nested": "look", "with": {}})).await.is_ok(),
+        "what it calls counts"
+    );
+    assert!(marks.all().is_empty(), "{:?}", marks.all());
 }
 
 #[tokio::test]
-async fn a_mark_that_cannot_be_left_is_told_beside_the_result() {
-    let marks = Arc::new(Memory(Mutex::default(), true));
-    let reply = requested(&marks, "proxy", "request", request("ANALYZE", "/p")).await.expect("a reply");
+async fn every_way_to_a_tool_leaves_its_mark_once() {
+    let marks = Arc::new(Memory::default());
+    lock(&marks.0).extend(["/p/a/.refactor-analysis-done".into(), "/p/a/.plan-approved".to_owned()]);
+    for (tool, arguments) in [
+        ("edit", json!({})),
+        ("pass", json!({"nested": "edit", "with": {}})),
+        ("ask", json!({"intent": "MODIFY", "nested": "edit", "with": {}})),
+        ("ask", json!({"intent": "EXECUTE", "nested": "pass", "with": {"nested": "edit", "with": {}}})),
+    ] {
+        assert!(called(&marks, tool, arguments.clone()).await.is_ok(), "{tool} {arguments}");
+        assert!(lock(&marks.0).remove("/p/a/.refactor-done"), "{tool} {arguments}");
+    }
+    for (tool, arguments) in [
+        ("edit", json!({"try": true})),
+        ("edit", json!({"is_error": true})),
+        ("ask", json!({"intent": "MODIFY", "nested": "edit", "with": {"is_error": true}})),
+        ("ask", json!({"intent": "MODIFY", "constraints": {"dry_run": true}, "nested": "edit", "with": {}})),
+    ] {
+        assert!(called(&marks, tool, arguments.clone()).await.is_ok(), "{tool} {arguments}");
+    }
+    assert_eq!(marks.all().len(), 2, "what did nothing leaves no mark: {:?}", marks.all());
+}
+
+#[tokio::test]
+async fn a_request_limits_what_is_called_for_it() {
+    let marks = Arc::new(Memory::default());
+    lock(&marks.0).extend(["/p/a/.refactor-analysis-done".into(), "/p/a/.plan-approved".to_owned()]);
+    let sent = json!({"intent": "MODIFY", "effect": "READ_ONLY", "nested": "edit", "with": {}});
+    let fault = refused(called(&marks, "ask", sent).await);
+    assert!(fault.message.contains("cannot call 'edit'"), "{fault}");
+    let sent = json!({"intent": "MODIFY", "nested": "pass", "with": {"nested": "run", "with": {}}});
+    assert!(called(&marks, "ask", sent).await.is_err(), "through a tool that forwards, too");
+}
+
+#[tokio::test]
+async fn the_project_is_named_by_the_first_who_knows_it() {
+    let analyze = || json!({"intent": "ANALYZE", "action": "x"});
+    let left = |arguments: Value,
+                project: Option<&'static str>,
+                roots: Vec<&'static str>,
+                directory: Option<&'static str>| async move {
+        let marks = Arc::new(Memory::default());
+        let outcome = called_with(&marks, "ask", arguments, |context| {
+            Arc::get_mut(&mut context.catalog).expect("the only one").project = project.map(Into::into);
+            context.client = Arc::new(Works(roots));
+            context.working_directory = directory.map(Into::into);
+        });
+        outcome.await.map(|_| marks.all().concat().replace("/.refactor-analysis-done", ""))
+    };
+    let (preset, root) = (Some("/p/preset"), "file:///p/root%20x");
+    assert_eq!(
+        left(request("ANALYZE", "/p/own"), preset, vec![root], Some("/p/wd")).await,
+        Ok("/p/own".into())
+    );
+    assert_eq!(left(analyze(), preset, vec![root], Some("/p/wd")).await, Ok("/p/preset".into()));
+    assert_eq!(left(analyze(), None, vec![root], Some("/p/wd")).await, Ok("/p/root x".into()));
+    assert_eq!(left(analyze(), None, vec![root, "file:///p/b"], Some("/p/wd")).await, Ok("/p/wd".into()));
+    assert_eq!(left(analyze(), None, vec!["https://a.example"], Some("/p/wd")).await, Ok("/p/wd".into()));
+    // What is named has to be allowed; what is only guessed counts if it is.
+    let outside = left(request("ANALYZE", "/else"), preset, vec![root], Some("/p/wd")).await;
+    assert_eq!(outside.expect_err("refused").message, "context.project_root is outside");
+    let outside = left(analyze(), None, vec!["file:///else"], Some("/p/wd")).await;
+    assert_eq!(outside.expect_err("refused").message, "the client's root is outside");
+    for directory in [Some("/else"), None] {
+        let none = left(analyze(), None, vec![], directory).await.expect_err("refused");
+        assert!(none.message.contains("has to know the project"), "{none}");
+        assert!(none.hint.is_some_and(|next| next.contains("project = \"DIR\" under [presets.p]")));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_names_its_marks_and_a_failure_to_leave_one_loses_nothing() {
+    let mut reply = Reply {
+        content: vec![Content::Text(json!({"ok": true, "meta": {"duration_ms": 1}}).to_string())],
+        ..Reply::default()
+    };
+    assert!(answered(&mut reply, &[".w-done".into()], &["the mark .w-x was not left: full".into()]));
+    let [Content::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
+    let told: Value = serde_json::from_str(text).expect("JSON");
+    assert_eq!(told["meta"]["marks"], json!([".w-done"]), "{told}");
+    assert_eq!(told["meta"]["marks_failed"], json!(["the mark .w-x was not left: full"]), "{told}");
+
+    let full = Arc::new(Memory(
+        Mutex::new(["/p/a/.refactor-analysis-done".into(), "/p/a/.plan-approved".into()].into()),
+        true,
+    ));
+    let reply = called(&full, "edit", json!({})).await.expect("a reply");
     let Some(Content::Text(last)) = reply.content.last() else { panic!("no text") };
-    assert!(last.contains(".refactor-analysis-done was not left") && last.contains("disk is full"), "{last}");
-    assert!(reply.content.len() > 1, "the result is still there");
+    assert!(last.contains(".refactor-done was not left") && last.contains("disk is full"), "{last}");
+    assert_eq!(reply.content.len(), 2, "the result is still there");
 }

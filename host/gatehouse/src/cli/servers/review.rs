@@ -2,8 +2,9 @@
 
 use clap::Args;
 use gatehouse_core::{
-    names,
+    Effect, names,
     ports::{ToolIndex as _, tool_index::HeldTool},
+    tool_policy::Promise,
 };
 use serde_json::{Value, json};
 use similar::TextDiff;
@@ -44,7 +45,7 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
             })?;
             if !index.approve(server, tool, digest).await? {
                 return Err(Failure::Failed(format!(
-                    "'{tool}' of server '{server}' is not held back as {digest}: it changed again, or was approved. \
+                    "'{tool}' of server '{server}' does not wait for a review as {digest}: it changed again, or was approved. \
                      `gatehouse servers review {server}` shows what waits now"
                 )));
             }
@@ -66,14 +67,16 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
         let told = held.iter().map(|held| {
             let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
             json!({"server": held.server, "tool": held.tool, "digest": held.digest,
-                "before": parsed(&held.before), "now": parsed(&held.now)})
+                "before": parsed(&held.before), "now": parsed(&held.now), "held_back": held.held_back,
+                "counts_as": held.counts_as, "says": held.says})
         });
         out::json(&told.collect::<Vec<_>>());
         return Ok(());
     }
     if held.is_empty() && asked.approve.is_empty() {
         out::note(
-            "No tool is held back. Servers with on_change = \"quarantine\" hold what changed after it was first seen.",
+            "No tool waits for a review. Servers with on_change = \"quarantine\" hold back what changed after it was first \
+             seen, and a tool that says that it does less than before counts as before.",
         );
     }
     for held in &held {
@@ -84,12 +87,34 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
 
 /// What changed about a tool, line by line, and how it is approved.
 fn difference(held: &HeldTool) -> String {
-    let HeldTool { server, tool, digest, before, now } = held;
+    let HeldTool { server, tool, digest, before, now, .. } = held;
     let (before, now) = (in_lines(before), in_lines(now));
     let diff = TextDiff::from_lines(&before, &now).unified_diff().header("approved", "now").to_string();
+    let held_back = if held.held_back { "It is held back: not listed and not called.\n" } else { "" };
+    let counts_as = match &held.counts_as {
+        Some(counts_as) => format!(
+            "Until you approve it, it counts as {}. The server says: {}.\n",
+            promised(counts_as),
+            promised(&held.says)
+        ),
+        None => String::new(),
+    };
     format!(
-        "{server}: {tool}\n{diff}approve it: gatehouse servers review {server} --approve '{tool}@{digest}'\n"
+        "{server}: {tool}\n{diff}{held_back}{counts_as}approve it: gatehouse servers review {server} --approve \
+         '{tool}@{digest}'\n"
     )
+}
+
+/// A promise in words.
+fn promised(promise: &Promise) -> String {
+    let mut words = promise.effect.as_str().to_owned();
+    if promise.additive && promise.effect != Effect::ReadOnly {
+        words.push_str(", adds only");
+    }
+    if promise.idempotent {
+        words.push_str(", idempotent");
+    }
+    words
 }
 
 /// A definition with a line for each value.

@@ -128,7 +128,8 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
     }
     let name = through.name(tool)?;
     let pipeline = Arc::new(through.composition.stages(&Callers::Commands));
-    let context = CallContext::new(&pipeline, Arc::clone(&through.catalog), name);
+    let mut context = CallContext::new(&pipeline, Arc::clone(&through.catalog), name);
+    context.working_directory = std::env::current_dir().ok();
     let reply = Call::new(context, given(arguments)).run().await?;
     match &reply.structured {
         Some(data) => out::json(data),

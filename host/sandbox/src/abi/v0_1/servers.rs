@@ -156,7 +156,7 @@ impl From<ServerTool> for wit::ServerTool {
             title: spec.title.clone(),
             description: spec.description.clone(),
             brief: brief(&spec.description),
-            input_schema: schema(&spec.input_schema),
+            input_schema: Value::Object(spec.schema_for_gates()).to_string(),
             output_schema: spec.output_schema.as_deref().map(schema),
             effect: spec.effect.into(),
             idempotent: spec.idempotent,

@@ -51,4 +51,19 @@ pub(in crate::sqlite) const TOOLS: Steps = &[
     END;
     "
     ),
+    // 2: what tools promised when they were accepted. It outlives a tool that is not listed for a while. What was held back
+    // then had been accepted as something else, which its spec does not say.
+    r#"
+    CREATE TABLE promise (
+        server   TEXT NOT NULL REFERENCES server ON DELETE CASCADE,
+        name     TEXT NOT NULL,
+        accepted TEXT NOT NULL,
+        PRIMARY KEY (server, name)
+    ) STRICT;
+    INSERT INTO promise SELECT server, name, CASE WHEN approved IS NULL
+        THEN json_object('effect', json_extract(spec, '$.effect'),
+            'additive', json(coalesce(spec -> '$.additive', 'false')),
+            'idempotent', json(coalesce(spec -> '$.idempotent', 'false')))
+        ELSE '{"effect":"external-exec","additive":false,"idempotent":false}' END FROM tool;
+    "#,
 ];

@@ -6,6 +6,7 @@ use gatehouse_core::{
     SourceId, ToolSpec,
     ports::tool_index::{CATEGORIES, HeldTool, KnownListing, KnownTool},
     source::Listing,
+    tool_policy::Promise,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::de::DeserializeOwned;
@@ -30,11 +31,12 @@ pub(super) fn known(db: &Connection, server: &str) -> Result<Option<KnownListing
     let mut listing: Listing = parsed(&about)?;
     let mut tools = Vec::new();
     let mut statement = db.prepare_cached(
-        "SELECT spec, digest, category, last_change, approved IS NOT NULL FROM tool WHERE server = ?1 ORDER BY place",
+        "SELECT spec, digest, category, last_change, approved IS NOT NULL, accepted
+         FROM tool LEFT JOIN promise USING (server, name) WHERE server = ?1 ORDER BY place",
     )?;
     let mut rows = statement.query([server])?;
     while let Some(row) = rows.next()? {
-        let spec = Arc::new(parsed::<ToolSpec>(&row.get::<_, String>(0)?)?);
+        let spec = as_accepted(row.get(0)?, row.get(5)?)?;
         let category: String = row.get(2)?;
         let held: bool = row.get(4)?;
         tools.push(KnownTool {
@@ -52,31 +54,51 @@ pub(super) fn known(db: &Connection, server: &str) -> Result<Option<KnownListing
 
 pub(super) fn held(db: &Connection) -> Result<Vec<HeldTool>, StoreError> {
     let mut statement = db.prepare_cached(
-        "SELECT server, name, digest, approved, spec FROM tool WHERE approved IS NOT NULL ORDER BY server, name",
+        "SELECT server, name, digest, approved, spec, accepted FROM tool LEFT JOIN promise USING (server, name)
+         ORDER BY server, name",
     )?;
-    let rows = statement.query_map([], |row| {
-        Ok(HeldTool {
+    let mut rows = statement.query([])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text: String = row.get(4)?;
+        let spec: ToolSpec = parsed(&text)?;
+        let accepted = as_accepted(text, row.get(5)?)?;
+        let (counts_as, says) = (Promise::of(&accepted), Promise::of(&spec));
+        let approved: Option<String> = row.get(3)?;
+        if approved.is_none() && counts_as == says {
+            continue;
+        }
+        all.push(HeldTool {
             server: row.get(0)?,
             tool: row.get(1)?,
             digest: row.get(2)?,
-            before: row.get(3)?,
-            now: row.get(4)?,
-        })
-    })?;
-    let canonical =
-        |held: HeldTool| Ok(HeldTool { now: super::write::canonical(&parsed(&held.now)?), ..held });
-    rows.map(|held| canonical(held?)).collect()
+            held_back: approved.is_some(),
+            before: approved.unwrap_or_else(|| super::write::canonical(&accepted)),
+            now: super::write::canonical(&spec),
+            counts_as: (counts_as != says).then_some(counts_as),
+            says,
+        });
+    }
+    Ok(all)
+}
+
+/// A tool that promises no more than was accepted.
+fn as_accepted(spec: String, accepted: Option<String>) -> Result<Arc<ToolSpec>, StoreError> {
+    let mut spec: ToolSpec = parsed(&spec)?;
+    accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(Promise::NOTHING).hold(&mut spec);
+    Ok(Arc::new(spec))
 }
 
 pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>, StoreError> {
     let mut statement = db.prepare_cached(
-        "SELECT server, number, spec, approved IS NOT NULL FROM tool ORDER BY server, place",
+        "SELECT server, number, spec, approved IS NOT NULL, accepted FROM tool LEFT JOIN promise USING (server, name)
+         ORDER BY server, place",
     )?;
     let mut rows = statement.query([])?;
     let mut all: Vec<StoredServer> = Vec::new();
     while let Some(row) = rows.next()? {
         let server: String = row.get(0)?;
-        let spec = Arc::new(parsed(&row.get::<_, String>(2)?)?);
+        let spec = as_accepted(row.get(2)?, row.get(4)?)?;
         let tool = StoredTool { number: row.get(1)?, spec, held: row.get(3)? };
         match all.last_mut().filter(|last| **last.server.name() == *server) {
             Some(last) => last.tools.push(tool),

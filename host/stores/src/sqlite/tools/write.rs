@@ -7,9 +7,10 @@ use gatehouse_core::{
     hash::sha256_hex,
     ports::{
         servers::RefreshReport,
-        tool_index::{IndexedListing, OnChange},
+        tool_index::{HeldTool, IndexedListing, OnChange},
     },
     source::Listing,
+    tool_policy::Promise,
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::{Value, json};
@@ -19,6 +20,9 @@ use crate::{
     sqlite::{error::StoreError, vectors},
     tools::{category, key},
 };
+
+/// Maximum tools of one server whose promises are stored.
+const MAX_PROMISES: i64 = 4_096;
 
 /// A tool as it was.
 struct Old {
@@ -46,6 +50,7 @@ pub(super) fn put(
         .execute([server, &about])?;
     let mut report = RefreshReport::default();
     for (place, tool) in listed.listing.tools.iter().enumerate() {
+        accept_first(db, server, tool)?;
         let canonical = canonical(tool);
         let digest = sha256_hex(&canonical);
         let old = before.remove(&*tool.name);
@@ -114,13 +119,26 @@ pub(super) fn forget(db: &Connection, server: &str) -> Result<(), StoreError> {
 }
 
 pub(super) fn approve(db: &Connection, server: &str, tool: &str, digest: &str) -> Result<bool, StoreError> {
-    let sql = "UPDATE tool SET approved = NULL
-               WHERE server = ?1 AND name = ?2 AND digest = ?3 AND approved IS NOT NULL";
-    let done = db.prepare_cached(sql)?.execute([server, tool, digest])? > 0;
-    if done {
-        changed(db)?;
-    }
-    Ok(done)
+    let waits = super::read::held(db)?;
+    let named = |held: &&HeldTool| held.server == server && held.tool == tool && held.digest == digest;
+    let Some(held) = waits.iter().find(named) else { return Ok(false) };
+    db.prepare_cached("UPDATE tool SET approved = NULL WHERE server = ?1 AND name = ?2")?
+        .execute([server, tool])?;
+    let accepted = serde_json::to_string(&held.says).map_err(damaged)?;
+    db.prepare_cached("INSERT OR REPLACE INTO promise (server, name, accepted) VALUES (?1, ?2, ?3)")?
+        .execute([server, tool, &accepted])?;
+    changed(db)?;
+    Ok(true)
+}
+
+/// Accepts what a tool promises when it is first seen. Of a server that names more tools than anyone could review, further
+/// ones promise nothing: to forget older promises would let it take them back.
+fn accept_first(db: &Connection, server: &str, tool: &ToolSpec) -> Result<(), StoreError> {
+    let accepted = serde_json::to_string(&Promise::of(tool)).map_err(damaged)?;
+    let sql = "INSERT OR IGNORE INTO promise (server, name, accepted) SELECT ?1, ?2, ?3
+               WHERE (SELECT count(*) FROM promise WHERE server = ?1) < ?4";
+    db.prepare_cached(sql)?.execute(params![server, &*tool.name, accepted, MAX_PROMISES])?;
+    Ok(())
 }
 
 fn changed(db: &Connection) -> Result<(), StoreError> {

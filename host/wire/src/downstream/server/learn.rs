@@ -92,7 +92,9 @@ impl Server {
         Ok(known.map(|known| {
             let held =
                 known.tools.iter().filter_map(|tool| Some((tool.name.to_string(), tool.held.clone()?)));
-            ServerListing { source: source as _, held: Arc::new(held.collect()), listing: known.listing }
+            let held = Arc::new(held.collect());
+            let listing = self.described.listing(&self.id, &self.definition.tools, known.listing);
+            ServerListing { source: source as _, held, listing }
         }))
     }
 

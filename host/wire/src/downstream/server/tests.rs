@@ -119,6 +119,7 @@ fn server() -> (Arc<Server>, Arc<Scripted>) {
         preconnect: false,
         idle_timeout: Some(Duration::from_secs(600)),
         on_change: OnChange::Warn,
+        tools: std::collections::BTreeMap::new(),
         secrets: Vec::new(),
         missing: Vec::new(),
     };

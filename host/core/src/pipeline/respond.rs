@@ -1,0 +1,93 @@
+//! Words the faults of requests as their callers expect every answer: one JSON object. It is outermost, so that the stages see
+//! a fault as a fault, whichever of them finds it, and the caller sees JSON.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Next, Stage};
+use crate::{
+    call::Call,
+    envelope,
+    outcome::{Content, Outcome, Reply},
+    workflow::takes_requests,
+};
+
+/// See the module.
+pub struct Respond;
+
+#[async_trait]
+impl Stage for Respond {
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> Outcome {
+        let context = Arc::clone(&call.context);
+        if !context.entry().is_ok_and(|entry| takes_requests(entry)) {
+            return next.run(call).await;
+        }
+        let repeated = envelope::repeated(&call.arguments);
+        let fault = match next.run(call).await {
+            Ok(reply) => return Ok(reply),
+            Err(fault) => fault,
+        };
+        let took = context.started.elapsed().saturating_sub(context.waited());
+        let text = envelope::refused(&fault, &repeated, took).to_string();
+        Ok(Reply { content: vec![Content::Text(text)], is_error: true, ..Reply::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        SourceId,
+        outcome::Fault,
+        pipeline::{Pipeline, Validate},
+        testing::{Fixture, context, request_tool, tool},
+    };
+
+    struct Fails;
+
+    #[async_trait]
+    impl Stage for Fails {
+        async fn run(&self, _: &mut Call, _: Next<'_>) -> Outcome {
+            Err(Fault::exhausted("The gate is out of memory.").hint("Ask for less."))
+        }
+    }
+
+    async fn outcome(stage: Arc<dyn Stage>, name: &str, arguments: Value) -> Outcome {
+        let tools = vec![request_tool("ask"), tool("look", None)];
+        let source = Fixture::new(SourceId::Gate("g".into()), tools);
+        let mut context = context(Vec::new(), &source, name).await;
+        context.pipeline = Arc::new(Pipeline::new(vec![Arc::new(Respond), stage]));
+        Call::new(context, arguments).run().await
+    }
+
+    fn told(outcome: Outcome) -> Value {
+        let reply = outcome.expect("a reply");
+        let [Content::Text(text)] = &reply.content[..] else { panic!("{reply:?}") };
+        assert!(reply.is_error);
+        serde_json::from_str(text).expect("JSON")
+    }
+
+    #[tokio::test]
+    async fn a_fault_of_any_stage_is_one_json_object() {
+        let sent = json!({"intent": "QUERY", "action": "x".repeat(500), "effect": 5});
+        let told_of = told(outcome(Arc::new(Fails), "ask", sent).await);
+        assert_eq!(told_of["ok"], false);
+        assert_eq!(
+            (&told_of["request"]["intent"], &told_of["request"]["effect"]),
+            (&json!("QUERY"), &Value::Null)
+        );
+        assert!(
+            told_of["request"]["action"].as_str().is_some_and(|action| action.chars().count() <= 65),
+            "{told_of}"
+        );
+        assert_eq!(told_of["error"]["message"], "The gate is out of memory.");
+        assert_eq!(told_of["error"]["suggestion"], "Ask for less.");
+        assert!(told_of["meta"]["duration_ms"].is_u64());
+        let list = told(outcome(Arc::new(Validate), "ask", json!([1, 2])).await);
+        assert_eq!(list["error"]["type"], "VALIDATION", "{list}");
+        assert!(outcome(Arc::new(Fails), "look", json!({})).await.is_err(), "other tools keep their faults");
+    }
+}

@@ -1,0 +1,44 @@
+//! Tools to call instead of one that failed, as far as the call may reach them.
+
+use std::sync::Arc;
+
+use gatehouse_core::{
+    Fault,
+    catalog::Entry,
+    fallback::{self, Alternative, Failed},
+    ports::tool_index::ToolHit,
+    tool::ToolId,
+};
+
+use super::Reach;
+
+impl Reach<'_> {
+    /// What may be called instead of a tool.
+    pub(crate) async fn alternatives(
+        &self,
+        server: &str,
+        tool: &str,
+        error: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(Alternative, Arc<Entry>)>, Fault> {
+        let entry = self.entry(server, tool).await?;
+        let names = self.names();
+        let failed = Failed { id: &entry.id, spec: &entry.spec, error };
+        let may_call = |tool: &ToolId| self.may_call(&names, tool);
+        let now = self.ports.clock.now_ms();
+        let (index, ledger) = (self.index()?, self.ports.ledger.as_deref());
+        let as_called = |hit: &ToolHit| match &self.ports.servers {
+            Some(servers) => servers.described(&hit.id, &hit.spec),
+            None => Arc::clone(&hit.spec),
+        };
+        let found = fallback::alternatives(index, ledger, &failed, &may_call, &as_called, now, limit).await?;
+        let mut alternatives = Vec::new();
+        for one in found {
+            // The server may list it otherwise than the index has it, and what it lists is what would be called.
+            let listed = self.listed(&one.id).await?;
+            let fits = |now: &Arc<Entry>| now.spec.effect <= entry.spec.effect;
+            alternatives.extend(listed.filter(fits).map(|now| (one, now)));
+        }
+        Ok(alternatives)
+    }
+}

@@ -1,0 +1,110 @@
+//! What presets.toml says about the tools of a server, applied to what the server lists.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+
+use gatehouse_core::{
+    SourceId, ToolSpec, lock, names::did_you_mean, source::Listing, tool_policy::ToolPolicy,
+};
+
+use super::Server;
+
+/// The last listing, as the server gave it and as it is described. Entries of catalogs recognize a tool by its address in
+/// memory, so the same listing has to give the same tools.
+#[derive(Default)]
+pub(super) struct Described(Mutex<Option<(Arc<Listing>, Arc<Listing>)>>);
+
+impl Described {
+    /// Returns a listing as presets.toml describes it. Lines that cannot hold are logged once for each listing.
+    pub(super) fn listing(
+        &self,
+        source: &SourceId,
+        policies: &BTreeMap<String, ToolPolicy>,
+        listed: Arc<Listing>,
+    ) -> Arc<Listing> {
+        if policies.is_empty() {
+            return listed;
+        }
+        let mut last = lock(&self.0);
+        if let Some((_, described)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, &listed)) {
+            return Arc::clone(described);
+        }
+        let mut problems = unlisted(policies, &listed);
+        let mut described = Listing::clone(&listed);
+        for tool in &mut described.tools {
+            if let Some(policy) = policies.get(&*tool.name) {
+                *tool = Arc::new(policy.apply(tool, &mut problems));
+            }
+        }
+        for problem in problems {
+            tracing::warn!(%source, "[servers.{}.tools]: {problem}", source.name());
+        }
+        let described = Arc::new(described);
+        *last = Some((listed, Arc::clone(&described)));
+        described
+    }
+}
+
+impl Server {
+    /// Returns one tool as presets.toml describes it.
+    pub(in crate::downstream) fn described_tool(&self, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {
+        match self.definition.tools.get(&*spec.name) {
+            Some(policy) => Arc::new(policy.apply(spec, &mut Vec::new())),
+            None => Arc::clone(spec),
+        }
+    }
+}
+
+/// Names the tools, and the tools that check, that the server does not list.
+fn unlisted(policies: &BTreeMap<String, ToolPolicy>, listed: &Listing) -> Vec<String> {
+    let names = || listed.tools.iter().map(|tool| &*tool.name);
+    let missing = |name: &str| {
+        (!names().any(|known| known == name))
+            .then(|| format!("the server lists no tool '{name}'.{}", did_you_mean(name, names())))
+    };
+    let checks = policies.values().filter_map(|policy| policy.precheck.as_deref());
+    policies.keys().map(String::as_str).chain(checks).filter_map(missing).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gatehouse_core::Effect;
+    use serde_json::json;
+
+    use super::*;
+
+    fn listing() -> Arc<Listing> {
+        let tool = json!({
+            "name": "find", "title": null, "description": "", "input_schema": {"type": "object"}, "output_schema": null,
+            "intent": "execute", "effect": "external-exec", "idempotent": false, "open_world": true, "dry_run": null,
+            "meta": null,
+        });
+        let tool = Arc::new(serde_json::from_value(tool).expect("a tool"));
+        Arc::new(Listing { tools: vec![tool], ..Listing::default() })
+    }
+
+    #[test]
+    fn the_same_listing_gives_the_same_tools() {
+        let policy = ToolPolicy { effect: Some(Effect::ReadOnly), ..ToolPolicy::default() };
+        let policies = BTreeMap::from([("find".to_owned(), policy)]);
+        let (source, listed) = (SourceId::Server("s".into()), listing());
+        let described = Described::default();
+        let one = described.listing(&source, &policies, Arc::clone(&listed));
+        let other = described.listing(&source, &policies, Arc::clone(&listed));
+        assert!(Arc::ptr_eq(&one.tools[0], &other.tools[0]));
+        assert_eq!((one.tools[0].effect, listed.tools[0].effect), (Effect::ReadOnly, Effect::ExternalExec));
+        let untouched = described.listing(&source, &BTreeMap::new(), Arc::clone(&listed));
+        assert!(Arc::ptr_eq(&untouched, &listed));
+    }
+
+    #[test]
+    fn names_that_the_server_does_not_list_are_reported() {
+        let policy = ToolPolicy { precheck: Some("look".into()), ..ToolPolicy::default() };
+        let policies = BTreeMap::from([("fnd".to_owned(), policy)]);
+        let problems = unlisted(&policies, &listing());
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].contains("no tool 'fnd'. Did you mean 'find'?"), "{problems:?}");
+    }
+}

@@ -1,0 +1,63 @@
+//! The tool `request` answers with JSON whichever stage of the host finds the fault.
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Place, place::SHIPPED, place::repository};
+
+/// The shipped presets with further lines, and a change of their text.
+fn shipped(from: &str, to: &str, more: &str) -> Place {
+    let presets = std::fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
+    assert!(presets.contains(from), "presets.toml has no {from}");
+    Place::with(&format!("{}\n{more}", presets.replacen(from, to, 1)), &SHIPPED)
+}
+
+fn answer(result: &Value) -> Value {
+    let [block] = &result["content"].as_array().expect("content")[..] else { panic!("one block: {result}") };
+    assert_eq!(result["isError"], true, "{result}");
+    serde_json::from_str(block["text"].as_str().expect("text")).unwrap_or_else(|_| panic!("JSON: {result}"))
+}
+
+#[test]
+fn faults_before_the_gate_are_json() {
+    let approve =
+        "[presets.asked]\nextends = [\"gateway\"]\n[presets.asked.approve]\ntools = [\"request\"]\n";
+    let place = shipped("[presets.proxy]", "[presets.proxy]", approve);
+    let mut client = Client::start(&place, "gateway");
+    let sent = json!({"intent": "QUERY", "action": "wiki_idea_search", "params": {"query": {"$artifact": "art-none"}}});
+    let told = answer(&client.call("request", sent));
+    assert_eq!(
+        told["request"],
+        json!({"intent": "QUERY", "action": "wiki_idea_search", "effect": null}),
+        "{told}"
+    );
+    assert!(told["error"]["message"].to_string().contains("art-none"), "{told}");
+
+    for arguments in [json!([1, 2]), json!("QUERY"), json!(5)] {
+        let came = client.request("tools/call", json!({"name": "request", "arguments": arguments}));
+        let told = answer(&came["result"]);
+        assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
+    }
+    assert_eq!(client.close(), Some(0));
+
+    let mut client = Client::start(&place, "asked");
+    let told = answer(&client.call("request", json!({"intent": "QUERY", "action": "wiki_idea_search"})));
+    assert_eq!(told["error"]["type"], "PERMISSION", "{told}");
+    assert!(told["error"]["message"].to_string().contains("needs the approval of a person"), "{told}");
+}
+
+#[test]
+fn a_gate_out_of_memory_is_json() {
+    let grants = "[gates.proxy]\ngrants = [\"servers\", \"models\", \"artifacts\", \"catalog\"]\nlimits = { time = \"5 min\" }";
+    let small = grants.replace("\"5 min\"", "\"5 min\", memory = \"4 MiB\"");
+    let place = shipped(grants, &small, "");
+    let mut client = Client::start(&place, "gateway");
+    let params = json!({"query": "x".repeat(3_000_000)});
+    let told = answer(
+        &client.call("request", json!({"intent": "QUERY", "action": "wiki_idea_search", "params": params})),
+    );
+    assert_eq!((&told["ok"], &told["request"]["intent"]), (&json!(false), &json!("QUERY")), "{told}");
+    assert!(told["error"]["message"].to_string().contains("memory"), "{told}");
+    // The next request has a gate of its own.
+    let told = answer(&client.call("request", json!({"intent": "QUERY", "action": "nothing"})));
+    assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
+}
