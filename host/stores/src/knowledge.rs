@@ -42,6 +42,15 @@ use search::PageTexts;
 /// Unknown domains of a search that are told; each is compared with all that there are.
 const UNKNOWN_TOLD: usize = 5;
 
+/// Effect of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WriteMode {
+    /// Store and files change.
+    Apply,
+    /// Everything is checked and reported; nothing changes.
+    Preview,
+}
+
 /// Where the knowledge graph is, and what may be touched for it.
 #[derive(Debug, Clone)]
 pub struct KnowledgeConfig {
@@ -232,7 +241,7 @@ impl Knowledge for WikiKnowledge {
     }
 
     async fn upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
-        self.write_pages(drafts).await
+        self.write_pages(drafts, WriteMode::Apply).await
     }
 
     async fn patch(
@@ -242,7 +251,7 @@ impl Knowledge for WikiKnowledge {
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault> {
-        self.patch_page(id, &changes, wiki_dir, stamp).await
+        self.patch_page(id, &changes, wiki_dir, stamp, WriteMode::Apply).await
     }
 
     async fn index(
@@ -251,7 +260,30 @@ impl Knowledge for WikiKnowledge {
         options: IndexOptions,
         progress: Progress<'_>,
     ) -> Result<IndexReport, Fault> {
-        self.index_folder(root, options, progress).await
+        self.index_folder(root, options, progress, WriteMode::Apply).await
+    }
+
+    async fn preview_upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+        self.write_pages(drafts, WriteMode::Preview).await
+    }
+
+    async fn preview_patch(
+        &self,
+        id: &str,
+        changes: Changes,
+        wiki_dir: Option<PathBuf>,
+        stamp: bool,
+    ) -> Result<PatchReport, Fault> {
+        self.patch_page(id, &changes, wiki_dir, stamp, WriteMode::Preview).await
+    }
+
+    async fn preview_index(
+        &self,
+        root: Option<PathBuf>,
+        options: IndexOptions,
+        progress: Progress<'_>,
+    ) -> Result<IndexReport, Fault> {
+        self.index_folder(root, options, progress, WriteMode::Preview).await
     }
 
     async fn stats(&self) -> Result<Statistics, Fault> {

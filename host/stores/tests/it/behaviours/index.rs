@@ -32,6 +32,28 @@ pub(crate) async fn indexing_twice_changes_nothing_and_says_so<F: Fixture>(engin
     assert_eq!(second.unresolved_links, first.unresolved_links);
 }
 
+pub(crate) async fn a_preview_reports_a_folder_and_stores_nothing<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    let path = house.wiki().join("wiki.index");
+    let save = IndexOptions { persist_path: Some(path.clone()), ..IndexOptions::default() };
+    let preview = graph.preview_index(Some(house.wiki()), save, &|_, _| {}).await.unwrap();
+    assert_eq!((graph.stats().await.unwrap().pages, path.exists()), (0, false));
+    assert_eq!(preview, index(&graph, &house.wiki()).await);
+    fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
+    house.write("workflows/Acme_Pizza.md", "# Workflow: Pizza\n");
+    for clear_existing in [false, true] {
+        let options = IndexOptions { clear_existing, accept_loss: true, persist_path: None };
+        let preview = graph.preview_index(Some(house.wiki()), options, &|_, _| {}).await.unwrap();
+        assert!(matches!(graph.page("Workflow/Acme_Pizza").await.unwrap(), Lookup::Missing(_)));
+        assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), Lookup::Found { .. }));
+        let expected = if clear_existing { (5, 0, 0, 5) } else { (1, 0, 4, 1) };
+        assert_eq!(counts(&preview), expected);
+        let missing: Vec<&str> = preview.unresolved_links.iter().map(|link| &*link.target).collect();
+        assert_eq!(missing, ["Environment/Acme_Kitchen"]);
+    }
+}
+
 pub(crate) async fn the_store_follows_the_folder<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
