@@ -29,10 +29,10 @@ struct Args {
     updates: Updates,
     /// Wiki folder of the page, where the server cannot tell.
     wiki_dir: Option<String>,
-    /// Set the page's last-updated to now.
+    /// Set last-updated to now.
     #[serde(default = "yes")]
     auto_timestamp: bool,
-    /// Report what would change; change nothing.
+    /// Report only; change nothing.
     #[serde(default)]
     dry_run: bool,
 }

@@ -25,14 +25,14 @@ struct Args {
     wiki_dir: Option<String>,
     /// One page to write instead of a folder.
     page_data: Option<PageArg>,
-    /// Remove every stored page before the folder is read.
+    /// Remove every stored page first.
     #[serde(default)]
     clear_existing: bool,
     /// With clear_existing: also pages that no folder brings back.
     confirm: Option<Confirm>,
-    /// Where to write an index file for the folder.
+    /// Write an index file here.
     persist_path: Option<String>,
-    /// Report what would change; change nothing.
+    /// Report only; change nothing.
     #[serde(default)]
     dry_run: bool,
 }

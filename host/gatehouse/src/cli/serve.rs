@@ -42,6 +42,9 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     if let Some(path) = &composition.config.knowledge.index_file {
         config::read_index(path)?;
     }
+    for why in config::unused(&composition.config, env) {
+        tracing::info!("{why}");
+    }
     let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
     let origin = Origin {
         gates: place.gates.clone(),

@@ -35,6 +35,7 @@ mod raw_servers;
 pub(crate) mod schema;
 pub(crate) mod servers;
 pub(crate) mod trust;
+mod unused;
 mod workflow;
 
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
@@ -47,6 +48,7 @@ pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
 pub(crate) use servers::{ServerConfig, ServersConfig, of_json};
+pub(crate) use unused::unused;
 
 /// The most characters of a gate's name.
 const MAX_GATE_NAME: usize = 64;
