@@ -6,7 +6,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         Knowledge as _,
-        knowledge::{Draft, IndexOptions, Lookup, PageType, Unresolved},
+        knowledge::{Changes, Draft, IndexOptions, Lookup, PageType, Unresolved},
     },
 };
 use gatehouse_stores::{IndexFile, WikiRoots};
@@ -77,6 +77,33 @@ pub(crate) async fn flat_wikis_are_indexed<F: Fixture>(engine: F) {
     assert_eq!((counts(&report), report.unresolved_links.len()), ((2, 0, 0, 0), 0));
     assert_eq!(page(&graph, "Rest Tip").await.overview, "Let it rest.");
     assert_eq!(page(&graph, "Principle/Acme_Fermentation").await.domains, ["Baking"]);
+}
+
+pub(crate) async fn a_search_reports_files_that_changed_after_indexing<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    // A search does not wait long for the comparison, so the note may come with a later one.
+    let noted = async |expected: Option<&str>| {
+        let start = std::time::Instant::now();
+        loop {
+            let note = graph.search("yeast", &Default::default(), 5).await.unwrap().note;
+            if note.as_deref().map(|note| note.contains(expected.unwrap_or("\0"))) == expected.map(|_| true) {
+                return;
+            }
+            assert!(start.elapsed() < std::time::Duration::from_secs(30), "{expected:?}: {note:?}");
+        }
+    };
+    noted(None).await;
+    house.write("principles/Acme_Fermentation.md", "# Principle: Fermentation\nNew words: zymurgy.\n");
+    noted(Some("1 wiki file changed after indexing (principles/Acme_Fermentation.md)")).await;
+    house.write("workflows/Acme_Pizza.md", "# Workflow: Pizza\n");
+    fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
+    noted(Some("3 wiki files changed after indexing")).await;
+    index(&graph, &house.wiki()).await;
+    noted(None).await;
+    graph.patch("Workflow/Acme_Pizza", Changes { overview: Some("Flat.".into()), ..Changes::default() }, None, true).await.unwrap();
+    noted(None).await;
 }
 
 pub(crate) async fn a_file_that_cannot_be_read_keeps_its_page<F: Fixture>(engine: F) {

@@ -23,6 +23,7 @@ macro_rules! behaviours {
                 indexing_twice_changes_nothing_and_says_so,
                 the_store_follows_the_folder,
                 flat_wikis_are_indexed,
+                a_search_reports_files_that_changed_after_indexing,
                 a_file_that_cannot_be_read_keeps_its_page,
                 progress_is_told_to_the_end,
                 folders_outside_the_roots_are_denied_with_the_line_to_add,
