@@ -137,7 +137,7 @@ fn text(report: &PatchReport, dry_run: bool) -> String {
         out += &format!("**File:** {}\n", code(&one_line(file, 300)));
     } else if let Some(kept) = &report.kept_file {
         out += &format!(
-            "**File:** {} stays as it is: it lies outside knowledge.wiki_roots in presets.toml. Indexing it \
+            "**File:** {} was left as it is: it lies outside knowledge.wiki_roots in presets.toml. Indexing it \
              again brings its text back.\n",
             code(&one_line(kept, 300))
         );

@@ -11,8 +11,8 @@ use gatehouse_core::{
 };
 use serde_json::json;
 
-use super::{Failure, Place, pinned::Pinned, presets, request};
-use crate::{compose::Composition, config::Env, out};
+use super::{Failure, Place, presets, request};
+use crate::{compose::Composition, config::Env, out, pinned::Pinned};
 
 /// Tools that are named in the text; of more the model finds the others itself.
 const NAMED: usize = 40;

@@ -3,10 +3,11 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{Failure, Place, pinned::Pinned};
+use super::{Failure, Place};
 use crate::{
     config::{Config, Env},
     out,
+    pinned::Pinned,
 };
 
 #[derive(Args)]

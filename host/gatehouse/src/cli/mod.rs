@@ -14,7 +14,6 @@ mod init;
 mod kg;
 mod map;
 mod mcp_config;
-mod pinned;
 mod presets;
 mod request;
 mod restore;

@@ -10,6 +10,7 @@ use gatehouse_core::{outcome::Fault, ports::knowledge::PageType};
 use super::{
     edges::UnknownEdges,
     file_state::FileState,
+    notes,
     record::Record,
     text::{Unread, read_text},
 };
@@ -170,37 +171,14 @@ pub(crate) fn list(root: &Path) -> Result<Vec<PageFile>, Fault> {
              heuristics/ with *.md files, or *.mediawiki files named Type_Name",
             root.display()
         ))
-        .hint(if has_notes(root) {
-            format!(
-                "For plain Markdown notes use `gatehouse docs add {}`: documents need no wiki folders. For a wiki, name its \
-                 top folder.",
-                root.display()
-            )
-        } else {
-            "Name the wiki's top folder.".to_owned()
-        }));
+        .hint(notes::hint(root)));
     }
     files.sort_by(|a, b| a.relative.cmp(&b.relative));
     Ok(files)
 }
 
-/// Subfolders in which notes are looked for.
-const MAX_SUBFOLDERS: usize = 50;
-
-/// Whether Markdown files are in a folder, or in a folder of it.
-fn has_notes(root: &Path) -> bool {
-    let is_note = |name: &String| name.ends_with(".md");
-    let here = names(root).unwrap_or_default();
-    let below = here.iter().filter(|name| !name.starts_with('.')).map(|name| root.join(name));
-    here.iter().any(is_note)
-        || below
-            .filter(|path| path.is_dir())
-            .take(MAX_SUBFOLDERS)
-            .any(|folder| names(&folder).unwrap_or_default().iter().any(is_note))
-}
-
 /// Names in a folder that are UTF-8; the others cannot be part of an id.
-fn names(folder: &Path) -> std::io::Result<Vec<String>> {
+pub(super) fn names(folder: &Path) -> std::io::Result<Vec<String>> {
     let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
     Ok(entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
 }
@@ -306,12 +284,6 @@ mod tests {
         let fault = read(dir.path(), &mut |_, _| {}).unwrap_err();
         assert_eq!(fault.kind, FaultKind::NotFound);
         assert!(fault.message.contains("no wiki pages in") && fault.message.contains("workflows/"));
-        assert_eq!(fault.hint.as_deref(), Some("Name the wiki's top folder."));
-        for note in ["notes/ideas.md", "todo.md"] {
-            write(dir.path(), note, b"# Ideas");
-            let fault = read(dir.path(), &mut |_, _| {}).unwrap_err();
-            assert!(fault.hint.unwrap().contains("`gatehouse docs add "), "{note}");
-        }
         assert!(read(&dir.path().join("gone"), &mut |_, _| {}).is_err());
     }
 }

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::{Failure, Place};
 use crate::{
+    cli::Failure,
     config::{Config, Env, locate::BUILT_IN},
     out,
+    place::Place,
 };
 
 /// The parts that each pinned call shares.
-pub(super) struct Pinned {
-    pub(super) program: PathBuf,
+pub(crate) struct Pinned {
+    pub(crate) program: PathBuf,
     /// `--config` and, if it was given, `--gates`.
     arguments: Vec<String>,
     /// Variables that say where data is.
@@ -21,7 +22,7 @@ pub(super) struct Pinned {
 
 impl Pinned {
     /// Pins calls to the configuration and data that this command uses.
-    pub(super) fn new(config: &Config, place: &Place, env: &Env) -> Result<Self, Failure> {
+    pub(crate) fn new(config: &Config, place: &Place, env: &Env) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(|error| Failure::Failed(error.to_string()))?;
         let file =
             config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
@@ -40,20 +41,20 @@ impl Pinned {
     }
 
     /// The arguments of a call.
-    pub(super) fn arguments(&self, command: &[&str], preset: &str) -> Vec<String> {
+    pub(crate) fn arguments(&self, command: &[&str], preset: &str) -> Vec<String> {
         let command = command.iter().copied().chain(["--preset", preset]).map(str::to_owned);
         command.chain(self.arguments.iter().cloned()).collect()
     }
 
     /// The environment of a call as a JSON object; `None` if it needs no variable.
-    pub(super) fn environment(&self) -> Option<Value> {
+    pub(crate) fn environment(&self) -> Option<Value> {
         let variables: Map<String, Value> =
             self.environment.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
         (!variables.is_empty()).then_some(Value::Object(variables))
     }
 
     /// A call as a line of a POSIX shell.
-    pub(super) fn shell(&self, command: &[&str], preset: &str) -> String {
+    pub(crate) fn shell(&self, command: &[&str], preset: &str) -> String {
         let variables = self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
         let program = self.program.display().to_string();
         let arguments = self.arguments(command, preset);
