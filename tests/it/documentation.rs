@@ -1,6 +1,7 @@
 //! The documentation is true: its configurations parse, its links lead somewhere, its commands exist.
 
 mod commands;
+mod requests;
 
 use std::path::Path;
 

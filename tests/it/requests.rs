@@ -50,6 +50,49 @@ fn one_tool_runs_every_other() {
 }
 
 #[test]
+fn an_edit_is_checked_rehearsed_and_names_its_file() {
+    let place = place();
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
+    place.write("presets.toml", presets.replace("wiki_roots = []", "wiki_roots = [\"wiki\"]"));
+    let mut client = Client::start(&place, "gateway");
+    let file = place.path("wiki").canonicalize().expect("the wiki").join("principles/Retry_With_Backoff.md");
+    let before = std::fs::read_to_string(&file).expect("a page");
+    let edit = |id: &str, dry_run: bool| {
+        let updates = json!({"overview": "Wait, then try again."});
+        json!({"intent": "MODIFY", "action": "kg_edit", "params": {"page_id": id, "updates": updates},
+               "constraints": {"dry_run": dry_run}})
+    };
+    let told = requested(&mut client, edit("Principle/Retry_With_Backof", false));
+    assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
+    let why = told["error"]["message"].as_str().expect("a message");
+    assert!(why.contains("page_id") && why.contains("get_wiki_page"), "{told}");
+    assert!(told["error"]["suggestion"].as_str().is_some_and(|next| next.contains("Retry")), "{told}");
+    let told = requested(&mut client, edit("Principle/Retry_With_Backoff", true));
+    assert_eq!((&told["ok"], &told["result"]["data"]["dry_run"]), (&json!(true), &json!(true)), "{told}");
+    assert_eq!(told["result"]["affected_files"], json!([file]), "{told}");
+    assert_eq!(std::fs::read_to_string(&file).expect("a page"), before, "a dry run changes nothing");
+    let told = requested(&mut client, edit("Principle/Retry_With_Backoff", false));
+    assert_eq!((&told["ok"], &told["result"]["affected_files"]), (&json!(true), &json!([file])), "{told}");
+    assert!(std::fs::read_to_string(&file).expect("a page").contains("Wait, then try again."));
+
+    let index = |dir: &str, dry_run: bool| json!({"intent": "MODIFY", "action": "kg_index", "params": {"wiki_dir": dir}, "constraints": {"dry_run": dry_run}});
+    place.write("wiki/principles/New_Page.md", "# Principle: New Page\nNew words.\n");
+    let wiki = place.path("wiki");
+    let wiki = wiki.to_str().expect("UTF-8");
+    for added in [1, 1] {
+        let told = requested(&mut client, index(wiki, true));
+        assert_eq!(told["result"]["data"]["added"], added, "a dry run stores nothing: {told}");
+    }
+    let told = requested(&mut client, index("wiki/nowhere", false));
+    let why = told["error"]["message"].as_str().expect("a message");
+    assert!(why.contains("The dry run failed") && told["error"]["type"] == "VALIDATION", "{told}");
+    assert_eq!(requested(&mut client, index(wiki, false))["result"]["data"]["added"], 1);
+    // Clients are not shown the keywords of the check.
+    let listed = Client::start(&place, "merger").request("tools/list", json!({}));
+    assert!(listed.to_string().contains("kg_edit") && !listed.to_string().contains("x-precheck"), "{listed}");
+}
+
+#[test]
 fn a_request_can_do_no_more_than_its_preset() {
     let presets = "[gates.proxy]\ngrants = [\"servers\", \"catalog\"]\n[gates.kg]\ngrants = [\"knowledge\"]\n\
         [presets.p]\ngates.kg = {}\ngates.proxy = { request = true }\ndeny = [\"kg_edit\"]\n\

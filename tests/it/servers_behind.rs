@@ -128,6 +128,12 @@ fn a_subagent_is_made_for_a_server() {
     }
     let text = made(&["--preset", "found", "--strategy", "agent"]).stdout();
     assert!(text.contains("mcp__gatehouse__call_tool") && text.contains("`server: \"far\"`"), "{text}");
+    let unserved = made(&["--strategy", "subprocess"]);
+    assert_eq!((unserved.code(), unserved.stdout().as_str()), (2, ""));
+    assert!(unserved.stderr().contains("has the tool `request`"), "{}", unserved.stderr());
+    assert!(made(&[]).stdout().contains("<!-- strategy: agent (no preset that reaches it has the tool"));
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
+    place.write("presets.toml", format!("{presets}[presets.sent]\ngates.proxy = {{ request = true }}\n"));
     let auto = made(&[]).stdout();
     assert!(auto.contains("<!-- strategy: subprocess (its tools were called 0 times"), "{auto}");
     assert!(auto.contains("tools: Bash\n") && auto.contains("\"isolation\": \"subprocess\""), "{auto}");
@@ -140,4 +146,30 @@ fn a_subagent_is_made_for_a_server() {
     );
     let unknown = place.run(&["agent-template", "fra"]).stderr();
     assert!(unknown.contains("Unknown server: 'fra'"), "{unknown}");
+}
+
+#[test]
+#[cfg(unix)]
+fn the_commands_of_a_subagent_work_from_any_directory() {
+    let inner = inner();
+    let place = Place::shipped();
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets");
+    place.write("presets.toml", format!("{presets}{}", server("far", &inner)));
+    let text = run(&place, 0, &["agent-template", "far", "--strategy", "subprocess"]).stdout();
+    let blocks: Vec<&str> =
+        text.split("```bash\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    let [request, schema] = blocks.as_slice() else { panic!("{text}") };
+    let elsewhere = Place::with("", &[]);
+    let shell = |script: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script]).current_dir(elsewhere.path("")).env_clear();
+        let ran = Ran(command.env("PATH", "/usr/bin:/bin").output().expect("sh"));
+        assert_eq!(ran.code(), 0, "{script}\n{}{}", ran.stdout(), ran.stderr());
+        ran.stdout()
+    };
+    let sent =
+        request.replace("far/TOOL", "far/echo").replace("\"params\": {}", "\"params\": {\"text\": \"hi\"}");
+    let told: Value = serde_json::from_str(&shell(&sent)).expect("JSON");
+    assert_eq!((&told["ok"], &told["result"]["data"]), (&json!(true), &json!("hi")), "{told}");
+    assert!(shell(&schema.replace("TOOL", "echo")).contains("text"));
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Params,
-    report::{self, EdgeData, UnresolvedData},
+    report::{self, DRY_RUN, EdgeData, UnresolvedData, is_false},
     writing::{self, LinkArg, SourceArg},
 };
 
@@ -29,9 +29,12 @@ struct Args {
     updates: Updates,
     /// Wiki folder of the page, where the server cannot tell.
     wiki_dir: Option<String>,
-    /// Set the page's last-updated to now.
+    /// Set last-updated to now.
     #[serde(default = "yes")]
     auto_timestamp: bool,
+    /// Report only; change nothing.
+    #[serde(default)]
+    dry_run: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -52,7 +55,7 @@ struct EditData {
     id: String,
     /// Fields whose value is now another one.
     changed: Vec<String>,
-    /// The file that was rewritten, relative to its wiki folder.
+    /// The file that was rewritten.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     /// The page's file, left as it is because it lies outside the allowed folders.
@@ -66,6 +69,12 @@ struct EditData {
     /// Kept as related.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_edges: Vec<EdgeData>,
+    /// Files that were written, or would be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    affected_files: Vec<String>,
+    /// Nothing was changed.
+    #[serde(skip_serializing_if = "is_false")]
+    dry_run: bool,
 }
 
 fn yes() -> bool {
@@ -82,6 +91,8 @@ pub(crate) fn tool() -> Tool<Params> {
         })
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
+        .dry_run("dry_run")
+        .precheck("page_id", "get_wiki_page")
         .output::<EditData>()
         .run(run)
 }
@@ -91,8 +102,9 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let changes = changes(args.updates)?;
     // Many models send "" for what they mean to leave out.
     let wiki_dir = args.wiki_dir.as_deref().filter(|dir| !dir.trim().is_empty());
-    let report = knowledge::patch(&id, &changes, wiki_dir, args.auto_timestamp)?;
-    Reply::markdown(text(&report)).structured(&data(report))
+    let write = if args.dry_run { knowledge::preview_patch } else { knowledge::patch };
+    let report = write(&id, &changes, wiki_dir, args.auto_timestamp)?;
+    Reply::markdown(text(&report, args.dry_run)).structured(&data(report, args.dry_run))
 }
 
 fn changes(updates: Updates) -> Result<Changes, Fault> {
@@ -112,10 +124,12 @@ fn changes(updates: Updates) -> Result<Changes, Fault> {
     Ok(changes)
 }
 
-fn text(report: &PatchReport) -> String {
+fn text(report: &PatchReport, dry_run: bool) -> String {
     let id = one_line(&report.id, 300);
     let mut out = if report.changed.is_empty() {
         format!("# Nothing to change in {id}\n\nThe page already says this.\n")
+    } else if dry_run {
+        format!("# Would edit {id}\n\n{DRY_RUN}\n**Would change:** {}\n", report.changed.join(", "))
     } else {
         format!("# Edited {id}\n\n**Changed:** {}\n", report.changed.join(", "))
     };
@@ -136,15 +150,17 @@ fn text(report: &PatchReport) -> String {
     out + &report::unresolved(&report.unresolved) + &report::unknown_edges(&report.unknown_edges)
 }
 
-fn data(report: PatchReport) -> EditData {
+fn data(report: PatchReport, dry_run: bool) -> EditData {
     let PatchReport { id, changed, file, kept_file, last_updated, unresolved, unknown_edges } = report;
     EditData {
         id,
         changed,
+        affected_files: file.iter().cloned().collect(),
         file,
         kept_file,
         last_updated,
         unresolved_links: report::unresolved_data(unresolved),
         unknown_edges: report::edge_data(unknown_edges),
+        dry_run,
     }
 }

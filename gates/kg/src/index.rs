@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Params,
-    report::{self, EdgeData, TakenData, UnresolvedData},
+    report::{self, DRY_RUN, EdgeData, TakenData, UnresolvedData, is_false},
     writing::{self, LinkArg, SourceArg},
 };
 
@@ -25,13 +25,16 @@ struct Args {
     wiki_dir: Option<String>,
     /// One page to write instead of a folder.
     page_data: Option<PageArg>,
-    /// Remove every stored page before the folder is read.
+    /// Remove every stored page first.
     #[serde(default)]
     clear_existing: bool,
     /// With clear_existing: also pages that no folder brings back.
     confirm: Option<Confirm>,
-    /// Where to write an index file for the folder.
+    /// Write an index file here.
     persist_path: Option<String>,
+    /// Report only; change nothing.
+    #[serde(default)]
+    dry_run: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Deserialize, JsonSchema)]
@@ -83,6 +86,12 @@ struct IndexData {
     /// Where the page of page_data lives.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     written: Vec<WrittenData>,
+    /// Files that were written, or would be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    affected_files: Vec<String>,
+    /// Nothing was changed.
+    #[serde(skip_serializing_if = "is_false")]
+    dry_run: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -104,6 +113,8 @@ pub(crate) fn tool() -> Tool<Params> {
         .intent(Intent::Modify)
         .effect(Effect::Mutating)
         .idempotent()
+        .dry_run("dry_run")
+        .precheck_by_dry_run()
         .output::<IndexData>()
         .run(run)
 }
@@ -113,6 +124,8 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
     for path in [&mut args.wiki_dir, &mut args.persist_path] {
         path.take_if(|p| p.trim().is_empty());
     }
+    let dry_run = args.dry_run;
+    let mut affected_files: Vec<String> = args.persist_path.iter().cloned().collect();
     let (subject, report) = match args.page_data {
         Some(_) if args.wiki_dir.is_some() => {
             return Err(Fault::invalid("wiki_dir and page_data exclude each other")
@@ -129,7 +142,8 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
         Some(page) => {
             let draft = draft(page)?;
             let subject = format!("{} \"{}\"", Kind(draft.page_type).name(), one_line(&draft.title, 200));
-            (subject, knowledge::upsert(&[draft])?)
+            let write = if dry_run { knowledge::preview_upsert } else { knowledge::upsert };
+            (subject, write(&[draft])?)
         }
         None => {
             let Args { wiki_dir, clear_existing, confirm, persist_path, .. } = args;
@@ -137,10 +151,13 @@ fn run(_: &Call<Params>, mut args: Args) -> Result<Reply, Fault> {
                 wiki_dir.as_deref().map_or("the server's wiki".into(), |dir| code(&one_line(dir, 300)));
             let accept_loss = confirm == Some(Confirm::All);
             let options = IndexOptions { clear_existing, accept_loss, persist_path };
-            (subject, knowledge::index(wiki_dir.as_deref(), &options)?)
+            let write = if dry_run { knowledge::preview_index } else { knowledge::index };
+            (subject, write(wiki_dir.as_deref(), &options)?)
         }
     };
-    Reply::markdown(text(&subject, &report)).structured(&data(report))
+    affected_files.extend(report.written.iter().filter_map(|written| written.file.clone()));
+    let text = text(&subject, &report, dry_run);
+    Reply::markdown(text).structured(&data(report, affected_files, dry_run))
 }
 
 fn draft(page: PageArg) -> Result<Draft, Fault> {
@@ -160,13 +177,21 @@ fn draft(page: PageArg) -> Result<Draft, Fault> {
     })
 }
 
-fn text(subject: &str, report: &IndexReport) -> String {
+fn text(subject: &str, report: &IndexReport, dry_run: bool) -> String {
     let IndexReport { added, updated, unchanged, removed, links, .. } = report;
-    let mut out = format!("# Indexed {subject}\n\n");
+    let mut out = if dry_run {
+        format!("# Would index {subject}\n\n{DRY_RUN}\n")
+    } else {
+        format!("# Indexed {subject}\n\n")
+    };
     out += &format!("**Added:** {added} | **Updated:** {updated} | **Unchanged:** {unchanged} | ");
     out += &format!("**Removed:** {removed} | **Links:** {links}\n");
     if added + updated + removed == 0 {
-        out += if *unchanged == 0 { "\nThere were no pages to index.\n" } else { "\nNothing changed.\n" };
+        out += match (*unchanged, dry_run) {
+            (0, _) => "\nThere were no pages to index.\n",
+            (_, true) => "\nNothing would change.\n",
+            (_, false) => "\nNothing changed.\n",
+        };
     }
     for Written { file, .. } in &report.written {
         out += &match file {
@@ -183,7 +208,7 @@ fn text(subject: &str, report: &IndexReport) -> String {
     out + &report::section("Skipped files", "Left out, with the reason:", skipped)
 }
 
-fn data(report: IndexReport) -> IndexData {
+fn data(report: IndexReport, affected_files: Vec<String>, dry_run: bool) -> IndexData {
     let IndexReport { added, updated, unchanged, removed, links, unresolved, skipped, .. } = report;
     let written = report.written.into_iter().map(|Written { page, file }| WrittenData { page, file });
     IndexData {
@@ -197,5 +222,7 @@ fn data(report: IndexReport) -> IndexData {
         unknown_edges: report::edge_data(report.unknown_edges),
         taken_over: report::taken_data(report.taken_over),
         written: written.collect(),
+        affected_files,
+        dry_run,
     }
 }

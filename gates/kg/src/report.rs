@@ -9,6 +9,15 @@ use serde::Serialize;
 /// Lines of a list that the text shows; the data has them all.
 pub(crate) const SHOWN: usize = 20;
 
+/// Line of a reply where nothing was changed because that was asked for.
+pub(crate) const DRY_RUN: &str = "A dry run: nothing was changed.\n";
+
+/// True if a flag can be left out of a reply.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
+pub(crate) fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 /// A link to a page that does not exist.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct UnresolvedData {

@@ -1,5 +1,5 @@
 //! The knowledge graph: wiki pages of five types, linked by typed edges, found by search. Needs the
-//! grant `knowledge`, or `knowledge:read` for everything but [`upsert`], [`patch`] and [`index`].
+//! grant `knowledge`, or `knowledge:read` for everything but [`upsert`], [`patch`], [`index`] and their previews.
 
 pub use crate::bindings::gatehouse::gate::knowledge::{
     Changes, Draft, Filters, Fit, FoundPage, Hit, IndexOptions, IndexReport, Link, Lookup, Neighbour, Page,
@@ -27,6 +27,15 @@ host_functions! {
 
     /// Makes the stored pages of a wiki folder equal to the folder; without one, of the host's own folder.
     fn index(root: Option<&str>, options: &IndexOptions) -> IndexReport;
+
+    /// Reports what [`upsert`] would do, and changes nothing.
+    fn preview_upsert(drafts: &[Draft]) -> IndexReport;
+
+    /// Reports what [`patch`] would do, and changes nothing.
+    fn preview_patch(id: &str, changes: &Changes, wiki_dir: Option<&str>, stamp: bool) -> PatchReport;
+
+    /// Reports what [`index`] would do: reads the folder, and changes nothing.
+    fn preview_index(root: Option<&str>, options: &IndexOptions) -> IndexReport;
 
     /// Counts.
     fn stats() -> Statistics;

@@ -159,6 +159,23 @@ impl<P: Params, A: DeserializeOwned + JsonSchema + 'static> ToolBuilder<P, A> {
         self
     }
 
+    /// Declares that a request envelope calls `tool` with this argument first, and this tool only if that finds it.
+    /// `tool` reads, belongs to the same gate, and takes the value under the same name or as its only required argument.
+    #[must_use]
+    pub fn precheck(self, argument: &'static str, tool: &'static str) -> Self {
+        self.schema(move |_, schema| {
+            schema["x-target"] = argument.into();
+            schema["x-precheck"] = tool.into();
+        })
+    }
+
+    /// Declares that a request envelope makes a dry run of a call before the call itself; see [`Self::dry_run`].
+    #[must_use]
+    pub fn precheck_by_dry_run(self) -> Self {
+        let own = self.row.name.clone();
+        self.schema(move |_, schema| schema["x-precheck"] = own.as_ref().into())
+    }
+
     /// It only adds: what is there when it is called is neither changed nor removed.
     #[must_use]
     pub fn additive(mut self) -> Self {

@@ -10,6 +10,7 @@ use crate::{
     catalog::{Catalog, Entry},
     lock,
     tool::SourceId,
+    tool_policy::PRECHECK,
 };
 
 /// Tools of gates that run other tools, by the names that their gates declare.
@@ -56,7 +57,7 @@ impl ForwardedCalls {
             return;
         }
         let mut calls = lock(&self.0);
-        if let Some(check) = entry.declared.input_schema.get("x-precheck").and_then(Value::as_str) {
+        if let Some(check) = entry.declared.input_schema.get(PRECHECK).and_then(Value::as_str) {
             calls.retain(|call| call.entry.id.source != entry.id.source || *call.entry.id.name != *check);
         }
         let arguments = Some(sent(nested));

@@ -159,6 +159,20 @@ impl ToolSpec {
         Annotations::of(self.effect, self.additive, self.idempotent, self.open_world)
     }
 
+    /// The schema of the arguments without the keywords that only request envelopes read; some model providers refuse
+    /// unknown keywords.
+    pub fn schema_for_clients(&self) -> Arc<Map<String, Value>> {
+        const KEYWORDS: [&str; 2] = ["x-target", "x-precheck"];
+        let mut schema = Arc::clone(&self.input_schema);
+        if KEYWORDS.iter().any(|keyword| schema.contains_key(*keyword)) {
+            let shown = Arc::make_mut(&mut schema);
+            for keyword in KEYWORDS {
+                shown.shift_remove(keyword);
+            }
+        }
+        schema
+    }
+
     /// Whether something may be changed or lost by it.
     pub fn is_destructive(&self) -> bool {
         self.effect != Effect::ReadOnly && !self.additive

@@ -13,6 +13,7 @@ mod fuzz;
 mod import;
 mod map;
 mod out;
+mod pinned;
 mod place;
 mod presence;
 mod progress;

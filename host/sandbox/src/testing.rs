@@ -56,6 +56,9 @@ nothing_of! {
         upsert(Vec<Draft>) -> IndexReport;
         patch(&str, Changes, Option<std::path::PathBuf>, bool) -> PatchReport;
         index(Option<std::path::PathBuf>, IndexOptions, Progress<'_>) -> IndexReport;
+        preview_upsert(Vec<Draft>) -> IndexReport;
+        preview_patch(&str, Changes, Option<std::path::PathBuf>, bool) -> PatchReport;
+        preview_index(Option<std::path::PathBuf>, IndexOptions, Progress<'_>) -> IndexReport;
         stats() -> Statistics;
     }
     Documents {

@@ -1,11 +1,14 @@
 //! Repositories of documents on an engine: names are resolved, questions embedded, answers put in order and lines cut
 //! out here, once for every engine. Nothing here reads a folder.
 
+mod beginnings;
 pub(crate) mod chunk;
 pub(crate) mod engine;
 mod lines;
 mod nearest;
 mod search;
+
+pub(crate) use beginnings::Beginning;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

@@ -4,13 +4,14 @@
 mod copy;
 mod index;
 mod linked;
+mod newer;
 mod patch;
 mod plan;
 mod search;
 mod store;
 mod write;
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
@@ -19,7 +20,7 @@ use gatehouse_core::{
         Clock, Embedder, Knowledge,
         knowledge::{
             Changes, Draft, Filters, IndexOptions, IndexReport, Lookup, Neighbour, Page, PatchReport,
-            Progress, SearchResult, Statistics, UnknownDomain,
+            Progress, SearchResult, Statistics,
         },
     },
 };
@@ -31,16 +32,23 @@ use crate::weaviate_neo4j::{WeaviateNeo4jConfig, WeaviateNeo4jEngine};
 use crate::{
     embedding::Embedding,
     engine::{EmbeddingHealth, Engine, EngineHealth, Health, Scope},
-    nearest::{nearest, nearest_names},
+    nearest::nearest,
     sqlite::knowledge::SqliteEngine,
     wiki::{WikiRoots, ids, stamp},
 };
 
 pub use linked::LinkedPage;
+use newer::NewerFiles;
 use search::PageTexts;
 
-/// Unknown domains of a search that are told; each is compared with all that there are.
-const UNKNOWN_TOLD: usize = 5;
+/// Effect of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WriteMode {
+    /// Store and files change.
+    Apply,
+    /// Everything is checked and reported; nothing changes.
+    Preview,
+}
 
 /// Where the knowledge graph is, and what may be touched for it.
 #[derive(Debug, Clone)]
@@ -60,6 +68,7 @@ pub struct WikiKnowledge {
     roots: WikiRoots,
     default_root: Option<PathBuf>,
     clock: Arc<dyn Clock>,
+    newer: Arc<NewerFiles>,
 }
 
 impl WikiKnowledge {
@@ -128,7 +137,7 @@ impl WikiKnowledge {
             let texts = Arc::new(PageTexts(Arc::clone(&engine)));
             Embedding::new(embedder, engine.vectors(), texts)
         });
-        Self { engine, embedding, roots, default_root, clock }
+        Self { engine, embedding, roots, default_root, clock, newer: Arc::default() }
     }
 
     /// Whether the engine can be reached, its schema and how much it holds; changes nothing there.
@@ -191,32 +200,17 @@ impl WikiKnowledge {
         let page = self.engine.pages(&[id]).await?.pop().flatten();
         Ok(page.map(|page| (page, titled)))
     }
-
-    /// Those of the domains that no page has.
-    async fn unknown_domains(&self, asked: &[String]) -> Result<Vec<UnknownDomain>, Fault> {
-        if asked.is_empty() {
-            return Ok(Vec::new());
-        }
-        let keys: Vec<String> = asked.iter().map(|domain| ids::domain_key(domain)).collect();
-        let known: HashSet<String> = self.engine.domains(Some(keys)).await?.into_iter().collect();
-        let unknown = asked.iter().filter(|domain| !known.contains(&ids::domain_key(domain)));
-        let unknown: Vec<&String> = unknown.take(UNKNOWN_TOLD).collect();
-        if unknown.is_empty() {
-            return Ok(Vec::new());
-        }
-        let all = self.engine.domains(None).await?;
-        let told =
-            |domain: &String| UnknownDomain { domain: domain.clone(), nearest: nearest_names(domain, &all) };
-        Ok(unknown.into_iter().map(told).collect())
-    }
 }
 
 #[async_trait]
 impl Knowledge for WikiKnowledge {
     async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
         let unknown_domains = self.unknown_domains(&filters.domains).await?;
-        let result = self.find(query, filters, limit.max(1)).await?;
-        Ok(SearchResult { unknown_domains, ..result })
+        let (result, newer) = tokio::join!(self.find(query, filters, limit.max(1)), self.newer_files());
+        let result = result?;
+        let notes: Vec<String> = result.note.into_iter().chain(newer).collect();
+        let note = (!notes.is_empty()).then(|| notes.join(" "));
+        Ok(SearchResult { unknown_domains, note, ..result })
     }
 
     async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault> {
@@ -232,7 +226,7 @@ impl Knowledge for WikiKnowledge {
     }
 
     async fn upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
-        self.write_pages(drafts).await
+        self.write_pages(drafts, WriteMode::Apply).await
     }
 
     async fn patch(
@@ -242,7 +236,7 @@ impl Knowledge for WikiKnowledge {
         wiki_dir: Option<PathBuf>,
         stamp: bool,
     ) -> Result<PatchReport, Fault> {
-        self.patch_page(id, &changes, wiki_dir, stamp).await
+        self.patch_page(id, &changes, wiki_dir, stamp, WriteMode::Apply).await
     }
 
     async fn index(
@@ -251,7 +245,30 @@ impl Knowledge for WikiKnowledge {
         options: IndexOptions,
         progress: Progress<'_>,
     ) -> Result<IndexReport, Fault> {
-        self.index_folder(root, options, progress).await
+        self.index_folder(root, options, progress, WriteMode::Apply).await
+    }
+
+    async fn preview_upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+        self.write_pages(drafts, WriteMode::Preview).await
+    }
+
+    async fn preview_patch(
+        &self,
+        id: &str,
+        changes: Changes,
+        wiki_dir: Option<PathBuf>,
+        stamp: bool,
+    ) -> Result<PatchReport, Fault> {
+        self.patch_page(id, &changes, wiki_dir, stamp, WriteMode::Preview).await
+    }
+
+    async fn preview_index(
+        &self,
+        root: Option<PathBuf>,
+        options: IndexOptions,
+        progress: Progress<'_>,
+    ) -> Result<IndexReport, Fault> {
+        self.index_folder(root, options, progress, WriteMode::Preview).await
     }
 
     async fn stats(&self) -> Result<Statistics, Fault> {

@@ -60,6 +60,33 @@ fn an_agent_is_told_the_tools_that_its_preset_has() {
 }
 
 #[test]
+fn a_section_teaches_what_the_preset_has() {
+    let place = project();
+    let section = |preset: &str| {
+        init(&place, 0, &["--yes", "--preset", preset]);
+        read(&place, ".claude/CLAUDE.md")
+    };
+    let code = section("code");
+    let names = code.find("- script: `run_code`").expect("the names");
+    let lesson = code.find("send one script to `run_code`: `const r = await callMCPTool(").expect("scripts");
+    assert!(names < lesson, "{code}");
+    let proxy = section("proxy");
+    assert!(
+        proxy.contains("`search_tools` finds them by the task") && !proxy.contains("callMCPTool"),
+        "{proxy}"
+    );
+    let gateway = section("gateway");
+    assert!(
+        gateway.contains("`request` runs every tool") && gateway.contains("\"search_tools\""),
+        "{gateway}"
+    );
+    let full = section("full");
+    assert!(!full.contains("callMCPTool") && !full.contains("search_tools"), "{full}");
+    let context = section("context");
+    assert!(!context.contains("artifact"), "{context}");
+}
+
+#[test]
 fn undo_takes_out_what_was_written_and_nothing_else() {
     let place = project();
     let mine = "# Mine\r\n\r\nno line end";
@@ -172,6 +199,14 @@ fn a_skill_says_how_to_go_on_and_is_taken_out_whole() {
     init(&place, 0, &["--skill", "--yes", "--preset", "proxy"]);
     let skill = read(&place, ".claude/skills/gatehouse/SKILL.md");
     assert!(skill.contains("- `search_tools` finds") && !skill.contains("get_workspace_file"), "{skill}");
+    assert!(!skill.contains("### Scripts"), "{skill}");
+    init(&place, 0, &["--skill", "--yes", "--preset", "code"]);
+    let skill = read(&place, ".claude/skills/gatehouse/SKILL.md");
+    assert!(
+        skill.contains("### Scripts\n\n`run_code` runs TypeScript")
+            && skill.contains("`tool_types` declares"),
+        "{skill}"
+    );
     init(&place, 0, &["--skill", "--undo", "--yes"]);
     assert!(!place.path("project/.claude").exists());
     assert!(init(&place, 2, &["--skill", "--target", "cursor", "--yes"]).contains("cannot be used with"));

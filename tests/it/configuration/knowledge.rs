@@ -47,7 +47,16 @@ fn an_index_file_that_is_not_there_or_not_one_ends_the_start() {
     let place = Place::with(TWO, &["kg", "echo"]);
     let missing = place.path("nope.index").display().to_string();
     let line = refused(&place, &[], &[("KG_INDEX_PATH", &missing)]);
-    says(&line, &["KG_INDEX_PATH: ", &missing, "does not exist", "`gatehouse kg index DIR --save-to FILE`"]);
+    says(
+        &line,
+        &[
+            "KG_INDEX_PATH: ",
+            &missing,
+            "does not exist",
+            "`gatehouse kg index DIR --save-to ",
+            "or unset KG_INDEX_PATH",
+        ],
+    );
     let cases = [
         ("nonsense", "is not JSON"),
         ("{}", "has version 'none', supported is '1.0'"),
@@ -67,6 +76,48 @@ fn an_index_file_that_is_not_there_or_not_one_ends_the_start() {
         assert_eq!(output.status.code(), Some(2), "{content}");
         says(&String::from_utf8_lossy(&output.stderr), &["KG_INDEX_PATH: ", expected]);
     }
+}
+
+#[test]
+fn an_index_file_of_another_program_names_weaviate_and_neo4j_and_can_be_replaced() {
+    let place = Place::shipped();
+    let wiki = place.sample_wiki().display().to_string();
+    let content = json!({"version": "1.0", "created_at": "2025-12-01T10:00:00+00:00", "data_source": wiki,
+        "search_backend": "kg_graph_search", "backend_refs": {"weaviate_collection": "Pages"}, "page_count": 28});
+    let index = place.write("their.index", content.to_string()).display().to_string();
+    let environment = [("KG_INDEX_PATH", index.as_str())];
+    let mut client = served(&place, &["--preset", "merger"], &environment);
+    let why = client.fails("search_knowledge", json!({"query": "retries"}));
+    says(&why, &["NEO4J_PASSWORD", "'weaviate-neo4j'"]);
+    drop(client);
+    // It may be replaced by an index of the engine that presets.toml names, with the variable set.
+    for broken in
+        [None, Some("{\"version\": \"0.1\", \"data_source\": \"w\", \"search_backend\": \"papyrus\"}")]
+    {
+        if let Some(content) = broken {
+            place.write("their.index", content);
+        }
+        let mut command = place.command(&["kg", "index", &wiki, "--save-to", "their.index"]);
+        let ran = command.env("KG_INDEX_PATH", &index).output().expect("run gatehouse");
+        let told = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{told}");
+        says(&told, &["the index file is replaced, since it cannot be used"]);
+        let written = fs::read_to_string(&index).expect("the index file");
+        assert!(written.contains("\"search_backend\": \"sqlite\""), "{written}");
+    }
+    let mut client = served(&place, &["--preset", "merger"], &environment);
+    says(&client.text("search_knowledge", json!({"query": "retries"})), &["Retry"]);
+}
+
+#[test]
+fn variables_that_are_set_and_not_used_are_named() {
+    let place = Place::shipped();
+    let variables = [("NEO4J_URI", "bolt://127.0.0.1:1"), ("WEAVIATE_URL", "http://127.0.0.1:1")];
+    let named = "NEO4J_URI, WEAVIATE_URL are set and not used: the knowledge engine is 'sqlite'.";
+    let doctor = place.command(&["doctor"]).envs(variables).output().expect("run gatehouse");
+    says(&String::from_utf8_lossy(&doctor.stdout), &["warn  environment: ", named]);
+    let client = served(&place, &["--preset", "merger"], &variables);
+    says(&client.log_with("not used"), &[named]);
 }
 
 #[test]

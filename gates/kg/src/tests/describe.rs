@@ -35,10 +35,16 @@ fn unknown_parameters_are_refused() {
     assert!(gate().describe("{\"include_content\":1}").is_err());
 }
 
-/// Every agent pays for these in every conversation. Four bytes a token is a safe guess for such text.
+/// Every agent pays for these in every conversation. Four bytes a token is a safe guess for such text. Clients are not
+/// shown the keywords of checks.
 #[test]
 fn the_tools_are_cheap_to_list() {
     let manifest = conformance::describe(&gate(), "{}");
-    let bytes: usize = manifest.tools.iter().map(|t| t.description.len() + t.input_schema.len()).sum();
+    let shown = |schema: &str| {
+        let mut schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+        schema.as_object_mut().unwrap().retain(|key, _| !key.starts_with("x-"));
+        schema.to_string().len()
+    };
+    let bytes: usize = manifest.tools.iter().map(|t| t.description.len() + shown(&t.input_schema)).sum();
     assert!(bytes < 1500 * 4, "{bytes} bytes");
 }

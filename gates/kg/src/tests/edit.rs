@@ -16,7 +16,7 @@ fn report(changed: &[&str]) -> PatchReport {
         id: "Principle/A".into(),
         changed: changed.iter().map(|c| (*c).to_owned()).collect(),
         kept_file: None,
-        file: Some("principles/A.md".into()),
+        file: Some("/srv/wiki/principles/A.md".into()),
         last_updated: Some("2026-11-21 23:00 GMT".into()),
         unresolved: vec![],
         unknown_edges: vec![],
@@ -53,7 +53,7 @@ fn given_fields_are_replaced_and_others_left_alone() {
 # Edited Principle/A
 
 **Changed:** overview, links
-**File:** `principles/A.md`
+**File:** `/srv/wiki/principles/A.md`
 **Last updated:** 2026-11-21 23:00 GMT
 
 ## Unresolved links (1)
@@ -82,6 +82,23 @@ fn an_edit_without_effect_says_so_and_the_stamp_can_be_left_out() {
     let reply = host.run(|| call(TOOL, arguments)).unwrap();
     assert_eq!(reply.text(), "# Nothing to change in Principle/A\n\nThe page already says this.\n");
     data(TOOL, &reply);
+}
+
+#[test]
+fn a_dry_run_previews_the_edit_and_names_the_file() {
+    let host = Fake::new().preview_patch(|id, _, _, _| {
+        assert_eq!(id, "Principle/A");
+        Ok(report(&["content"]))
+    });
+    let arguments = json!({"page_id": "Principle/A", "updates": {"content": "c"}, "dry_run": true});
+    let reply = host.run(|| call(TOOL, arguments)).unwrap();
+    let text = reply.text();
+    assert!(text.starts_with("# Would edit Principle/A\n\nA dry run: nothing was changed.\n"), "{text}");
+    let data = data(TOOL, &reply);
+    assert_eq!(
+        (&data["dry_run"], &data["affected_files"]),
+        (&json!(true), &json!(["/srv/wiki/principles/A.md"]))
+    );
 }
 
 #[test]

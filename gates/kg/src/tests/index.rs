@@ -69,6 +69,29 @@ fn no_arguments_index_the_servers_own_wiki_and_no_change_says_so() {
 }
 
 #[test]
+fn a_dry_run_previews_and_names_the_files() {
+    let host = Fake::new().preview_index(|root, _| {
+        assert_eq!(root, Some("/srv/wiki"));
+        Ok(report(3, 0))
+    });
+    let arguments = json!({"wiki_dir": "/srv/wiki", "persist_path": "/srv/wiki/kg.index", "dry_run": true});
+    let reply = host.run(|| call(TOOL, arguments)).unwrap();
+    let text = reply.text();
+    assert!(text.starts_with("# Would index `/srv/wiki`\n\nA dry run: nothing was changed.\n"), "{text}");
+    let told = data(TOOL, &reply);
+    assert_eq!((&told["dry_run"], &told["affected_files"]), (&json!(true), &json!(["/srv/wiki/kg.index"])));
+
+    let file = "/srv/wiki/heuristics/X.md";
+    let host = Fake::new().preview_upsert(move |_| {
+        let written = Written { page: "Heuristic/X".into(), file: Some(file.into()) };
+        Ok(IndexReport { written: vec![written], ..report(1, 0) })
+    });
+    let page = json!({"page_title": "X", "page_type": "Heuristic", "overview": "o", "content": "c"});
+    let reply = host.run(|| call(TOOL, json!({"page_data": page, "dry_run": true}))).unwrap();
+    assert_eq!(data(TOOL, &reply)["affected_files"], json!([file]));
+}
+
+#[test]
 fn a_page_is_written_as_it_is_given() {
     let host = Fake::new().upsert(|drafts| {
         let [draft] = drafts else { panic!("one draft") };

@@ -102,27 +102,34 @@ impl Target {
         Ok(())
     }
 
-    /// Where the tool names a parameter that has to exist (`x-target`) and a tool that says whether it does (`x-precheck`):
-    /// asks it before anything is changed.
+    /// Checks a call before anything is changed, as the tool's schema asks for it: `x-precheck` names a tool that reads
+    /// and that has to find the value of the parameter `x-target`, or the tool itself, which then makes a dry run.
     pub(super) fn precheck(&self, params: &Map<String, Value>, time: &Time) -> Result<(), Refusal> {
-        let schema = if self.of_server {
-            servers::tool(&self.source, &self.tool).map(|tool| tool.input_schema)
+        let schema = self.schema()?;
+        let Some(check) = schema["x-precheck"].as_str() else { return Ok(()) };
+        let entries = if self.of_server { Vec::new() } else { catalog::tools().map_err(Refusal::of)? };
+        // Of the same gate or server, which alone knows its own things.
+        let name = if self.of_server {
+            Some(check)
         } else {
-            catalog::schema(&self.tool)
+            let own = entries.iter().find(|entry| entry.source == self.source && entry.tool == check);
+            own.map(|entry| &*entry.name)
         };
-        let schema = self::schema(&schema.map_err(Refusal::of)?);
-        let (Some(target), Some(check)) = (schema["x-target"].as_str(), schema["x-precheck"].as_str()) else {
+        let Some(name) = name else {
+            let why = format!("'{}' is checked by '{check}', which this preset does not have.", self.tool);
+            return Err(Refusal::wrong(why, format!("Allow '{check}' in the preset.")));
+        };
+        if name == self.tool {
+            let mut params = params.clone();
+            self.rehearse(&mut params)?;
+            return passed(self.call(&Value::Object(params).to_string(), time.left()?), "The dry run failed");
+        }
+        let Some((target, value)) = schema["x-target"].as_str().and_then(|key| params.get_key_value(key))
+        else {
             return Ok(());
         };
-        let Some(value) = params.get(target) else { return Ok(()) };
-        let checker = if self.of_server {
-            Self::find(&format!("{}/{check}", self.source), self.isolation)?
-        } else {
-            // Of the same gate: what is looked up is nobody else's business.
-            let entries = catalog::tools().map_err(Refusal::of)?;
-            let own = entries.iter().find(|entry| entry.source == self.source && entry.tool == check);
-            Self::find(own.map_or(check, |entry| &entry.name), self.isolation)?
-        };
+        let action = if self.of_server { format!("{}/{name}", self.source) } else { name.to_owned() };
+        let checker = Self::find(&action, self.isolation)?;
         if checker.effect != Effect::ReadOnly {
             let why = format!("'{check}', which is to check '{}', does more than read.", self.tool);
             let next = if self.of_server {
@@ -135,20 +142,27 @@ impl Target {
             };
             return Err(Refusal::wrong(why, next));
         }
-        let arguments = Value::Object(Map::from_iter([(target.to_owned(), value.clone())])).to_string();
-        let why = match checker.call(&arguments, time.left()?) {
-            Ok(reply) if !reply.is_error => return Ok(()),
-            Ok(reply) => reply.text(),
-            Err(fault) if matches!(fault.kind, FaultKind::NotFound | FaultKind::InvalidArguments) => {
-                fault.message
-            }
-            Err(fault) => return Err(Refusal::of(fault)),
+        let Some(argument) = argument_for(&checker.schema()?, target) else {
+            let why = format!(
+                "'{check}' has neither a parameter '{target}' nor exactly one required parameter, so it cannot check '{}'.",
+                self.tool
+            );
+            return Err(Refusal::wrong(why, "This is a mistake of the tool's author.".into()));
         };
-        let told = crate::named::line(&why, 300);
-        Err(Refusal::wrong(
-            format!("{target} {value} did not pass '{check}': {told}"),
-            "Nothing was changed. Name something that exists.".into(),
-        ))
+        let arguments = Value::Object(Map::from_iter([(argument, value.clone())])).to_string();
+        passed(
+            checker.call(&arguments, time.left()?),
+            &format!("{target} {} did not pass '{check}'", crate::named::line(&value.to_string(), 300)),
+        )
+    }
+
+    fn schema(&self) -> Result<Value, Refusal> {
+        let schema = if self.of_server {
+            servers::tool(&self.source, &self.tool).map(|tool| tool.input_schema)
+        } else {
+            catalog::schema(&self.tool)
+        };
+        Ok(self::schema(&schema.map_err(Refusal::of)?))
     }
 
     pub(super) fn call(&self, arguments: &str, timeout_ms: u64) -> Result<Reply, Fault> {
@@ -173,6 +187,36 @@ fn is_request(entry: &Entry) -> Result<bool, Refusal> {
 
 fn schema(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_default()
+}
+
+/// The parameter of a checking tool that takes the target: the one with the same name, or its only required one.
+fn argument_for(schema: &Value, target: &str) -> Option<String> {
+    let properties = schema["properties"].as_object();
+    // A schema without properties takes any.
+    if properties.is_none_or(|properties| properties.contains_key(target)) {
+        return Some(target.to_owned());
+    }
+    match schema["required"].as_array()?.as_slice() {
+        [Value::String(only)] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+/// Success if the check succeeded; otherwise a refusal that begins with `failed`.
+fn passed(done: Result<Reply, Fault>, failed: &str) -> Result<(), Refusal> {
+    let (why, hint) = match done {
+        Ok(reply) if !reply.is_error => return Ok(()),
+        Ok(reply) => (reply.text(), None),
+        Err(fault) if matches!(fault.kind, FaultKind::NotFound | FaultKind::InvalidArguments) => {
+            (fault.message, fault.hint)
+        }
+        Err(fault) => return Err(Refusal::of(fault)),
+    };
+    let next = hint.unwrap_or_else(|| "Name something that exists.".into());
+    Err(Refusal::wrong(
+        format!("{failed}: {}", crate::named::line(&why, 300)),
+        format!("Nothing was changed. {next}"),
+    ))
 }
 
 fn unknown(action: &str, entries: &[Entry]) -> Refusal {

@@ -2,6 +2,7 @@
 
 mod apart;
 mod calls;
+mod checks;
 mod describe;
 mod fuzz;
 mod lists;

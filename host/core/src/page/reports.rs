@@ -76,7 +76,7 @@ pub struct PatchReport {
     pub id: String,
     /// Fields whose value is now another one.
     pub changed: Vec<String>,
-    /// The file that was rewritten, relative to its wiki folder.
+    /// The file that was rewritten, as an absolute path.
     pub file: Option<String>,
     /// The file that the page came from and that was left as it is, because it lies outside the allowed
     /// wiki folders; indexing it again brings its text back.

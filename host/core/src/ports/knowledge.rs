@@ -56,6 +56,26 @@ pub trait Knowledge: Send + Sync {
         progress: Progress<'_>,
     ) -> Result<IndexReport, Fault>;
 
+    /// Reports what [`Knowledge::upsert`] would do, and changes nothing.
+    async fn preview_upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault>;
+
+    /// Reports what [`Knowledge::patch`] would do, and changes nothing.
+    async fn preview_patch(
+        &self,
+        id: &str,
+        changes: Changes,
+        wiki_dir: Option<PathBuf>,
+        stamp: bool,
+    ) -> Result<PatchReport, Fault>;
+
+    /// Reports what [`Knowledge::index`] would do: reads the folder, and changes nothing.
+    async fn preview_index(
+        &self,
+        root: Option<PathBuf>,
+        options: IndexOptions,
+        progress: Progress<'_>,
+    ) -> Result<IndexReport, Fault>;
+
     /// Counts.
     async fn stats(&self) -> Result<Statistics, Fault>;
 }

@@ -13,6 +13,9 @@ use super::{NameMatch, near_enough};
 /// The weight of words; the rest is that of meaning.
 const WORDS: f64 = 0.5;
 
+/// The score of a candidate whose name begins with the question, where no candidate has words or meaning of it.
+const NAME_ALONE: f64 = 0.5;
+
 /// What is known of a candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scored<K> {
@@ -65,7 +68,12 @@ pub fn in_order<K: Ord>(mut placed: Vec<Ranked<K>>) -> Vec<Ranked<K>> {
     // A name counts at least as much as everything that it is placed before.
     let mut least = 0.0;
     for page in placed.iter_mut().rev() {
-        page.score = if page.name == NameMatch::Exact { 1.0 } else { page.score.max(least) };
+        page.score = match page.name {
+            NameMatch::Exact => 1.0,
+            // Nothing but its name is known to answer.
+            name if name != NameMatch::No && page.score.max(least) == 0.0 => NAME_ALONE,
+            _ => page.score.max(least),
+        };
         least = page.score;
     }
     placed

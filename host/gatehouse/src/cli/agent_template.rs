@@ -5,13 +5,13 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use gatehouse_core::{
-    Catalog, SourceId, catalog::Entry, isolation, names::quoted, ports::Servers as _,
-    ports::ledger::Ledger as _, ports::ledger::MetricsFilter, signature::brief,
+    Catalog, Exposure, SourceId, catalog::Entry, isolation, names::quoted, ports::Servers as _,
+    ports::ledger::Ledger as _, ports::ledger::MetricsFilter, ports::servers::ServerStatus, signature::brief,
 };
 use serde_json::json;
 
-use super::{Failure, Place, presets};
-use crate::{compose::Composition, config::Env, out};
+use super::{Failure, Place, presets, request};
+use crate::{compose::Composition, config::Env, out, pinned::Pinned};
 
 /// Tools that are named in the text; of more the model finds the others itself.
 const NAMED: usize = 40;
@@ -75,7 +75,18 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
         Strategy::Subprocess => (true, "as was asked".into()),
         Strategy::Auto => (advice.apart, advice.reason),
     };
-    let made = Template { arguments: &arguments, catalog: &catalog, tools: &tools, apart };
+    let taker =
+        if apart { request_preset(&composition, &exposure.preset, status.as_ref()).await } else { None };
+    let (requests, why) = match (apart, taker) {
+        (false, _) => (None, why),
+        (true, Some(preset)) => (Some((Pinned::new(&composition.config, place, env)?, preset)), why),
+        (true, None) if matches!(arguments.strategy, Strategy::Auto) => {
+            (None, "no preset that reaches it has the tool `request`".to_owned())
+        }
+        (true, None) => return Err(no_request_preset(&arguments.server)),
+    };
+    let apart = requests.is_some();
+    let made = Template { arguments: &arguments, catalog: &catalog, tools: &tools, requests };
     let text = made.text(&format!("{why}; {} tools, {schema_tokens} tokens", tools.len()))?;
     let Some(file) = &arguments.out else {
         out::line(text.trim_end());
@@ -114,22 +125,50 @@ async fn facts(
     Ok(facts)
 }
 
+/// A preset that takes requests for this server: the chosen one if it does, else `gateway`, else the first by name.
+async fn request_preset(
+    composition: &Composition,
+    chosen: &str,
+    server: Option<&ServerStatus>,
+) -> Option<String> {
+    let others = composition.config.presets.keys().map(String::as_str);
+    for preset in [chosen, "gateway"].into_iter().chain(others) {
+        let Ok(exposure) = Exposure::compile(&composition.config.presets, preset) else { continue };
+        let Ok(catalog) = composition.catalog(&exposure).await else { continue };
+        if request::name(&catalog).is_some() && server.is_none_or(|server| catalog.proxied.reaches(server)) {
+            return Some(preset.to_owned());
+        }
+    }
+    None
+}
+
+fn no_request_preset(server: &str) -> Failure {
+    Failure::Usage(format!(
+        "no preset that reaches server '{server}' has the tool `request`, which --strategy subprocess needs; write \
+         `gates.proxy = {{ request = true }}` under one, or use --strategy agent"
+    ))
+}
+
 /// What is written.
 struct Template<'a> {
     arguments: &'a Arguments,
     catalog: &'a Catalog,
     tools: &'a [std::sync::Arc<Entry>],
-    apart: bool,
+    /// How requests are sent from a shell, and the preset that takes them. `None` if the subagent has tools instead.
+    requests: Option<(Pinned, String)>,
 }
 
 impl Template<'_> {
     fn text(&self, why: &str) -> Result<String, Failure> {
         let server = &self.arguments.server;
-        let strategy = if self.apart { "subprocess" } else { "agent" };
+        let strategy = if self.requests.is_some() { "subprocess" } else { "agent" };
         let about: Vec<String> =
             self.tools.iter().take(6).map(|entry| brief(&entry.spec.description).to_owned()).collect();
         let about = quoted(&about.join(" "), 400).replace('"', "'");
-        let (allowed, way) = if self.apart { self.by_requests() } else { self.by_tools()? };
+        let (allowed, way) = match &self.requests {
+            Some((pinned, preset)) => self.by_requests(pinned, preset),
+            None => self.by_tools()?,
+        };
         let mut text = format!(
             "---\nname: {server}-gateway\ndescription: \"Does whatever needs the MCP server {server}, and answers with what came of \
              it. {about}\"\ntools: {allowed}\nmodel: inherit\n---\n\n\
@@ -189,14 +228,16 @@ impl Template<'_> {
     }
 
     /// By requests from a shell, each of which starts the server and ends it.
-    fn by_requests(&self) -> (String, String) {
+    fn by_requests(&self, pinned: &Pinned, preset: &str) -> (String, String) {
         let server = &self.arguments.server;
+        let request = pinned.shell(&["request"], preset);
+        let schema = pinned.shell(&["tools", "schema", server, "TOOL"], preset);
         let way = format!(
             "Each call is one request, for which the server is started and ended again:\n\n```bash\n\
-             gatehouse request <<'EOF'\n{{\"intent\": \"QUERY\", \"action\": \"{server}/TOOL\", \"params\": {{}}, \
+             {request} <<'EOF'\n{{\"intent\": \"QUERY\", \"action\": \"{server}/TOOL\", \"params\": {{}}, \
              \"constraints\": {{\"isolation\": \"subprocess\"}}}}\nEOF\n```\n\n\
              `intent` is QUERY for what only reads, MODIFY for what changes something, EXECUTE for the rest. The answer is one \
-             JSON object; where `ok` is false, `error` says what to do. A tool's arguments: `gatehouse tools schema {server} TOOL`."
+             JSON object; where `ok` is false, `error` says what to do. This prints a tool's arguments:\n\n```bash\n{schema}\n```"
         );
         ("Bash".into(), way)
     }

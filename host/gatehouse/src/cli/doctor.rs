@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Failure, Place};
 use crate::{
     compose::Composition,
-    config::{Config, Env, added::Added, env::VARIABLES},
+    config::{Config, Env, added::Added, env::VARIABLES, unused},
     out::{self, Colour},
 };
 
@@ -118,6 +118,7 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     }
     checks.extend(composition.lacks().await.into_iter().map(|lack| Check::warning("gates", lack)));
     checks.extend(keyless(config, env));
+    checks.extend(unused(config, env).into_iter().map(|why| Check::warning("environment", why)));
     let health = composition.knowledge.health().await;
     let failing = health.as_ref().ok().and_then(|health| health.embedding.as_ref()?.failing.clone());
     if let Some(why) = failing {

@@ -2,6 +2,7 @@
 //! change before it makes it, and takes out what it wrote.
 
 mod file;
+mod lessons;
 mod marked;
 mod section;
 mod skill;

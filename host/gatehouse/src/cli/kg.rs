@@ -116,7 +116,18 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
     match command {
         Command::Index(arguments) => {
             let named = arguments.dir.is_some();
-            on(open(named)?, async |knowledge| index(knowledge, arguments).await).await
+            let replaces =
+                arguments.save_to.as_deref().is_some_and(|file| config.knowledge.is_index_file(file));
+            let knowledge = if named && replaces {
+                let (chosen, unusable) = config.knowledge.chosen_to_replace()?;
+                if let Some(why) = unusable {
+                    out::note(format!("the index file is replaced, since it cannot be used: {why}"));
+                }
+                compose::knowledge(chosen, WikiRoots::Any, &embedder)?
+            } else {
+                open(named)?
+            };
+            on(knowledge, async |knowledge| index(knowledge, arguments).await).await
         }
         Command::Search(arguments) => {
             on(open(false)?, async |knowledge| search(knowledge, arguments).await).await

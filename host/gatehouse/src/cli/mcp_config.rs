@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Failure, Place};
 use crate::{
-    config::{Config, Env, locate::BUILT_IN},
+    config::{Config, Env},
     out,
+    pinned::Pinned,
 };
 
 #[derive(Args)]
@@ -63,23 +64,12 @@ pub(super) fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(),
 }
 
 fn local(arguments: &Arguments, config: &Config, place: &Place, env: &Env) -> Result<Value, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure::Failed(error.to_string()))?;
-    let mut line = vec!["serve".to_owned(), "--preset".into(), arguments.preset.clone()];
     // The client starts its host in a folder and an environment of its own.
-    let file = config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
-    if config.choice.by_trust {
-        out::note(format!(
-            "{file} is named in it, so the client will serve what it says then, also after changes"
-        ));
-    }
-    line.extend(["--config".into(), file]);
-    if place.gates.is_some() {
-        line.extend(config.gate_folders.iter().flat_map(|dir| ["--gates".into(), dir.display().to_string()]));
-    }
-    let mut entry = json!({"command": program, "args": line});
-    let places = env.places();
-    if !places.is_empty() {
-        entry["env"] = json!(places);
+    let pinned = Pinned::new(config, place, env)?;
+    let line = pinned.arguments(&["serve"], &arguments.preset);
+    let mut entry = json!({"command": pinned.program, "args": line});
+    if let Some(environment) = pinned.environment() {
+        entry["env"] = environment;
     }
     if matches!(arguments.client, ClientFormat::Claude | ClientFormat::Vscode) {
         entry["type"] = json!("stdio");

@@ -63,7 +63,7 @@ async fn answered(arguments: &Arguments, place: &Place, env: &Env) -> Result<Val
 }
 
 /// The name under which a preset has the tool.
-fn name(catalog: &Catalog) -> Option<String> {
+pub(super) fn name(catalog: &Catalog) -> Option<String> {
     let mut entries = catalog.entries().iter();
     let found = entries.find(|entry| workflow::takes_requests(entry));
     found.map(|entry| entry.name.to_string())

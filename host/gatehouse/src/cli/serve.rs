@@ -44,6 +44,9 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     if let Some(path) = &composition.config.knowledge.index_file {
         config::read_index(path)?;
     }
+    for why in config::unused(&composition.config, env) {
+        tracing::info!("{why}");
+    }
     let chosen = composition.config.select(arguments.preset.as_deref(), env)?;
     if let (Some(why), None, None) = (composition.config.unnamed_default(), &arguments.preset, env.preset()) {
         tracing::warn!("{why}");

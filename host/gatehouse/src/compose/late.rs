@@ -145,6 +145,29 @@ impl Knowledge for Graph {
         self.there()?.index(root, options, progress).await
     }
 
+    async fn preview_upsert(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+        self.there()?.preview_upsert(drafts).await
+    }
+
+    async fn preview_patch(
+        &self,
+        id: &str,
+        changes: Changes,
+        wiki_dir: Option<PathBuf>,
+        stamp: bool,
+    ) -> Result<PatchReport, Fault> {
+        self.there()?.preview_patch(id, changes, wiki_dir, stamp).await
+    }
+
+    async fn preview_index(
+        &self,
+        root: Option<PathBuf>,
+        options: IndexOptions,
+        progress: Progress<'_>,
+    ) -> Result<IndexReport, Fault> {
+        self.there()?.preview_index(root, options, progress).await
+    }
+
     async fn stats(&self) -> Result<Statistics, Fault> {
         self.there()?.stats().await
     }

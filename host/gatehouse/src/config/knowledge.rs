@@ -62,6 +62,23 @@ impl KnowledgeConfig {
         }
     }
 
+    /// The same for a command that writes the index file again. One that cannot be used is replaced: the engine is then
+    /// that of presets.toml, and the reason comes along.
+    pub(crate) fn chosen_to_replace(
+        &self,
+    ) -> Result<((EngineConfig, Option<PathBuf>), Option<ConfigError>), ConfigError> {
+        match self.chosen_to_index() {
+            Ok(chosen) => Ok((chosen, None)),
+            Err(unusable) => Ok(((self.on(self.engine)?, None), Some(unusable))),
+        }
+    }
+
+    /// Whether a path is that of the index file.
+    pub(crate) fn is_index_file(&self, path: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).ok();
+        self.index_file.as_deref().is_some_and(|file| real(file) == real(path))
+    }
+
     /// The same for indexing a folder that is named: it needs no index file, and is how a missing one is made.
     pub(crate) fn chosen_to_index(&self) -> Result<(EngineConfig, Option<PathBuf>), ConfigError> {
         let Some(path) = self.index_file.as_ref().filter(|path| path.exists()) else {

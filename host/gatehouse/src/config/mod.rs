@@ -38,6 +38,7 @@ pub(crate) mod schema;
 pub(crate) mod servers;
 mod shipped;
 pub(crate) mod trust;
+mod unused;
 mod workflow;
 
 pub(crate) use artifacts::{ArtifactsConfig, ArtifactsEngineConfig};
@@ -50,6 +51,7 @@ pub(crate) use knowledge::{EngineConfig, KnowledgeConfig, read_index};
 pub(crate) use ledger::LedgerConfig;
 pub(crate) use raw::{DocumentsEngine, KnowledgeEngine};
 pub(crate) use servers::{ServerConfig, ServersConfig, of_json};
+pub(crate) use unused::unused;
 
 /// The most characters of a gate's name.
 const MAX_GATE_NAME: usize = 64;

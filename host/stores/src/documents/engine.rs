@@ -10,6 +10,7 @@ use gatehouse_core::{
     search::{NameQuery, Query, Scored},
 };
 
+use super::beginnings::Beginning;
 use crate::{
     embedding::{VectorModel, VectorStore},
     engine::QueryVector,
@@ -24,6 +25,8 @@ pub(crate) struct DocumentQuestion {
     /// Name of the repository, as it is stored.
     pub(crate) repository: String,
     pub(crate) query: Query,
+    /// Words that a document answers by a longer word; empty for a question that asks for whole words.
+    pub(crate) beginnings: Vec<Beginning>,
     /// Compared with the path, the file's name and its stem.
     pub(crate) name: NameQuery,
     /// None where meaning has no part in it.

@@ -6,12 +6,13 @@ use std::{collections::HashMap, sync::Arc};
 use gatehouse_core::{
     outcome::Fault,
     ports::documents::{DocumentHit, DocumentSearch, Lines, SearchMode},
-    search::{FitScorer, NameQuery, POOL, Query, answering, fuse},
+    search::{FitScorer, NameMatch, NameQuery, POOL, Query, Ranked, answering, fuse},
 };
 
 use super::{
     DocumentLibrary,
-    engine::{DocumentCandidate, DocumentQuestion, FixedVectors, StoredFile},
+    beginnings::beginnings,
+    engine::{DocumentCandidate, DocumentCandidates, DocumentQuestion, FixedVectors, StoredFile},
     lines,
 };
 use crate::{embedding::words_alone, engine::QueryVector};
@@ -25,6 +26,9 @@ const JUDGED: usize = 10;
 
 /// Tokens that those hits have together at most.
 const READ: u32 = 500_000;
+
+/// Hits that score less would be shown with the score 0.00.
+const LEAST_SCORE: f64 = 0.005;
 
 /// Bytes of a question that count: what follows adds nothing that a search could use.
 const QUESTION: usize = 16 * 1024;
@@ -44,16 +48,31 @@ impl DocumentLibrary {
             SearchMode::Text => (None, Vec::new()),
             SearchMode::Semantic => self.vector(text).await?,
         };
-        let question = Arc::new(DocumentQuestion {
+        let mut question = Arc::new(DocumentQuestion {
             repository,
             query: Query::of(text),
+            beginnings: Vec::new(),
             name: NameQuery::of(text),
             vector,
             limit,
             pool: limit.max(POOL),
         });
-        let found = self.engine.candidates(&question).await?;
-        notes.extend(found.notes);
+        let mut found = self.engine.candidates(&question).await?;
+        if mode == SearchMode::Text && !found.answers_by_words() {
+            let longer = DocumentQuestion::by_beginnings(&question);
+            let by_beginnings = match &longer {
+                Some(longer) => Some(self.engine.candidates(longer).await?),
+                None => None,
+            };
+            if let (Some(longer), Some(by_beginnings)) = (longer, by_beginnings)
+                && by_beginnings.answers_by_words()
+            {
+                notes.push(beginnings_note(&found.unmatched_terms));
+                found = DocumentCandidates { unmatched_terms: found.unmatched_terms, ..by_beginnings };
+                question = longer;
+            }
+        }
+        notes.extend(std::mem::take(&mut found.notes));
         if found.without_vector > 0
             && let Some(embedding) = &self.embedding
         {
@@ -65,7 +84,8 @@ impl DocumentLibrary {
             found.candidates.into_iter().map(|found| (found.scored.key.clone(), found)).collect();
         let scored = facts.values().map(|found| found.scored.clone()).collect();
         let judge = Arc::new(FitScorer::of(text));
-        let ranked = fuse(answering(scored)).into_iter().take(limit);
+        let shows = |ranked: &Ranked<String>| ranked.name != NameMatch::No || ranked.score >= LEAST_SCORE;
+        let ranked = fuse(answering(scored)).into_iter().filter(shows).take(limit);
         let mut hits = Vec::new();
         let mut left = READ;
         for ranked in ranked {
@@ -121,6 +141,33 @@ impl DocumentLibrary {
         }
         Ok((Some(QueryVector { model: embedding.vectors().name, values }), Vec::new()))
     }
+}
+
+impl DocumentQuestion {
+    /// The same question, for words that begin with its words. `None` if they are too short for that.
+    fn by_beginnings(&self) -> Option<Arc<Self>> {
+        let beginnings = beginnings(&self.query);
+        if beginnings.is_empty() {
+            return None;
+        }
+        let (repository, query, name) = (self.repository.clone(), self.query.clone(), self.name.clone());
+        Some(Arc::new(Self { repository, query, beginnings, name, vector: None, ..*self }))
+    }
+}
+
+impl DocumentCandidates {
+    /// True if a word of the question is in a document.
+    fn answers_by_words(&self) -> bool {
+        self.candidates.iter().any(|found| found.scored.bm25 > 0.0)
+    }
+}
+
+/// Note of a search whose hits have longer words than the question.
+fn beginnings_note(words: &[String]) -> String {
+    format!(
+        "No document has the whole word {}; these have words that begin like it.",
+        words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" or ")
+    )
 }
 
 /// What a search says where documents have no vectors yet.

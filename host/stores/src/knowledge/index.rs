@@ -13,7 +13,7 @@ use gatehouse_core::{
 use tokio::sync::mpsc;
 
 use super::{
-    WikiKnowledge,
+    WikiKnowledge, WriteMode,
     plan::{Clear, would_lose},
     store::Pages,
 };
@@ -34,6 +34,7 @@ impl WikiKnowledge {
         root: Option<PathBuf>,
         options: IndexOptions,
         progress: Progress<'_>,
+        mode: WriteMode,
     ) -> Result<IndexReport, Fault> {
         let root = root.or_else(|| self.default_root.clone()).ok_or_else(|| {
             Fault::invalid("no wiki folder is named and there is no default one")
@@ -52,8 +53,12 @@ impl WikiKnowledge {
         let (skipped, unknown_edges) =
             (std::mem::take(&mut folder.skipped), std::mem::take(&mut folder.unknown_edges));
         let (pages, root_name) = (folder.records.len() as u64, folder.root.clone());
-        let report = self.store(Pages::Folder(Arc::new(Mutex::new(folder))), clear).await?;
-        if let Some(path) = save_to {
+        let pages_of_folder = Pages::Folder(Arc::new(Mutex::new(folder)));
+        let report = match mode {
+            WriteMode::Apply => self.store(pages_of_folder, clear).await?,
+            WriteMode::Preview => self.preview_store(&pages_of_folder, clear).await?,
+        };
+        if let Some(path) = save_to.filter(|_| mode == WriteMode::Apply) {
             let created_at = rfc3339(self.clock.now_ms());
             let file = IndexFile::new(created_at, root_name, self.engine.name(), self.engine.refs(), pages);
             blocking(move || file.write(&path)).await?;

@@ -11,7 +11,7 @@ use gatehouse_core::{
     ports::knowledge::{Changes, PatchReport},
 };
 
-use super::{WikiKnowledge, index::blocking};
+use super::{WikiKnowledge, WriteMode, index::blocking};
 use crate::{
     engine::Scope,
     nearest::nearest,
@@ -43,6 +43,7 @@ impl WikiKnowledge {
         changes: &Changes,
         wiki_dir: Option<PathBuf>,
         stamp: bool,
+        mode: WriteMode,
     ) -> Result<PatchReport, Fault> {
         let (page_type, name) = ids::split_strict(id)?;
         let id = ids::join(page_type, name);
@@ -63,7 +64,7 @@ impl WikiKnowledge {
         let mut report = PatchReport {
             id: after.id.clone(),
             changed: changed.iter().map(|field| (*field).to_owned()).collect(),
-            file: file.as_ref().and(after.origin.as_ref()).map(|origin| origin.file.clone()),
+            file: file.as_ref().and(after.origin.as_ref()).map(path_of),
             kept_file: kept_file(&before, &after, file.is_some()),
             last_updated: after.last_updated.clone(),
             unresolved_links: Vec::new(),
@@ -71,7 +72,10 @@ impl WikiKnowledge {
         };
         // Nothing to change is stored all the same: it finds the links that point nowhere, and a page that
         // was removed meanwhile.
-        report.unresolved_links = self.replace(before, after, file).await?;
+        report.unresolved_links = match mode {
+            WriteMode::Apply => self.replace(before, after, file).await?,
+            WriteMode::Preview => self.preview_put(std::slice::from_ref(&after)).await?,
+        };
         Ok(report)
     }
 }
@@ -79,7 +83,12 @@ impl WikiKnowledge {
 /// The page's file, where the page changed and its file did not.
 fn kept_file(before: &Record, after: &Record, rewritten: bool) -> Option<String> {
     let origin = before.origin.as_ref().filter(|_| !rewritten && before != after)?;
-    Some(Path::new(&origin.root).join(&origin.file).display().to_string())
+    Some(path_of(origin))
+}
+
+/// The absolute path of a page's file.
+pub(super) fn path_of(origin: &Origin) -> String {
+    Path::new(&origin.root).join(&origin.file).display().to_string()
 }
 
 fn prepare(

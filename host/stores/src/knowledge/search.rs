@@ -1,12 +1,15 @@
 //! Finding pages, whatever engine holds them: the question becomes a vector, the engine brings candidates with what it
 //! knows of each, and here they are put in order, judged and turned into hits.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use gatehouse_core::{
     outcome::Fault,
-    ports::knowledge::{Filters, Hit, SearchResult},
+    ports::knowledge::{Filters, Hit, SearchResult, UnknownDomain},
     search::{FitScorer, NameQuery, Query, Ranked, answering, fuse},
 };
 
@@ -14,8 +17,12 @@ use super::WikiKnowledge;
 use crate::{
     embedding::{Item, TextSource},
     engine::{Engine, PAGES, QueryVector, Question},
+    nearest::nearest_names,
     wiki::{ids, record::Record},
 };
+
+/// Unknown domains of a search that are told; each is compared with all that there are.
+const UNKNOWN_TOLD: usize = 5;
 
 impl WikiKnowledge {
     pub(super) async fn find(
@@ -53,6 +60,24 @@ impl WikiKnowledge {
         let hits = self.hits(&FitScorer::of(text), ranked, filters.min_score.unwrap_or(0.0), limit).await?;
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         Ok(SearchResult { hits, unmatched_terms: found.unmatched_terms, note, ..SearchResult::default() })
+    }
+
+    /// Those of the domains that no page has.
+    pub(super) async fn unknown_domains(&self, asked: &[String]) -> Result<Vec<UnknownDomain>, Fault> {
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys: Vec<String> = asked.iter().map(|domain| ids::domain_key(domain)).collect();
+        let known: HashSet<String> = self.engine.domains(Some(keys)).await?.into_iter().collect();
+        let unknown = asked.iter().filter(|domain| !known.contains(&ids::domain_key(domain)));
+        let unknown: Vec<&String> = unknown.take(UNKNOWN_TOLD).collect();
+        if unknown.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all = self.engine.domains(None).await?;
+        let told =
+            |domain: &String| UnknownDomain { domain: domain.clone(), nearest: nearest_names(domain, &all) };
+        Ok(unknown.into_iter().map(told).collect())
     }
 
     /// The first of these with at least this score, as pages. One that has gone since makes room for the next.

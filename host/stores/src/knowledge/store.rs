@@ -65,17 +65,45 @@ impl Pages {
     }
 }
 
+/// Changes that storing pages makes, and what they were worked out from.
+struct Planned {
+    scope: Scope,
+    found: Vec<Head>,
+    changes: Changes,
+    /// The links that the pages declare.
+    links: Vec<Unresolved>,
+}
+
 impl WikiKnowledge {
+    async fn planned(&self, pages: &Pages, clear: Clear) -> Result<Planned, Fault> {
+        let scope = if clear == Clear::No { pages.scope() } else { Scope::All };
+        let found = self.engine.heads(&scope).await?;
+        let planned = pages.read(|records, folder| {
+            Ok::<_, Fault>((plan::changes(records, folder, clear, &found)?, links(records)))
+        });
+        let (changes, links) = planned?;
+        Ok(Planned { scope, found, changes, links })
+    }
+
+    /// Reports what [`Self::store`] would do, and changes nothing.
+    pub(super) async fn preview_store(&self, pages: &Pages, clear: Clear) -> Result<IndexReport, Fault> {
+        let Planned { changes: Changes { remove, put, report }, links, .. } =
+            self.planned(pages, clear).await?;
+        let unresolved_links = self.unresolved(links, &remove, &put).await?;
+        Ok(IndexReport { unresolved_links, ..report })
+    }
+
+    /// The links that would point to no page once these pages are stored.
+    pub(super) async fn preview_put(&self, pages: &[Record]) -> Result<Vec<Unresolved>, Fault> {
+        self.unresolved(links(pages), &[], pages).await
+    }
+
     /// Stores pages.
     pub(super) async fn store(&self, pages: Pages, clear: Clear) -> Result<IndexReport, Fault> {
         for attempt in 0..ATTEMPTS {
             let_others_finish(attempt).await;
-            let scope = if clear == Clear::No { pages.scope() } else { Scope::All };
-            let found = self.engine.heads(&scope).await?;
-            let planned = pages.read(|records, folder| {
-                Ok::<_, Fault>((plan::changes(records, folder, clear, &found)?, links(records)))
-            });
-            let (Changes { remove, put, report }, links) = planned?;
+            let Planned { scope, found, changes, links } = self.planned(&pages, clear).await?;
+            let Changes { remove, put, report } = changes;
             let plan = Plan { scope, found, folder: pages.folder(), remove, put, file: None };
             match self.engine.apply(Arc::new(plan)).await? {
                 Applied::Done => return self.reported(report, links).await,
@@ -102,16 +130,30 @@ impl WikiKnowledge {
 
     /// The report, with the links that point nowhere now, after everything stored has been given its time.
     async fn reported(&self, report: IndexReport, links: Vec<Unresolved>) -> Result<IndexReport, Fault> {
-        let targets: BTreeSet<&String> = links.iter().map(|link| &link.target).collect();
-        let targets = Scope::ids(targets.into_iter().cloned());
-        let there: HashSet<String> =
-            self.engine.heads(&targets).await?.iter().map(|page| ids::key(&page.id)).collect();
-        let mut unresolved_links = links;
-        unresolved_links.retain(|link| !there.contains(&ids::key(&link.target)));
+        let unresolved_links = self.unresolved(links, &[], &[]).await?;
         if let Some(embedding) = &self.embedding {
             embedding.settle(SETTLE).await;
         }
         Ok(IndexReport { unresolved_links, ..report })
+    }
+
+    /// Those of the links that point to no page, where `removed` go and `put` come.
+    async fn unresolved(
+        &self,
+        mut links: Vec<Unresolved>,
+        removed: &[String],
+        put: &[Record],
+    ) -> Result<Vec<Unresolved>, Fault> {
+        let targets: BTreeSet<&String> = links.iter().map(|link| &link.target).collect();
+        let targets = Scope::ids(targets.into_iter().cloned());
+        let stored = self.engine.heads(&targets).await?;
+        let mut there: HashSet<String> = stored.iter().map(|page| ids::key(&page.id)).collect();
+        for id in removed {
+            there.remove(&ids::key(id));
+        }
+        there.extend(put.iter().map(Record::key));
+        links.retain(|link| !there.contains(&ids::key(&link.target)));
+        Ok(links)
     }
 }
 

@@ -11,12 +11,12 @@ use gatehouse_core::{
     ports::knowledge::{Changes, Draft, IndexReport, PageType, Written},
 };
 
-use super::{WikiKnowledge, index::blocking, plan::Clear, store::Pages};
+use super::{WikiKnowledge, WriteMode, index::blocking, patch::path_of, plan::Clear, store::Pages};
 use crate::wiki::{
     WikiRoots,
     edges::UnknownEdges,
     edit,
-    file::create,
+    file::{already_there, check_new, create},
     folder::{self, PageFile},
     record::{Record, draft_id},
     validate,
@@ -33,7 +33,11 @@ struct NewFile {
 }
 
 impl WikiKnowledge {
-    pub(super) async fn write_pages(&self, drafts: Vec<Draft>) -> Result<IndexReport, Fault> {
+    pub(super) async fn write_pages(
+        &self,
+        drafts: Vec<Draft>,
+        mode: WriteMode,
+    ) -> Result<IndexReport, Fault> {
         let drafts = drafts.into_iter().map(validate::draft).collect::<Result<Vec<_>, _>>()?;
         // What has a file is edited, and one edit is one change of store and file; the others are stored together.
         let (mut edited, mut fresh, mut rest) = (Vec::new(), Vec::new(), Vec::new());
@@ -48,7 +52,7 @@ impl WikiKnowledge {
         let date = now.clone();
         let made = blocking(move || {
             let Some(wiki) = home(&roots, default) else { return Ok((Vec::new(), fresh)) };
-            make_files(&roots, &wiki, fresh, &date)
+            make_files(&roots, &wiki, fresh, &date, mode)
         });
         let (made, left) = made.await?;
         let (mut report, mut unknown_edges) = (IndexReport::default(), UnknownEdges::default());
@@ -67,9 +71,14 @@ impl WikiKnowledge {
             records.push(record);
         }
         if !records.is_empty() {
-            let stored = self.store(Pages::Given(records), Clear::No).await;
+            let pages = Pages::Given(records);
+            let stored = match mode {
+                WriteMode::Apply => self.store(pages, Clear::No).await,
+                WriteMode::Preview => self.preview_store(&pages, Clear::No).await,
+            };
             let stored = match stored {
                 Ok(stored) => stored,
+                Err(fault) if mode == WriteMode::Preview => return Err(fault),
                 Err(fault) => {
                     blocking(move || remove(made)).await?;
                     return Err(fault);
@@ -78,7 +87,7 @@ impl WikiKnowledge {
             report = IndexReport { written: report.written, ..stored };
         }
         for draft in edited {
-            self.edit_page(draft, &mut report).await?;
+            self.edit_page(draft, &mut report, mode).await?;
         }
         let mut edges = unknown_edges.told();
         edges.append(&mut report.unknown_edges);
@@ -97,10 +106,10 @@ impl WikiKnowledge {
     }
 
     /// Writes a page that has a file.
-    async fn edit_page(&self, draft: Draft, report: &mut IndexReport) -> Result<(), Fault> {
+    async fn edit_page(&self, draft: Draft, report: &mut IndexReport, mode: WriteMode) -> Result<(), Fault> {
         let id = draft_id(&draft);
         report.links += u32::try_from(draft.links.len()).unwrap_or(u32::MAX);
-        let done = self.patch_page(&id, &changes(draft), None, true).await?;
+        let done = self.patch_page(&id, &changes(draft), None, true, mode).await?;
         if done.changed.is_empty() {
             report.unchanged += 1;
         } else {
@@ -109,8 +118,7 @@ impl WikiKnowledge {
         report.unresolved_links.extend(done.unresolved_links);
         report.unknown_edges.extend(done.unknown_edges);
         let stored = self.engine.record(&done.id).await?.and_then(|page| page.origin);
-        let file = stored.map(|origin| Path::new(&origin.root).join(&origin.file).display().to_string());
-        report.written.push(Written { page: done.id, file });
+        report.written.push(Written { page: done.id, file: stored.as_ref().map(path_of) });
         Ok(())
     }
 }
@@ -140,15 +148,16 @@ fn home(roots: &WikiRoots, default: Option<PathBuf>) -> Option<PathBuf> {
     PageType::ALL.into_iter().any(|kind| wiki.join(kind.folder()).is_dir()).then_some(wiki)
 }
 
-/// Makes a file for each page that can have one; gives back the others. All or none are made.
+/// Makes a file for each page that can have one, unless this is a preview; returns the others. All or none are made.
 fn make_files(
     roots: &WikiRoots,
     wiki: &Path,
     drafts: Vec<Draft>,
     date: &str,
+    mode: WriteMode,
 ) -> Result<(Vec<NewFile>, Vec<Draft>), Fault> {
     let root = folder::root_name(wiki)?;
-    let (mut made, mut left) = (Vec::new(), Vec::new());
+    let (mut made, mut left) = (Vec::<NewFile>::new(), Vec::new());
     for draft in drafts {
         let Some(file) = file_of(&draft) else {
             left.push(draft);
@@ -157,7 +166,13 @@ fn make_files(
         let path = wiki.join(&file.relative);
         let skeleton = format!("# {}: {}\n", draft.page_type, draft.title);
         let done = edit::apply(&skeleton, &changes(draft), Some(date)).and_then(|edited| {
-            create(roots, &path, edited.text.as_bytes())?;
+            match mode {
+                WriteMode::Apply => create(roots, &path, edited.text.as_bytes())?,
+                WriteMode::Preview if made.iter().any(|page| page.path == path) => {
+                    return Err(already_there(&path));
+                }
+                WriteMode::Preview => check_new(roots, &path)?,
+            }
             Ok(edited.text)
         });
         match done {
@@ -166,7 +181,9 @@ fn make_files(
                 made.push(NewFile { record, path, unknown });
             }
             Err(fault) => {
-                remove(made)?;
+                if mode == WriteMode::Apply {
+                    remove(made)?;
+                }
                 return Err(fault);
             }
         }

@@ -3,6 +3,7 @@
 use gatehouse_core::search::{Query, script::ScriptRun};
 
 use super::terms::{index_form, index_pieces, occurs};
+use crate::documents::Beginning;
 
 /// How much a word counts in the parts D, C, B and A of an index, as shares of [`HEAVIEST`]: the server wants them
 /// at most 1.
@@ -42,6 +43,16 @@ pub(super) fn forms(query: &Query) -> Vec<Form> {
     forms.extend(query.stretches.iter().map(stretch).filter(|form| !form.form.is_empty()));
     forms.extend(query.joined.iter().filter_map(|word| index_form(word)).chain(pieces).map(further));
     forms
+}
+
+/// What the index is asked for by beginnings of words, which are letters and digits alone.
+pub(super) fn beginning_forms(beginnings: &[Beginning]) -> Vec<Form> {
+    let form = |beginning: &Beginning| {
+        let words = beginning.words.iter().map(|word| format!("'{word}'"));
+        let forms: Vec<String> = std::iter::once(format!("'{}':*", beginning.prefix)).chain(words).collect();
+        Form { form: forms.join(" | "), written: None, counts: true }
+    };
+    beginnings.iter().map(form).collect()
 }
 
 /// How much finding a word says that `holding` of `all` texts hold: rare words say more, and one that every text

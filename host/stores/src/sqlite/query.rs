@@ -4,12 +4,23 @@
 use gatehouse_core::search::script::ScriptRun;
 use rusqlite::types::Value;
 
+use crate::documents::Beginning;
+
 /// Pieces of words that one question asks for at most.
 const MAX_PIECES: usize = 128;
 
 /// A query for the index that any of these words answers; none where there is no word.
 pub(super) fn any_of<'a>(words: impl Iterator<Item = &'a String>) -> Option<String> {
     joined(words.map(|word| quote(word)), " OR ")
+}
+
+/// A query that any word with one of these beginnings answers. `None` if there are no beginnings.
+pub(super) fn any_beginning(beginnings: &[Beginning]) -> Option<String> {
+    let forms = beginnings.iter().flat_map(|beginning| {
+        let prefix = format!("{} *", quote(&beginning.prefix));
+        std::iter::once(prefix).chain(beginning.words.iter().map(|word| quote(word)))
+    });
+    joined(forms, " OR ")
 }
 
 /// A word as the index reads it: inside quotes nothing is an operator. Words hold no quotes.

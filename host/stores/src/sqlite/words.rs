@@ -8,8 +8,9 @@ use rusqlite::{Connection, types::Value};
 
 use super::{
     error::StoreError,
-    query::{any_of, any_piece, occurs, quote},
+    query::{any_beginning, any_of, any_piece, occurs, quote},
 };
+use crate::documents::Beginning;
 
 /// Two FTS5 tables with the same columns, and how much a word counts in each column.
 pub(super) struct WordIndex {
@@ -77,6 +78,20 @@ pub(super) fn search(
         }
     }
     Ok(ByWords { scores, unmatched })
+}
+
+/// Scores every row that has a word with one of these beginnings.
+pub(super) fn search_beginnings(
+    db: &Connection,
+    index: &WordIndex,
+    beginnings: &[Beginning],
+    narrowed: &Narrowed,
+) -> Result<ByWords, StoreError> {
+    let scores = match any_beginning(beginnings) {
+        Some(expression) => answers(db, &index.words, index.weights, &expression, narrowed)?,
+        None => HashMap::new(),
+    };
+    Ok(ByWords { scores, unmatched: Vec::new() })
 }
 
 fn counted(db: &Connection, index: &WordIndex, text: &str) -> Result<Word, StoreError> {

@@ -26,14 +26,25 @@ pub(crate) fn create(roots: &WikiRoots, path: &Path, bytes: &[u8]) -> Result<(),
     // The folder may be a link.
     roots.resolve(folder)?;
     write_new(path, bytes).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Fault::invalid(format!("wiki file '{}' is there already and is not indexed", path.display()))
-                .hint(
-                    "Index its folder with kg_index, then change the page with kg_edit; nothing was changed.",
-                )
-        }
+        io::ErrorKind::AlreadyExists => already_there(path),
         _ => cannot(error),
     })
+}
+
+/// Checks what [`create`] would refuse, and creates nothing.
+///
+/// # Errors
+/// As [`create`], but for what only writing shows.
+pub(crate) fn check_new(roots: &WikiRoots, path: &Path) -> Result<(), Fault> {
+    let existing = path.ancestors().skip(1).find(|folder| folder.is_dir());
+    roots.resolve(existing.unwrap_or(Path::new(".")))?;
+    if path.symlink_metadata().is_ok() { Err(already_there(path)) } else { Ok(()) }
+}
+
+/// The fault for a new page whose file exists.
+pub(crate) fn already_there(path: &Path) -> Fault {
+    Fault::invalid(format!("wiki file '{}' is there already and is not indexed", path.display()))
+        .hint("Index its folder with kg_index, then change the page with kg_edit; nothing was changed.")
 }
 
 /// A change of one file that can be taken back.

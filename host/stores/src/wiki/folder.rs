@@ -10,6 +10,7 @@ use gatehouse_core::{outcome::Fault, ports::knowledge::PageType};
 use super::{
     edges::UnknownEdges,
     file_state::FileState,
+    notes,
     record::Record,
     text::{Unread, read_text},
 };
@@ -141,7 +142,7 @@ pub(crate) fn page_file(relative: &str) -> Option<PageFile> {
 }
 
 /// The files of a wiki folder that should hold pages, sorted.
-fn list(root: &Path) -> Result<Vec<PageFile>, Fault> {
+pub(crate) fn list(root: &Path) -> Result<Vec<PageFile>, Fault> {
     let cannot = |path: &Path, error: std::io::Error| {
         Fault::not_found(format!("wiki folder '{}' cannot be read: {error}", path.display()))
             .hint("Name an existing folder that you may read.")
@@ -170,14 +171,14 @@ fn list(root: &Path) -> Result<Vec<PageFile>, Fault> {
              heuristics/ with *.md files, or *.mediawiki files named Type_Name",
             root.display()
         ))
-        .hint("Name the wiki's top folder."));
+        .hint(notes::hint(root)));
     }
     files.sort_by(|a, b| a.relative.cmp(&b.relative));
     Ok(files)
 }
 
 /// Names in a folder that are UTF-8; the others cannot be part of an id.
-fn names(folder: &Path) -> std::io::Result<Vec<String>> {
+pub(super) fn names(folder: &Path) -> std::io::Result<Vec<String>> {
     let entries = fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
     Ok(entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
 }

@@ -14,6 +14,9 @@ use serde_json::{Map, Value};
 
 const VERSION: &str = "1.0";
 
+/// What other programs that write index files call the engine `weaviate-neo4j`.
+const FOREIGN_WEAVIATE_NEO4J: &str = "kg_graph_search";
+
 /// Longer files are not index files.
 const MAX_BYTES: u64 = 1024 * 1024;
 
@@ -64,14 +67,16 @@ impl IndexFile {
     /// Name the file, what is wrong with it, and the command that writes a new one.
     pub fn read(path: &Path) -> Result<Self, Fault> {
         let shown = path.display();
-        let hint = "Write a new one with `gatehouse kg index DIR --save-to FILE`, or correct KG_INDEX_PATH.";
+        let hint = format!(
+            "Write it again with `gatehouse kg index DIR --save-to {shown}`, or unset KG_INDEX_PATH."
+        );
         let bytes = read_bounded(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                Fault::not_found(format!("index file '{shown}' does not exist")).hint(hint)
+                Fault::not_found(format!("index file '{shown}' does not exist")).hint(hint.clone())
             }
-            _ => Fault::not_found(format!("index file '{shown}' cannot be read: {error}")).hint(hint),
+            _ => Fault::not_found(format!("index file '{shown}' cannot be read: {error}")).hint(hint.clone()),
         })?;
-        let wrong = |what: String| Fault::invalid(format!("index file '{shown}' {what}")).hint(hint);
+        let wrong = |what: String| Fault::invalid(format!("index file '{shown}' {what}")).hint(hint.clone());
         let value: Value =
             serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is not JSON: {error}")))?;
         let version = value.get("version").and_then(Value::as_str).unwrap_or("none").to_owned();
@@ -80,6 +85,9 @@ impl IndexFile {
         }
         let mut index: Self =
             serde_json::from_value(value).map_err(|error| wrong(format!("is not an index file: {error}")))?;
+        if index.search_backend == FOREIGN_WEAVIATE_NEO4J {
+            index.search_backend = "weaviate-neo4j".into();
+        }
         if !SEARCH_BACKENDS.contains(&index.search_backend.as_str()) {
             let known = SEARCH_BACKENDS.join(", ");
             return Err(wrong(format!(
@@ -166,6 +174,18 @@ mod tests {
         sample().write(&path).unwrap();
         sample().write(&path).unwrap();
         assert_eq!(IndexFile::read(&path).unwrap(), sample());
+    }
+
+    #[test]
+    fn an_index_file_of_another_program_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("wiki.index");
+        let text = r#"{"version": "1.0", "created_at": "2025-12-01T10:00:00+00:00", "data_source": "/wiki",
+            "search_backend": "kg_graph_search", "backend_refs": {"weaviate_collection": "Pages"}, "page_count": 99}"#;
+        fs::write(&path, text).unwrap();
+        let file = IndexFile::read(&path).unwrap();
+        assert_eq!((file.search_backend.as_str(), file.page_count), ("weaviate-neo4j", 99));
+        sample().write(&path).unwrap();
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub(crate) mod folder;
 pub(crate) mod ids;
 pub(crate) mod index_file;
 mod layout;
+mod notes;
 mod overview;
 pub(crate) mod parse;
 pub(crate) mod record;

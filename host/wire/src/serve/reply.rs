@@ -47,9 +47,8 @@ fn tool(entry: &Entry, data: Data) -> Tool {
         .destructive(hints.destructive)
         .idempotent(hints.idempotent)
         .open_world(hints.open_world);
-    let mut tool =
-        Tool::new(entry.name.to_string(), spec.description.clone(), Arc::clone(&spec.input_schema))
-            .with_annotations(annotations);
+    let mut tool = Tool::new(entry.name.to_string(), spec.description.clone(), spec.schema_for_clients())
+        .with_annotations(annotations);
     if let Some(title) = &spec.title {
         tool = tool.with_title(title.clone());
     }

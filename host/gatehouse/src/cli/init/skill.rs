@@ -7,8 +7,8 @@ use super::section::Facts;
 /// What the file begins with. Agents see the description alone until they open the skill.
 pub(super) const HEAD: &str = "---\n\
     name: gatehouse\n\
-    description: Which tools the Gatehouse gateway has here, how to read a result that it cut short, and how to find \
-    and call tools that are not listed. Use it before the first call of one of its tools, and when a result says that \
+    description: Which tools the Gatehouse gateway has here, how to call many of them in one script, how to read a result \
+    that it cut short, and how to find and call tools that are not listed. Use it before the first call of one of its tools, and when a result says that \
     more of it was kept.\n\
     ---\n\n";
 
@@ -25,6 +25,26 @@ const KEPT: [(&str, &str); 4] = [
     ("get_artifact_context", "gives the summaries of several at once."),
 ];
 
+const SCRIPTS: [(&str, &str); 3] = [
+    ("tool_types", "declares the functions that a script can call, best matches for `query` first."),
+    ("save_script", "keeps a script that worked, under a name."),
+    ("run_script", "runs a kept one with other `input`."),
+];
+
+/// How to write a script.
+fn scripts(run: &str) -> String {
+    format!(
+        "\n\n### Scripts\n\n`{run}` runs TypeScript that calls the other tools. Ten calls and a filter cost the script and what \
+         it returns, not ten results:\n\n```ts\n\
+         const found = await callMCPTool(\"tracker\", \"list_issues\", {{ state: \"open\" }});\n\
+         const whole = await Promise.all(found.items.map((issue) => tools.tracker.get_issue({{ id: issue.id }})));\n\
+         return whole.filter((issue) => issue.labels.includes(\"bug\")).map((issue) => issue.title);\n```\n\n\
+         - `tools.<source>.<tool>(args)` and `callMCPTool(server, tool, args)` are the same call.\n\
+         - A call that fails throws an `Error` with `type` and `suggestion`.\n\
+         - Return only what you need. There is no `fetch`, no `require` and no file."
+    )
+}
+
 const FOUND: [(&str, &str); 3] = [
     ("search_tools", "finds tools by what they do; say the task in a few words, not the name of a server."),
     ("get_tool_schema", "gives the arguments of one; read it before the first call."),
@@ -32,9 +52,16 @@ const FOUND: [(&str, &str); 3] = [
 ];
 
 impl Facts<'_> {
-    /// The skill: what the section says, then how to work with kept results and with tools that are found.
+    /// The skill: the section, then how to write scripts and how to work with kept results and with tools that are found.
     pub(super) fn skill(&self) -> String {
         let mut text = self.section();
+        if let Some(run) = self.shown("run_code") {
+            text.push_str(&scripts(&run));
+            let told = self.told(&SCRIPTS);
+            if !told.is_empty() {
+                let _ = write!(text, "\n\n{told}");
+            }
+        }
         let told = self.told(&KEPT);
         if !told.is_empty() {
             let _ = write!(

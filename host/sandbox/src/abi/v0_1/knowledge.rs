@@ -17,6 +17,19 @@ fn engine(state: &State, access: Access) -> Result<&dyn Knowledge, outcome::Faul
     Ok(&*granted.facts.ports.knowledge)
 }
 
+/// The engine for reading a folder, and the client's progress of that.
+fn indexing(
+    state: &State,
+) -> Result<(&dyn Knowledge, impl Fn(u64, u64) + Send + Sync + use<'_>), outcome::Fault> {
+    let granted = state.capabilities.granted(Capability::Knowledge, Access::Full)?;
+    let progress = |done, total| {
+        if let Some(sink) = &granted.call.context.progress {
+            sink.report(done, Some(total), None);
+        }
+    };
+    Ok((&*granted.facts.ports.knowledge, progress))
+}
+
 impl wit::Host for State {
     async fn search(
         &mut self,
@@ -56,19 +69,32 @@ impl wit::Host for State {
         root: Option<String>,
         options: wit::IndexOptions,
     ) -> Result<wit::IndexReport, Fault> {
-        let granted = self.capabilities.granted(Capability::Knowledge, Access::Full)?;
-        let options = core::IndexOptions {
-            clear_existing: options.clear_existing,
-            accept_loss: options.accept_loss,
-            persist_path: options.persist_path.map(Into::into),
-        };
-        let progress = |done, total| {
-            if let Some(sink) = &granted.call.context.progress {
-                sink.report(done, Some(total), None);
-            }
-        };
-        let index = granted.facts.ports.knowledge.index(root.map(Into::into), options, &progress);
-        Ok(index.await?.into())
+        let (engine, progress) = indexing(self)?;
+        Ok(engine.index(root.map(Into::into), options.into(), &progress).await?.into())
+    }
+
+    async fn preview_upsert(&mut self, drafts: Vec<wit::Draft>) -> Result<wit::IndexReport, Fault> {
+        Ok(engine(self, Access::Full)?.preview_upsert(into(drafts)).await?.into())
+    }
+
+    async fn preview_patch(
+        &mut self,
+        id: String,
+        changes: wit::Changes,
+        wiki_dir: Option<String>,
+        stamp: bool,
+    ) -> Result<wit::PatchReport, Fault> {
+        let wiki_dir = wiki_dir.map(Into::into);
+        Ok(engine(self, Access::Full)?.preview_patch(&id, changes.into(), wiki_dir, stamp).await?.into())
+    }
+
+    async fn preview_index(
+        &mut self,
+        root: Option<String>,
+        options: wit::IndexOptions,
+    ) -> Result<wit::IndexReport, Fault> {
+        let (engine, progress) = indexing(self)?;
+        Ok(engine.preview_index(root.map(Into::into), options.into(), &progress).await?.into())
     }
 
     async fn stats(&mut self) -> Result<wit::Statistics, Fault> {
@@ -134,6 +160,16 @@ impl From<wit::Changes> for core::Changes {
             domains: changes.domains,
             sources: changes.sources.map(into),
             links: changes.links.map(into),
+        }
+    }
+}
+
+impl From<wit::IndexOptions> for core::IndexOptions {
+    fn from(options: wit::IndexOptions) -> Self {
+        Self {
+            clear_existing: options.clear_existing,
+            accept_loss: options.accept_loss,
+            persist_path: options.persist_path.map(Into::into),
         }
     }
 }

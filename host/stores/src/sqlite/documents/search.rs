@@ -51,7 +51,10 @@ pub(super) fn candidates(
     let name = &question.repository;
     let repository = read::key(db, name)?.ok_or_else(|| unknown_repository(name, &[]))?;
     let (index, all) = (index(repository.number), Narrowed::default());
-    let words = words::search(db, &index, &question.query, &all, repository.files, question.limit)?;
+    let words = match question.beginnings.as_slice() {
+        [] => words::search(db, &index, &question.query, &all, repository.files, question.limit)?,
+        beginnings => words::search_beginnings(db, &index, beginnings, &all)?,
+    };
     let mut files = by_name(db, repository.number, &question.name)?;
     for file in words::best(&words.scores, question.pool, |file| read::path(db, file))? {
         files.entry(file).or_insert(NameMatch::No);

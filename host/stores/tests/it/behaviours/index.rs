@@ -6,7 +6,7 @@ use gatehouse_core::{
     outcome::FaultKind,
     ports::{
         Knowledge as _,
-        knowledge::{Draft, IndexOptions, Lookup, PageType, Unresolved},
+        knowledge::{Changes, Draft, IndexOptions, Lookup, PageType, Unresolved},
     },
 };
 use gatehouse_stores::{IndexFile, WikiRoots};
@@ -32,6 +32,28 @@ pub(crate) async fn indexing_twice_changes_nothing_and_says_so<F: Fixture>(engin
     assert_eq!(second.unresolved_links, first.unresolved_links);
 }
 
+pub(crate) async fn a_preview_reports_a_folder_and_stores_nothing<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    let path = house.wiki().join("wiki.index");
+    let save = IndexOptions { persist_path: Some(path.clone()), ..IndexOptions::default() };
+    let preview = graph.preview_index(Some(house.wiki()), save, &|_, _| {}).await.unwrap();
+    assert_eq!((graph.stats().await.unwrap().pages, path.exists()), (0, false));
+    assert_eq!(preview, index(&graph, &house.wiki()).await);
+    fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
+    house.write("workflows/Acme_Pizza.md", "# Workflow: Pizza\n");
+    for clear_existing in [false, true] {
+        let options = IndexOptions { clear_existing, accept_loss: true, persist_path: None };
+        let preview = graph.preview_index(Some(house.wiki()), options, &|_, _| {}).await.unwrap();
+        assert!(matches!(graph.page("Workflow/Acme_Pizza").await.unwrap(), Lookup::Missing(_)));
+        assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), Lookup::Found { .. }));
+        let expected = if clear_existing { (5, 0, 0, 5) } else { (1, 0, 4, 1) };
+        assert_eq!(counts(&preview), expected);
+        let missing: Vec<&str> = preview.unresolved_links.iter().map(|link| &*link.target).collect();
+        assert_eq!(missing, ["Environment/Acme_Kitchen"]);
+    }
+}
+
 pub(crate) async fn the_store_follows_the_folder<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();
@@ -55,6 +77,41 @@ pub(crate) async fn flat_wikis_are_indexed<F: Fixture>(engine: F) {
     assert_eq!((counts(&report), report.unresolved_links.len()), ((2, 0, 0, 0), 0));
     assert_eq!(page(&graph, "Rest Tip").await.overview, "Let it rest.");
     assert_eq!(page(&graph, "Principle/Acme_Fermentation").await.domains, ["Baking"]);
+}
+
+pub(crate) async fn a_search_reports_files_that_changed_after_indexing<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    // A search does not wait long for the comparison, so the note may come with a later one.
+    let noted = async |expected: Option<&str>| {
+        let start = std::time::Instant::now();
+        loop {
+            let note = graph.search("yeast", &Default::default(), 5).await.unwrap().note;
+            if note.as_deref().map(|note| note.contains(expected.unwrap_or("\0"))) == expected.map(|_| true) {
+                return;
+            }
+            assert!(start.elapsed() < std::time::Duration::from_secs(30), "{expected:?}: {note:?}");
+        }
+    };
+    noted(None).await;
+    house.write("principles/Acme_Fermentation.md", "# Principle: Fermentation\nNew words: zymurgy.\n");
+    noted(Some("1 wiki file changed after indexing (principles/Acme_Fermentation.md)")).await;
+    house.write("workflows/Acme_Pizza.md", "# Workflow: Pizza\n");
+    fs::remove_file(house.wiki().join("environments/Acme_Kitchen.md")).unwrap();
+    noted(Some("3 wiki files changed after indexing")).await;
+    index(&graph, &house.wiki()).await;
+    noted(None).await;
+    graph
+        .patch(
+            "Workflow/Acme_Pizza",
+            Changes { overview: Some("Flat.".into()), ..Changes::default() },
+            None,
+            true,
+        )
+        .await
+        .unwrap();
+    noted(None).await;
 }
 
 pub(crate) async fn a_file_that_cannot_be_read_keeps_its_page<F: Fixture>(engine: F) {

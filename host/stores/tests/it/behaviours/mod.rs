@@ -19,9 +19,11 @@ macro_rules! behaviours {
     ($fixture:ty) => {
         $crate::behaviours::tests! { $fixture, behaviours;
             index {
+                a_preview_reports_a_folder_and_stores_nothing,
                 indexing_twice_changes_nothing_and_says_so,
                 the_store_follows_the_folder,
                 flat_wikis_are_indexed,
+                a_search_reports_files_that_changed_after_indexing,
                 a_file_that_cannot_be_read_keeps_its_page,
                 progress_is_told_to_the_end,
                 folders_outside_the_roots_are_denied_with_the_line_to_add,
@@ -56,6 +58,7 @@ macro_rules! behaviours {
                 the_task_ends_with_the_graph,
             }
             patch {
+                a_preview_reports_an_edit_and_changes_nothing,
                 a_page_and_its_file_change_together_and_survive_reopening,
                 the_same_values_touch_neither_file_nor_date,
                 a_file_that_changed_since_indexing_is_not_overwritten,
@@ -88,6 +91,7 @@ macro_rules! behaviours {
                 an_edit_between_reading_and_storing_a_folder_is_kept,
             }
             upsert {
+                a_preview_reports_new_pages_and_writes_none,
                 a_draft_becomes_a_page_once,
                 one_bad_draft_means_none_is_written,
                 a_new_page_gets_a_file_where_a_wiki_is_allowed,

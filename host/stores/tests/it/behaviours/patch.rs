@@ -20,6 +20,27 @@ fn overview(text: &str) -> Changes {
     Changes { overview: Some(text.into()), ..Changes::default() }
 }
 
+/// The file of the page, as reports name it.
+fn file<F: Fixture>(house: &House<F>) -> Option<String> {
+    Some(house.wiki().canonicalize().unwrap().join(FILE).display().to_string())
+}
+
+pub(crate) async fn a_preview_reports_an_edit_and_changes_nothing<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    let before = (house.read(FILE), page(&graph, ID).await);
+    let changes =
+        Changes { links: Some(vec![link("related", "Heuristic/Acme_Gone")]), ..overview("Loaves.") };
+    let preview = graph.preview_patch(ID, changes.clone(), None, true).await.unwrap();
+    assert_eq!(before, (house.read(FILE), page(&graph, ID).await));
+    assert_eq!(preview, graph.patch(ID, changes, None, true).await.unwrap(), "it tells what then happens");
+    assert_eq!((preview.file, preview.changed.len()), (file(&house), 2));
+    assert_eq!(preview.unresolved_links[0].target, "Heuristic/Acme_Gone");
+    let fault = graph.preview_patch("Workflow/Nowhere", overview("x"), None, true).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NotFound);
+}
+
 pub(crate) async fn a_page_and_its_file_change_together_and_survive_reopening<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let before = house.read(FILE);
@@ -38,7 +59,7 @@ pub(crate) async fn a_page_and_its_file_change_together_and_survive_reopening<F:
         };
         let report = graph.patch("Workflow/Acme Bread Baking", changes, None, true).await.unwrap();
         assert_eq!(report.changed, ["overview", "domains", "sources", "links"]);
-        assert_eq!((report.file.as_deref(), report.last_updated.as_deref()), (Some(FILE), Some(NOW)));
+        assert_eq!((report.file, report.last_updated.as_deref()), (file(&house), Some(NOW)));
         assert_eq!(report.unresolved_links[0].target, "Heuristic/Acme_Gone");
     }
     let graph = house.open();
@@ -129,7 +150,7 @@ pub(crate) async fn wiki_dir_must_be_allowed_and_the_pages_own<F: Fixture>(engin
     let fault = graph.patch(ID, overview("x"), Some(other.wiki()), true).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArguments);
     let report = graph.patch(ID, overview("x"), Some(house.wiki().join("../wiki")), true).await.unwrap();
-    assert_eq!(report.file.as_deref(), Some(FILE));
+    assert_eq!(report.file, file(&house));
 }
 
 pub(crate) async fn outside_the_roots_only_the_stored_page_changes<F: Fixture>(engine: F) {

@@ -43,6 +43,26 @@ pub(crate) async fn a_draft_becomes_a_page_once<F: Fixture>(engine: F) {
     assert_eq!(linked, ["Implementation/Acme_KneadingMachine", "Principle/Acme_Fermentation"]);
 }
 
+pub(crate) async fn a_preview_reports_new_pages_and_writes_none<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    let preview = graph.preview_upsert(vec![draft("Acme Pizza")]).await.unwrap();
+    assert!(!house.wiki().join("workflows/Acme_Pizza.md").exists());
+    assert_eq!(graph.stats().await.unwrap().pages, 0);
+    assert_eq!(preview, graph.upsert(vec![draft("Acme Pizza")]).await.unwrap());
+    let before = house.read("workflows/Acme_Pizza.md");
+    let other = Draft { overview: "Other.".into(), ..draft("Acme Pizza") };
+    let preview = graph.preview_upsert(vec![other.clone()]).await.unwrap();
+    assert_eq!((counts(&preview), house.read("workflows/Acme_Pizza.md")), ((0, 1, 0, 0), before));
+    assert_eq!(preview, graph.upsert(vec![other]).await.unwrap());
+    // It refuses what writing refuses.
+    house.write("workflows/Acme_Calzone.md", "# Workflow: Calzone\n");
+    assert!(graph.preview_upsert(vec![draft("Acme Calzone")]).await.is_err());
+    assert_eq!(house.read("workflows/Acme_Calzone.md"), "# Workflow: Calzone\n");
+    assert!(graph.preview_upsert(vec![draft("Good"), draft("Good")]).await.is_err());
+    assert!(!house.wiki().join("workflows/Good.md").exists());
+}
+
 pub(crate) async fn a_new_page_gets_a_file_where_a_wiki_is_allowed<F: Fixture>(engine: F) {
     let house = House::small(engine);
     let graph = house.open();

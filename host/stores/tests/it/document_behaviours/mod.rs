@@ -45,6 +45,7 @@ macro_rules! document_behaviours {
                 unknown_repositories_and_paths_are_told_with_the_nearest,
             }
             search {
+                beginnings_of_words_are_found_where_no_document_has_the_whole_word,
                 words_are_found_in_paths_headings_and_bodies,
                 a_document_that_is_named_comes_first,
                 a_name_that_very_many_share_tells_nothing,

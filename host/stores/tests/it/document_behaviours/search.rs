@@ -40,6 +40,43 @@ pub(crate) async fn words_are_found_in_paths_headings_and_bodies<F: DocumentFixt
     assert_eq!((nothing.hits, nothing.unmatched_terms), (vec![], vec!["quux".to_owned()]));
 }
 
+pub(crate) async fn beginnings_of_words_are_found_where_no_document_has_the_whole_word<F: DocumentFixture>(
+    engine: F,
+) {
+    let library = shelf(&engine).await;
+    add(
+        &library,
+        vec![
+            file("a.md", "Encryption at rest is on."),
+            file("benchmarks.md", "Figures of last week."),
+            file("c.md", "Its configuration is short. The library is large."),
+            file("d.md", "They backup the tables."),
+        ],
+    )
+    .await;
+    for (query, expected) in [
+        ("encry", "a.md"),
+        ("ENCRYPT", "a.md"),
+        ("benchm", "benchmarks.md"),
+        ("configurat", "c.md"),
+        ("librar", "c.md"),
+        ("encry zzz", "a.md"),
+    ] {
+        let found = find(&library, query, TEXT).await;
+        assert_eq!(paths(&found), [expected], "{query}");
+        assert!(found.hits[0].score > 0.0, "{query}: {found:?}");
+    }
+    let found = find(&library, "encry", TEXT).await;
+    assert!(found.note.is_some_and(|note| note.contains("'encry'")), "the reader is told");
+    // A document with a whole word of the question is the better answer.
+    assert_eq!(paths(&find(&library, "backup encry", TEXT).await), ["d.md"]);
+    for nothing in ["zzz", "ncrypt"] {
+        assert_eq!(find(&library, nothing, TEXT).await.hits, [], "{nothing}");
+    }
+    let named = find(&library, "be", TEXT).await;
+    assert!(named.hits.iter().all(|hit| hit.score >= 0.005), "{named:?}");
+}
+
 pub(crate) async fn a_document_that_is_named_comes_first<F: DocumentFixture>(engine: F) {
     let library = shelf(&engine).await;
     let about = "model loading model loading model loading";

@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use super::{
     super::super::{
         error::{StoreError, column},
-        words::{Form, bm25, weight},
+        words::{Form, beginning_forms, bm25, weight},
     },
     search::Asked,
     words::{WordSource, word_forms},
@@ -40,7 +40,11 @@ pub(super) struct Counted {
 impl Asked<'_> {
     /// What the words of the question find.
     pub(super) async fn by_words(&self) -> Result<FoundWords, StoreError> {
-        let forms = self.telling(word_forms(&self.question.query)).await?;
+        let asked = match self.question.beginnings.as_slice() {
+            [] => word_forms(&self.question.query),
+            beginnings => beginning_forms(beginnings),
+        };
+        let forms = self.telling(asked).await?;
         if forms.is_empty() {
             return Ok(FoundWords::default());
         }

@@ -15,7 +15,7 @@ use super::{
         error::{StoreError, column, count},
         session::Session,
         vectors::Near,
-        words::{ASKED, Form, forms, share, weight},
+        words::{ASKED, Form, beginning_forms, forms, share, weight},
     },
     near::{by_vector, nearest, waiting},
     read::{self, RepositoryKey},
@@ -63,7 +63,11 @@ pub(super) async fn candidates(
     let name = &question.repository;
     let repository = read::key(db, name).await?.ok_or_else(|| unknown_repository(name, &[]))?;
     let pool = i64::try_from(question.pool).unwrap_or(i64::MAX);
-    let words = weighed(db, &repository, forms(&question.query)).await?;
+    let asked = match question.beginnings.as_slice() {
+        [] => forms(&question.query),
+        beginnings => beginning_forms(beginnings),
+    };
+    let words = weighed(db, &repository, asked).await?;
     let (wants_vectors, near) = (near.is_some(), near.flatten());
     let (by_words, by_name, by_vector) = try_join3(
         by_words(db, &repository, &words, question.limit, pool),

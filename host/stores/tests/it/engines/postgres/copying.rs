@@ -70,7 +70,7 @@ async fn everything_of_every_page_moves_there_and_back() {
     assert_eq!(counts(&index(&to, &house.wiki()).await), (0, 0, 5, 0));
     let changes = Changes { overview: Some("Loaves.".into()), ..Changes::default() };
     let edited = to.patch("Workflow/Acme_Bread_Baking", changes, None, true).await.unwrap();
-    assert_eq!(edited.file.as_deref(), Some("workflows/Acme_Bread_Baking.md"));
+    assert!(edited.file.is_some_and(|file| file.ends_with("/workflows/Acme_Bread_Baking.md")));
     let back = House::small(Sqlite::fresh().await.unwrap());
     let back = back.open();
     assert_eq!(to.copy_to(&back, false, &|_, _| {}).await.unwrap().added, 6);

@@ -1,0 +1,67 @@
+//! The lines of a project's section that teach what names do not show: scripts, large results, and tools that are not
+//! listed. Each is there only if the preset has its tool.
+
+use gatehouse_core::catalog::Entry;
+
+use super::section::Facts;
+
+impl Facts<'_> {
+    /// Groups of lines, most useful first.
+    pub(super) fn lessons(&self) -> Vec<String> {
+        [self.scripts(), self.large_results(), self.unlisted_tools()].into_iter().flatten().collect()
+    }
+
+    /// The name that clients see of a listed tool that its source declares under this name.
+    pub(super) fn shown(&self, declared: &str) -> Option<String> {
+        let is_it = |entry: &&std::sync::Arc<Entry>| entry.listed && *entry.id.name == *declared;
+        self.catalog.in_gate_order().into_iter().find(is_it).map(|entry| entry.name.to_string())
+    }
+
+    fn scripts(&self) -> Option<String> {
+        let run = self.shown("run_code")?;
+        let types = self.shown("tool_types").map_or_else(String::new, |types| {
+            format!("- `{types}` declares the functions that a script can call.\n")
+        });
+        Some(format!(
+            "- For several calls, or a part of a large result, send one script to `{run}`: `const r = await \
+             callMCPTool(\"server\", \"tool\", {{id: 1}}); return r.items.length`.\n\
+             - Only the returned value reaches you. Make independent calls together with `Promise.all`.\n{types}"
+        ))
+    }
+
+    fn large_results(&self) -> Option<String> {
+        let read = self.shown("get_workspace_file")?;
+        let search = self.shown("semantic_search").map_or_else(
+            || "- The whole is stored: never repeat a call to see more.\n".to_owned(),
+            |search| {
+                format!(
+                    "- The whole is stored: `{search}` finds it again; never repeat a call to see more.\n"
+                )
+            },
+        );
+        Some(format!(
+            "- A large result arrives short, with an artifact id.\n\
+             - `{read}` reads the part that you need (`jq`, `json_pointer`, `lines`).\n{search}"
+        ))
+    }
+
+    fn unlisted_tools(&self) -> Option<String> {
+        if let (Some(search), Some(call)) = (self.shown("search_tools"), self.shown("call_tool")) {
+            let schema = self.shown("get_tool_schema").map_or_else(String::new, |schema| {
+                format!("- `{schema}` shows its arguments; read them before the first call.\n")
+            });
+            return Some(format!(
+                "- Other MCP servers have more tools: `{search}` finds them by the task in a few words.\n{schema}\
+                 - `{call}` calls one.\n"
+            ));
+        }
+        let request = self.shown("request")?;
+        self.catalog.entries().iter().find(|entry| *entry.id.name == *"search_tools")?;
+        Some(format!(
+            "- `{request}` runs every tool. Find one first: `{{\"intent\": \"QUERY\", \"action\": \"search_tools\", \
+             \"params\": {{\"query\": \"the task in a few words\"}}}}`.\n\
+             - `action` is then the tool, or `server/tool`; `params` are its arguments.\n\
+             - Send MODIFY to change something, EXECUTE for what reaches further.\n"
+        ))
+    }
+}

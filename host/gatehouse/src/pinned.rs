@@ -1,0 +1,88 @@
+//! Calls of this program that mean the same from any directory and environment, for client configurations and scripts.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    cli::Failure,
+    config::{Config, Env, locate::BUILT_IN},
+    out,
+    place::Place,
+};
+
+/// The parts that each pinned call shares.
+pub(crate) struct Pinned {
+    pub(crate) program: PathBuf,
+    /// `--config` and, if it was given, `--gates`.
+    arguments: Vec<String>,
+    /// Variables that say where data is.
+    environment: Vec<(&'static str, String)>,
+}
+
+impl Pinned {
+    /// Pins calls to the configuration and data that this command uses.
+    pub(crate) fn new(config: &Config, place: &Place, env: &Env) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(|error| Failure::Failed(error.to_string()))?;
+        let file =
+            config.file.as_ref().map_or_else(|| BUILT_IN.to_owned(), |file| file.display().to_string());
+        if config.choice.by_trust {
+            out::note(format!(
+                "{file} is named in it, so the client will serve what it says then, also after changes"
+            ));
+        }
+        let mut arguments = vec!["--config".into(), file];
+        if place.gates.is_some() {
+            let folders = config.gate_folders.iter();
+            arguments.extend(folders.flat_map(|dir| ["--gates".into(), dir.display().to_string()]));
+        }
+        let places = env.places().into_iter().map(|(name, path)| (name, path.display().to_string()));
+        Ok(Self { program, arguments, environment: places.collect() })
+    }
+
+    /// The arguments of a call.
+    pub(crate) fn arguments(&self, command: &[&str], preset: &str) -> Vec<String> {
+        let command = command.iter().copied().chain(["--preset", preset]).map(str::to_owned);
+        command.chain(self.arguments.iter().cloned()).collect()
+    }
+
+    /// The environment of a call as a JSON object; `None` if it needs no variable.
+    pub(crate) fn environment(&self) -> Option<Value> {
+        let variables: Map<String, Value> =
+            self.environment.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        (!variables.is_empty()).then_some(Value::Object(variables))
+    }
+
+    /// A call as a line of a POSIX shell.
+    pub(crate) fn shell(&self, command: &[&str], preset: &str) -> String {
+        let variables = self.environment.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+        let program = self.program.display().to_string();
+        let arguments = self.arguments(command, preset);
+        let words = std::iter::once(&program).chain(&arguments).map(|word| quoted(word));
+        variables.chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A word as a POSIX shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        for word in ["/a/b.toml", "with space", "it's", "$HOME `x` \"y\" \\", "", "a;b&c", "*?[x]"] {
+            let printed = format!("printf %s {}", quoted(word));
+            let ran = std::process::Command::new("sh").args(["-c", &printed]).output().unwrap();
+            assert_eq!(String::from_utf8(ran.stdout).unwrap(), word);
+        }
+    }
+}

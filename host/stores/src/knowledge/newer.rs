@@ -1,0 +1,169 @@
+//! Wiki files that changed after they were indexed, so that a search can report them. Nothing watches the wiki
+//! directories: each search compares them with the store, reads only files that changed since the last comparison, and
+//! does not wait long for the result. Directories that tools may not touch are compared too, since the operator indexed them;
+//! only files of allowed ones are named.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use gatehouse_core::lock;
+
+use super::WikiKnowledge;
+use crate::{
+    engine::{Engine, Head, Scope},
+    wiki::{
+        WikiRoots,
+        file_state::FileState,
+        folder, ids,
+        record::{file_hash, is_in_store_alone},
+        text::read_text,
+    },
+};
+
+/// Time that a search waits for a comparison; one that takes longer serves a later search.
+const MAX_WAIT: Duration = Duration::from_millis(150);
+
+/// A comparison takes at most one part in so many of the time.
+const SHARE: u32 = 20;
+
+/// Wikis with more pages are not compared.
+const MAX_PAGES: usize = 20_000;
+
+/// Files that the note names.
+const NAMED: usize = 3;
+
+/// What is known of the files of all wikis.
+#[derive(Default)]
+pub(super) struct NewerFiles {
+    /// Held by the comparison that runs.
+    seen: tokio::sync::Mutex<Seen>,
+    /// Result of the last comparison.
+    changed: Mutex<ChangedFiles>,
+}
+
+#[derive(Default)]
+struct ChangedFiles {
+    count: usize,
+    /// Those that may be named, sorted.
+    named: Vec<String>,
+}
+
+/// Hashes of files that were read, by path.
+type Hashes = HashMap<String, (FileState, String)>;
+
+#[derive(Default)]
+struct Seen {
+    hashes: Hashes,
+    /// No comparison starts before.
+    next: Option<Instant>,
+}
+
+impl WikiKnowledge {
+    /// Note about wiki files that changed after they were indexed. `None` if there are none.
+    pub(super) async fn newer_files(&self) -> Option<String> {
+        let (engine, roots, newer) = (Arc::clone(&self.engine), self.roots.clone(), Arc::clone(&self.newer));
+        let compared = tokio::spawn(compare(engine, roots, Arc::clone(&newer)));
+        // Dropping the handle leaves the task running.
+        let _ = tokio::time::timeout(MAX_WAIT, compared).await;
+        note(&lock(&newer.changed))
+    }
+}
+
+fn note(changed: &ChangedFiles) -> Option<String> {
+    let files = match changed.count {
+        0 => return None,
+        1 => "1 wiki file".to_owned(),
+        count => format!("{count} wiki files"),
+    };
+    let mut named = changed.named.iter().take(NAMED).map(|file| ids::shorten(file)).collect::<Vec<_>>();
+    if !named.is_empty() && named.len() < changed.count {
+        named.push("…".into());
+    }
+    let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    Some(format!(
+        "{files} changed after indexing{named}; to search the new text, index again with kg_index or `gatehouse kg index`."
+    ))
+}
+
+async fn compare(engine: Arc<dyn Engine>, roots: WikiRoots, newer: Arc<NewerFiles>) {
+    let Ok(mut seen) = newer.seen.try_lock() else { return };
+    let started = Instant::now();
+    if seen.next.is_some_and(|next| started < next) {
+        return;
+    }
+    // An engine that is down fails the search itself.
+    let Ok(heads) = engine.heads(&Scope::All).await else { return };
+    if heads.len() <= MAX_PAGES {
+        let hashes = std::mem::take(&mut seen.hashes);
+        let compared = tokio::task::spawn_blocking(move || changed_files(&roots, &heads, hashes)).await;
+        if let Ok((changed, hashes)) = compared {
+            *lock(&newer.changed) = changed;
+            seen.hashes = hashes;
+        }
+    } else {
+        *lock(&newer.changed) = ChangedFiles::default();
+    }
+    seen.next = Some(Instant::now() + started.elapsed() * SHARE);
+}
+
+/// Files that were added, changed or removed since they were indexed.
+fn changed_files(roots: &WikiRoots, heads: &[Head], mut known: Hashes) -> (ChangedFiles, Hashes) {
+    let stored: HashSet<String> = heads.iter().map(|page| ids::key(&page.id)).collect();
+    let mut wikis: HashMap<&str, HashMap<&str, &Head>> = HashMap::new();
+    for page in heads {
+        if let Some(origin) = &page.origin {
+            wikis.entry(&origin.root).or_default().insert(&origin.file, page);
+        }
+    }
+    let (mut all, mut hashes) = (ChangedFiles::default(), Hashes::new());
+    for (root, mut pages) in wikis {
+        // One that became a link may lead anywhere.
+        let real = Path::new(root);
+        if real.canonicalize().ok().as_deref() != Some(real) {
+            continue;
+        }
+        let Ok(files) = folder::list(real) else { continue };
+        let mut changed = Vec::new();
+        for file in files {
+            let page = pages.remove(&*file.relative);
+            let is_same = match page {
+                // An edit in the store alone differs from the file on purpose.
+                Some(page) if is_in_store_alone(&page.hash) => true,
+                Some(page) => {
+                    let path = real.join(&file.relative);
+                    let name = path.display().to_string();
+                    let before = known.remove(&name).filter(|(state, _)| state.is_still(&path));
+                    let (state, hash) = match before {
+                        Some((state, hash)) => (Some(state), Some(hash)),
+                        None => {
+                            // Looked at before it is read, so that a change in between is seen next time.
+                            let state = FileState::of(&path);
+                            let text = read_text(real, &path).ok();
+                            (state, text.map(|text| file_hash(text.as_bytes())))
+                        }
+                    };
+                    // The page of a file that cannot be read stays, also when the directory is indexed again.
+                    let is_same = hash.as_ref().is_none_or(|hash| *hash == page.hash);
+                    hashes.extend(state.zip(hash).map(|read| (name, read)));
+                    is_same
+                }
+                None => stored.contains(&ids::key(&ids::join(file.page_type, &file.stem))),
+            };
+            if !is_same {
+                changed.push(file.relative);
+            }
+        }
+        let removed = pages.values().filter(|page| !is_in_store_alone(&page.hash));
+        changed.extend(removed.filter_map(|page| Some(page.origin.as_ref()?.file.clone())));
+        all.count += changed.len();
+        if roots.resolve(real).is_ok() {
+            all.named.extend(changed);
+        }
+    }
+    all.named.sort();
+    (all, hashes)
+}
