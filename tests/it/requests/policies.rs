@@ -89,7 +89,7 @@ fn approvals_go_by_the_same_effect() {
         [presets.asked]\nextends = [\"proxy\"]\n[presets.asked.approve]\neffect = \"external-exec\"\n";
     let place = place(&tools, rules);
     let mut client = Client::start(&place, "asked");
-    let call = |tool: &str| json!({"server_name": "s", "tool_name": tool, "arguments": {"text": "x", "reply": {"done": 1}}});
+    let call = |tool: &str| json!({"server": "s", "tool": tool, "arguments": {"text": "x", "reply": {"done": 1}}});
     let done = client.call("call_tool", call("rename"));
     assert_ne!(done["isError"], true, "{done}");
     let asked = client.fails("call_tool", call("echo"));

@@ -51,7 +51,7 @@ fn ways(root: Option<&Path>) -> Vec<(&'static str, Value)> {
             "request",
             json!({"intent": "QUERY", "effect": "EXTERNAL_EXEC", "action": "s__echo", "params": {"text": "hi"}, "context": context}),
         ),
-        ("call_tool", json!({"server_name": "s", "tool_name": "echo", "arguments": {"text": "hi"}})),
+        ("call_tool", json!({"server": "s", "tool": "echo", "arguments": {"text": "hi"}})),
         ("s__echo", json!({"text": "hi"})),
         ("run_code", json!({"code": format!("return await {SCRIPT}")})),
     ]

@@ -57,7 +57,7 @@ fn a_server_that_hangs_is_named_where_the_gate_in_front_of_it_runs_out_of_time()
     let place = Place::with(&(shipped + &blocks), &SHIPPED);
     let mut client = Client::start(&place, "proxy");
     for (server, tool) in [("hangs", "echo"), ("mute", "never")] {
-        let call = json!({"server_name": server, "tool_name": tool, "arguments": {}});
+        let call = json!({"server": server, "tool": tool, "arguments": {}});
         let said = client.fails("call_tool", call);
         assert!(said.contains(&format!("Server '{server}' did not answer")), "{said}");
         assert!(!said.contains("Gate 'proxy' was stopped"), "{said}");

@@ -64,7 +64,7 @@ fn file(place: &Place, name: &str) -> String {
 
 /// A call through the gate proxy.
 fn called(client: &mut Client, server: &str, text: &str) -> Value {
-    let call = json!({"server_name": server, "tool_name": "echo", "arguments": {"text": text}});
+    let call = json!({"server": server, "tool": "echo", "arguments": {"text": text}});
     client.call("call_tool", call)
 }
 
@@ -163,7 +163,7 @@ fn a_call_waits_for_a_slow_server_and_other_servers_hang_and_die_by_themselves()
     let mut client = Client::start(&place, "proxy");
     let call = |server: &str| {
         json!({"name": "call_tool", "arguments":
-            {"server_name": server, "tool_name": "echo", "arguments": {"text": server}}})
+            {"server": server, "tool": "echo", "arguments": {"text": server}}})
     };
     let slow = client.ask("tools/call", call("slow"));
     let hanging = client.ask("tools/call", call("hanging"));
