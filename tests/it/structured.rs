@@ -36,8 +36,11 @@ fn clients_get_data_only_where_their_preset_says_so() {
 
 #[test]
 fn clients_get_data_by_their_name_where_the_preset_says_auto() {
-    let place = Place::with(&PRESETS.replace("structured = true", "structured = \"auto\""), &["caller", "kg"]);
-    for (name, structured) in [("mcp", true), ("inspector-client", true), ("claude-code", false), ("new", false)] {
+    let place =
+        Place::with(&PRESETS.replace("structured = true", "structured = \"auto\""), &["caller", "kg"]);
+    for (name, structured) in
+        [("mcp", true), ("inspector-client", true), ("claude-code", false), ("new", false)]
+    {
         let mut client = Client::raw(&place, &["serve", "--preset", "data"], &[]);
         let info = json!({"name": name, "version": "1"});
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});

@@ -73,7 +73,11 @@ fn tools_that_cannot_be_read_or_called_are_left_out_with_the_reason() {
     let listed = client.tools();
     for server in ["pipes", "web"] {
         let shown = |tool: &str| listed.contains(&format!("{server}__{tool}"));
-        assert_eq!(["echo", "either", "bare", "slow"].map(shown), [true, true, false, false], "{server}: {listed:?}");
+        assert_eq!(
+            ["echo", "either", "bare", "slow"].map(shown),
+            [true, true, false, false],
+            "{server}: {listed:?}"
+        );
     }
     client.log_with("tool 'bare': missing field `inputSchema`");
     client.log_with("tool 'slow' runs only as a task");
