@@ -52,7 +52,7 @@ fn a_server_that_hangs_is_named_where_the_gate_in_front_of_it_runs_out_of_time()
     let limits =
         "[gates.proxy]\ngrants = [\"servers\", \"models\", \"artifacts\", \"catalog\"]\nlimits = { time = ";
     assert!(shipped.contains(&format!("{limits}\"5 min\"")), "the shipped block");
-    let shipped = shipped.replace(&format!("{limits}\"5 min\""), &format!("{limits}\"2 s\""));
+    let shipped = shipped.replace(&format!("{limits}\"5 min\""), &format!("{limits}\"10 s\""));
     let blocks = child("hangs", &["start=never"], "") + &child("mute", &[], "");
     let place = Place::with(&(shipped + &blocks), &SHIPPED);
     let mut client = Client::start(&place, "proxy");
