@@ -19,41 +19,32 @@ impl Facts<'_> {
 
     fn scripts(&self) -> Option<String> {
         let run = self.shown("run_code")?;
-        let types = self.shown("tool_types").map_or_else(String::new, |types| {
-            format!("- `{types}` declares the functions that a script can call.\n")
-        });
+        let types = self
+            .shown("tool_types")
+            .map_or_else(String::new, |types| format!("- `{types}` declares what scripts can call.\n"));
         Some(format!(
-            "- For several calls, or a part of a large result, send one script to `{run}`: `const r = await \
-             callMCPTool(\"server\", \"tool\", {{id: 1}}); return r.items.length`.\n\
-             - Only the returned value reaches you. Make independent calls together with `Promise.all`.\n{types}"
+            "- Several calls are one `{run}` script: `return (await callMCPTool(\"server\", \"tool\", {{}})).items.length`.\n\
+             - Only the returned value reaches you.\n{types}"
         ))
     }
 
     fn large_results(&self) -> Option<String> {
         let read = self.shown("get_workspace_file")?;
-        let search = self.shown("semantic_search").map_or_else(
-            || "- The whole is stored: never repeat a call to see more.\n".to_owned(),
-            |search| {
-                format!(
-                    "- The whole is stored: `{search}` finds it again; never repeat a call to see more.\n"
-                )
-            },
-        );
+        let search = self
+            .shown("semantic_search")
+            .map_or_else(String::new, |search| format!("- `{search}` finds stored results.\n"));
         Some(format!(
-            "- A large result arrives short, with an artifact id.\n\
-             - `{read}` reads the part that you need (`jq`, `json_pointer`, `lines`).\n{search}"
+            "- Large results arrive short and are stored whole: never repeat the call.\n\
+             - `{read}` reads a part (`jq`, `lines`).\n{search}"
         ))
     }
 
     fn unlisted_tools(&self) -> Option<String> {
         if let (Some(search), Some(call)) = (self.shown("search_tools"), self.shown("call_tool")) {
-            let schema = self.shown("get_tool_schema").map_or_else(String::new, |schema| {
-                format!("- `{schema}` shows its arguments; read them before the first call.\n")
-            });
-            return Some(format!(
-                "- Other MCP servers have more tools: `{search}` finds them by the task in a few words.\n{schema}\
-                 - `{call}` calls one.\n"
-            ));
+            let schema = self
+                .shown("get_tool_schema")
+                .map_or_else(String::new, |schema| format!("- `{schema}` shows arguments.\n"));
+            return Some(format!("- `{search}` finds more tools by task.\n{schema}- `{call}` calls one.\n"));
         }
         let request = self.shown("request")?;
         self.catalog.entries().iter().find(|entry| *entry.id.name == *"search_tools")?;

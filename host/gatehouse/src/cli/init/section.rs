@@ -46,8 +46,10 @@ impl<'a> Facts<'a> {
             most /= 2;
         }
         let mut further: Vec<String> = Vec::new();
-        for lines in self.lessons().into_iter().chain(self.effects(most)) {
-            further.push(lines);
+        let lessons = self.lessons().concat();
+        let lessons = lessons.split_inclusive('\n').map(str::to_owned);
+        for line in lessons.chain(self.effects(most)) {
+            further.push(line);
             if !fits(&text(most, &further)) {
                 further.pop();
             }
