@@ -1,5 +1,6 @@
 //! A source lists tools and runs them: a gate, or a proxied MCP server.
 
+mod pending;
 mod sizes;
 
 use std::{
@@ -11,8 +12,9 @@ use std::{
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tokio::{sync::watch, time::Instant};
+use tokio::sync::watch;
 
+pub use pending::PendingListing;
 use sizes::{schema, short, within_all};
 
 pub use crate::filters::Filtering;
@@ -64,17 +66,6 @@ pub struct Listing {
     /// Invisible characters that [`Listing::clean`] took out, by tool; the source's own under "".
     #[serde(default)]
     pub removed: BTreeMap<String, usize>,
-}
-
-/// A source that has not listed anything yet, because it has to be started first.
-#[derive(Debug, Clone)]
-pub struct PendingListing {
-    /// Why there is no listing, in one line.
-    pub why: String,
-    /// When clients are no longer kept waiting for it. `None` if an attempt has failed, so that there is nothing to wait for.
-    pub until: Option<Instant>,
-    /// Whoever holds this wants the listing: the source is asked again and again until nobody does.
-    pub wanted: Arc<()>,
 }
 
 /// Something that has tools.

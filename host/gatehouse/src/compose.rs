@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -15,7 +14,7 @@ use gatehouse_core::{
     tool::SourceId,
 };
 use gatehouse_models::{Local, Missing, Models};
-use gatehouse_sandbox::{self as sandbox, Gate, Ports, Sandbox};
+use gatehouse_sandbox::{self as sandbox, Ports, Sandbox};
 use gatehouse_stores::{SqliteKv, SqliteLedger, ToolBook};
 use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
 use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
@@ -288,25 +287,5 @@ impl Composition {
             catalogs.push((name.as_str(), catalog));
         }
         catalogs
-    }
-
-    /// The gate of this name, loaded once. The error names the file, or what exists instead.
-    pub(crate) async fn gate(&self, name: &str) -> Result<Arc<Gate>, String> {
-        self.gates.get(name).await
-    }
-
-    /// A gate from any file, with what the configuration grants to the gate of that name.
-    pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
-        self.gates.at(file).await
-    }
-
-    /// A gate from any file, without grants and whatever the configuration pins.
-    pub(crate) async fn bare_gate(&self, name: &str, file: &Path) -> Result<Gate, String> {
-        self.gates.bare(name, file).await
-    }
-
-    /// Names of all gates there are: files in the folders, and those that the configuration names.
-    pub(crate) fn gate_names(&self) -> Vec<String> {
-        self.gates.names()
     }
 }

@@ -40,7 +40,7 @@ fn a_prompt_and_a_resource_ask_a_session() {
         let mut client = client(place, json!({"elicitation": {}}));
         for (method, params, answer, question) in offers {
             let request = client.ask(method, params);
-            let asked = client.next_message();
+            let asked = client.next_question();
             assert_eq!(asked["method"], "elicitation/create", "{asked}");
             let said = asked["params"]["message"].as_str().unwrap_or_default();
             assert!(said.contains("asks: ") && said.ends_with(question), "{asked}");

@@ -46,7 +46,7 @@ fn the_binary_alone_lists_shows_and_explains_the_shipped_gates() {
     let text = run(folder.path(), &["gates", "list"]).stdout;
     assert!(String::from_utf8_lossy(&text).lines().skip(1).all(|line| line.ends_with("built in")));
     let tools = json(&run(folder.path(), &["allowed-tools", "full"]));
-    assert_eq!(tools.as_array().map(Vec::len), Some(17), "{tools}");
+    assert_eq!(tools.as_array().map(Vec::len), Some(13), "{tools}");
     let why = run(folder.path(), &["explain", "kg_edit", "--preset", "full"]);
     assert!(why.status.success(), "{}", String::from_utf8_lossy(&why.stderr));
 }

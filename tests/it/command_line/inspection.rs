@@ -155,7 +155,7 @@ fn presets_cost_counts_every_tool_of_every_preset() {
         presets.iter().find(|preset| preset["preset"] == name).expect("the preset").clone()
     };
     let full = cost("full");
-    assert_eq!(full["tools"].as_array().map(Vec::len), Some(17), "{full}");
+    assert_eq!(full["tools"].as_array().map(Vec::len), Some(13), "{full}");
     let each =
         full["tools"].as_array().expect("tools").iter().map(|tool| tool["tokens"].as_u64().expect("a count"));
     let each: Vec<u64> = each.collect();

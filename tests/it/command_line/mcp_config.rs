@@ -87,7 +87,7 @@ fn the_configuration_starts_a_host_from_anywhere() {
     let place = Place::shipped();
     let mut client = started(&place, &entry(&place, "claude", "mcpServers", "gatehouse", &[]));
     client.initialize("2025-11-25");
-    assert_eq!(client.tools().len(), 17, "{}", client.log());
+    assert_eq!(client.tools().len(), 13, "{}", client.log());
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_client_gets_one_configuration_wherever_it_starts_the_host() {
     command.env_remove("GATEHOUSE_CONFIG");
     let mut client = Client::spawn(command);
     client.initialize("2025-11-25");
-    assert_eq!(client.tools().len(), 17, "{}", client.log());
+    assert_eq!(client.tools().len(), 13, "{}", client.log());
 }
 
 #[test]

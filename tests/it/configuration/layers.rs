@@ -9,7 +9,7 @@ use crate::support::{Place, http::Http, place::built};
 /// Names of the presets that are served by name.
 fn presets(place: &Place) -> Vec<String> {
     let told = place.run(&["presets", "check", "--json"]).json();
-    told.as_array().expect("presets").iter().map(|preset| preset["name"].clone()).map(text).collect()
+    told.as_array().expect("presets").iter().map(|preset| preset["preset"].clone()).map(text).collect()
 }
 
 fn text(value: Value) -> String {
@@ -30,7 +30,7 @@ fn a_file_that_names_no_shipped_preset_serves_its_own_presets_tools_and_grants()
         [presets.full]\ngates.idea = {}\n";
     let place = Place::with(file, &[]);
     assert_eq!(presets(&place), ["full", "reader"]);
-    let reader = ["get_wiki_page", "list_wiki_pages", "search_knowledge"];
+    let reader = ["get_page_structure", "get_wiki_page", "search_knowledge"];
     let mut tools = served(&place, &[], &[]).tools();
     tools.sort();
     assert_eq!(tools, reader);

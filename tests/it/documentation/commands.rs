@@ -27,6 +27,7 @@ const NOT_RUN: &[(&str, &str, &str)] = &[
         "gatehouse restore ~/gatehouse.tar",
         "goes back to an older program: tests/it/upgrading.rs",
     ),
+    ("docs/coming-from.md", "gatehouse servers import", "reads files of clients: tests/it/servers_config.rs"),
     ("docs/security.md", "gatehouse serve --http", "serves until it is stopped: tests/it/http.rs"),
     ("docs/write-a-gate.md", "gatehouse gates new", "builds for minutes: tests/it/languages.rs"),
     ("docs/write-a-gate.md", "gatehouse gates build", "builds for minutes: tests/it/languages.rs"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::from_stdin;
-use crate::support::{Client, Place, place::SHIPPED, place::repository};
+use crate::support::{Client, Place, place::SHIPPED, place::repository, text_of};
 
 /// The shipped presets with a server that has these tools besides its own.
 fn place(tools: &Value, more: &str) -> Place {
@@ -22,7 +22,7 @@ fn place(tools: &Value, more: &str) -> Place {
 }
 
 fn tool(name: &str, annotations: Value) -> Value {
-    let properties = json!({"symbol": {"type": "string"}, "preview": {"type": "boolean"}, "reply": {}});
+    let properties = json!({"symbol": {"type": "string"}, "text": {"type": "string"}, "preview": {"type": "boolean"}, "reply": {}});
     json!({"name": name, "description": format!("Does {name}."), "annotations": annotations,
         "inputSchema": {"type": "object", "properties": properties}})
 }
@@ -73,10 +73,10 @@ fn the_file_says_what_a_tool_without_annotations_does() {
 #[test]
 fn what_is_to_be_changed_is_looked_up_first() {
     let tools = json!([tool("rename", json!({}))]);
-    let rules = "[servers.s.tools.rename]\neffect = \"mutating\"\ntarget = \"symbol\"\nprecheck = \"fails\"\n\
+    let rules = "[servers.s.tools.rename]\neffect = \"mutating\"\ntarget = \"text\"\nprecheck = \"fails\"\n\
         [servers.s.tools.fails]\neffect = \"read-only\"\n";
     let place = place(&tools, rules);
-    let told = request(&place, "MODIFY", "s/rename", json!({"symbol": "x", "reply": {}}));
+    let told = request(&place, "MODIFY", "s/rename", json!({"text": "x", "reply": {}}));
     assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
     assert!(told["error"]["message"].to_string().contains("did not pass 'fails': not today"), "{told}");
     assert_eq!(calls(&place).lines().count(), 1, "the tool itself was not called");
@@ -89,10 +89,11 @@ fn approvals_go_by_the_same_effect() {
         [presets.asked]\nextends = [\"proxy\"]\n[presets.asked.approve]\neffect = \"external-exec\"\n";
     let place = place(&tools, rules);
     let mut client = Client::start(&place, "asked");
-    let call = |tool: &str| json!({"server": "s", "tool": tool, "arguments": {"text": "x", "reply": {"done": 1}}});
+    let call =
+        |tool: &str| json!({"server": "s", "tool": tool, "arguments": {"text": "x", "reply": {"done": 1}}});
     let done = client.call("call_tool", call("rename"));
     assert_ne!(done["isError"], true, "{done}");
-    let asked = client.fails("call_tool", call("echo"));
+    let asked = text_of(&client.call("call_tool", call("echo")));
     assert!(asked.contains("needs the approval of a person"), "{asked}");
 }
 

@@ -139,7 +139,7 @@ fn a_client_that_repeats_its_requests_is_asked_for_its_roots() {
 #[test]
 fn a_workflow_that_no_tool_can_satisfy_is_refused_with_what_to_add() {
     let presets = std::fs::read_to_string(repository().join("presets.toml")).expect("presets.toml");
-    let workflow = "[presets.work]\nextends = [\"full\"]\n[presets.work.workflow.w]\nintents = [\"ANALYZE\"]\nproduces = \"a\"\nroots = [\"/w\"]\n";
+    let workflow = "[presets.work]\nextends = [\"context\"]\n[presets.work.workflow.w]\nintents = [\"ANALYZE\"]\nproduces = \"a\"\nroots = [\"/w\"]\n";
     let place = Place::with(&format!("{presets}\n{workflow}"), &SHIPPED);
     let checked = place.run(&["presets", "check"]);
     let told = checked.stdout() + &checked.stderr();
@@ -147,7 +147,7 @@ fn a_workflow_that_no_tool_can_satisfy_is_refused_with_what_to_add() {
         checked.code() != 0 && told.contains("no tool can take the step ANALYZE of workflow 'w'"),
         "{told}"
     );
-    place.write("presets.toml", format!("{presets}\n{}", workflow.replace("\"full\"", "\"gateway\"")));
+    place.write("presets.toml", format!("{presets}\n{}", workflow.replace("\"context\"", "\"gateway\"")));
     let checked = place.run(&["presets", "check"]);
     assert_eq!(checked.code(), 0, "{}", checked.stderr());
 }

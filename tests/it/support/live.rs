@@ -47,6 +47,17 @@ impl Client {
         }
     }
 
+    /// Returns the next message that is not about changed lists: servers list their tools when they are ready.
+    pub(crate) fn next_question(&mut self) -> Value {
+        loop {
+            let message = self.next_message();
+            let method = message["method"].as_str().unwrap_or_default();
+            if !method.ends_with("/list_changed") {
+                return message;
+            }
+        }
+    }
+
     /// Lists the tools until they are as wanted: at first, and whenever the host says that they changed.
     pub(crate) fn wait_for_tools(&mut self, limit: Duration, wanted: impl Fn(&[String]) -> bool) {
         let end = Instant::now() + limit;

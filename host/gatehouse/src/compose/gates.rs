@@ -10,6 +10,7 @@ use gatehouse_core::names;
 use gatehouse_sandbox::{Gate, GateSettings, Sandbox};
 use tokio::sync::Mutex;
 
+use super::Composition;
 use crate::built_in;
 use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
 
@@ -226,6 +227,28 @@ impl Gates {
             }
         };
         format!("unknown gate '{shown}': no {shown}.wasm in {folders}.{near} {there_are}")
+    }
+}
+
+impl Composition {
+    /// The gate of this name, loaded once. The error names the file, or what exists instead.
+    pub(crate) async fn gate(&self, name: &str) -> Result<Arc<Gate>, String> {
+        self.gates.get(name).await
+    }
+
+    /// A gate from any file, with what the configuration grants to the gate of that name.
+    pub(crate) async fn gate_at(&self, file: &Path) -> Result<Gate, String> {
+        self.gates.at(file).await
+    }
+
+    /// A gate from any file, without grants and whatever the configuration pins.
+    pub(crate) async fn bare_gate(&self, name: &str, file: &Path) -> Result<Gate, String> {
+        self.gates.bare(name, file).await
+    }
+
+    /// Names of all gates there are: files in the folders, and those that the configuration names.
+    pub(crate) fn gate_names(&self) -> Vec<String> {
+        self.gates.names()
     }
 }
 

@@ -4,6 +4,7 @@
 mod alternatives;
 mod isolation;
 mod refresh;
+mod starting;
 mod unlisted;
 
 use std::{collections::HashSet, future::Future, sync::Arc, time::Duration};
@@ -213,7 +214,7 @@ impl<'a> Reach<'a> {
             hits.truncate(question.limit.saturating_sub(of_gates.len()));
             hits.extend(of_gates);
         }
-        let unlisted = (!unlisted.is_empty()).then(|| not_listed(&unlisted));
+        let unlisted = (!unlisted.is_empty()).then(|| starting::note(&unlisted));
         let notes: Vec<String> = [found.note, unlisted].into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         let mut unmatched_terms = found.unmatched_terms;
@@ -267,25 +268,6 @@ impl<'a> Reach<'a> {
 fn with_known(entry: Arc<Entry>, known: Option<&KnownListing>) -> ServerTool {
     let known = known.and_then(|known| known.tools.iter().find(|tool| tool.name == entry.id.name)).cloned();
     ServerTool { entry, known }
-}
-
-/// Names the servers that have listed nothing yet, those first that may soon.
-fn not_listed(servers: &[(Arc<str>, String)]) -> String {
-    const MAX_NAMED: usize = 20;
-    const MAX_WHY: usize = 200;
-    let (starting, failed): (Vec<_>, Vec<_>) =
-        servers.iter().partition(|(_, why)| why.ends_with("is still starting."));
-    let more = |count: usize| if count > MAX_NAMED { ", …" } else { "" };
-    let mut notes = Vec::new();
-    if !starting.is_empty() {
-        let names: Vec<&str> = starting.iter().take(MAX_NAMED).map(|(name, _)| &**name).collect();
-        let more = more(starting.len());
-        notes.push(format!("Still starting: {}{more}; search again in a moment.", names.join(", ")));
-    }
-    for (name, why) in failed.iter().take(MAX_NAMED) {
-        notes.push(format!("Not searched: {name}. {}", names::quoted(why, MAX_WHY)));
-    }
-    notes.join("\n")
 }
 
 /// What a server is asked for, unless the call is over before. The gate has a little time left to report that.

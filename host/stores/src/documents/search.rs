@@ -27,8 +27,8 @@ const JUDGED: usize = 10;
 /// Tokens that those hits have together at most.
 const READ: u32 = 500_000;
 
-/// Hits that score less would be shown with the score 0.00.
-const LEAST_SCORE: f64 = 0.005;
+/// Minimum score of a hit: the weakest one would be shown with the score 0.00.
+const MIN_SCORE: f64 = 0.01;
 
 /// Bytes of a question that count: what follows adds nothing that a search could use.
 const QUESTION: usize = 16 * 1024;
@@ -84,8 +84,11 @@ impl DocumentLibrary {
             found.candidates.into_iter().map(|found| (found.scored.key.clone(), found)).collect();
         let scored = facts.values().map(|found| found.scored.clone()).collect();
         let judge = Arc::new(FitScorer::of(text));
-        let shows = |ranked: &Ranked<String>| ranked.name != NameMatch::No || ranked.score >= LEAST_SCORE;
-        let ranked = fuse(answering(scored)).into_iter().filter(shows).take(limit);
+        let answers = |ranked: &Ranked<String>| {
+            let has_words = facts.get(&ranked.key).is_some_and(|found| found.scored.bm25 > 0.0);
+            has_words || ranked.name != NameMatch::No || ranked.score >= MIN_SCORE
+        };
+        let ranked: Vec<_> = fuse(answering(scored)).into_iter().filter(answers).take(limit).collect();
         let mut hits = Vec::new();
         let mut left = READ;
         for ranked in ranked {
@@ -102,7 +105,13 @@ impl DocumentLibrary {
             }
             let texts = [ranked.key.as_str(), &abstract_text, &passage];
             let fit = judge.fit(ranked.name, ranked.cosine, &texts);
-            hits.push(DocumentHit { path: ranked.key, score: ranked.score, fit, tokens, best });
+            hits.push(DocumentHit {
+                path: ranked.key,
+                score: ranked.score.max(MIN_SCORE),
+                fit,
+                tokens,
+                best,
+            });
         }
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         Ok(DocumentSearch { hits, unmatched_terms: found.unmatched_terms, note })

@@ -3,6 +3,7 @@
 
 mod apart;
 mod attempt;
+mod connecting;
 mod first_listing;
 mod in_flight;
 mod learn;
@@ -12,7 +13,6 @@ mod relisting;
 mod source;
 
 use std::{
-    path::Path,
     sync::{Arc, Mutex, Weak},
     time::Duration,
 };
@@ -23,21 +23,21 @@ use gatehouse_core::{
     lock,
     ports::{
         Clock, ToolIndex,
-        servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus, ServerTransport},
+        servers::{RefreshReport, ServerDefinition, ServerState, ServerStatus},
     },
 };
 use tokio::{
     sync::{Semaphore, watch},
-    task::AbortHandle,
     time::Instant,
 };
 
 use super::{
     addresses::Addresses,
     breaker::Breaker,
-    connection::{ConnectFailure, Connection, Connector, ListChanged},
+    connection::{Connection, Connector},
 };
 use attempt::Attempt;
+use connecting::Connecting;
 use first_listing::FirstListing;
 pub(super) use first_listing::ListedOver;
 use in_flight::InFlight;
@@ -59,26 +59,6 @@ pub(super) struct Shared {
     pub(super) shown: Mutex<Option<i64>>,
 }
 
-/// The waits before attempts to connect: doubling from the first to the longest.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(16);
-
-/// Maximum time of one attempt to connect, by default.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The same for programs that may download the server first.
-const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(120);
-
-/// Programs that download what they run, by the name of their file.
-const DOWNLOADERS: [&str; 10] =
-    ["npx", "npm", "pnpm", "yarn", "bunx", "uvx", "uv", "pipx", "docker", "podman"];
-
-fn default_timeout(transport: &ServerTransport) -> Duration {
-    let ServerTransport::Stdio { command, .. } = transport else { return CONNECTION_TIMEOUT };
-    let program = Path::new(command).file_stem().unwrap_or_default();
-    if DOWNLOADERS.iter().any(|name| program == *name) { DOWNLOAD_TIMEOUT } else { CONNECTION_TIMEOUT }
-}
-
 /// A server of the host.
 pub(super) struct Server {
     pub(super) definition: ServerDefinition,
@@ -96,15 +76,6 @@ pub(super) struct Server {
     /// Connections for one call each that there may be at a time.
     apart: Semaphore,
     own: Weak<Self>,
-}
-
-/// What an attempt to connect ended in; none while it runs.
-type Connected = Option<Result<Arc<dyn Connection>, Fault>>;
-
-/// The task that connects the server. It belongs to the server, not to those who wait for it.
-struct Connecting {
-    outcome: watch::Receiver<Connected>,
-    task: AbortHandle,
 }
 
 /// What changes about it.
@@ -175,96 +146,6 @@ impl Server {
     /// The connection, where there is one.
     fn connected(&self) -> Option<Arc<dyn Connection>> {
         lock(&self.inner).connection.clone()
-    }
-
-    /// Returns the connection, made if there is none. All who want it at the same time share one attempt, which goes on to its
-    /// own limit whoever gives up.
-    pub(super) async fn connection(&self) -> Result<Arc<dyn Connection>, Fault> {
-        let ending = || Fault::unavailable("The host is ending.");
-        if let Some(connection) = self.connected() {
-            return Ok(connection);
-        }
-        let mut outcome = {
-            let mut connecting = lock(&self.connecting);
-            match connecting.as_ref().filter(|running| !running.task.is_finished()) {
-                Some(running) => running.outcome.clone(),
-                None => {
-                    let own = self.own.upgrade().ok_or_else(ending)?;
-                    let (sender, outcome) = watch::channel(None);
-                    let task = tokio::spawn(async move {
-                        let connected = own.connect().await;
-                        sender.send_replace(Some(connected));
-                    });
-                    let task = task.abort_handle();
-                    *connecting = Some(Connecting { outcome: outcome.clone(), task });
-                    outcome
-                }
-            }
-        };
-        let connected = outcome.wait_for(Option::is_some).await.map_err(|_| ending())?;
-        connected.clone().unwrap_or_else(|| Err(ending()))
-    }
-
-    async fn connect(self: Arc<Self>) -> Result<Arc<dyn Connection>, Fault> {
-        if let Some(connection) = self.connected() {
-            return Ok(connection);
-        }
-        let attempt = Attempt::begin(&self, true)?;
-        let mut wait = FIRST_WAIT;
-        let mut left = self.shared.retries;
-        loop {
-            match self.try_once().await {
-                Ok((connection, found)) => {
-                    let stale = attempt.succeeded(&connection, found);
-                    self.watch(&connection);
-                    if stale {
-                        self.lists_changed();
-                    }
-                    return Ok(connection);
-                }
-                Err(failure) => {
-                    let open = attempt.failed(&failure);
-                    if failure.permanent || open || left == 0 {
-                        return Err(self.unreachable(&failure.message));
-                    }
-                    left -= 1;
-                }
-            }
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
-        }
-    }
-
-    /// Connects and has it list its tools. Whoever finds a connection finds what it lists, too.
-    async fn try_once(&self) -> Result<(Arc<dyn Connection>, RefreshReport), ConnectFailure> {
-        let weak = Weak::clone(&self.own);
-        let changed: ListChanged = Arc::new(move || {
-            if let Some(server) = weak.upgrade() {
-                server.lists_changed();
-            }
-        });
-        let limit = self.connection_timeout();
-        let connecting = self.shared.connector.connect(&self.definition, changed, limit);
-        let connected = async {
-            let connection = connecting.await?;
-            let learned = tokio::time::timeout(limit, self.learn(&connection, false)).await;
-            match learned.unwrap_or_else(|_| Err(ConnectFailure::late(limit).message)) {
-                Ok(found) => Ok((connection, found)),
-                Err(why) => {
-                    connection.close().await;
-                    Err(ConnectFailure::passing(why))
-                }
-            }
-        };
-        connected
-            .await
-            .map_err(|failure| ConnectFailure { message: self.redactor.text(failure.message), ..failure })
-    }
-
-    /// Maximum time of one attempt to connect.
-    fn connection_timeout(&self) -> Duration {
-        let configured = self.definition.connection_timeout.or(self.shared.connection_timeout);
-        configured.unwrap_or_else(|| default_timeout(&self.definition.transport))
     }
 
     /// Lets go of the connection when it is over, and ends it when nobody has used it for long.

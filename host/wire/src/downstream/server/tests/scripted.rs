@@ -1,6 +1,7 @@
 //! A connector, and connections, that do what a test tells them.
 
 use super::*;
+use crate::downstream::connection::{ConnectFailure, ListChanged};
 
 #[async_trait]
 impl Connector for Scripted {
