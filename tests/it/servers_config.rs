@@ -67,7 +67,7 @@ fn secrets_among_arguments_are_shown_by_no_command_and_doctor_warns_of_them() {
     // The same by hand, with the values in the file.
     place.write(
         "presets.toml",
-        &block.replace("${WEB_API_KEY}", "url-12345678").replace("${WEB_AUTHORIZATION}", "live-12345678"),
+        block.replace("${WEB_API_KEY}", "url-12345678").replace("${WEB_AUTHORIZATION}", "live-12345678"),
     );
     let listed = run(&place, 0, &["servers", "list"]);
     let doctor = place.run(&["doctor"]);

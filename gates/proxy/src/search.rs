@@ -114,7 +114,7 @@ fn hit(hit: ToolHit, category: Option<String>) -> Hit {
         None => signature,
     };
     Hit {
-        server: server,
+        server,
         tool: name,
         description: brief,
         similarity: named::two_places(score),

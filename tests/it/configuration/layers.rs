@@ -54,7 +54,7 @@ fn a_shipped_preset_is_extended_by_its_name_with_its_gates_and_their_grants() {
     let tools = served(&place, &["--preset", "work"], &[]).tools();
     assert!(tools.iter().any(|tool| tool == "search_tools"), "{tools:?}");
     assert!(tools.iter().any(|tool| tool == "search_knowledge"), "{tools:?}");
-    assert_eq!(granted(&place, "proxy"), json!(["servers", "models", "artifacts", "catalog"]));
+    assert_eq!(granted(&place, "proxy"), json!(["catalog", "models", "artifacts", "servers"]));
     assert_eq!(granted(&place, "kg"), json!(["knowledge"]));
     // One that is not extended can be chosen, and is not served beside the file's own.
     assert_eq!(served(&place, &["--preset", "merger"], &[]).tools().len(), 5);
@@ -64,7 +64,7 @@ fn a_shipped_preset_is_extended_by_its_name_with_its_gates_and_their_grants() {
     assert_eq!(status, 404, "{body}");
     says(&body, &["There are: work."]);
     // The default is the shipped `full`, which doctor says.
-    assert_eq!(served(&place, &[], &[]).tools().len(), 17);
+    assert_eq!(served(&place, &[], &[]).tools().len(), 13);
     let doctor = place.run(&["doctor"]).stdout();
     says(&doctor, &["the default preset is the shipped 'full'", "its own presets are: work"]);
 }
@@ -90,7 +90,7 @@ fn another_component_under_a_shipped_name_gets_no_shipped_grants() {
 fn a_file_of_servers_alone_serves_the_shipped_presets() {
     let place = Place::with("[servers.web]\nurl = \"http://127.0.0.1:9/mcp\"\n", &[]);
     assert_eq!(presets(&place), ["full"]);
-    assert_eq!(served(&place, &[], &[]).tools().len(), 17);
+    assert_eq!(served(&place, &[], &[]).tools().len(), 13);
     let tools = served(&place, &["--preset", "proxy"], &[]).tools();
     assert!(tools.iter().any(|tool| tool == "search_tools"), "{tools:?}");
     let search = place.run(&["tools", "search", "anything"]);

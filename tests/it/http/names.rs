@@ -34,12 +34,12 @@ fn foreign_hosts_and_pages_are_refused_on_every_path() {
         for method in ["GET", "POST", "OPTIONS"] {
             for (status, headers) in &cases {
                 let came =
-                    host.say(&format!("{method} {path} HTTP/1.1\r\n{headers}\r\ncontent-length: 0\r\n\r\n"));
+                    host.say(format!("{method} {path} HTTP/1.1\r\n{headers}\r\ncontent-length: 0\r\n\r\n"));
                 assert_eq!(came.status, *status, "{method} {path} {headers}: {came:?}");
                 assert!(!came.head.contains("access-control"), "{came:?}");
             }
         }
-        let whole = host.say(&format!("GET http://evil.example{path} HTTP/1.1\r\n{own}\r\n\r\n"));
+        let whole = host.say(format!("GET http://evil.example{path} HTTP/1.1\r\n{own}\r\n\r\n"));
         assert_eq!(whole.status, 403, "{path}: {whole:?}");
     }
 }
@@ -66,7 +66,7 @@ fn a_page_that_is_named_in_the_configuration_may_call_and_no_other() {
         let asked =
             "access-control-request-method: POST\r\naccess-control-request-headers: mcp-param-path,x-evil";
         let address = host.address();
-        host.say(&format!("OPTIONS /mcp HTTP/1.1\r\nhost: {address}\r\norigin: {origin}\r\n{asked}\r\nconnection: close\r\n\r\n"))
+        host.say(format!("OPTIONS /mcp HTTP/1.1\r\nhost: {address}\r\norigin: {origin}\r\n{asked}\r\nconnection: close\r\n\r\n"))
     };
     let allowed = preflight(PAGE);
     assert_eq!(allowed.status, 204, "{allowed:?}");
@@ -116,7 +116,7 @@ fn a_refusal_waits_for_no_body() {
     for (status, headers) in
         [(401, format!("host: {address}\r\nauthorization: Bearer wrong")), (403, "host: evil.example".into())]
     {
-        let came = host.say(&format!("POST /mcp HTTP/1.1\r\n{headers}\r\ncontent-length: 1000000\r\n\r\n{{"));
+        let came = host.say(format!("POST /mcp HTTP/1.1\r\n{headers}\r\ncontent-length: 1000000\r\n\r\n{{"));
         assert_eq!(came.status, status, "{came:?}");
     }
 }
@@ -128,7 +128,7 @@ fn probes_need_no_token_and_tell_no_secret() {
     let host = Http::start(&place, "one", &[("GATEHOUSE_TOKEN", TOKEN)]);
     let ask = |method: &str, path: &str| {
         let address = host.address();
-        host.say(&format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"))
+        host.say(format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"))
     };
     let health = ask("GET", "/healthz");
     assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#), "{health:?}");

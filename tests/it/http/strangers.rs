@@ -98,10 +98,10 @@ fn who_does_not_finish_a_request_is_let_go() {
     assert_eq!((silent.status, silent.body.as_str()), (0, ""), "{silent:?}");
     let slow = host.say("POST /mcp HTTP/1.1\r\nhost: local");
     assert!(slow.status == 0 || slow.status == 408, "{slow:?}");
-    let body = host.say(&format!("{}\r\n{{\"jsonrpc\":", head(&host, "tools/list", 500)));
+    let body = host.say(format!("{}\r\n{{\"jsonrpc\":", head(&host, "tools/list", 500)));
     assert_eq!(body.status, 408, "{body:?}");
     let chunked = head(&host, "tools/list", 0).replace("content-length: 0", "transfer-encoding: chunked");
-    assert_eq!(host.say(&format!("{chunked}\r\n5\r\n{{\"js")).status, 408);
+    assert_eq!(host.say(format!("{chunked}\r\n5\r\n{{\"js")).status, 408);
     let mut resting = host.connect();
     resting.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("a request");
     assert!(one_answer(&mut resting).contains("ok"));
@@ -113,7 +113,7 @@ fn headers_without_end_are_refused() {
     let place = place("");
     let host = Http::start(&place, "one", &[]);
     let line = format!("x-long: {}\r\n", "x".repeat(1_000));
-    let came = host.say(&format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{}\r\n", line.repeat(90)));
+    let came = host.say(format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{}\r\n", line.repeat(90)));
     assert_eq!(came.status, 431, "{came:?}");
 }
 

@@ -60,7 +60,7 @@ impl Http {
 
     /// Sends any request, and gives what came.
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Came {
-        self.say(&self.bare(method, path, headers, body))
+        self.say(self.bare(method, path, headers, body))
     }
 
     /// Opens a session of this version and says nothing more; gives its id and the events of the answer.

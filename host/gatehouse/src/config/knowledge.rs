@@ -34,6 +34,9 @@ pub(crate) enum EngineConfig {
     WeaviateNeo4j(Box<gatehouse_stores::WeaviateNeo4jConfig>),
 }
 
+/// An engine, and the wiki directory that its index file names.
+type ChosenEngine = (EngineConfig, Option<PathBuf>);
+
 impl KnowledgeConfig {
     /// Paths are relative to the folder of the file.
     pub(super) fn checked(raw: raw::Knowledge, base: &Path, state: &Path, env: &Env) -> Self {
@@ -64,9 +67,7 @@ impl KnowledgeConfig {
 
     /// The same for a command that writes the index file again. One that cannot be used is replaced: the engine is then
     /// that of presets.toml, and the reason comes along.
-    pub(crate) fn chosen_to_replace(
-        &self,
-    ) -> Result<((EngineConfig, Option<PathBuf>), Option<ConfigError>), ConfigError> {
+    pub(crate) fn chosen_to_replace(&self) -> Result<(ChosenEngine, Option<ConfigError>), ConfigError> {
         match self.chosen_to_index() {
             Ok(chosen) => Ok((chosen, None)),
             Err(unusable) => Ok(((self.on(self.engine)?, None), Some(unusable))),

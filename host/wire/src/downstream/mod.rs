@@ -43,7 +43,7 @@ pub use process::{SUPERVISE, supervise};
 
 use crate::login::Logins;
 use connect::RealConnector;
-use server::{ListedOver, Server, Shared};
+use server::{AfterListing, Server, Shared};
 
 /// How servers are connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Downstream {
         let mut tokens = Vec::new();
         for server in self.all() {
             if wanted(&server.status()) && matches!(server.known().await, Ok(None)) {
-                tokens.push(server.first_listing(ListedOver::Apart).wanted);
+                tokens.push(server.first_listing(AfterListing::Stop).wanted);
             }
         }
         tokens
@@ -191,7 +191,7 @@ impl Servers for Downstream {
     async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<(Arc<str>, String)> {
         let asked = servers.iter().filter_map(|name| self.server(name).ok());
         let asked = asked.map(|server| async move {
-            let pending = server.first_listing(ListedOver::Apart);
+            let pending = server.first_listing(AfterListing::Stop);
             if pending.until.is_none() {
                 return Some((Arc::clone(&server.definition.name), pending.why));
             }

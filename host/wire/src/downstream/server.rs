@@ -38,8 +38,8 @@ use super::{
 };
 use attempt::Attempt;
 use connecting::Connecting;
+pub(super) use first_listing::AfterListing;
 use first_listing::FirstListing;
-pub(super) use first_listing::ListedOver;
 use in_flight::InFlight;
 use policies::Described;
 use relisting::Relisting;
@@ -95,6 +95,8 @@ struct Inner {
     stale: bool,
     /// Attempts to list it for the first time.
     first_listing: Option<FirstListing>,
+    /// True if a call was made over the connection, or over one before it.
+    called: bool,
 }
 
 impl Server {
@@ -117,6 +119,7 @@ impl Server {
                 last_change: None,
                 stale: false,
                 first_listing: None,
+                called: false,
             }),
             connecting: Mutex::default(),
             relisting: Relisting::default(),

@@ -19,12 +19,15 @@ struct Meant {
     asked: String,
 }
 
+/// A preset with its catalog, or why it has none.
+type PresetCatalog<'a> = (&'a str, Result<Catalog, String>);
+
 /// Explains a tool of a server by `server__tool`, `server.tool`, the name that the preset gives it, or its plain name.
 /// The error is a sentence for the case that no server can be meant: it names those that were never asked.
 pub(super) async fn explain(
     composition: &Composition,
     exposure: &Exposure,
-    (catalog, presets): (&Catalog, &[(&str, Result<Catalog, String>)]),
+    (catalog, presets): (&Catalog, &[PresetCatalog<'_>]),
     servers: &BTreeMap<String, KnownServer>,
     tool: &str,
 ) -> Result<Explanation, String> {

@@ -17,16 +17,17 @@ fn engine(state: &State, access: Access) -> Result<&dyn Knowledge, outcome::Faul
     Ok(&*granted.facts.ports.knowledge)
 }
 
+/// Reports how many of how many files were read.
+type Progress<'a> = Box<dyn Fn(u64, u64) + Send + Sync + 'a>;
+
 /// The engine for reading a folder, and the client's progress of that.
-fn indexing(
-    state: &State,
-) -> Result<(&dyn Knowledge, impl Fn(u64, u64) + Send + Sync + use<'_>), outcome::Fault> {
+fn indexing(state: &State) -> Result<(&dyn Knowledge, Progress<'_>), outcome::Fault> {
     let granted = state.capabilities.granted(Capability::Knowledge, Access::Full)?;
-    let progress = |done, total| {
+    let progress = Box::new(|done, total| {
         if let Some(sink) = &granted.call.context.progress {
             sink.report(done, Some(total), None);
         }
-    };
+    });
     Ok((&*granted.facts.ports.knowledge, progress))
 }
 

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{Fault, lock, source::PendingListing};
+use gatehouse_core::{Fault, lock, ports::servers::ServerState, source::PendingListing};
 use tokio::{sync::watch, time::Instant};
 
 use super::Server;
@@ -34,22 +34,22 @@ enum Progress {
     Listed,
 }
 
-/// The connection over which a server is listed for the first time.
+/// What happens to the connection over which a server is listed for the first time.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::downstream) enum ListedOver {
-    /// The one that calls use: clients are shown its tools.
-    Shared,
-    /// One that ends with the listing, so that a host with many servers does not keep them all running.
-    Apart,
+pub(in crate::downstream) enum AfterListing {
+    /// It stays: clients are shown the tools.
+    Keep,
+    /// It ends unless a call needs it, so that a host with many servers does not keep them all running.
+    Stop,
 }
 
 impl Server {
     /// Begins to ask what the server lists, unless that is under way, and returns what is to be known meanwhile.
-    pub(in crate::downstream) fn first_listing(&self, over: ListedOver) -> PendingListing {
-        self.begin_first_listing(over).0
+    pub(in crate::downstream) fn first_listing(&self, then: AfterListing) -> PendingListing {
+        self.begin_first_listing(then).0
     }
 
-    fn begin_first_listing(&self, over: ListedOver) -> (PendingListing, watch::Receiver<Progress>) {
+    fn begin_first_listing(&self, then: AfterListing) -> (PendingListing, watch::Receiver<Progress>) {
         let starting = || format!("{} is still starting.", self.id);
         let mut inner = lock(&self.inner);
         let under_way = inner.first_listing.as_ref().and_then(|first| Some((first.wanted.upgrade()?, first)));
@@ -65,7 +65,7 @@ impl Server {
         let weak = Arc::downgrade(&wanted);
         inner.first_listing = Some(FirstListing { wanted: Weak::clone(&weak), began, progress });
         drop(inner);
-        tokio::spawn(ask_until_listed(Weak::clone(&self.own), weak, over));
+        tokio::spawn(ask_until_listed(Weak::clone(&self.own), weak, then));
         (PendingListing { why: starting(), until: Some(began + CLIENT_WAIT), wanted }, receiver)
     }
 
@@ -74,7 +74,7 @@ impl Server {
         if self.known().await?.is_some() {
             return Ok(());
         }
-        let (pending, mut progress) = self.begin_first_listing(ListedOver::Apart);
+        let (pending, mut progress) = self.begin_first_listing(AfterListing::Stop);
         if pending.until.is_none() {
             // The next attempt of the background may be minutes away.
             return self.learn_apart().await;
@@ -84,6 +84,15 @@ impl Server {
             Ok(Progress::Failed(fault)) => Err(fault.clone()),
             Ok(_) => Ok(()),
             Err(_) => Err(Fault::unavailable("The host is ending.")),
+        }
+    }
+
+    /// Ends a connection that no call needs or needed.
+    fn stop_unless_called(&self) {
+        let Some(connection) = self.connected() else { return };
+        let is_needed = self.definition.preconnect || lock(&self.inner).called;
+        if !is_needed && self.over(&connection, ServerState::Dormant, None) {
+            tokio::spawn(async move { connection.close().await });
         }
     }
 
@@ -101,14 +110,14 @@ impl Server {
     }
 }
 
-async fn ask_until_listed(server: Weak<Server>, wanted: Weak<()>, over: ListedOver) {
+async fn ask_until_listed(server: Weak<Server>, wanted: Weak<()>, then: AfterListing) {
     let mut wait = MIN_WAIT;
     loop {
         let Some(asked) = server.upgrade() else { return };
-        let listed = match over {
-            ListedOver::Shared => asked.ensure_listed().await,
-            ListedOver::Apart => asked.learn_apart().await,
-        };
+        let listed = asked.ensure_listed().await;
+        if listed.is_ok() && then == AfterListing::Stop {
+            asked.stop_unless_called();
+        }
         let is_listed = listed.is_ok();
         let is_news = {
             let mut inner = lock(&asked.inner);

@@ -20,7 +20,7 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::{sync::watch, time::Instant};
 
-use super::{InFlight, ListedOver, Server, apart::Apart};
+use super::{AfterListing, InFlight, Server, apart::Apart};
 use crate::downstream::connection::{CallFailure, Connection};
 
 /// The connection of a call.
@@ -50,11 +50,12 @@ impl Source for Server {
 
     async fn list_now(&self, _: &Map<String, Value>) -> Result<Result<Arc<Listing>, PendingListing>, Fault> {
         self.shared.showing().await?;
-        Ok(self.known().await?.map(without_held).ok_or_else(|| self.first_listing(ListedOver::Shared)))
+        Ok(self.known().await?.map(without_held).ok_or_else(|| self.first_listing(AfterListing::Keep)))
     }
 
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
         let _running = InFlight::begin(self);
+        lock(&self.inner).called |= !call.context.apart;
         let began = Instant::now();
         let way = if call.context.apart {
             self.apart().await.map(Way::Apart)

@@ -15,9 +15,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::serve::{
-    PresetView, ServedPresets, in_place::Workers, pending::Pending, stdio, stdio::StdioError,
-};
+use crate::serve::{PresetView, ServedPresets, in_place::Workers, pending::Pending, stdio};
 
 /// A tool that asks as often as its arguments say, and tells the client of each answer.
 struct Asker {
@@ -87,7 +85,7 @@ struct Connection {
     over: Arc<Notify>,
     input: DuplexStream,
     output: BufReader<DuplexStream>,
-    _host: JoinHandle<Result<(), StdioError>>,
+    _host: JoinHandle<Result<(), stdio::StdioError>>,
 }
 
 impl Connection {

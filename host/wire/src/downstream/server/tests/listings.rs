@@ -63,8 +63,9 @@ async fn servers_behind_a_gate_do_not_run_after_their_first_listing() {
     let listed = join_all((0..8).map(|_| server.listed_once())).await;
     assert!(listed.iter().all(Result::is_ok), "{listed:?}");
     assert_eq!(connector.attempts.load(Ordering::SeqCst), 1, "all share it");
+    pass(1).await;
     assert_eq!(connector.closed.load(Ordering::SeqCst), 1);
-    assert_eq!(server.status().state, ServerState::Configured);
+    assert_eq!(server.status().state, ServerState::Dormant);
 }
 
 #[tokio::test(start_paused = true)]
