@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Place, text_of};
+use crate::support::{Client, Place, place::binary, text_of};
 
 /// The shipped presets and gates, with a server that has the tools `search` and `read_file`.
 fn place() -> Place {
@@ -148,4 +148,34 @@ fn the_summarizer_has_no_tools_where_nothing_can_be_shortened() {
     assert!(client.tools().iter().any(|tool| tool == "semantic_search"));
     assert_eq!(is_short(&client.call("archive__search", arguments())).len(), "art-000000000000".len());
     is_whole(&client.call("archive__read_file", arguments()));
+}
+
+#[test]
+fn links_in_replies_of_servers_behind_the_proxy_can_be_read() {
+    let inner = "[gates.summarizer]\ngrants = [\"artifacts\", \"kv\"]\n[presets.one]\ngates.echo = {}\ngates.summarizer = {}\n\
+                 filters = { summarizer = [\"echo.*\"] }\n";
+    let inner = Place::with(inner, &["echo", "summarizer"]);
+    let place = Place::shipped();
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
+    let (command, config, state) = (binary(), inner.path("presets.toml"), inner.path("state"));
+    let server = format!(
+        "[servers.far]\ncommand = {command:?}\nargs = [\"serve\", \"--preset\", \"one\", \"--config\", {config:?}]\n\
+         env = {{ GATEHOUSE_STATE = {state:?} }}\n"
+    );
+    place.write("presets.toml", format!("{presets}\n{server}"));
+    let mut client = Client::start(&place, "proxy");
+    let text = rows().to_string();
+    let reply =
+        client.call("call_tool", json!({"server": "far", "tool": "echo", "arguments": {"text": text}}));
+    let blocks = reply["content"].as_array().unwrap_or_else(|| panic!("{reply}"));
+    let link =
+        blocks.iter().find(|block| block["type"] == "resource_link").unwrap_or_else(|| panic!("{reply}"));
+    let uri = link["uri"].as_str().expect("an address");
+    assert!(uri.starts_with("gatehouse://server/far/"), "{uri}");
+    let read = client.request("resources/read", json!({"uri": uri}));
+    assert_eq!(read["result"]["contents"][0]["text"], text, "{read}");
+    let listed = client.request("resources/list", json!({}));
+    assert!(!listed.to_string().contains("gatehouse://server/far"), "they are read, not listed: {listed}");
+    let unknown = client.request("resources/read", json!({"uri": "gatehouse://server/other/x"}));
+    assert!(unknown["error"].is_object(), "{unknown}");
 }

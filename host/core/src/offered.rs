@@ -48,6 +48,8 @@ pub struct PromptEntry {
 pub struct Offered {
     /// In the order of the preset's sources.
     resources: Vec<ResourceSource>,
+    /// Sources whose addresses are read though clients are not shown them: links in replies of their tools lead there.
+    linked: Vec<ResourceSource>,
     /// Sorted by name.
     prompts: Vec<PromptEntry>,
 }
@@ -101,6 +103,26 @@ impl Offered {
         Ok(())
     }
 
+    /// Has addresses of this source read, unless it is among those that have resources. A source without a family of
+    /// addresses of its own has none that could be read.
+    pub fn link(&mut self, source: Arc<dyn Source>) {
+        let Some(family) = source.resource_family() else { return };
+        if self.resources.iter().all(|known| known.source.id() != source.id()) {
+            let (params, templates) = ("{}".into(), vec![family]);
+            self.linked.push(ResourceSource { source, params, templates, completes: false });
+        }
+    }
+
+    /// Whether addresses of this source can be read.
+    pub fn reads_from(&self, source: &SourceId) -> bool {
+        self.resources.iter().chain(&self.linked).any(|known| known.source.id() == source)
+    }
+
+    /// Whether there is anything to read.
+    pub fn has_resources(&self) -> bool {
+        !self.resources.is_empty() || !self.linked.is_empty()
+    }
+
     /// The sources that have resources, in the order of the preset.
     pub fn resource_sources(&self) -> &[ResourceSource] {
         &self.resources
@@ -108,7 +130,8 @@ impl Offered {
 
     /// Who answers for an address.
     pub fn resource_source(&self, uri: &str) -> Option<&ResourceSource> {
-        self.resources.iter().find(|known| known.templates.iter().any(|template| template.matches(uri)))
+        let answers = |known: &&ResourceSource| known.templates.iter().any(|template| template.matches(uri));
+        self.resources.iter().chain(&self.linked).find(answers)
     }
 
     /// Every prompt, sorted by name.

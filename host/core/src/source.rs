@@ -116,6 +116,11 @@ pub trait Source: Send + Sync {
         Ok(ResourcePage::default())
     }
 
+    /// Returns the family of all addresses of this source, whether its listing has any. `None` if it has no such family.
+    fn resource_family(&self) -> Option<Template> {
+        None
+    }
+
     /// What stands at an address, which matches one of its templates.
     async fn read_resource(
         &self,

@@ -36,6 +36,7 @@ mod logins;
 mod marks;
 mod offers;
 mod pipeline;
+mod reachable;
 mod servers;
 mod unmatched_patterns;
 
@@ -273,7 +274,10 @@ impl Composition {
     fn build(&self, exposure: &Exposure, offers: Vec<SourceListing>) -> Result<Catalog, String> {
         let mut exposure = exposure.clone();
         exposure.filters_on = self.config.intelligence.enabled;
-        Catalog::build(&exposure, offers).map_err(|error| self.config.catalog_error(&exposure.preset, &error))
+        let mut catalog = Catalog::build(&exposure, offers)
+            .map_err(|error| self.config.catalog_error(&exposure.preset, &error))?;
+        self.reachable_servers(&exposure).into_iter().for_each(|server| catalog.offered.link(server));
+        Ok(catalog)
     }
 
     /// Every preset that is served by name with its catalog, or with why it cannot be served.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatehouse_core::{Exposure, capability::Capability, ports::Servers as _};
+use gatehouse_core::{Exposure, ports::Servers as _};
 use tokio::{sync::watch, time::Instant};
 
 use super::Reloader;
@@ -43,12 +43,7 @@ impl Reloader {
         let chosen = config.select(self.origin.preset.as_deref(), &self.origin.env).ok();
         let others = config.presets.keys().filter(|_| self.origin.all);
         let others = others.filter_map(|name| Exposure::compile(&config.presets, name).ok());
-        let reaches_servers = |exposure: &Exposure| {
-            exposure.gates().any(|gate| {
-                let settings = config.gates.get(&**gate).map(|gate| &gate.settings);
-                settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
-            })
-        };
+        let reaches_servers = |exposure: &Exposure| self.current.reaches_servers(exposure);
         let exposures: Vec<Exposure> = chosen.into_iter().chain(others).filter(reaches_servers).collect();
         let wanted = live.ask_unlisted(|server| {
             exposures.iter().any(|exposure| exposure.reaches(&server.name, &server.tags))

@@ -98,7 +98,7 @@ impl List {
         let is_offered = match self {
             Self::Tools => true,
             Self::Prompts => !catalog.offered.prompts().is_empty(),
-            Self::Resources => !catalog.offered.resource_sources().is_empty(),
+            Self::Resources => catalog.offered.has_resources(),
         };
         is_offered || catalog.awaits_listings()
     }

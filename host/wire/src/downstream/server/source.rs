@@ -14,7 +14,7 @@ use gatehouse_core::{
     outcome::EmbeddedResource,
     ports::servers::{ServerListing, ServerState},
     prompt::PromptMessage,
-    resource::ResourcePage,
+    resource::{ResourcePage, Template},
     source::{Listing, PendingListing},
 };
 use serde_json::{Map, Value};
@@ -76,8 +76,7 @@ impl Source for Server {
             Ok(mut reply) => {
                 lock(&self.inner).breaker.succeeded();
                 // Where a client of this preset can read it, links lead there.
-                let offered = call.context.catalog.offered.resource_sources();
-                if offered.iter().any(|known| *known.source.id() == self.id) {
+                if call.context.catalog.offered.reads_from(&self.id) {
                     reply.content.iter_mut().for_each(|block| self.addresses.map(block));
                 }
                 Ok(reply)
@@ -97,6 +96,10 @@ impl Source for Server {
         cursor: Option<&str>,
     ) -> Result<ResourcePage, Fault> {
         self.page(cursor).await
+    }
+
+    fn resource_family(&self) -> Option<Template> {
+        Some(self.addresses.family(&self.definition.name))
     }
 
     async fn read_resource(
