@@ -14,7 +14,10 @@ use crate::{
 };
 
 /// Tools of gates that run other tools, by the names that their gates declare.
-const FORWARDING_TOOLS: [&str; 4] = ["call_tool", "request", "run_code", "run_script"];
+const FORWARDING_TOOLS: [&str; 4] = ["call_tool", REQUEST, "run_code", "run_script"];
+
+/// The forwarding tool that has a call checked before it makes it.
+const REQUEST: &str = "request";
 
 /// Key of the `_meta` that a filter gets: the names of the tools that a reply came from, where there are several.
 pub const CALLED_TOOLS: &str = "gatehouse/called";
@@ -57,8 +60,13 @@ impl ForwardedCalls {
             return;
         }
         let mut calls = lock(&self.0);
-        if let Some(check) = entry.declared.input_schema.get(PRECHECK).and_then(Value::as_str) {
-            calls.retain(|call| call.entry.id.source != entry.id.source || *call.entry.id.name != *check);
+        // Only a request makes prechecks, immediately before the call.
+        let check = entry.declared.input_schema.get(PRECHECK).and_then(Value::as_str);
+        let is_check = |call: &mut ForwardedCall| {
+            call.entry.id.source == entry.id.source && Some(&*call.entry.id.name) == check
+        };
+        if &*caller.id.name == REQUEST {
+            calls.pop_if(is_check);
         }
         let arguments = Some(sent(nested));
         // A second attempt at the same call.
@@ -132,15 +140,20 @@ mod tests {
 
     /// Calls `run_code` of a gate that also has a lookup, beside a gate whose `edit` names `look` as its precheck.
     async fn origin_of(arguments: Value) -> (String, Value, Vec<String>) {
+        origin_through("run_code", arguments).await
+    }
+
+    async fn origin_through(forwarding: &str, arguments: Value) -> (String, Value, Vec<String>) {
         let gate = |name: &str, tools| Fixture::new(SourceId::Gate(name.into()), tools);
         let mut edit = tool("edit", None);
         Arc::make_mut(&mut edit.input_schema).insert("x-precheck".into(), "look".into());
-        let script = gate("script", vec![tool("run_code", None), tool("tool_types", None)]);
+        let script =
+            gate("script", vec![tool("run_code", None), tool("request", None), tool("tool_types", None)]);
         let other = gate("x", vec![edit, tool("look", None), tool("read_file", None)]);
         let listings = vec![script.listed().await, other.listed().await];
         let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), listings).expect("a catalog");
         let pipeline = Arc::new(Pipeline::new(Vec::new()));
-        let mut call = Call::new(CallContext::new(&pipeline, Arc::new(catalog), "run_code"), arguments);
+        let mut call = Call::new(CallContext::new(&pipeline, Arc::new(catalog), forwarding), arguments);
         call.run_here().await.expect("a reply");
         let entry = Arc::clone(call.context.entry().expect("a tool"));
         let origin = ReplyOrigin::of(&call, &entry);
@@ -159,7 +172,9 @@ mod tests {
         let twice = json!({"first": ["look"], "nested": "look", "with": {}});
         assert_eq!(origin_of(twice).await, ("look".into(), json!({}), Vec::new()), "a second attempt");
         let checked = json!({"first": ["look"], "nested": "edit", "with": path});
-        assert_eq!(origin_of(checked).await, ("edit".into(), path.clone(), Vec::new()), "a precheck");
+        let edit = ("edit".to_owned(), path.clone(), Vec::new());
+        assert_eq!(origin_through("request", checked.clone()).await, edit, "a precheck");
+        assert_eq!(origin_of(checked).await.2, ["edit", "look"], "a script reads for itself");
     }
 
     #[tokio::test]

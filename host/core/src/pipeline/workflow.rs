@@ -140,7 +140,8 @@ fn turn<'a>(
         return None;
     }
     let (intent, outer) = (intent_of(&entry.declared), context.outer_claim.as_ref());
-    if outer.is_some_and(|outer| outer.intent.effect() >= intent.effect()) {
+    let strength = |intent: Intent| Intent::ALL.iter().position(|known| *known == intent);
+    if outer.is_some_and(|outer| strength(outer.intent) >= strength(intent)) {
         return None;
     }
     let rehearsal = entry.declared.dry_run.as_ref().is_some_and(|argument| {

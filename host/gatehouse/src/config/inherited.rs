@@ -7,6 +7,8 @@ use std::ffi::OsString;
 use gatehouse_core::http::secret::sounds_secret;
 use gatehouse_wire::downstream::{InheritedEnv, WithheldVariable};
 
+use super::credentials;
+
 /// Variables of the session: where programs and their own files are, who runs them, and in which language they speak.
 const SESSION: [&str; 12] = [
     "PATH",
@@ -75,7 +77,8 @@ fn credential(name: &str, value: &str) -> Option<&'static str> {
         return Some(CREDENTIAL_NAME);
     }
     let is_address = value.contains("://") || name.to_ascii_lowercase().contains("proxy");
-    (is_address && value.contains('@')).then_some(CREDENTIAL_URL)
+    let in_parameters = || value.split_whitespace().any(|part| !credentials::in_url(part).is_empty());
+    (is_address && (value.contains('@') || in_parameters())).then_some(CREDENTIAL_URL)
 }
 
 #[cfg(test)]
@@ -119,6 +122,7 @@ mod tests {
             ("PIP_PROXY", "user:password@proxy.example:3128", CREDENTIAL_URL),
             ("UV_INDEX", "https://a.example/simple own=https://token@b.example/simple", CREDENTIAL_URL),
             ("npm_config_registry", "https://me:me@npm.example/", CREDENTIAL_URL),
+            ("PIP_INDEX_URL", "https://pypi.example/simple?token=abcdefgh", CREDENTIAL_URL),
             ("npm_config_//npm.example/:_authToken", "abc", CREDENTIAL_NAME),
             ("UV_PUBLISH_TOKEN", "abc", CREDENTIAL_NAME),
             ("UV_INDEX_OWN_PASSWORD", "abc", CREDENTIAL_NAME),

@@ -36,7 +36,7 @@ use gatehouse_core::{
     },
 };
 use serde_json::{Map, Value};
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 pub use inherited::{InheritedEnv, WithheldVariable};
 pub use process::{SUPERVISE, supervise};
@@ -88,9 +88,12 @@ impl Downstream {
     /// These are the servers from now on. One whose definition is as it was keeps its connection; the others end.
     pub fn apply(&self, definitions: Vec<ServerDefinition>) {
         let mut gone = Vec::new();
+        let is_news;
         {
             let mut servers = lock(&self.servers);
             let mut before = std::mem::take(&mut *servers);
+            // The first ones come before any catalog.
+            is_news = !before.is_empty();
             for definition in definitions {
                 let name = Arc::clone(&definition.name);
                 let server = match before.remove(&name) {
@@ -103,6 +106,10 @@ impl Downstream {
                 servers.insert(name, server);
             }
             gone.extend(before.into_values());
+        }
+        // Catalogs may hold servers that are gone, and lack those that are new.
+        if is_news {
+            self.shared.changes.send_modify(|changes| *changes += 1);
         }
         // Nobody started a server outside a runtime.
         if let (false, Ok(runtime)) = (gone.is_empty(), tokio::runtime::Handle::try_current()) {
@@ -192,10 +199,11 @@ impl Servers for Downstream {
         let asked = servers.iter().filter_map(|name| self.server(name).ok());
         let asked = asked.map(|server| async move {
             let pending = server.first_listing(AfterListing::Stop);
-            if pending.until.is_none() {
-                return Some((Arc::clone(&server.definition.name), pending.why));
-            }
-            let why = match tokio::time::timeout(patience, server.listed_once()).await {
+            // One that clients have waited for is not waited for again.
+            let until = pending.until.filter(|until| *until > Instant::now());
+            let Some(until) = until else { return Some((Arc::clone(&server.definition.name), pending.why)) };
+            let end = until.min(Instant::now() + patience);
+            let why = match tokio::time::timeout_at(end, server.listed_once()).await {
                 Ok(Ok(())) => return None,
                 Ok(Err(fault)) => fault.in_one_line(),
                 Err(_) => pending.why,
@@ -251,6 +259,7 @@ impl Servers for Downstream {
         if let Some(before) = before {
             before.close().await;
         }
+        self.shared.changes.send_modify(|changes| *changes += 1);
         Ok(server.listing().await)
     }
 

@@ -67,6 +67,8 @@ pub(super) struct Server {
     inner: Mutex<Inner>,
     connecting: Mutex<Option<Connecting>>,
     relisting: Relisting,
+    /// Held from asking for a listing to storing it, so that an older one is not stored last.
+    learning: tokio::sync::Mutex<()>,
     /// Takes out of every message what must come back in none.
     redactor: Redactor,
     /// How clients see the addresses of what it has to read.
@@ -97,6 +99,8 @@ struct Inner {
     first_listing: Option<FirstListing>,
     /// True if a call was made over the connection, or over one before it.
     called: bool,
+    /// True once the server was removed, redefined or ended with the host. Callers of an older catalog may still hold it.
+    closed: bool,
 }
 
 impl Server {
@@ -120,9 +124,11 @@ impl Server {
                 stale: false,
                 first_listing: None,
                 called: false,
+                closed: false,
             }),
             connecting: Mutex::default(),
             relisting: Relisting::default(),
+            learning: tokio::sync::Mutex::default(),
             described: Described::default(),
             apart: Semaphore::new(apart::AT_ONCE),
             own: Weak::clone(own),
@@ -176,9 +182,9 @@ impl Server {
                     () = nobody => {}
                 }
                 let Some(server) = weak.upgrade() else { break };
-                if server.rest(idle) == Some(Duration::ZERO)
-                    && server.over(&connection, ServerState::Dormant, None)
-                {
+                let is_current = server.connected().is_some_and(|current| Arc::ptr_eq(&current, &connection));
+                let is_idle = server.rest(idle) == Some(Duration::ZERO);
+                if !is_current || (is_idle && server.over(&connection, ServerState::Dormant, None)) {
                     break;
                 }
             }
@@ -215,6 +221,7 @@ impl Server {
         }
         let connection = {
             let mut inner = lock(&self.inner);
+            inner.closed = true;
             inner.state = ServerState::Configured;
             inner.connected_at = None;
             inner.first_listing = None;
@@ -227,10 +234,22 @@ impl Server {
 
     /// A connection that is there, and on which nothing gets through.
     fn lost(&self, connection: &Arc<dyn Connection>, why: &str) -> Fault {
-        self.over(connection, ServerState::Failed, Some(why.to_owned()));
+        self.give_up(connection, why.to_owned());
+        self.unreachable(why)
+    }
+
+    /// Ends a connection that is not to be used any more.
+    fn give_up(&self, connection: &Arc<dyn Connection>, why: String) {
+        self.over(connection, ServerState::Failed, Some(why));
         let connection = Arc::clone(connection);
         tokio::spawn(async move { connection.close().await });
-        self.unreachable(why)
+    }
+
+    /// The fault of a call on a server that was closed.
+    fn is_gone(&self) -> Fault {
+        let name = &self.definition.name;
+        Fault::unavailable(format!("Server '{name}' was removed or redefined."))
+            .hint("List the tools again, and call again.")
     }
 
     fn unreachable(&self, why: &str) -> Fault {

@@ -144,6 +144,9 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
     async fn read(&mut self) -> Read {
         loop {
             let available = match self.reader.fill_buf().await {
+                // The last line may lack its end.
+                Ok([]) if self.dropped > 0 => return Read::TooLong,
+                Ok([]) if !self.line.is_empty() => return Read::Line,
                 Ok([]) => return Read::End,
                 Ok(available) => available,
                 Err(error) => {

@@ -22,6 +22,9 @@ pub(super) struct Attempt<'a> {
 impl<'a> Attempt<'a> {
     pub(super) fn begin(server: &'a Server, shared: bool) -> Result<Self, Fault> {
         let mut inner = lock(&server.inner);
+        if inner.closed {
+            return Err(server.is_gone());
+        }
         inner.breaker.admit(Instant::now()).map_err(|left| {
             let name = &server.definition.name;
             let last = inner
@@ -41,10 +44,13 @@ impl<'a> Attempt<'a> {
         Ok(Self { server, shared, decided: Cell::new(false) })
     }
 
-    /// Whether what was found is not what the server lists by now.
-    pub(super) fn succeeded(&self, connection: &Arc<dyn Connection>, found: RefreshReport) -> bool {
+    /// Whether what was found is not what the server lists by now. `None` if the server was closed meanwhile.
+    pub(super) fn succeeded(&self, connection: &Arc<dyn Connection>, found: RefreshReport) -> Option<bool> {
         self.decided.set(true);
         let mut inner = lock(&self.server.inner);
+        if inner.closed {
+            return None;
+        }
         inner.breaker.succeeded();
         inner.state = ServerState::Connected;
         inner.connection = Some(Arc::clone(connection));
@@ -52,7 +58,7 @@ impl<'a> Attempt<'a> {
         inner.last_used = Instant::now();
         inner.last_error = None;
         inner.found = found;
-        std::mem::take(&mut inner.stale)
+        Some(std::mem::take(&mut inner.stale))
     }
 
     /// One for a single call.

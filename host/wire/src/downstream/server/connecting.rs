@@ -83,7 +83,10 @@ impl Server {
         loop {
             match self.try_once().await {
                 Ok((connection, found)) => {
-                    let stale = attempt.succeeded(&connection, found);
+                    let Some(stale) = attempt.succeeded(&connection, found) else {
+                        connection.close().await;
+                        return Err(self.is_gone());
+                    };
                     self.watch(&connection);
                     if stale {
                         self.lists_changed();

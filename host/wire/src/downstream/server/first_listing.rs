@@ -114,6 +114,10 @@ async fn ask_until_listed(server: Weak<Server>, wanted: Weak<()>, then: AfterLis
     let mut wait = MIN_WAIT;
     loop {
         let Some(asked) = server.upgrade() else { return };
+        let is_current = |first: &&FirstListing| Weak::ptr_eq(&first.wanted, &wanted);
+        if lock(&asked.inner).first_listing.as_ref().filter(is_current).is_none() {
+            return;
+        }
         let listed = asked.ensure_listed().await;
         if listed.is_ok() && then == AfterListing::Stop {
             asked.stop_unless_called();

@@ -26,7 +26,12 @@ impl Server {
         force: bool,
     ) -> Result<RefreshReport, String> {
         let _in_use = InFlight::begin(self);
-        let mut listing = connection.list().await.map_err(|failure| told(&failure))?;
+        let _learning = self.learning.lock().await;
+        let limit = self.connection_timeout();
+        let listed = tokio::time::timeout(limit, connection.list()).await;
+        let listed =
+            listed.map_err(|_| format!("it did not list its tools within {} s", limit.as_secs_f64()))?;
+        let mut listing = listed.map_err(|failure| told(&failure))?;
         let (source, own) = (self.id.clone(), Weak::clone(&self.own));
         let checked = checks::run(&self.id, move |_| {
             listing.clean();
@@ -46,6 +51,9 @@ impl Server {
             listing: Arc::new(listing),
             on_change: self.definition.on_change,
         };
+        if lock(&self.inner).closed {
+            return Err("it was removed or redefined".into());
+        }
         let report = self.shared.index.put(indexed, force).await.map_err(|fault| fault.in_one_line())?;
         let tools_changed = report.added + report.updated + report.removed > 0;
         if tools_changed {
@@ -60,7 +68,8 @@ impl Server {
         Ok(report)
     }
 
-    pub(super) async fn list_again(&self) {
+    /// Lists the server again. Returns `false` if that failed and may succeed later.
+    pub(super) async fn list_again(&self) -> bool {
         let connection = {
             let mut inner = lock(&self.inner);
             inner.stale = inner.connection.is_none();
@@ -70,7 +79,9 @@ impl Server {
             && let Err(why) = self.learn(&connection, false).await
         {
             tracing::warn!(source = %self.id, "the tools cannot be listed again: {}", self.redactor.text(why));
+            return false;
         }
+        true
     }
 
     /// Asks anew what it lists.

@@ -14,6 +14,9 @@ use super::Server;
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
+/// Failed listings in a row after which the next announcement is waited for.
+const MAX_FAILURES: u32 = 5;
+
 /// Whether a task lists the server again.
 #[derive(Default)]
 pub(super) struct Relisting(Mutex<State>);
@@ -40,15 +43,19 @@ impl Server {
         let weak = Arc::downgrade(self);
         tokio::spawn(async move {
             let mut pause = MIN_PAUSE;
+            let mut failures = 0;
             loop {
                 let Some(server) = weak.upgrade() else { return };
                 let began = Instant::now();
-                server.list_again().await;
+                let is_listed = server.list_again().await;
                 drop(server);
                 tokio::time::sleep_until(began + pause).await;
                 let Some(server) = weak.upgrade() else { return };
+                failures = if is_listed { 0 } else { failures + 1 };
                 let mut state = lock(&server.relisting.0);
-                if *state == State::Running {
+                // What was announced is not lost to one listing that failed.
+                let again = (1..=MAX_FAILURES).contains(&failures);
+                if *state == State::Running && !again {
                     *state = State::Idle;
                     return;
                 }

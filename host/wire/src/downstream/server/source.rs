@@ -12,7 +12,7 @@ use gatehouse_core::{
     completion::{Suggestions, Typed},
     lock,
     outcome::EmbeddedResource,
-    ports::servers::{ServerListing, ServerState},
+    ports::servers::ServerListing,
     prompt::PromptMessage,
     resource::{ResourcePage, Template},
     source::{Listing, PendingListing},
@@ -161,7 +161,7 @@ impl Server {
             CallFailure::Transport(why) => {
                 let why = self.redactor.text(why);
                 lock(&self.inner).breaker.call_failed(Instant::now());
-                self.over(connection, ServerState::Failed, Some(why.clone()));
+                self.give_up(connection, why.clone());
                 let mut fault = Fault::unavailable(format!("Server '{name}' gave no answer: {why}."));
                 // It may have done what it was asked before it was gone.
                 fault.retryable = false;
@@ -180,7 +180,7 @@ impl Server {
             CallFailure::Login(fault) => {
                 let why = self.redactor.text(fault.in_one_line());
                 // The next call connects again and finds the login that there is then.
-                self.over(connection, ServerState::Failed, Some(why));
+                self.give_up(connection, why);
                 let message = self.redactor.text(fault.message);
                 Fault { message: format!("Server '{name}' did nothing. {message}"), ..fault }
             }
