@@ -32,16 +32,12 @@ fn calls() -> Value {
         "list_repositories_with_navigation": {},
         "mfai_document_retrieval": {"query": "circuit breaker", "repository": "wiki", "search_type": "text"},
         "read_repository_file": {"repository": "wiki", "path": "principles/Circuit_Breaking.md"},
-        "semantic_search": {"query": "retries"},
-        "get_artifact_context": {"ids": ["art-000000000000"]},
-        "search_workspace": {},
     })
 }
 
-/// The same, and calls that need a language model, or a result that was kept; there is neither here.
+/// The same, and calls that need a language model, which is missing here.
 fn all_calls() -> Value {
     let mut calls = calls();
-    calls["get_workspace_file"] = json!({"path": "art-000000000000"});
     for tool in ["research_idea", "research_implementation", "research_study"] {
         calls[tool] = json!({"query": "retries", "depth": "light"});
     }
@@ -88,9 +84,8 @@ fn all_worked(said: &Value, preset: &str) {
     let tools = said.as_object().expect("tools");
     assert!(!tools.is_empty());
     for (tool, said) in tools {
-        // What is lacking here: a model, and a result that was kept.
+        // A model is missing here.
         let lacks = match tool.as_str() {
-            "get_workspace_file" => Some("art-000000000000"),
             tool if tool.starts_with("research_") => Some("OPENAI_API_KEY"),
             _ => None,
         };

@@ -206,8 +206,9 @@ impl WikiKnowledge {
 impl Knowledge for WikiKnowledge {
     async fn search(&self, query: &str, filters: &Filters, limit: usize) -> Result<SearchResult, Fault> {
         let unknown_domains = self.unknown_domains(&filters.domains).await?;
-        let (result, newer) = tokio::join!(self.find(query, filters, limit.max(1)), self.newer_files());
-        let result = result?;
+        let result = self.find(query, filters, limit.max(1)).await?;
+        // Not at the same time: a search that is given up must leave nothing behind on the engine.
+        let newer = self.newer_files().await;
         let notes: Vec<String> = result.note.into_iter().chain(newer).collect();
         let note = (!notes.is_empty()).then(|| notes.join(" "));
         Ok(SearchResult { unknown_domains, note, ..result })
