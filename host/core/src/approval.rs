@@ -149,9 +149,15 @@ pub(crate) struct Approval {
 
 impl Approval {
     /// Of a call of this tool with these arguments, those that the preset fixes among them. What destroys nothing is approved
-    /// with any arguments.
-    pub(crate) fn of(principal: &Principal, preset: &Arc<str>, entry: &Entry, arguments: &Value) -> Self {
-        let any = !entry.declared.is_destructive();
+    /// with any arguments, unless the approval is for one call: its arguments are what the person was shown.
+    pub(crate) fn of(
+        principal: &Principal,
+        preset: &Arc<str>,
+        entry: &Entry,
+        remembered: Remembered,
+        arguments: &Value,
+    ) -> Self {
+        let any = !entry.declared.is_destructive() && remembered != Remembered::Call;
         Self {
             principal: principal.clone(),
             preset: Arc::clone(preset),

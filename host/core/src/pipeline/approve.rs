@@ -57,7 +57,7 @@ impl Approve {
         arguments: &Value,
     ) -> Result<(), Fault> {
         let preset = &context.catalog.preset;
-        let approval = Approval::of(&context.principal, preset, entry, arguments);
+        let approval = Approval::of(&context.principal, preset, entry, remembered, arguments);
         let is_approved = || {
             context.caused.approved.has(&approval)
                 || context.client.approvals().is_some_and(|session| session.has(&approval))
