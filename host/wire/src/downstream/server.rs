@@ -97,8 +97,8 @@ struct Inner {
     stale: bool,
     /// Attempts to list it for the first time.
     first_listing: Option<FirstListing>,
-    /// True if a call was made over the connection, or over one before it.
-    called: bool,
+    /// True if a call was made over the connection, or waits for it.
+    needed: bool,
     /// True once the server was removed, redefined or ended with the host. Callers of an older catalog may still hold it.
     closed: bool,
 }
@@ -123,7 +123,7 @@ impl Server {
                 last_change: None,
                 stale: false,
                 first_listing: None,
-                called: false,
+                needed: false,
                 closed: false,
             }),
             connecting: Mutex::default(),
@@ -240,9 +240,11 @@ impl Server {
 
     /// Ends a connection that is not to be used any more.
     fn give_up(&self, connection: &Arc<dyn Connection>, why: String) {
-        self.over(connection, ServerState::Failed, Some(why));
-        let connection = Arc::clone(connection);
-        tokio::spawn(async move { connection.close().await });
+        // A connection of one call's own is closed by that call.
+        if self.over(connection, ServerState::Failed, Some(why)) {
+            let connection = Arc::clone(connection);
+            tokio::spawn(async move { connection.close().await });
+        }
     }
 
     /// The fault of a call on a server that was closed.

@@ -88,9 +88,9 @@ impl Server {
     }
 
     /// Ends a connection that no call needs or needed.
-    fn stop_unless_called(&self) {
+    fn stop_unless_needed(&self) {
         let Some(connection) = self.connected() else { return };
-        let is_needed = self.definition.preconnect || lock(&self.inner).called;
+        let is_needed = self.definition.preconnect || lock(&self.inner).needed;
         if !is_needed && self.over(&connection, ServerState::Dormant, None) {
             tokio::spawn(async move { connection.close().await });
         }
@@ -120,7 +120,7 @@ async fn ask_until_listed(server: Weak<Server>, wanted: Weak<()>, then: AfterLis
         }
         let listed = asked.ensure_listed().await;
         if listed.is_ok() && then == AfterListing::Stop {
-            asked.stop_unless_called();
+            asked.stop_unless_needed();
         }
         let is_listed = listed.is_ok();
         let is_news = {

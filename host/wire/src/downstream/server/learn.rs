@@ -111,6 +111,11 @@ impl Server {
 
     /// The same, asked for where nothing is known.
     pub(in crate::downstream) async fn listing(&self) -> Result<ServerListing, Fault> {
+        if let Some(known) = self.known().await? {
+            return Ok(known);
+        }
+        // A call follows, or may: the connection does not end with the listing.
+        lock(&self.inner).needed = true;
         self.ensure_listed().await?;
         self.known().await?.ok_or_else(|| Fault::internal(format!("What {} lists was not kept.", self.id)))
     }

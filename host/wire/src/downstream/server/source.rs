@@ -55,7 +55,7 @@ impl Source for Server {
 
     async fn call(&self, call: &Call, tool: &Entry) -> Outcome {
         let _running = InFlight::begin(self);
-        lock(&self.inner).called |= !call.context.apart;
+        lock(&self.inner).needed |= !call.context.apart;
         let began = Instant::now();
         let way = if call.context.apart {
             self.apart().await.map(Way::Apart)
