@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{child, recorded};
 use crate::support::{
-    Client, Place, Ran,
+    Client, Http, Place, Ran,
     host::PATIENCE,
     processes::{below, end_all},
     text_of,
@@ -209,4 +209,23 @@ fn a_server_that_is_shown_directly_appears_when_it_is_ready() {
     assert_eq!(recorded(&place, "start"), 1, "one attempt, which went on");
     assert!(client.tools().iter().all(|tool| !tool.starts_with("hanging__") && !tool.starts_with("dying__")));
     assert!(begin.elapsed() < Duration::from_secs(50), "the servers that hang and die delay nothing");
+}
+
+#[test]
+fn a_server_that_no_served_preset_reaches_is_not_started() {
+    let place = Place::with("", &[]);
+    let record = format!("record={}", place.path("record").display());
+    let blocks = [child("unreached", &[&record], ""), child("shown", &[], "")].concat();
+    // The file has no preset with the gate proxy. The shipped one lies under it, and nobody chose that.
+    place.write(
+        "presets.toml",
+        format!(
+            "[host]\ndefault_preset = \"mine\"\n{blocks}[presets.mine]\ngates.code = {{}}\nservers = [\"shown\"]\n"
+        ),
+    );
+    let http = Http::with(&place, &[], &[]);
+    let session = http.session("/mcp", &[]);
+    let listed = http.request("/mcp", &session, "tools/list", json!({})).to_string();
+    assert!(listed.contains("shown__echo"), "{listed}");
+    assert_eq!(recorded(&place, "start"), 0);
 }

@@ -41,7 +41,7 @@ impl Reloader {
             return;
         }
         let chosen = config.select(self.origin.preset.as_deref(), &self.origin.env).ok();
-        let others = config.presets.keys().filter(|_| self.origin.all);
+        let others = config.served_presets().filter(|_| self.origin.all);
         let others = others.filter_map(|name| Exposure::compile(&config.presets, name).ok());
         let reaches_servers = |exposure: &Exposure| self.current.reaches_servers(exposure);
         let exposures: Vec<Exposure> = chosen.into_iter().chain(others).filter(reaches_servers).collect();
