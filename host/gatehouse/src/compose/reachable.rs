@@ -9,10 +9,13 @@ use super::Composition;
 impl Composition {
     /// Whether a gate of this preset may reach servers.
     pub(crate) fn reaches_servers(&self, exposure: &Exposure) -> bool {
-        exposure.gates().any(|gate| {
-            let settings = self.gates.settings(gate);
-            settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
-        })
+        exposure.gates().any(|gate| self.gate_reaches_servers(gate))
+    }
+
+    /// Whether a gate may reach servers.
+    pub(crate) fn gate_reaches_servers(&self, gate: &str) -> bool {
+        let settings = self.gates.settings(gate);
+        settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
     }
 
     /// Returns the servers that gates of this preset may reach. Starts none.

@@ -43,12 +43,10 @@ impl Composition {
 
     async fn unmatched_patterns(&self, built: &[(Exposure, &Catalog)]) -> BTreeMap<String, Vec<String>> {
         let mut warnings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let stated = self
-            .config
-            .presets
-            .values()
-            .any(|preset| preset.proxied.is_some() || own_patterns(preset).next().is_some());
-        if !stated {
+        let names_servers = |exposure: &Exposure| {
+            self.config.presets.get(&exposure.preset).is_some_and(|preset| preset.proxied.is_some())
+        };
+        if built.iter().all(|(exposure, catalog)| catalog.unmatched.is_empty() && !names_servers(exposure)) {
             return warnings;
         }
         let servers = match self.known_servers().await {

@@ -129,7 +129,7 @@ fn explicit(named: Option<&Path>, env: &Env) -> Result<Option<Text>, ConfigError
 
 /// The files of a folder and of those above it, the nearest first; each with whether it belongs to the folder's project.
 fn locals(folder: &Path) -> Vec<(PathBuf, bool)> {
-    let top = folder.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0);
+    let top = top(folder);
     let files = folder.ancestors().enumerate().map(|(above, folder)| (folder.join(LOCAL), above <= top));
     files.filter_map(|(file, of_project)| Some((file.canonicalize().ok()?, of_project))).collect()
 }
@@ -138,8 +138,12 @@ fn locals(folder: &Path) -> Vec<(PathBuf, bool)> {
 /// only the working directory.
 pub(crate) fn project() -> Vec<PathBuf> {
     let Ok(working) = std::env::current_dir().and_then(fs::canonicalize) else { return Vec::new() };
-    let top = working.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0);
-    working.ancestors().take(top + 1).map(Path::to_path_buf).collect()
+    working.ancestors().take(top(&working) + 1).map(Path::to_path_buf).collect()
+}
+
+/// The number of folders between a folder and the top of its repository. 0 without a repository.
+fn top(folder: &Path) -> usize {
+    folder.ancestors().position(|folder| folder.join(TOP).exists()).unwrap_or(0)
 }
 
 /// The text of a file that is named, or the built-in copy by its name.

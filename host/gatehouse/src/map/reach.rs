@@ -147,13 +147,9 @@ fn through_gates(
     exposure: &Exposure,
     servers: &[(&str, &ServerConfig)],
 ) {
-    let may = |gate: &str| {
-        let settings = composition.gates.settings(gate);
-        settings.is_some_and(|settings| settings.grants.access(Capability::Servers).is_some())
-    };
     for (id, _) in &exposure.sources {
         let SourceId::Gate(gate) = id else { continue };
-        if !may(gate) {
+        if !composition.gate_reaches_servers(gate) {
             continue;
         }
         for (name, server) in servers.iter().filter(|(_, server)| server.enabled) {
