@@ -11,13 +11,11 @@ use crate::{
     lock,
     tool::SourceId,
     tool_policy::PRECHECK,
+    workflow::takes_requests,
 };
 
-/// Tools of gates that run other tools, by the names that their gates declare.
-const FORWARDING_TOOLS: [&str; 4] = ["call_tool", REQUEST, "run_code", "run_script"];
-
-/// The forwarding tool that has a call checked before it makes it.
-const REQUEST: &str = "request";
+/// The key by which a gate declares that a tool does nothing but call others.
+const FORWARDS: &str = "gatehouse/forwards";
 
 /// Key of the `_meta` that a filter gets: the names of the tools that a reply came from, where there are several.
 pub const CALLED_TOOLS: &str = "gatehouse/called";
@@ -46,10 +44,10 @@ impl ForwardedCalls {
     /// their replies is in the caller's.
     pub(crate) fn record(&self, caller: &Entry, nested: &Call) {
         let Ok(entry) = nested.context.entry() else { return };
-        if !is_forwarding(caller) {
+        if !forwards(caller) {
             return;
         }
-        if is_forwarding(entry) {
+        if forwards(entry) {
             let mut inner = std::mem::take(&mut *lock(&nested.context.forwarded.0));
             let mut calls = lock(&self.0);
             calls.append(&mut inner);
@@ -65,7 +63,7 @@ impl ForwardedCalls {
         let is_check = |call: &mut ForwardedCall| {
             call.entry.id.source == entry.id.source && Some(&*call.entry.id.name) == check
         };
-        if &*caller.id.name == REQUEST {
+        if takes_requests(caller) {
             calls.pop_if(is_check);
         }
         let arguments = Some(sent(nested));
@@ -100,15 +98,17 @@ impl ReplyOrigin {
     }
 }
 
-/// Whether this is a gate's tool that runs other tools.
-fn is_forwarding(entry: &Entry) -> bool {
-    matches!(entry.id.source, SourceId::Gate(_)) && FORWARDING_TOOLS.contains(&&*entry.id.name)
+/// Returns true if the tool does nothing but call others, which are checked by themselves.
+pub fn forwards(entry: &Entry) -> bool {
+    // A server's word for it would let its tools pass unchecked.
+    matches!(entry.id.source, SourceId::Gate(_))
+        && entry.declared.meta.as_ref().is_some_and(|meta| meta.get(FORWARDS) == Some(&Value::Bool(true)))
 }
 
 /// Whether a source runs tools of others, so that its remaining tools only look those up.
 fn has_forwarding_tools(catalog: &Catalog, source: &SourceId) -> bool {
     matches!(source, SourceId::Gate(_))
-        && catalog.entries().iter().any(|entry| entry.id.source == *source && is_forwarding(entry))
+        && catalog.entries().iter().any(|entry| entry.id.source == *source && forwards(entry))
 }
 
 fn forget_arguments(calls: &mut [ForwardedCall]) {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::{
         Exposure, Pipeline,
-        testing::{Fixture, tool},
+        testing::{Fixture, forwarding_tool, request_tool, tool},
     };
 
     /// Calls `run_code` of a gate that also has a lookup, beside a gate whose `edit` names `look` as its precheck.
@@ -147,8 +147,10 @@ mod tests {
         let gate = |name: &str, tools| Fixture::new(SourceId::Gate(name.into()), tools);
         let mut edit = tool("edit", None);
         Arc::make_mut(&mut edit.input_schema).insert("x-precheck".into(), "look".into());
-        let script =
-            gate("script", vec![tool("run_code", None), tool("request", None), tool("tool_types", None)]);
+        let script = gate(
+            "script",
+            vec![forwarding_tool("run_code"), request_tool("request"), tool("tool_types", None)],
+        );
         let other = gate("x", vec![edit, tool("look", None), tool("read_file", None)]);
         let listings = vec![script.listed().await, other.listed().await];
         let catalog = Catalog::build(&Exposure::of_sources("p", Vec::new()), listings).expect("a catalog");

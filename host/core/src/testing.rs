@@ -57,13 +57,18 @@ pub(crate) fn tool(name: &str, output: Option<Value>) -> ToolSpec {
     }
 }
 
+/// A tool that does nothing but call others, as a gate declares it.
+pub(crate) fn forwarding_tool(name: &str) -> ToolSpec {
+    let meta = Map::from_iter([("gatehouse/forwards".to_owned(), Value::Bool(true))]);
+    let (effect, intent) = (Effect::ExternalExec, Intent::Execute);
+    ToolSpec { effect, intent, meta: Some(Arc::new(meta)), ..tool(name, None) }
+}
+
 /// A tool that takes requests, as the gate `proxy` declares it.
 pub(crate) fn request_tool(name: &str) -> ToolSpec {
-    let mut spec = tool(name, None);
+    let mut spec = forwarding_tool(name);
     let properties = json!({"intent": {}, "action": {}, "params": {}, "constraints": {}});
     Arc::make_mut(&mut spec.input_schema).insert("properties".into(), properties);
-    let meta = Map::from_iter([("gatehouse/forwards".to_owned(), Value::Bool(true))]);
-    (spec.effect, spec.intent, spec.meta) = (Effect::ExternalExec, Intent::Execute, Some(Arc::new(meta)));
     spec
 }
 

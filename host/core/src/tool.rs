@@ -9,6 +9,7 @@ use crate::{
     effect::{Annotations, Effect, Intent},
     hash::sha256_hex,
     icon::Icon,
+    tool_policy::{PRECHECK, TARGET},
 };
 
 /// Where tools come from.
@@ -162,7 +163,7 @@ impl ToolSpec {
     /// The schema of the arguments without the keywords that only request envelopes read; some model providers refuse
     /// unknown keywords.
     pub fn schema_for_clients(&self) -> Arc<Map<String, Value>> {
-        const KEYWORDS: [&str; 2] = ["x-target", "x-precheck"];
+        const KEYWORDS: [&str; 2] = [TARGET, PRECHECK];
         let mut schema = Arc::clone(&self.input_schema);
         if KEYWORDS.iter().any(|keyword| schema.contains_key(*keyword)) {
             let shown = Arc::make_mut(&mut schema);

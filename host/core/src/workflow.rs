@@ -6,13 +6,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf};
 
-use serde_json::Value;
-
-use crate::{
-    catalog::Entry,
-    effect::Intent,
-    tool::{SourceId, ToolSpec},
-};
+use crate::{catalog::Entry, effect::Intent, forwarding::forwards, tool::ToolSpec};
 
 /// A step of a workflow, as a preset declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,16 +55,6 @@ pub fn is_mark(name: &str) -> bool {
         && rest.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// The key by which a gate declares that a tool does nothing but call others.
-const FORWARDS: &str = "gatehouse/forwards";
-
-/// Returns true if the tool does nothing but call others, which are checked by themselves.
-pub fn forwards(entry: &Entry) -> bool {
-    // A server's word for it would let its tools pass unchecked.
-    matches!(entry.id.source, SourceId::Gate(_))
-        && entry.declared.meta.as_ref().is_some_and(|meta| meta.get(FORWARDS) == Some(&Value::Bool(true)))
-}
-
 /// Returns true if calls of this tool are requests, which say their intent and their project. It is known by what it takes,
 /// whatever its gate is called.
 pub fn takes_requests(entry: &Entry) -> bool {
@@ -107,16 +91,15 @@ pub(crate) fn check(all: &[Step], entries: &[Entry]) -> Result<(), String> {
     let mut reached = BTreeSet::new();
     for entry in entries {
         if takes_requests(entry) {
-            reached.extend(Intent::ALL.map(Intent::as_str));
+            reached.extend(Intent::ALL);
         } else if forwards(entry) {
             // Servers' tools declare no intent, so that they only have those that go with an effect.
-            reached.extend([Intent::Query, Intent::Modify, Intent::Execute].map(Intent::as_str));
+            reached.extend([Intent::Query, Intent::Modify, Intent::Execute]);
         } else {
-            reached.insert(intent_of(&entry.declared).as_str());
+            reached.insert(intent_of(&entry.declared));
         }
     }
-    let intents = Intent::ALL.into_iter().filter(|intent| reached.contains(intent.as_str()));
-    let taken: Vec<&Step> = intents.flat_map(|intent| steps_for(all, intent)).collect();
+    let taken: Vec<&Step> = reached.into_iter().flat_map(|intent| steps_for(all, intent)).collect();
     if let Some(step) = all.iter().find(|step| !taken.contains(step)) {
         return Err(format!(
             "no tool can take the step {} of workflow '{}'. Add a tool that does so, or the tool request: gates.proxy = \

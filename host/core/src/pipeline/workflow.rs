@@ -16,9 +16,10 @@ use crate::{
     catalog::Entry,
     effect::Intent,
     envelope::RequestClaim,
+    forwarding::forwards,
     outcome::{Content, Fault, Outcome, Reply},
     ports::Marks,
-    workflow::{Step, forwards, intent_of, steps_for, takes_requests},
+    workflow::{Step, intent_of, steps_for, takes_requests},
 };
 
 /// See the module.
@@ -140,8 +141,7 @@ fn turn<'a>(
         return None;
     }
     let (intent, outer) = (intent_of(&entry.declared), context.outer_claim.as_ref());
-    let strength = |intent: Intent| Intent::ALL.iter().position(|known| *known == intent);
-    if outer.is_some_and(|outer| strength(outer.intent) >= strength(intent)) {
+    if outer.is_some_and(|outer| outer.intent >= intent) {
         return None;
     }
     let rehearsal = entry.declared.dry_run.as_ref().is_some_and(|argument| {

@@ -1,11 +1,9 @@
 //! Which steps a call has, and which workflows are refused.
 
-use serde_json::json;
-
 use super::*;
 use crate::{
-    Catalog, Effect, Exposure,
-    testing::{Fixture, tool},
+    Catalog, Effect, Exposure, SourceId,
+    testing::{Fixture, request_tool, tool},
 };
 
 fn step(intents: &[Intent], requires: &[&str], produces: &str) -> Step {
@@ -71,11 +69,7 @@ async fn a_workflow_that_no_tool_can_satisfy_is_refused() {
     let run = with_effect("run", Effect::ExternalExec);
     assert!(built(vec![run], vec![step(&[Intent::Modify], &[], "done")]).await.is_ok(), "it has that step");
 
-    let forwards = json!({FORWARDS: true}).as_object().cloned().map(std::sync::Arc::new);
-    let schema = json!({"type": "object", "properties": {"intent": {}, "action": {}, "params": {}, "constraints": {}}});
-    let schema = std::sync::Arc::new(schema.as_object().cloned().expect("an object"));
-    let request =
-        ToolSpec { meta: forwards, input_schema: schema, ..with_effect("request", Effect::ExternalExec) };
+    let request = request_tool("request");
     assert!(built(vec![request.clone()], both()).await.is_ok(), "a request has any intent");
     let word = ToolSpec { meta: None, ..request };
     assert!(built(vec![word], both()).await.is_err(), "a tool is not one of requests by its name");

@@ -3,7 +3,7 @@
 mod servers;
 
 use clap::Args;
-use gatehouse_core::{Catalog, Exposure, names, workflow};
+use gatehouse_core::{Catalog, Exposure, forwarding, names, workflow};
 use serde_json::json;
 
 use super::{Failure, Place};
@@ -106,7 +106,7 @@ async fn explain(composition: &Composition, exposure: &Exposure, tool: &str) -> 
         let approved = approved.unwrap_or_default();
         let steps = if workflow::takes_requests(entry) {
             steps(&exposure.workflow.iter().collect::<Vec<_>>())
-        } else if workflow::forwards(entry) {
+        } else if forwarding::forwards(entry) {
             String::new()
         } else {
             steps(&workflow::steps_for(&exposure.workflow, workflow::intent_of(&entry.declared)))
