@@ -126,12 +126,13 @@ pub(crate) fn code(server: &str, tool: &str, kind: FaultKind) -> &'static str {
         FaultKind::InvalidArguments => "INVALID_ARGUMENTS",
         FaultKind::Denied => "DENIED",
         FaultKind::TimedOut => "TIMEOUT",
-        FaultKind::NotFound => match servers::servers() {
-            Ok(all) if all.iter().all(|one| one.name != server) => "SERVER_NOT_FOUND",
-            _ => match servers::tool(server, tool) {
-                Err(fault) if fault.kind == FaultKind::NotFound => "TOOL_NOT_FOUND",
-                _ => EXECUTION_ERROR,
+        // A gate with unlisted tools is called like a server and is not among the servers, so the tool is looked for first.
+        FaultKind::NotFound => match servers::tool(server, tool) {
+            Err(fault) if fault.kind == FaultKind::NotFound => match servers::servers() {
+                Ok(all) if all.iter().all(|one| one.name != server) => "SERVER_NOT_FOUND",
+                _ => "TOOL_NOT_FOUND",
             },
+            _ => EXECUTION_ERROR,
         },
         FaultKind::Unavailable => {
             let all = servers::servers().unwrap_or_default();
