@@ -158,6 +158,15 @@ pub struct ServerListing {
     pub held: Arc<Vec<(String, String)>>,
 }
 
+/// A server that has listed nothing yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnlistedServer {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Why the last attempt failed, in one line. `None` if the first one still runs.
+    pub failure: Option<String>,
+}
+
 /// What a refresh found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefreshReport {
@@ -192,8 +201,8 @@ pub trait Servers: Send + Sync {
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault>;
 
     /// Begins to ask servers that were never asked, and waits for their first listings no longer than `patience`. Servers
-    /// whose last attempt failed are not waited for. Returns those that have listed nothing yet, each with the reason.
-    async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<(Arc<str>, String)>;
+    /// whose last attempt failed are not waited for. Returns those that have listed nothing yet.
+    async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<UnlistedServer>;
 
     /// The tool as presets.toml describes it, for a definition that does not come from [`Servers::listing`].
     fn described(&self, _: &ToolId, spec: &Arc<ToolSpec>) -> Arc<ToolSpec> {

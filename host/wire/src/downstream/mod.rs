@@ -32,7 +32,9 @@ use gatehouse_core::{
     Fault, Source, ToolId, ToolSpec, lock, names,
     ports::{
         Clock, Servers, ToolIndex,
-        servers::{AddedServers, RefreshReport, ServerDefinition, ServerListing, ServerStatus},
+        servers::{
+            AddedServers, RefreshReport, ServerDefinition, ServerListing, ServerStatus, UnlistedServer,
+        },
     },
 };
 use serde_json::{Map, Value};
@@ -195,20 +197,21 @@ impl Servers for Downstream {
         self.server(server)?.known().await
     }
 
-    async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<(Arc<str>, String)> {
+    async fn first_listings(&self, servers: &[Arc<str>], patience: Duration) -> Vec<UnlistedServer> {
         let asked = servers.iter().filter_map(|name| self.server(name).ok());
         let asked = asked.map(|server| async move {
+            let name = Arc::clone(&server.definition.name);
             let pending = server.first_listing(AfterListing::Stop);
-            // One that clients have waited for is not waited for again.
-            let until = pending.until.filter(|until| *until > Instant::now());
-            let Some(until) = until else { return Some((Arc::clone(&server.definition.name), pending.why)) };
-            let end = until.min(Instant::now() + patience);
-            let why = match tokio::time::timeout_at(end, server.listed_once()).await {
-                Ok(Ok(())) => return None,
-                Ok(Err(fault)) => fault.in_one_line(),
-                Err(_) => pending.why,
+            let Some(until) = pending.until else {
+                return Some(UnlistedServer { name, failure: Some(pending.why) });
             };
-            Some((Arc::clone(&server.definition.name), why))
+            // One that clients have waited for is not waited for again.
+            let end = until.min(Instant::now() + patience);
+            match tokio::time::timeout_at(end, server.listed_once()).await {
+                Ok(Ok(())) => None,
+                Ok(Err(fault)) => Some(UnlistedServer { name, failure: Some(fault.in_one_line()) }),
+                Err(_) => Some(UnlistedServer { name, failure: None }),
+            }
         });
         join_all(asked).await.into_iter().flatten().collect()
     }

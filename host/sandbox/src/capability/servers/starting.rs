@@ -1,23 +1,21 @@
 //! What a search says of servers that have listed nothing yet.
 
-use std::sync::Arc;
-
-use gatehouse_core::names;
+use gatehouse_core::{names, ports::servers::UnlistedServer};
 
 /// Names the servers that have listed nothing yet, those first that may soon.
-pub(super) fn note(servers: &[(Arc<str>, String)]) -> String {
+pub(super) fn note(servers: &[UnlistedServer]) -> String {
     const MAX_NAMED: usize = 20;
     const MAX_WHY: usize = 200;
-    let (starting, failed): (Vec<_>, Vec<_>) =
-        servers.iter().partition(|(_, why)| why.ends_with("is still starting."));
-    let more = |count: usize| if count > MAX_NAMED { ", …" } else { "" };
+    let starting: Vec<&str> =
+        servers.iter().filter(|server| server.failure.is_none()).map(|server| &*server.name).collect();
+    let failed = servers.iter().filter_map(|server| Some((&server.name, server.failure.as_ref()?)));
     let mut notes = Vec::new();
     if !starting.is_empty() {
-        let names: Vec<&str> = starting.iter().take(MAX_NAMED).map(|(name, _)| &**name).collect();
-        let more = more(starting.len());
-        notes.push(format!("Still starting: {}{more}; search again in a moment.", names.join(", ")));
+        let more = if starting.len() > MAX_NAMED { ", …" } else { "" };
+        let names = starting[..starting.len().min(MAX_NAMED)].join(", ");
+        notes.push(format!("Still starting: {names}{more}; search again in a moment."));
     }
-    for (name, why) in failed.iter().take(MAX_NAMED) {
+    for (name, why) in failed.take(MAX_NAMED) {
         notes.push(format!("Not searched: {name}. {}", names::quoted(why, MAX_WHY)));
     }
     notes.join("\n")

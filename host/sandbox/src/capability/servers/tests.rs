@@ -9,7 +9,7 @@ use gatehouse_core::{
     overrides::ToolOverride,
     ports::{
         ledger::Sample,
-        servers::{Circuit, RefreshReport, ServerState},
+        servers::{Circuit, RefreshReport, ServerState, UnlistedServer},
         tool_index::{Fit, HeldTool, IndexedListing, MayFind, ToolsFound},
     },
     source::Listing,
@@ -96,11 +96,8 @@ impl Servers for Host {
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
         if server == "new" { Ok(None) } else { self.listing(server).await.map(Some) }
     }
-    async fn first_listings(&self, servers: &[Arc<str>], _: Duration) -> Vec<(Arc<str>, String)> {
-        servers
-            .iter()
-            .map(|server| (Arc::clone(server), format!("server '{server}' is still starting.")))
-            .collect()
+    async fn first_listings(&self, servers: &[Arc<str>], _: Duration) -> Vec<UnlistedServer> {
+        servers.iter().map(|name| UnlistedServer { name: Arc::clone(name), failure: None }).collect()
     }
 
     async fn learn(&self, _: &str) -> Result<(), Fault> {

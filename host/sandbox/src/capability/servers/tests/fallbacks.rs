@@ -81,11 +81,8 @@ impl Servers for World {
     async fn known(&self, server: &str) -> Result<Option<ServerListing>, Fault> {
         self.listing(server).await.map(Some)
     }
-    async fn first_listings(&self, servers: &[Arc<str>], _: Duration) -> Vec<(Arc<str>, String)> {
-        servers
-            .iter()
-            .map(|server| (Arc::clone(server), format!("server '{server}' is still starting.")))
-            .collect()
+    async fn first_listings(&self, servers: &[Arc<str>], _: Duration) -> Vec<UnlistedServer> {
+        servers.iter().map(|name| UnlistedServer { name: Arc::clone(name), failure: None }).collect()
     }
 
     async fn learn(&self, _: &str) -> Result<(), Fault> {
