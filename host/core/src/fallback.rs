@@ -58,8 +58,9 @@ pub struct Failed<'a> {
 /// A tool that was found, as it would be called.
 pub type AsCalled<'a> = &'a (dyn Fn(&ToolHit) -> Arc<ToolSpec> + Send + Sync);
 
-/// Alternatives among what `may_call` lets through, best first. `as_called` says what the index does not know. `now` is milliseconds since 1970-01-01T00:00:00Z. Without a
-/// ledger, or with one that cannot be read, no tool has a record, and the log says so.
+/// Alternatives among what `may_call` lets through, best first. `as_called` says what the index does not know. `now` is
+/// milliseconds since 1970-01-01T00:00:00Z. Without a ledger, or with one that cannot be read, no tool has a record, and the
+/// log says so.
 pub async fn alternatives(
     index: &dyn ToolIndex,
     ledger: Option<&dyn Ledger>,

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
     sync::mpsc::channel,
     time::{Duration, Instant},
@@ -60,6 +60,14 @@ fn file(place: &Place, name: &str) -> String {
         }
         std::thread::yield_now();
     }
+}
+
+/// A server that waits for a pipe and records what it gets, with one that hangs, one that dies and one that does well.
+fn slow_and_others(place: &Place, pipe: &Path) -> String {
+    let slow = [format!("after={}", pipe.display()), format!("record={}", place.path("record").display())];
+    let slow: Vec<_> = slow.iter().map(String::as_str).collect();
+    let others = [("hanging", &["start=never"][..]), ("dying", &["start=crash"]), ("well", &[])];
+    child("slow", &slow, "") + &others.map(|(name, options)| child(name, options, "")).concat()
 }
 
 /// A call through the gate proxy.
@@ -150,16 +158,9 @@ fn one_that_does_not_answer_in_time_is_quoted_and_ended_gently() {
 #[test]
 fn a_call_waits_for_a_slow_server_and_other_servers_hang_and_die_by_themselves() {
     let place = Place::shipped();
-    let (pipe, record) = (pipe(&place), place.path("record"));
-    let slow = [format!("after={}", pipe.display()), format!("record={}", record.display())];
-    let slow: Vec<_> = slow.iter().map(String::as_str).collect();
-    let blocks = [
-        child("slow", &slow, ""),
-        child("hanging", &["start=never"], ""),
-        child("dying", &["start=crash"], ""),
-        child("well", &[], ""),
-    ];
-    add(&place, &format!("[proxy]\nmax_connection_retries = 0\n{}", blocks.concat()));
+    let pipe = pipe(&place);
+    let blocks = slow_and_others(&place, &pipe);
+    add(&place, &format!("[proxy]\nmax_connection_retries = 0\n{blocks}"));
     let mut client = Client::start(&place, "proxy");
     let call = |server: &str| {
         json!({"name": "call_tool", "arguments":
@@ -184,18 +185,11 @@ fn a_call_waits_for_a_slow_server_and_other_servers_hang_and_die_by_themselves()
 #[test]
 fn a_server_that_is_shown_directly_appears_when_it_is_ready() {
     let place = Place::shipped();
-    let (pipe, record) = (pipe(&place), place.path("record"));
-    let slow = [format!("after={}", pipe.display()), format!("record={}", record.display())];
-    let slow: Vec<_> = slow.iter().map(String::as_str).collect();
-    let blocks = [
-        child("slow", &slow, ""),
-        child("hanging", &["start=never"], ""),
-        child("dying", &["start=crash"], ""),
-        child("well", &[], ""),
-    ];
+    let pipe = pipe(&place);
+    let blocks = slow_and_others(&place, &pipe);
     let preset =
         "[presets.all]\nextends = [\"documents\"]\nservers = [\"slow\", \"hanging\", \"dying\", \"well\"]\n";
-    add(&place, &format!("{}{preset}", blocks.concat()));
+    add(&place, &format!("{blocks}{preset}"));
     let begin = Instant::now();
     let mut client = Client::start(&place, "all");
     // Longer than the wait for servers that were never listed: the attempt must go on without a waiting client.
