@@ -209,10 +209,11 @@ impl Gates {
     }
 
     fn unknown(&self, name: &str) -> String {
-        let known = self.names();
-        let shipped: Vec<&str> = built_in::names().filter(|_| built_in::are_in(&self.config)).collect();
-        let all = known.iter().map(String::as_str).chain(shipped);
-        let near = names::did_you_mean(name, all);
+        let mut known = self.names();
+        known.extend(built_in::names().filter(|_| built_in::are_in(&self.config)).map(str::to_owned));
+        known.sort();
+        known.dedup();
+        let near = names::did_you_mean(name, known.iter().map(String::as_str));
         let shown = names::quoted(name, 64);
         let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
         let folders = folders.join(", ");
