@@ -80,6 +80,13 @@ fn what_is_to_be_changed_is_looked_up_first() {
     assert_eq!(told["error"]["type"], "VALIDATION", "{told}");
     assert!(told["error"]["message"].to_string().contains("did not pass 'fails': not today"), "{told}");
     assert_eq!(calls(&place).lines().count(), 1, "the tool itself was not called");
+    let presets = std::fs::read_to_string(place.path("presets.toml")).expect("presets.toml");
+    place.write("presets.toml", presets.replace("precheck = \"fails\"", "precheck = \"gone\""));
+    let told = request(&place, "MODIFY", "s/rename", json!({"text": "x", "reply": {}}));
+    let why = "'gone', which has to check 'rename' first, cannot be called: ";
+    assert!(told["error"]["message"].as_str().is_some_and(|message| message.starts_with(why)), "{told}");
+    assert_eq!(told["error"]["suggestion"], "Correct precheck under [servers.s.tools.rename].", "{told}");
+    assert_eq!(calls(&place).lines().count(), 1, "nor without its check");
 }
 
 #[test]

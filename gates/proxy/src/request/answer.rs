@@ -55,6 +55,13 @@ impl Refusal {
         }
     }
 
+    /// The tool that has to check a call cannot be called. `next` is what to do, unless the fault says that.
+    pub(super) fn of_check(self, tool: &str, check: &str, next: Option<String>) -> Self {
+        let message =
+            format!("'{check}', which has to check '{tool}' first, cannot be called: {}", self.message);
+        Self { message, suggestion: self.suggestion.or(next), ..self }
+    }
+
     pub(super) fn of(fault: Fault) -> Self {
         let kind = match fault.kind {
             FaultKind::InvalidArguments => "VALIDATION",

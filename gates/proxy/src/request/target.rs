@@ -129,7 +129,10 @@ impl Target {
             return Ok(());
         };
         let action = if self.of_server { format!("{}/{name}", self.source) } else { name.to_owned() };
-        let checker = Self::find(&action, self.isolation)?;
+        let checker = Self::find(&action, self.isolation).map_err(|refusal| {
+            let line = || format!("Correct precheck under [servers.{}.tools.{}].", self.source, self.tool);
+            refusal.of_check(&self.tool, check, self.of_server.then(line))
+        })?;
         if checker.effect != Effect::ReadOnly {
             let why = format!("'{check}', which is to check '{}', does more than read.", self.tool);
             let next = if self.of_server {
