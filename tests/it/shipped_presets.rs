@@ -181,3 +181,16 @@ fn links_in_replies_of_servers_behind_the_proxy_can_be_read() {
     let unknown = client.request("resources/read", json!({"uri": "gatehouse://server/other/x"}));
     assert!(unknown["error"].is_object(), "{unknown}");
 }
+
+#[test]
+fn types_say_how_scripts_reach_tools_of_servers() {
+    let mut client = Client::start(&place(), "code");
+    let found = "Tools of MCP servers are found by search_tools and called as tools.<server>.<tool>(args).";
+    let none = client.text("tool_types", json!({"query": "xyzzy"}));
+    assert!(none.contains("No declared tool matches.") && none.contains(found), "{none}");
+    let server = text_of(&client.call("tool_types", json!({"source": "git"})));
+    assert!(
+        server.contains("no source 'git' has tools that are declared here") && server.contains(found),
+        "{server}"
+    );
+}

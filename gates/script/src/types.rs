@@ -55,12 +55,14 @@ pub(crate) fn tool() -> Tool<Params> {
 
 fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
     let mut entries = engine::entries()?;
+    let proxied = proxied(&entries);
     if let Some(source) = &args.source {
+        let names = sources(&entries).join(", ");
         entries.retain(|entry| entry.source == *source);
         if entries.is_empty() {
-            let names: Vec<String> = sources(&engine::entries()?);
-            let fault = Fault::not_found(format!("no source '{source}' has tools for scripts"));
-            return Err(fault.hint(format!("The sources: {}.", names.join(", "))));
+            let fault = Fault::not_found(format!("no source '{source}' has tools that are declared here"));
+            let proxied = proxied.map(|proxied| format!(" {proxied}")).unwrap_or_default();
+            return Err(fault.hint(format!("The sources: {names}.{proxied}")));
         }
     }
     if let Some(query) = &args.query {
@@ -79,11 +81,11 @@ fn run(_: &Call<Params>, args: Args) -> Result<Reply, Fault> {
         text += "\n";
         text += &declaration(entry, detail);
     }
-    if entries.iter().any(|entry| entry.tool == "call_tool") {
-        text += "\n\n// Tools of servers that are not listed here: tools.<server>.<tool>(args), named as its search finds them.";
-    }
     if entries.is_empty() {
-        text += "\n\n// No tool matches.";
+        text += "\n\n// No declared tool matches.";
+    }
+    if let Some(proxied) = proxied {
+        text += &format!("\n\n// {proxied}");
     }
     if left_out > 0 {
         text += &format!("\n\n// {left_out} more; ask with query or source.");
@@ -98,6 +100,14 @@ fn declaration(entry: &Entry, detail: Detail) -> String {
         Detail::Arguments => declare::full(entry, &schema, false),
         Detail::Full => declare::full(entry, &schema, true),
     }
+}
+
+/// How to find tools of servers, which the preset does not declare. `None` if scripts cannot call any.
+fn proxied(entries: &[Entry]) -> Option<String> {
+    let named = |tool: &str| entries.iter().find(|entry| entry.tool == tool);
+    named("call_tool")?;
+    let search = named("search_tools").map_or("search_tools", |search| &search.name);
+    Some(format!("Tools of MCP servers are found by {search} and called as tools.<server>.<tool>(args)."))
 }
 
 fn sources(entries: &[Entry]) -> Vec<String> {
