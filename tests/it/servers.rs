@@ -2,12 +2,14 @@
 //! to it twice, and nothing of it stays.
 
 mod apart;
+mod attacks;
 mod changes;
 mod content;
 mod ends;
 mod eras;
 mod failures;
 mod lists;
+mod redaction;
 mod schemas;
 mod starting;
 

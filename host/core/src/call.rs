@@ -1,10 +1,11 @@
 //! One tool call on its way through the host: what is settled once for the call, and what belongs to an attempt.
 
 use std::{
+    any::Any,
     fmt,
     path::PathBuf,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -19,6 +20,7 @@ use crate::{
     catalog::{Catalog, Entry},
     envelope::RequestClaim,
     forwarding::ForwardedCalls,
+    lock,
     nesting::{Caused, Ceiling},
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
@@ -114,6 +116,8 @@ pub struct CallContext {
     pub(crate) caused: Arc<Caused>,
     /// Calls that its tool passed on.
     pub(crate) forwarded: ForwardedCalls,
+    /// Shares of budgets that are held until it is over.
+    held: Mutex<Vec<Box<dyn Any + Send>>>,
     pub(crate) pipeline: Arc<Pipeline>,
 }
 
@@ -194,6 +198,7 @@ impl CallContext {
             in_source_us: AtomicU64::new(0),
             caused: Arc::default(),
             forwarded: ForwardedCalls::default(),
+            held: Mutex::default(),
             pipeline: Arc::clone(pipeline),
         }
     }
@@ -201,6 +206,11 @@ impl CallContext {
     /// The tool it asks for.
     pub fn entry(&self) -> Result<&Arc<Entry>, Fault> {
         self.entry.as_ref().map_err(Fault::clone)
+    }
+
+    /// Keeps a share of a budget until the call is over.
+    pub fn hold(&self, share: impl Any + Send) {
+        lock(&self.held).push(Box::new(share));
     }
 
     /// The longest it may take.

@@ -58,22 +58,33 @@ const ARRAY: usize = 4 * size_of::<Value>();
 /// What the first member of an object takes: index and entries begin with room for four.
 const OBJECT: usize = 4 * (size_of::<Value>() + 32) + 64;
 
-/// Values of a text, and an upper bound of the memory that they take; read from its punctuation.
-fn weight(text: &[u8]) -> (usize, usize) {
-    let (mut values, mut bytes) = (1, text.len());
-    let mut rest = text;
-    while let Some((byte, after)) = rest.split_first() {
-        rest = after;
-        match byte {
-            b',' => (values, bytes) = (values + 1, bytes + ITEM),
-            b':' => bytes += MEMBER,
-            b'[' => (values, bytes) = (values + 1, bytes + ARRAY),
-            b'{' => (values, bytes) = (values + 1, bytes + OBJECT),
-            b'"' => rest = after_string(after),
-            _ => {}
+/// Size of a JSON text once it is parsed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MessageSize {
+    /// Values, those in strings not counted.
+    pub values: usize,
+    /// Upper bound of the memory that they take, in bytes.
+    pub memory: usize,
+}
+
+impl MessageSize {
+    /// Reads the size of a text from its punctuation, without parsing it.
+    pub fn of(text: &[u8]) -> Self {
+        let (mut values, mut memory) = (1, text.len());
+        let mut rest = text;
+        while let Some((byte, after)) = rest.split_first() {
+            rest = after;
+            match byte {
+                b',' => (values, memory) = (values + 1, memory + ITEM),
+                b':' => memory += MEMBER,
+                b'[' => (values, memory) = (values + 1, memory + ARRAY),
+                b'{' => (values, memory) = (values + 1, memory + OBJECT),
+                b'"' => rest = after_string(after),
+                _ => {}
+            }
         }
+        Self { values, memory }
     }
-    (values, bytes)
 }
 
 fn after_string(mut inside: &[u8]) -> &[u8] {
@@ -102,7 +113,7 @@ impl Reader {
 
     /// Parses a document; the error says what is wrong with it.
     pub fn parse(&mut self, text: &str) -> Result<Value, String> {
-        let (values, bytes) = weight(text.as_bytes());
+        let MessageSize { values, memory: bytes } = MessageSize::of(text.as_bytes());
         let Some(left) = self.values_left.checked_sub(values) else {
             return Err(format!("has more than {MAX_VALUES} values, with what comes before it"));
         };

@@ -55,10 +55,10 @@ fn a_server_gets_nothing_of_the_environment_but_what_is_named() {
     let shell = |name: &str, env: &str| {
         format!("[servers.{name}]\ncommand = \"sh\"\nargs = [\"-c\", \"env >&2; exit 5\"]\nenv = {env}\n")
     };
-    let block = shell("s", "{ NAMED = \"${GATEHOUSE_TEST_GIVEN}\" }");
+    let block = shell("s", "{ NAMED = \"${GATEHOUSE_TEST_KEY}\" }");
     let place =
         showing(&["s", "t"], &format!("[proxy]\nmax_connection_retries = 0\n{block}{}", child("t", &[], "")));
-    let given = [("GATEHOUSE_TEST_GIVEN", "given-5ecret"), ("OTHER", "kept-for-the-host")];
+    let given = [("GATEHOUSE_TEST_KEY", "given-5ecret"), ("OTHER", "kept-for-the-host")];
     let mut client = Client::raw(&place, &["serve", "--preset", "all"], &given);
     client.initialize("2025-11-25");
     assert_eq!(client.text("t__echo", json!({"text": "well"})), "well");

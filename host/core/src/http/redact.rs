@@ -53,6 +53,13 @@ impl Redactor {
         Self { needles: needles.iter().map(|needle| Finder::new(needle).into_owned()).collect() }
     }
 
+    /// Returns one that finds this secret as well.
+    pub fn with(&self, secret: &Secret) -> Self {
+        let mut needles = self.needles.clone();
+        needles.extend(Self::new([secret]).needles);
+        Self { needles }
+    }
+
     /// A header's value without secrets.
     pub fn header(&self, value: Vec<u8>) -> Vec<u8> {
         self.without(value, MIN)
@@ -119,7 +126,7 @@ fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, found: &mut Vec
         let length = needle.needle().len();
         found.extend(needle.find_iter(piece).map(|at| from + at..from + at + length));
     }
-    if memchr::memchr3(b'%', b'\\', b'&', piece).is_none() {
+    if !may_hide(needles, piece) {
         return;
     }
     let mut layer = Unescaped::plain(piece);
@@ -135,6 +142,20 @@ fn find(needles: &[&Finder<'static>], piece: &[u8], from: usize, found: &mut Vec
             }));
         }
     }
+}
+
+/// Whether escapes in a piece can spell a secret. Most backslashes of JSON stand before `n` or `"`, and most secrets have
+/// neither.
+fn may_hide(needles: &[&Finder<'static>], piece: &[u8]) -> bool {
+    if memchr::memchr2(b'%', b'&', piece).is_some() {
+        return true;
+    }
+    let Some(first) = memchr::memchr(b'\\', piece) else { return false };
+    let is_escaped = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\'' | b'\\' | b'/');
+    let spells_any = |escape: &[u8; 2]| memchr::memmem::find(&piece[first..], escape).is_some();
+    spells_any(b"\\u")
+        || spells_any(b"\\x")
+        || needles.iter().any(|needle| needle.needle().iter().any(is_escaped))
 }
 
 impl fmt::Debug for Redactor {

@@ -49,6 +49,10 @@ pub(crate) struct Server {
     pub(crate) connection_timeout: Option<Spanned<toml::Value>>,
     /// Whether it is connected when the host starts, and not by the first call.
     pub(crate) preconnect: bool,
+    /// What is replaced by `[redacted]` in everything that the server sends: true for credentials (the default), false for
+    /// nothing, or the names of variables, headers and keys of `env` whose values are.
+    #[schemars(with = "Option<Redact>")]
+    pub(crate) redact: Option<Spanned<toml::Value>>,
     /// What becomes of a tool that is not what it was when it was first seen: it is served with a warning ("warn", the
     /// default), or held back until `gatehouse servers review` approves it ("quarantine").
     pub(crate) on_change: OnChange,
@@ -96,6 +100,17 @@ pub(crate) struct OAuth {
     /// The port that the browser comes back to, where the registration names one. Default: a free one.
     #[schemars(with = "Option<u16>")]
     pub(crate) redirect_port: Option<Spanned<i64>>,
+}
+
+/// What is redacted in what a server sends.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+pub(crate) enum Redact {
+    /// Credentials, or nothing.
+    Automatic(bool),
+    /// The values under these names.
+    Names(Vec<String>),
 }
 
 /// How a server is spoken to.

@@ -3,6 +3,7 @@
 
 mod names;
 mod oauth;
+mod redaction;
 mod times;
 mod tools;
 mod transport;

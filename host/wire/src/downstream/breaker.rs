@@ -61,6 +61,11 @@ impl Breaker {
         }
     }
 
+    /// The server is left alone from now on.
+    pub(super) fn trip(&mut self, now: Instant) {
+        self.open(now);
+    }
+
     /// The attempt that should have decided was given up.
     pub(super) fn probe_abandoned(&mut self) {
         self.probing = false;

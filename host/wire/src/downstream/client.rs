@@ -1,46 +1,44 @@
-//! The host as the client of a server: whom the server tells of changes, and asks while it runs calls.
+//! The host as the client of a server, which may ask something while it runs calls.
 
 use std::sync::Arc;
 
 use gatehouse_core::{SourceId, question::QuestionKind};
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
-    model::{
-        ClientConfig, ElicitRequestParams, ElicitResult, Implementation, ResourceUpdatedNotificationParam,
-    },
-    service::{NotificationContext, RequestContext},
+    model::{ClientConfig, ElicitRequestParams, ElicitResult, Implementation},
+    service::RequestContext,
 };
 
 use super::{
     asked::{self, Running},
     connection::ListChanged,
     followed::Followed,
-    progress::{InOrder, Watchers},
+    inbound::{GuardedTransport, Inbound, Watchers},
 };
 
 /// What the host is to a server: a client without files, whose person and model are those of whoever makes a call.
 pub(super) struct Client {
     pub(super) server: SourceId,
     pub(super) running: Running,
-    changed: ListChanged,
+    pub(super) inbound: Inbound,
     pub(super) watchers: Watchers,
     pub(super) followed: Followed,
 }
 
 impl Client {
-    pub(super) fn new(server: &Arc<str>, changed: &ListChanged) -> Self {
+    pub(super) fn new(server: &Arc<str>, inbound: Inbound) -> Self {
         Self {
             server: SourceId::Server(Arc::clone(server)),
             running: Running::default(),
-            changed: Arc::clone(changed),
+            inbound,
             watchers: Watchers::default(),
             followed: Followed::default(),
         }
     }
 
-    /// The transport with its progress told in order.
-    pub(super) fn over<T>(&self, transport: T) -> InOrder<T> {
-        InOrder::new(transport, self.watchers.clone())
+    /// Returns the transport with what it does for this client.
+    pub(super) fn over<T>(&self, transport: T, changed: &ListChanged) -> GuardedTransport<T> {
+        GuardedTransport::new(transport, &self.inbound, &self.watchers, &self.followed, changed)
     }
 }
 
@@ -66,25 +64,5 @@ impl ClientHandler for Client {
         context: RequestContext<RoleClient>,
     ) -> Result<rmcp::model::CreateMessageResult, ErrorData> {
         self.running.ask(&self.server, QuestionKind::Sampling, &request, &context).await
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        (self.changed)();
-    }
-
-    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        (self.changed)();
-    }
-
-    async fn on_resource_updated(
-        &self,
-        updated: ResourceUpdatedNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        self.followed.changed(&updated.uri);
-    }
-
-    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        (self.changed)();
     }
 }

@@ -11,7 +11,7 @@ use gatehouse_core::{
     names::quoted,
     ports::servers::{ServerDefinition, ServerTransport},
 };
-use gatehouse_net::{Client as HttpClient, HttpClients, Url, root_cause};
+use gatehouse_net::{Client as HttpClient, HttpClients, Url};
 use http::{HeaderName, HeaderValue, header::AUTHORIZATION};
 use rmcp::{
     RoleClient,
@@ -24,13 +24,13 @@ use rmcp::{
 };
 use tokio::time::{Instant, timeout_at};
 
-use crate::login::{LoggedIn, Logins, fault_of};
+use crate::login::{LoggedIn, Logins, cause_in_words, fault_of};
 
 use super::{
     client::Client,
-    connection::{ConnectFailure, Connection, Connector, ListChanged},
+    connection::{ConnectFailure, Connection, Connector, Intake},
+    inbound::{Inbound, MAX_MESSAGE},
     inherited::InheritedEnv,
-    lines::MAX_LINE,
     session::Session,
     sse::{Asking, Sse},
     start_slots::StartSlots,
@@ -59,17 +59,18 @@ impl RealConnector {
         server: &Arc<str>,
         url: &str,
         headers: &[(String, Secret)],
-        changed: &ListChanged,
+        intake: &Intake,
         era: Era,
     ) -> Result<RunningService<RoleClient, Client>, Attempt> {
         let (_, client, custom) = self.addressed(url, headers).map_err(Attempt::Failed)?;
-        let client = LoggedIn::new(client, self.logins_for(&custom), Arc::clone(server));
+        let inbound = Inbound::new(&intake.limits);
+        let client = LoggedIn::new(client, self.logins_for(&custom), Arc::clone(server), inbound.clone());
         let config = StreamableHttpClientTransportConfig::with_uri(url)
             .custom_headers(custom)
-            .max_sse_event_size(MAX_LINE);
+            .max_sse_event_size(MAX_MESSAGE);
         let worker = StreamableHttpClientWorker::new(client, config);
-        let client = Client::new(server, changed);
-        let transport = client.over(WorkerTransport::spawn(worker));
+        let client = Client::new(server, inbound);
+        let transport = client.over(WorkerTransport::spawn(worker), &intake.changed);
         let begun = serve_client_with_lifecycle(client, transport, era.mode()).await;
         begun.map_err(|error| match era.failed(&error) {
             Attempt::Failed(failure) => Attempt::Failed(without_secrets(failure, headers)),
@@ -81,18 +82,18 @@ impl RealConnector {
     async fn in_either_era(
         &self,
         server: &ServerDefinition,
-        changed: &ListChanged,
+        intake: &Intake,
         limit: Duration,
     ) -> Result<Session, ConnectFailure> {
         let limit = Limit::start(limit);
         let begin = async |era: Era| match &server.transport {
-            ServerTransport::Stdio { .. } => self.over_pipes(server, changed, era, limit).await,
+            ServerTransport::Stdio { .. } => self.over_pipes(server, intake, era, limit).await,
             ServerTransport::Http { url, headers } => {
-                let running = limit.bound(self.over_http(&server.name, url, headers, changed, era)).await?;
+                let running = limit.bound(self.over_http(&server.name, url, headers, intake, era)).await?;
                 Ok(Session::new(running, None))
             }
             ServerTransport::Sse { url, headers } => {
-                let connecting = self.over_events(&server.name, url, headers, changed);
+                let connecting = self.over_events(&server.name, url, headers, intake);
                 let running = limit.bound(async { connecting.await.map_err(Attempt::Failed) }).await?;
                 Ok(Session::new(running, None))
             }
@@ -115,15 +116,16 @@ impl RealConnector {
         server: &Arc<str>,
         url: &str,
         headers: &[(String, Secret)],
-        changed: &ListChanged,
+        intake: &Intake,
     ) -> Result<RunningService<RoleClient, Client>, ConnectFailure> {
         let (url, client, custom) = self.addressed(url, headers)?;
         let logins = self.logins_for(&custom).map(|logins| (logins, Arc::clone(server)));
         let asking = Asking::new(client, url, custom.into_iter().collect(), logins);
-        let stream = Sse::open(asking, MAX_LINE).await;
+        let inbound = Inbound::new(&intake.limits);
+        let stream = Sse::open(asking, inbound.clone(), MAX_MESSAGE).await;
         let stream = stream.map_err(|error| without_secrets(error.into(), headers))?;
-        let client = Client::new(server, changed);
-        let stream = client.over(stream);
+        let client = Client::new(server, inbound);
+        let stream = client.over(stream, &intake.changed);
         let begun = serve_client_with_lifecycle(client, stream, Era::Handshake.mode()).await;
         begun.map_err(|error| match Era::Handshake.failed(&error) {
             Attempt::Failed(failure) | Attempt::OtherEra(failure) => without_secrets(failure, headers),
@@ -215,7 +217,7 @@ impl Era {
             let message = fault.in_one_line().trim_end_matches('.').to_owned();
             return Attempt::Failed(ConnectFailure { message, permanent: !fault.retryable });
         }
-        let message = quoted(&root_cause(error), 500);
+        let message = quoted(&cause_in_words(error), 500);
         let unknown = matches!(
             error,
             ClientInitializeError::JsonRpcError(error) if error.code == ErrorCode::METHOD_NOT_FOUND
@@ -245,7 +247,7 @@ impl Connector for RealConnector {
     async fn connect(
         &self,
         server: &ServerDefinition,
-        changed: ListChanged,
+        intake: Intake,
         limit: Duration,
     ) -> Result<Arc<dyn Connection>, ConnectFailure> {
         if !server.missing.is_empty() {
@@ -253,7 +255,7 @@ impl Connector for RealConnector {
                 format!("the environment has no {}, which its definition names", server.missing.join(", "));
             return Err(ConnectFailure::permanent(why));
         }
-        let attempt = self.in_either_era(server, &changed, limit);
+        let attempt = self.in_either_era(server, &intake, limit);
         let connected = match &server.transport {
             ServerTransport::Stdio { .. } => self.slots.run(attempt).await,
             ServerTransport::Http { .. } | ServerTransport::Sse { .. } => attempt.await,

@@ -15,6 +15,8 @@ use gatehouse_core::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
+use super::inbound::InboundLimits;
+
 /// Why something that was asked of a connected server has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallFailure {
@@ -31,6 +33,27 @@ pub(super) enum CallFailure {
     Unanswered(Fault),
     /// The login to the server is missing, has ended or does not suffice. The server did nothing.
     Login(Fault),
+    /// The server answered, and the answer is not read, for this reason.
+    Unreadable(String),
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ConnectionEnd {
+    /// In one line, without a stop.
+    pub(super) why: String,
+    /// Whether the host ended it because of what the server did. Another connection would end the same way.
+    pub(super) is_abuse: bool,
+}
+
+impl ConnectionEnd {
+    pub(super) fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), is_abuse: false }
+    }
+
+    pub(super) fn abuse(why: impl Into<String>) -> Self {
+        Self { why: why.into(), is_abuse: true }
+    }
 }
 
 /// Why there is no connection.
@@ -73,6 +96,13 @@ impl fmt::Display for ConnectFailure {
 
 /// Is told that what a server lists is not what it was.
 pub(super) type ListChanged = Arc<dyn Fn() + Send + Sync>;
+
+/// What a connection needs to take in messages of its server.
+#[derive(Clone)]
+pub(super) struct Intake {
+    pub(super) changed: ListChanged,
+    pub(super) limits: InboundLimits,
+}
 
 /// A connected server. Dropping a future that waits for an answer tells the server that nobody does.
 #[async_trait]
@@ -117,8 +147,8 @@ pub(super) trait Connection: Send + Sync {
     /// What may be meant by what is typed, in the server's own names.
     async fn complete(&self, typed: Typed) -> Result<Suggestions, CallFailure>;
 
-    /// Waits until it is over, and says why in one line.
-    async fn ended(&self) -> String;
+    /// Waits until it is over.
+    async fn ended(&self) -> ConnectionEnd;
 
     /// Ends it, and whatever was started for it.
     async fn close(&self);
@@ -131,7 +161,7 @@ pub(super) trait Connector: Send + Sync {
     async fn connect(
         &self,
         server: &ServerDefinition,
-        changed: ListChanged,
+        intake: Intake,
         limit: Duration,
     ) -> Result<Arc<dyn Connection>, ConnectFailure>;
 }

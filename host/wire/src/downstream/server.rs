@@ -34,7 +34,8 @@ use tokio::{
 use super::{
     addresses::Addresses,
     breaker::Breaker,
-    connection::{Connection, Connector},
+    connection::{Connection, ConnectionEnd, Connector, Intake, ListChanged},
+    inbound::InboundLimits,
 };
 use attempt::Attempt;
 use connecting::Connecting;
@@ -70,7 +71,9 @@ pub(super) struct Server {
     /// Held from asking for a listing to storing it, so that an older one is not stored last.
     learning: tokio::sync::Mutex<()>,
     /// Takes out of every message what must come back in none.
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
+    /// What its connections may take of the host's memory.
+    limits: InboundLimits,
     /// How clients see the addresses of what it has to read.
     addresses: Addresses,
     /// What it lists, as presets.toml describes it.
@@ -105,9 +108,11 @@ struct Inner {
 
 impl Server {
     pub(super) fn new(definition: ServerDefinition, shared: Arc<Shared>) -> Arc<Self> {
+        let redactor = Arc::new(Redactor::new(&definition.secrets));
         Arc::new_cyclic(|own| Self {
             id: SourceId::Server(Arc::clone(&definition.name)),
-            redactor: Redactor::new(&definition.secrets),
+            limits: InboundLimits::new(Arc::clone(&redactor)),
+            redactor,
             addresses: Addresses::of(&definition.name),
             definition,
             shared,
@@ -173,11 +178,11 @@ impl Server {
                     }
                 };
                 tokio::select! {
-                    why = connection.ended() => {
+                    end = connection.ended() => {
                         if let Some(server) = weak.upgrade() {
-                            server.over(&connection, ServerState::Failed, Some(why));
+                            server.ended(&connection, end);
                         }
-                        return;
+                        break;
                     }
                     () = nobody => {}
                 }
@@ -198,6 +203,15 @@ impl Server {
         let idle = idle?;
         let used = inner.in_flight > 0 || inner.connection.as_ref().is_some_and(|c| c.is_followed());
         Some(if used { idle } else { idle.saturating_sub(inner.last_used.elapsed()) })
+    }
+
+    /// Notes how a connection ended.
+    fn ended(&self, connection: &Arc<dyn Connection>, end: ConnectionEnd) {
+        if end.is_abuse {
+            tracing::warn!(source = %self.id, "the server is disconnected: {}", self.redactor.text(end.why.clone()));
+            lock(&self.inner).breaker.trip(Instant::now());
+        }
+        self.over(connection, ServerState::Failed, Some(end.why));
     }
 
     /// This connection is not to be used any more; false where another one is, or a call runs on it.
@@ -245,6 +259,11 @@ impl Server {
             let connection = Arc::clone(connection);
             tokio::spawn(async move { connection.close().await });
         }
+    }
+
+    /// Returns what a new connection needs. `changed` is called when the server says that its lists changed.
+    fn intake(&self, changed: ListChanged) -> Intake {
+        Intake { changed, limits: self.limits.clone() }
     }
 
     /// The fault of a call on a server that was closed.

@@ -7,7 +7,10 @@ mod offers;
 mod tools;
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -36,17 +39,21 @@ use tokio::sync::watch;
 use super::{
     asked::Running,
     client::Client,
-    connection::{CallFailure, Connection},
+    connection::{CallFailure, Connection, ConnectionEnd},
     convert,
     followed::Followed,
+    inbound::{Inbound, Memory, Watchers},
     process::Process,
-    progress::Watchers,
 };
 use converse::Answers;
 
 /// The most pages of a list, and the most tools in them, that are read.
 const MAX_PAGES: usize = 64;
 const MAX_TOOLS: usize = 4_096;
+
+/// Maximum size of everything that a server lists at a time.
+const MAX_LISTING_BYTES: usize = 4 << 20;
+const MAX_LISTING_VALUES: usize = 200_000;
 
 /// How long it may take to know why a connection closed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -61,18 +68,20 @@ pub(super) struct Session {
     stop: Mutex<Option<RunningServiceCancellationToken>>,
     /// The child process that carries it, where one does.
     process: Option<Arc<Process>>,
-    end: watch::Receiver<Option<String>>,
+    end: watch::Receiver<Option<ConnectionEnd>>,
+    inbound: Inbound,
 }
 
 impl Session {
     pub(super) fn new(running: RunningService<RoleClient, Client>, process: Option<Process>) -> Self {
         let (peer, watchers) = (running.peer().clone(), running.service().watchers.clone());
         let followed = running.service().followed.clone();
+        let inbound = running.service().inbound.clone();
         let (server, calls) = (running.service().server.clone(), running.service().running.clone());
         let stop = Mutex::new(Some(running.cancellation_token()));
         let process = process.map(Arc::new);
         let (tell, end) = watch::channel(None);
-        let watched = process.clone();
+        let (watched, guard) = (process.clone(), inbound.clone());
         tokio::spawn(async move {
             let why = match &watched {
                 // Whoever else has its output keeps that open when it is gone; and one that ends closes it a moment before.
@@ -89,18 +98,31 @@ impl Session {
                 }
             };
             let said = watched.and_then(|process| process.complaint());
-            tell.send_replace(Some(
-                said.map_or_else(|| why.clone(), |said| format!("{why}; it said: {said}")),
-            ));
+            let said = said.map(|said| format!("; it said: {said}")).unwrap_or_default();
+            let end = guard.ended().unwrap_or_else(|| ConnectionEnd::new(why));
+            tell.send_replace(Some(ConnectionEnd { why: format!("{}{said}", end.why), ..end }));
         });
-        Self { server, running: calls, peer, watchers, followed, stop, process, end }
+        Self { server, running: calls, peer, watchers, followed, stop, process, end, inbound }
     }
 
+    /// Sends a request. What the result takes of the server's memory is held until the call is over.
     async fn request(
         &self,
         request: ClientRequest,
         call: Option<&Arc<CallContext>>,
     ) -> Result<ServerResult, CallFailure> {
+        let (result, memory) = self.measured_request(request, call).await?;
+        if let Some(call) = call.filter(|_| memory.is_counted()) {
+            call.hold(memory);
+        }
+        Ok(result)
+    }
+
+    async fn measured_request(
+        &self,
+        request: ClientRequest,
+        call: Option<&Arc<CallContext>>,
+    ) -> Result<(ServerResult, Memory), CallFailure> {
         let starting = call.map(|_| self.running.starts());
         let handle = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = match handle {
@@ -116,9 +138,11 @@ impl Session {
         let mut waiting = Waiting { session: self, id: handle.id.clone(), token, answered: false };
         let answer = handle.await_response().await;
         waiting.answered = true;
-        match answer {
-            Ok(answer) => Ok(answer),
-            Err(error) => Err(self.failure(error).await),
+        let arrival = self.inbound.arrival(&waiting.id);
+        match (answer, arrival.refused) {
+            (_, Some(why)) => Err(CallFailure::Unreadable(why)),
+            (Ok(answer), None) => Ok((arrival.result.unwrap_or(answer), arrival.memory)),
+            (Err(error), None) => Err(self.failure(error).await),
         }
     }
 
@@ -126,6 +150,7 @@ impl Session {
     async fn pages<T>(
         &self,
         method: &str,
+        budget: &ListingBudget,
         most: usize,
         ask: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
         take: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
@@ -134,7 +159,9 @@ impl Session {
         for _ in 0..MAX_PAGES {
             let page =
                 cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            let (items, next) = take(self.request(ask(page), None).await?).ok_or_else(|| odd(method))?;
+            let (result, memory) = self.measured_request(ask(page), None).await?;
+            budget.take(method, &memory)?;
+            let (items, next) = take(result).ok_or_else(|| odd(method))?;
             all.extend(items);
             cursor = next;
             if cursor.is_none() || all.len() >= most {
@@ -152,14 +179,41 @@ impl Session {
             }
             ServiceError::TransportClosed => {
                 // Its output may be closed before it is known how the process ended and what it said last.
-                let why = tokio::time::timeout(LAST_WORDS, self.ended()).await;
-                CallFailure::Transport(why.unwrap_or_else(|_| "the connection closed".into()))
+                let end = tokio::time::timeout(LAST_WORDS, self.ended()).await;
+                CallFailure::Transport(end.map_or_else(|_| "the connection closed".into(), |end| end.why))
             }
             other => match crate::login::fault_of(&other) {
                 Some(fault) => CallFailure::Login(fault.clone()),
-                None => CallFailure::Transport(quoted(&other.to_string(), 500)),
+                None => CallFailure::Transport(quoted(&crate::login::cause_in_words(&other), 500)),
             },
         }
+    }
+}
+
+/// What may still be read of a listing. Its pages are kept until the last one came.
+#[derive(Default)]
+struct ListingBudget {
+    bytes: AtomicUsize,
+    values: AtomicUsize,
+}
+
+impl ListingBudget {
+    fn take(&self, method: &str, page: &Memory) -> Result<(), CallFailure> {
+        let size = page.size();
+        let bytes = self.bytes.fetch_add(page.bytes(), Ordering::Relaxed) + page.bytes();
+        let values = self.values.fetch_add(size.values, Ordering::Relaxed) + size.values;
+        let too_large = |what: String, most: String| {
+            CallFailure::Unreadable(format!(
+                "{method} takes what it lists to {what}, and at most {most} are read"
+            ))
+        };
+        if bytes > MAX_LISTING_BYTES {
+            return Err(too_large(format!("{bytes} bytes"), MAX_LISTING_BYTES.to_string()));
+        }
+        if values > MAX_LISTING_VALUES {
+            return Err(too_large(format!("{values} values"), MAX_LISTING_VALUES.to_string()));
+        }
+        Ok(())
     }
 }
 
@@ -194,15 +248,15 @@ impl Drop for Waiting<'_> {
 #[async_trait]
 impl Connection for Session {
     async fn list(&self) -> Result<Listing, CallFailure> {
-        let info = self.peer.peer_info();
+        let (info, budget) = (self.peer.peer_info(), ListingBudget::default());
         let has_tools = info.as_ref().is_none_or(|info| info.capabilities.tools.is_some());
         let tools = match has_tools {
-            true => self.tools().await?,
+            true => self.tools(&budget).await?,
             false => Vec::new(),
         };
         let mut listing = convert::listing(info.as_deref(), tools);
         if let Some(info) = &info {
-            self.add_offers(&info.capabilities, &mut listing).await;
+            self.add_offers(&info.capabilities, &budget, &mut listing).await;
         }
         Ok(listing)
     }
@@ -258,10 +312,10 @@ impl Connection for Session {
         self.suggestions(typed).await
     }
 
-    async fn ended(&self) -> String {
-        let mut end = self.end.clone();
-        let why = end.wait_for(Option::is_some).await;
-        why.ok().and_then(|why| why.clone()).unwrap_or_else(|| "it is gone".into())
+    async fn ended(&self) -> ConnectionEnd {
+        let mut ended = self.end.clone();
+        let end = ended.wait_for(Option::is_some).await;
+        end.ok().and_then(|end| end.clone()).unwrap_or_else(|| ConnectionEnd::new("it is gone"))
     }
 
     async fn close(&self) {

@@ -25,7 +25,7 @@ mod transport;
 
 pub use challenge::Challenge;
 pub use gatehouse_net::Url;
-pub(crate) use transport::{LoggedIn, fault_of};
+pub(crate) use transport::{LoggedIn, cause_in_words, fault_of};
 
 use std::{path::PathBuf, sync::Arc};
 

@@ -1,36 +1,37 @@
 //! Requests to a server with the login to it: the token goes along, and does not come back. A request that the server refuses
 //! for its token, before it does anything, is sent once more with a renewed one.
 
-use std::{borrow::Cow, collections::HashMap, error::Error, io, sync::Arc};
+use std::{borrow::Cow, error::Error, io, sync::Arc};
 
-use futures_util::{StreamExt as _, stream::BoxStream};
+use futures_util::StreamExt as _;
 use gatehouse_core::{
     Fault,
     http::{Redactor, Secret},
 };
-use http::{HeaderName, HeaderValue};
+use gatehouse_net::{Client, Error as HttpError, StatusCode, root_cause};
 use rmcp::{
     model::ClientJsonRpcMessage,
     service::{ClientInitializeError, ServiceError},
     transport::streamable_http_client::{
-        SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+        HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
     },
 };
 use sse_stream::Sse;
 
 use super::{Challenge, Logins, parsed};
-use crate::downstream::server_text::repaired;
-
-type Headers = HashMap<HeaderName, HeaderValue>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+use crate::downstream::{
+    inbound::{Inbound, MAX_MESSAGE},
+    post::{EventStream, Headers, messages, post},
+};
 
 /// A client for requests to one server, by the login to it where there is one.
 #[derive(Clone)]
-pub(crate) struct LoggedIn<C> {
-    client: C,
+pub(crate) struct LoggedIn {
+    client: Client,
     /// None where the server's own headers say who asks.
     logins: Option<Arc<Logins>>,
     server: Arc<str>,
+    inbound: Inbound,
 }
 
 /// The fault of a login that an error comes from.
@@ -39,6 +40,18 @@ pub(crate) fn fault_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Fault
         let inner = || error.downcast_ref::<io::Error>()?.get_ref()?.downcast_ref();
         error.downcast_ref().or_else(inner)
     })
+}
+
+/// Returns the innermost cause of an error in a sentence without a stop.
+pub(crate) fn cause_in_words(error: &(dyn Error + 'static)) -> String {
+    let innermost = std::iter::successors(Some(error), |&error| cause(error)).last().unwrap_or(error);
+    let Some(answered) = innermost.downcast_ref::<HttpStatusError>() else { return root_cause(innermost) };
+    let status =
+        StatusCode::from_u16(answered.status).map_or(answered.status.to_string(), |code| code.to_string());
+    match &answered.retry_after {
+        Some(when) => format!("it answered {status}, and asks to wait (Retry-After: {when})"),
+        None => format!("it answered {status}"),
+    }
 }
 
 /// What stands behind an error, also where the library does not call it the source.
@@ -68,9 +81,14 @@ fn is_refusal<E: Error + Send + Sync + 'static>(error: &StreamableHttpError<E>) 
     }
 }
 
-impl<C: StreamableHttpClient + Sync> LoggedIn<C> {
-    pub(crate) fn new(client: C, logins: Option<Arc<Logins>>, server: Arc<str>) -> Self {
-        Self { client, logins, server }
+impl LoggedIn {
+    pub(crate) fn new(
+        client: Client,
+        logins: Option<Arc<Logins>>,
+        server: Arc<str>,
+        inbound: Inbound,
+    ) -> Self {
+        Self { client, logins, server, inbound }
     }
 
     /// Sends a request, and once more where its token was refused. What comes back is told with the token that it had.
@@ -78,9 +96,9 @@ impl<C: StreamableHttpClient + Sync> LoggedIn<C> {
         &self,
         uri: &str,
         request: impl Fn(Option<String>) -> F,
-    ) -> Result<(T, Option<Redactor>), StreamableHttpError<C::Error>>
+    ) -> Result<(T, Option<Redactor>), StreamableHttpError<HttpError>>
     where
-        F: Future<Output = Result<T, StreamableHttpError<C::Error>>>,
+        F: Future<Output = Result<T, StreamableHttpError<HttpError>>>,
     {
         let Some(logins) = &self.logins else { return request(None).await.map(|came| (came, None)) };
         let target = parsed(uri).map_err(as_error)?;
@@ -100,9 +118,9 @@ impl<C: StreamableHttpClient + Sync> LoggedIn<C> {
     /// Takes the token out of an error; for anything else it gives what takes it out.
     fn clean<T>(
         &self,
-        came: Result<T, StreamableHttpError<C::Error>>,
+        came: Result<T, StreamableHttpError<HttpError>>,
         token: Option<&Secret>,
-    ) -> Result<(T, Option<Redactor>), StreamableHttpError<C::Error>> {
+    ) -> Result<(T, Option<Redactor>), StreamableHttpError<HttpError>> {
         let redactor = token.map(|token| Redactor::new([token]));
         match (came, redactor) {
             (Ok(came), redactor) => Ok((came, redactor)),
@@ -120,41 +138,17 @@ impl<C: StreamableHttpClient + Sync> LoggedIn<C> {
     }
 }
 
-/// Events without the token, as the library can read them.
-fn clean_events(events: Events, redactor: Option<Redactor>) -> Events {
-    let clean_data = move |data: String| {
-        let data = match &redactor {
-            Some(redactor) => redactor.text(data),
-            None => data,
-        };
-        repaired(data.as_bytes()).and_then(|changed| String::from_utf8(changed).ok()).unwrap_or(data)
-    };
+/// Events without the token.
+fn without_token(events: EventStream, redactor: Option<Redactor>) -> EventStream {
+    let Some(redactor) = redactor else { return events };
     let clean = move |event: Result<Sse, SseError>| {
-        event.map(|event| Sse { data: event.data.map(&clean_data), ..event })
+        event.map(|event| Sse { data: event.data.map(|data| redactor.text(data)), ..event })
     };
     events.map(clean).boxed()
 }
 
-fn clean_response<E: Error + Send + Sync + 'static>(
-    response: StreamableHttpPostResponse,
-    redactor: Option<Redactor>,
-) -> Result<StreamableHttpPostResponse, StreamableHttpError<E>> {
-    Ok(match (response, redactor) {
-        (StreamableHttpPostResponse::Json(message, session), Some(redactor)) => {
-            let text = serde_json::to_string(&message)?;
-            let clean = redactor.text(text.clone());
-            let message = if clean == text { message } else { serde_json::from_str(&clean)? };
-            StreamableHttpPostResponse::Json(message, session)
-        }
-        (StreamableHttpPostResponse::Sse(events, session), redactor) => {
-            StreamableHttpPostResponse::Sse(clean_events(events, redactor), session)
-        }
-        (other, _) => other,
-    })
-}
-
-impl<C: StreamableHttpClient + Sync> StreamableHttpClient for LoggedIn<C> {
-    type Error = C::Error;
+impl StreamableHttpClient for LoggedIn {
+    type Error = HttpError;
 
     async fn post_message(
         &self,
@@ -163,31 +157,17 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for LoggedIn<C> {
         session: Option<Arc<str>>,
         _: Option<String>,
         headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<C::Error>> {
-        let request = |token| {
-            let (message, session, headers) = (message.clone(), session.clone(), headers.clone());
-            self.client.post_message(Arc::clone(&uri), message, session, token, headers)
+    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<HttpError>> {
+        let request = |token: Option<String>| {
+            let inbound = match &token {
+                Some(token) => self.inbound.without(&Secret::new(token.as_str())),
+                None => self.inbound.clone(),
+            };
+            let (message, headers, uri) = (&message, headers.clone(), &uri);
+            let session = session.as_deref();
+            async move { post(&self.client, &inbound, uri, message, session, token, headers).await }
         };
-        let (response, redactor) = self.send(&uri, request).await?;
-        clean_response(response, redactor)
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session: Option<Arc<str>>,
-        _: Option<String>,
-        headers: Headers,
-        limit: usize,
-    ) -> Result<StreamableHttpPostResponse, StreamableHttpError<C::Error>> {
-        let request = |token| {
-            let (uri, message, session) = (Arc::clone(&uri), message.clone(), session.clone());
-            let headers = headers.clone();
-            self.client.post_message_with_max_sse_event_size(uri, message, session, token, headers, limit)
-        };
-        let (response, redactor) = self.send(&uri, request).await?;
-        clean_response(response, redactor)
+        self.send(&uri, request).await.map(|(response, _)| response)
     }
 
     async fn delete_session(
@@ -196,7 +176,7 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for LoggedIn<C> {
         session: Arc<str>,
         _: Option<String>,
         headers: Headers,
-    ) -> Result<(), StreamableHttpError<C::Error>> {
+    ) -> Result<(), StreamableHttpError<HttpError>> {
         let request = |token| {
             self.client.delete_session(Arc::clone(&uri), Arc::clone(&session), token, headers.clone())
         };
@@ -210,27 +190,13 @@ impl<C: StreamableHttpClient + Sync> StreamableHttpClient for LoggedIn<C> {
         last: Option<String>,
         _: Option<String>,
         headers: Headers,
-    ) -> Result<Events, StreamableHttpError<C::Error>> {
-        let request = |token| {
-            let (session, last, headers) = (session.clone(), last.clone(), headers.clone());
-            self.client.get_stream(Arc::clone(&uri), session, last, token, headers)
-        };
-        self.send(&uri, request).await.map(|(events, redactor)| clean_events(events, redactor))
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session: Option<Arc<str>>,
-        last: Option<String>,
-        _: Option<String>,
-        headers: Headers,
-        limit: usize,
-    ) -> Result<Events, StreamableHttpError<C::Error>> {
+    ) -> Result<EventStream, StreamableHttpError<HttpError>> {
         let request = |token| {
             let (uri, session, last) = (Arc::clone(&uri), session.clone(), last.clone());
-            self.client.get_stream_with_max_sse_event_size(uri, session, last, token, headers.clone(), limit)
+            let headers = headers.clone();
+            self.client.get_stream_with_max_sse_event_size(uri, session, last, token, headers, MAX_MESSAGE)
         };
-        self.send(&uri, request).await.map(|(events, redactor)| clean_events(events, redactor))
+        let (events, redactor) = self.send(&uri, request).await?;
+        Ok(messages(without_token(events, redactor), self.inbound.clone()))
     }
 }

@@ -46,6 +46,8 @@ fn code_unit(text: &[u8], at: usize) -> Option<u16> {
 pub(super) struct Outline {
     /// Id of the request. `None` if there is no method, no id, or more than one.
     pub(super) request_id: Option<Value>,
+    /// Id of the request that the message answers. `None` if there is a method, no id, or more than one.
+    pub(super) response_id: Option<Value>,
     /// Deepest nesting of objects and arrays.
     pub(super) depth: usize,
 }
@@ -76,12 +78,18 @@ impl Outline {
                 _ => {}
             }
         }
-        let request_id = match ids.as_slice() {
-            [at] if has_method => id_at(&text[*at..]),
+        let id = match ids.as_slice() {
+            [at] => id_at(&text[*at..]),
             _ => None,
         };
-        Self { request_id, depth: deepest }
+        let (request_id, response_id) = if has_method { (id, None) } else { (None, id) };
+        Self { request_id, response_id, depth: deepest }
     }
+}
+
+/// Returns the id of the request that a message answers, read from its punctuation.
+pub(crate) fn response_id(text: &[u8]) -> Option<Value> {
+    Outline::new(text).response_id
 }
 
 /// Returns the position of the quote that ends the string, or the end of the text.
@@ -146,6 +154,9 @@ mod tests {
         ] {
             assert_eq!(Outline::new(text.as_bytes()).request_id, id, "{text}");
         }
+        let broken = r#"{"result":{"id":1,"a":[NaN,{"id":2}]},"id":7}"#;
+        assert_eq!(response_id(broken.as_bytes()), Some(json!(7)));
+        assert_eq!(response_id(br#"{"id":7,"method":"m"}"#), None);
         let nested = format!("{}\"[[\"{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
         assert_eq!(Outline::new(nested.as_bytes()).depth, MAX_DEPTH);
         assert!(serde_json::from_str::<Value>(&nested).is_ok());

@@ -42,7 +42,7 @@ pub use self::http::{
 };
 pub use auth::{Token, TokenError};
 pub use clients::ClientInfo;
-pub(crate) use json_text::replace_lone_surrogates;
+pub(crate) use json_text::{replace_lone_surrogates, response_id};
 pub(crate) use reply::BASE64;
 pub use reply::{Data, call_result, tools};
 pub use served_presets::{PresetView, ServedPreset, ServedPresets};

@@ -10,7 +10,7 @@ use gatehouse_core::{
 use gatehouse_wire::login::LoginSettings;
 use toml::Spanned;
 
-use super::oauth;
+use super::{oauth, redaction::Redaction};
 use crate::config::{
     ConfigError, Env,
     credentials::{self, Credential},
@@ -34,7 +34,7 @@ pub(super) struct Filler<'a> {
     env: &'a Env,
     variables: Vec<String>,
     missing: Vec<String>,
-    secrets: Vec<Secret>,
+    redaction: Redaction,
     literals: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn read(
         env,
         variables: Vec::new(),
         missing: Vec::new(),
-        secrets: Vec::new(),
+        redaction: Redaction::default(),
         literals: Vec::new(),
     };
     let asked = server.transport.as_ref().map(|transport| *transport.get_ref());
@@ -106,7 +106,8 @@ pub(super) fn read(
     };
     let login = server.oauth.as_ref().map(|given| oauth::read(&mut filler, given.get_ref()));
     let login = login.transpose()?.unwrap_or_default();
-    let Filler { mut variables, mut missing, secrets, literals, .. } = filler;
+    let Filler { mut variables, mut missing, redaction, literals, .. } = filler;
+    let secrets = redaction.secrets(text, server.redact.as_ref())?;
     for list in [&mut variables, &mut missing] {
         list.sort();
         list.dedup();
@@ -127,7 +128,9 @@ impl Filler<'_> {
         self.variables.extend(template.variables().map(str::to_owned));
         let unset: Vec<String> =
             template.variables().filter(|name| lookup(name).is_none()).map(str::to_owned).collect();
-        self.secrets.extend(template.variables().filter_map(lookup));
+        for (name, value) in template.variables().filter_map(|name| Some((name, lookup(name)?))) {
+            self.redaction.variable(name, &value);
+        }
         self.missing.extend(unset);
         Ok(template.expand(lookup).unwrap_or_else(|_| typed.clone()))
     }
@@ -137,13 +140,15 @@ impl Filler<'_> {
         let value = Secret::new(self.fill(given)?);
         let found = credentials::in_value(name, given.get_ref());
         self.literals(name, given.get_ref(), found);
+        self.redaction.named(name, value.reveal());
+        self.redaction.credentials(value.reveal(), credentials::in_value(name, value.reveal()));
         Ok(value)
     }
 
     /// Remembers credentials that the file itself has in this text, which messages call `place`.
     fn literals(&mut self, place: &str, text: &str, found: impl IntoIterator<Item = Credential>) {
         for Credential { range, name } in found {
-            self.secrets.push(Secret::new(&text[range]));
+            self.redaction.credentials(text, [Credential { range, name: None }]);
             let name = name.filter(|name| name != place).map(|name| format!(" ({name})"));
             self.literals.push(format!("{place}{}", name.unwrap_or_default()));
         }
@@ -162,7 +167,11 @@ impl Filler<'_> {
         if let Some(base) = base.filter(|_| program.contains('/')) {
             program = base.join(program).display().to_string();
         }
-        let args = server.args.iter().map(|arg| self.fill(arg)).collect::<Result<_, _>>()?;
+        let args: Vec<String> = server.args.iter().map(|arg| self.fill(arg)).collect::<Result<_, _>>()?;
+        let filled: Vec<&str> = args.iter().map(String::as_str).collect();
+        for (arg, found) in filled.iter().zip(credentials::in_args(&filled)) {
+            self.redaction.credentials(arg, found);
+        }
         let typed: Vec<&str> = server.args.iter().map(|arg| arg.get_ref().as_str()).collect();
         for (index, found) in credentials::in_args(&typed).into_iter().enumerate() {
             self.literals(&format!("args[{index}]"), typed[index], found);
@@ -188,6 +197,7 @@ impl Filler<'_> {
         let unset = self.missing.len();
         let url = self.fill(given)?;
         self.literals("url", given.get_ref(), credentials::in_url(given.get_ref()));
+        self.redaction.credentials(&url, credentials::in_url(&url));
         let bad = |why: &str| self.text.error_at(given.span(), why);
         // What is filled in later is looked at later.
         if self.missing.len() > unset {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use gatehouse_core::ports::servers::{ServerDefinition, ServerTransport};
-use rmcp::{service::serve_client_with_lifecycle, transport::async_rw::AsyncRwTransport};
+use rmcp::service::serve_client_with_lifecycle;
 use tokio::time::{sleep_until, timeout};
 
 use super::{Attempt, Client, Era, Limit, RealConnector, Session, is_answer};
 use crate::downstream::{
-    connection::{ConnectFailure, ListChanged},
-    lines::{MAX_LINE, ServerLines},
+    connection::{ConnectFailure, Intake},
+    inbound::Inbound,
+    pipes::Pipes,
     process::Process,
 };
 
@@ -20,17 +21,17 @@ impl RealConnector {
     pub(super) async fn over_pipes(
         &self,
         server: &ServerDefinition,
-        changed: &ListChanged,
+        intake: &Intake,
         era: Era,
         limit: Limit,
     ) -> Result<Session, Attempt> {
         let (process, output, input) =
             Process::start(&self.program, &server.transport, &self.base, &self.inherited.passed)
                 .map_err(Attempt::Failed)?;
-        let transport =
-            AsyncRwTransport::new_client(ServerLines::new(output), input).with_max_line_length(MAX_LINE);
-        let client = Client::new(&server.name, changed);
-        let transport = client.over(transport);
+        let inbound = Inbound::new(&intake.limits);
+        let transport = Pipes::new(output, input, &inbound);
+        let client = Client::new(&server.name, inbound);
+        let transport = client.over(transport, &intake.changed);
         let ended = |how| ConnectFailure::passing(format!("it ended while it was starting ({how})"));
         let failed = tokio::select! {
             begun = serve_client_with_lifecycle(client, transport, era.mode()) => match begun {

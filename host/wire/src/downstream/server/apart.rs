@@ -31,7 +31,7 @@ impl Server {
         // What it lists by now is for the connection that stays.
         let nobody: ListChanged = Arc::new(|| {});
         let limit = self.connection_timeout();
-        let connected = self.shared.connector.connect(&self.definition, nobody, limit).await;
+        let connected = self.shared.connector.connect(&self.definition, self.intake(nobody), limit).await;
         match connected {
             Ok(connection) => {
                 attempt.succeeded_apart();

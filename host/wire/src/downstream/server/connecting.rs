@@ -115,7 +115,7 @@ impl Server {
             }
         });
         let limit = self.connection_timeout();
-        let connecting = self.shared.connector.connect(&self.definition, changed, limit);
+        let connecting = self.shared.connector.connect(&self.definition, self.intake(changed), limit);
         let connected = async {
             let connection = connecting.await?;
             let learned = tokio::time::timeout(limit, self.learn(&connection, false)).await;

@@ -155,6 +155,7 @@ fn told(failure: &CallFailure) -> String {
         CallFailure::Transport(why) => why.clone(),
         CallFailure::Refused { code, message } => format!("it answered: {message} ({code})"),
         CallFailure::Unanswered(fault) => format!("it wants an answer first: {}", fault.in_one_line()),
+        CallFailure::Unreadable(why) => why.clone(),
         CallFailure::Login(fault) => fault.in_one_line().trim_end_matches('.').to_owned(),
     }
 }

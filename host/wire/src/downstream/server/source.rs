@@ -184,6 +184,12 @@ impl Server {
                 let message = self.redactor.text(fault.message);
                 Fault { message: format!("Server '{name}' did nothing. {message}"), ..fault }
             }
+            CallFailure::Unreadable(why) => {
+                lock(&self.inner).breaker.succeeded();
+                let message = format!("Server '{name}' answered, and the answer is not read: {why}.");
+                Fault::exhausted(message)
+                    .hint("Ask for less at once, for example for a page or for fewer fields.")
+            }
             CallFailure::Unanswered(fault) => {
                 lock(&self.inner).breaker.succeeded();
                 Fault {

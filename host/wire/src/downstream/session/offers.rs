@@ -18,7 +18,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
-use super::{super::convert, Answers, CallFailure, Session};
+use super::{super::convert, Answers, CallFailure, ListingBudget, Session};
 
 /// How long a server may take to say what it has besides tools; its tools do not wait longer for it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,14 +34,19 @@ fn odd<T>(method: &str) -> Result<T, CallFailure> {
 impl Session {
     /// Adds to what a server lists what it has besides tools. What fails or takes too long is left out, and the log says so:
     /// the tools are there all the same.
-    pub(super) async fn add_offers(&self, has: &ServerCapabilities, listing: &mut Listing) {
+    pub(super) async fn add_offers(
+        &self,
+        has: &ServerCapabilities,
+        budget: &ListingBudget,
+        listing: &mut Listing,
+    ) {
         let (resources, prompts) = (has.resources.is_some(), has.prompts.is_some());
         listing.completes = has.completions.is_some();
         let all = async {
             tokio::join!(
-                async { if resources { self.templates().await } else { Ok(Vec::new()) } },
-                async { if resources { self.all_resources().await } else { Ok(Vec::new()) } },
-                async { if prompts { self.prompts().await } else { Ok(Vec::new()) } },
+                async { if resources { self.templates(budget).await } else { Ok(Vec::new()) } },
+                async { if resources { self.all_resources(budget).await } else { Ok(Vec::new()) } },
+                async { if prompts { self.prompts(budget).await } else { Ok(Vec::new()) } },
             )
         };
         let Ok((templates, known, prompts)) = tokio::time::timeout(PATIENCE, all).await else {
@@ -71,7 +76,7 @@ impl Session {
         (listing.templates, listing.known_resources, listing.prompts) = (templates, known, prompts);
     }
 
-    async fn templates(&self) -> Result<Vec<Template>, CallFailure> {
+    async fn templates(&self, budget: &ListingBudget) -> Result<Vec<Template>, CallFailure> {
         let ask = |page| ListResourceTemplatesRequest { params: page, ..Default::default() }.into();
         let take = |said| match said {
             ServerResult::ListResourceTemplatesResult(page) => {
@@ -80,27 +85,27 @@ impl Session {
             _ => None,
         };
         // One more is the family of all addresses.
-        let listed = self.pages("resources/templates/list", MAX_TEMPLATES - 1, ask, take).await?;
+        let listed = self.pages("resources/templates/list", budget, MAX_TEMPLATES - 1, ask, take).await?;
         Ok(listed.into_iter().map(template).collect())
     }
 
-    async fn all_resources(&self) -> Result<Vec<ResourceLink>, CallFailure> {
+    async fn all_resources(&self, budget: &ListingBudget) -> Result<Vec<ResourceLink>, CallFailure> {
         let ask = |page| ListResourcesRequest { params: page, ..Default::default() }.into();
         let take = |said| match said {
             ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
             _ => None,
         };
-        let listed = self.pages("resources/list", MAX_REMEMBERED, ask, take).await?;
+        let listed = self.pages("resources/list", budget, MAX_REMEMBERED, ask, take).await?;
         Ok(listed.into_iter().map(link).collect())
     }
 
-    async fn prompts(&self) -> Result<Vec<Prompt>, CallFailure> {
+    async fn prompts(&self, budget: &ListingBudget) -> Result<Vec<Prompt>, CallFailure> {
         let ask = |page| ListPromptsRequest { params: page, ..Default::default() }.into();
         let take = |said| match said {
             ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
             _ => None,
         };
-        let listed = self.pages("prompts/list", MAX_PROMPTS, ask, take).await?;
+        let listed = self.pages("prompts/list", budget, MAX_PROMPTS, ask, take).await?;
         Ok(listed.into_iter().map(prompt).collect())
     }
 

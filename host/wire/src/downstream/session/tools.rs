@@ -5,7 +5,7 @@ use gatehouse_core::names::quoted;
 use rmcp::model::{CustomResult, ListToolsRequest, ServerResult, Tool};
 use serde_json::Value;
 
-use super::{CallFailure, MAX_TOOLS, Session};
+use super::{CallFailure, ListingBudget, MAX_TOOLS, Session};
 use crate::downstream::server_text::is_task_only;
 
 /// Maximum number of tools that the log names.
@@ -13,7 +13,7 @@ const MAX_NAMED: usize = 8;
 
 impl Session {
     /// Returns all pages of the list.
-    pub(super) async fn tools(&self) -> Result<Vec<Tool>, CallFailure> {
+    pub(super) async fn tools(&self, budget: &ListingBudget) -> Result<Vec<Tool>, CallFailure> {
         let ask = |page| ListToolsRequest { params: page, ..Default::default() }.into();
         let take = |answer| match answer {
             ServerResult::ListToolsResult(page) => {
@@ -23,7 +23,7 @@ impl Session {
             ServerResult::CustomResult(CustomResult(page)) => one_by_one(page),
             _ => None,
         };
-        let listed = self.pages("tools/list", MAX_TOOLS, ask, take).await?;
+        let listed = self.pages("tools/list", budget, MAX_TOOLS, ask, take).await?;
         let (tools, refused): (Vec<_>, Vec<_>) =
             listed.into_iter().map(|tool| callable(tool?)).partition(Result::is_ok);
         for why in refused.into_iter().filter_map(Result::err).take(MAX_NAMED) {

@@ -2,36 +2,50 @@
 //! it may be.
 
 /// An event with its data; its name is empty where the server gives none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Event {
-    pub(super) name: String,
-    pub(super) data: String,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) data: String,
+    /// Id to resume the stream after.
+    pub(crate) id: Option<String>,
+    /// Milliseconds to wait before the stream is resumed.
+    pub(crate) retry: Option<u64>,
 }
 
 /// An event, or one of its lines, was longer than allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 /// The bytes of a stream that are not yet an event.
-pub(super) struct Events {
+pub(crate) struct Events {
     limit: usize,
     /// A line without its end.
     line: Vec<u8>,
     /// The last byte was a carriage return, so that a line feed that follows ends nothing.
     after_return: bool,
     name: Vec<u8>,
+    id: Option<String>,
+    retry: Option<u64>,
     /// The lines of data, each with a line feed.
     data: Vec<u8>,
 }
 
 impl Events {
     /// For events of at most `limit` bytes.
-    pub(super) fn new(limit: usize) -> Self {
-        Self { limit, line: Vec::new(), after_return: false, name: Vec::new(), data: Vec::new() }
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            line: Vec::new(),
+            after_return: false,
+            name: Vec::new(),
+            id: None,
+            retry: None,
+            data: Vec::new(),
+        }
     }
 
     /// Takes bytes, and gives what they complete to `each`.
-    pub(super) fn take(&mut self, mut bytes: &[u8], mut each: impl FnMut(Event)) -> Result<(), TooLong> {
+    pub(crate) fn take(&mut self, mut bytes: &[u8], mut each: impl FnMut(Event)) -> Result<(), TooLong> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];
@@ -58,10 +72,12 @@ impl Events {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let (name, mut data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
-            // One line feed stands behind each line; an event without data is none.
-            data.pop()?;
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            return Some(Event { name: text(&name), data: text(&data) });
+            let (id, retry) = (self.id.take(), self.retry.take());
+            // Each line ends with a line feed. An event without data only says where to resume.
+            if data.pop().is_none() && id.is_none() && retry.is_none() {
+                return None;
+            }
+            return Some(Event { name: text(&name), data: text(&data), id, retry });
         }
         let (field, value) = match memchr::memchr(b':', &line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
@@ -74,11 +90,17 @@ impl Events {
                 self.data.extend_from_slice(value);
                 self.data.push(b'\n');
             }
-            // Comments, ids and times to come again mean nothing for a stream that is not resumed.
+            b"id" if !value.contains(&0) => self.id = Some(text(value)),
+            b"retry" => self.retry = text(value).parse().ok(),
+            // Comments.
             _ => {}
         }
         None
     }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 #[cfg(test)]

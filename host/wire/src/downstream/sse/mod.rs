@@ -15,15 +15,16 @@ use bytes::Bytes;
 use gatehouse_core::{Fault, names::quoted};
 use gatehouse_net::{Body, Error, Method, RequestBuilder, Response, StatusCode, Url, http_cause};
 use http::header::{ACCEPT, CONTENT_TYPE};
-use rmcp::{
-    RoleClient,
-    service::{RxJsonRpcMessage, TxJsonRpcMessage},
-    transport::Transport,
-};
+use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 
-pub(crate) use self::asking::Asking;
-use self::events::{Event, Events};
-use super::{connection::ConnectFailure, server_text::repaired};
+pub(crate) use self::{
+    asking::Asking,
+    events::{Event, Events},
+};
+use super::{
+    connection::{ConnectFailure, ConnectionEnd},
+    inbound::{Inbound, Reading, ServerMessage},
+};
 
 /// The most of an answer that is quoted where it is no stream.
 const QUOTED: usize = 300;
@@ -85,6 +86,9 @@ pub(crate) struct Sse {
     asking: Asking,
     endpoint: Url,
     stream: Option<Stream>,
+    inbound: Inbound,
+    /// A large message that is being parsed.
+    reading: Option<Reading>,
 }
 
 /// What comes from the server.
@@ -100,9 +104,11 @@ impl Sse {
     ///
     /// # Errors
     /// Where there is no stream at this address, or where it names an address of another origin.
-    pub(crate) async fn open(asking: Asking, limit: usize) -> Result<Self, SseError> {
+    pub(crate) async fn open(asking: Asking, inbound: Inbound, limit: usize) -> Result<Self, SseError> {
         match Self::begin(&asking, limit).await {
-            Ok((endpoint, stream)) => Ok(Self { asking, endpoint, stream: Some(stream) }),
+            Ok((endpoint, stream)) => {
+                Ok(Self { asking, endpoint, stream: Some(stream), inbound, reading: None })
+            }
             Err(error) => Err(SseError { message: asking.clean(error.message), ..error }),
         }
     }
@@ -182,23 +188,27 @@ impl Transport<RoleClient> for Sse {
         }
     }
 
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let stream = self.stream.as_mut()?;
+    async fn receive(&mut self) -> Option<ServerMessage> {
         let why = loop {
-            match stream.next().await {
-                Ok(Some(event)) if !matches!(&*event.name, "" | "message") => {}
-                Ok(Some(event)) => {
-                    let text = self.asking.clean(event.data).into_bytes();
-                    match serde_json::from_slice(&repaired(&text).unwrap_or(text)) {
-                        Ok(message) => return Some(message),
-                        Err(error) => break format!("an event is no message of the protocol: {error}"),
-                    }
+            if let Some(reading) = &mut self.reading {
+                let message = reading.await;
+                self.reading = None;
+                if message.is_some() {
+                    return message;
                 }
-                Ok(None) => break "the server ended it".to_owned(),
+            }
+            match self.stream.as_mut()?.next().await {
+                Ok(Some(event)) if !matches!(&*event.name, "" | "message") => {}
+                Ok(Some(event)) => match self.inbound.read(self.asking.clean(event.data).into_bytes()) {
+                    Ok(Some(message)) => return Some(message),
+                    Ok(None) => {}
+                    Err(reading) => self.reading = Some(reading),
+                },
+                Ok(None) => break "the server ended its stream of events".to_owned(),
                 Err(error) => break error.to_string(),
             }
         };
-        tracing::debug!("a stream of events is over: {}", quoted(&why, QUOTED));
+        self.inbound.end(ConnectionEnd::new(quoted(&why, QUOTED)));
         self.stream = None;
         None
     }

@@ -17,6 +17,7 @@ use super::{
     super::{
         client::Client,
         connection::{CallFailure, Connection},
+        inbound::{Inbound, InboundLimits},
         session::Session,
     },
     Asking, Sse,
@@ -48,17 +49,20 @@ impl Server {
         Self { url: format!("http://{address}/sse").parse().expect("a url"), asked }
     }
 
-    async fn open(&self) -> Result<Sse, String> {
+    async fn open(&self) -> Result<(Sse, Inbound), String> {
+        let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
         let client = HttpClients::default().of(&self.url).expect("a client").clone();
         let headers =
             HeaderMap::from_iter([(http::header::AUTHORIZATION, HeaderValue::from_static("t0ken"))]);
         let asking = Asking::new(client, self.url.clone(), headers, None);
-        Sse::open(asking, LIMIT).await.map_err(|error| error.to_string())
+        let opened = Sse::open(asking, inbound.clone(), LIMIT).await;
+        opened.map(|stream| (stream, inbound)).map_err(|error| error.to_string())
     }
 
     async fn connect(&self) -> Session {
-        let client = Client::new(&"old".into(), &(Arc::new(|| {}) as _));
-        let stream = self.open().await.expect("a stream");
+        let (stream, inbound) = self.open().await.expect("a stream");
+        let client = Client::new(&"old".into(), inbound);
+        let stream = client.over(stream, &(Arc::new(|| {}) as _));
         let running = serve_client_with_lifecycle(client, stream, ClientLifecycleMode::Initialize).await;
         Session::new(running.expect("a handshake"), None)
     }

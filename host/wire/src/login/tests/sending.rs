@@ -13,7 +13,10 @@ use rmcp::{
 
 use super::*;
 use crate::{
-    downstream::sse::{Asking, Sse},
+    downstream::{
+        inbound::{Inbound, InboundLimits},
+        sse::{Asking, Sse},
+    },
     login::{LoggedIn, fault_of},
 };
 
@@ -22,11 +25,18 @@ fn ping_message() -> ClientJsonRpcMessage {
     ClientJsonRpcMessage::request(ping, NumberOrString::Number(0))
 }
 
+/// Takes the response to [`ping_message`].
+fn inbound() -> Inbound {
+    let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
+    inbound.sent(&NumberOrString::Number(0));
+    inbound
+}
+
 /// The text of the reply to one ping, or the fault that it ends in.
 async fn ping(place: &Place, host: &Arc<Logins>) -> Result<String, Fault> {
     let clients = HttpClients::default();
     let client = clients.of(&place.target()).expect("a client").clone();
-    let client = LoggedIn::new(client, Some(Arc::clone(host)), "git".into());
+    let client = LoggedIn::new(client, Some(Arc::clone(host)), "git".into(), inbound());
     match client.post_message(place.url().into(), ping_message(), None, None, Default::default()).await {
         Ok(StreamableHttpPostResponse::Json(message, _)) => {
             Ok(serde_json::to_string(&message).expect("a message"))
@@ -107,7 +117,7 @@ async fn faults_of_a_login_come_through_the_protocol() {
     let host = Arc::new(place.host());
     let clients = HttpClients::default();
     let client = clients.of(&place.target()).expect("a client").clone();
-    let client = LoggedIn::new(client, Some(host), "git".into());
+    let client = LoggedIn::new(client, Some(host), "git".into(), inbound());
     let config = StreamableHttpClientTransportConfig::with_uri(place.url());
     let begun = ().serve(StreamableHttpClientWorker::new(client, config)).await;
     let Err(error) = begun else { panic!("no login") };
@@ -125,7 +135,7 @@ async fn stream(place: &Place, host: &Arc<Logins>) -> Result<Sse, Fault> {
     let client = clients.of(&place.target()).expect("a client").clone();
     let logins = Some((Arc::clone(host), "git".into()));
     let asking = Asking::new(client, place.target(), Default::default(), logins);
-    Sse::open(asking, 4_096).await.map_err(|error| fault_of(&error).expect("a fault").clone())
+    Sse::open(asking, inbound(), 4_096).await.map_err(|error| fault_of(&error).expect("a fault").clone())
 }
 
 #[tokio::test]

@@ -1,14 +1,14 @@
 //! A connector, and connections, that do what a test tells them.
 
 use super::*;
-use crate::downstream::connection::{ConnectFailure, ListChanged};
+use crate::downstream::connection::{ConnectFailure, ConnectionEnd, Intake};
 
 #[async_trait]
 impl Connector for Scripted {
     async fn connect(
         &self,
         _: &ServerDefinition,
-        _: ListChanged,
+        _: Intake,
         limit: Duration,
     ) -> Result<Arc<dyn Connection>, ConnectFailure> {
         self.attempts.fetch_add(1, Ordering::SeqCst);
@@ -112,10 +112,10 @@ impl Connection for Fake {
         Ok(Suggestions::default())
     }
 
-    async fn ended(&self) -> String {
+    async fn ended(&self) -> ConnectionEnd {
         let mut end = self.end.subscribe();
         let why = end.wait_for(Option::is_some).await.expect("a sender");
-        why.clone().unwrap_or_default()
+        ConnectionEnd::new(why.clone().unwrap_or_default())
     }
 
     async fn close(&self) {

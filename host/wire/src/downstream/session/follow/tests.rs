@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use rmcp::{
-    service::{ClientLifecycleMode, serve_client_with_lifecycle},
-    transport::async_rw::AsyncRwTransport,
-};
+use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex},
@@ -13,7 +10,11 @@ use tokio::{
 };
 
 use super::*;
-use crate::downstream::client::Client;
+use crate::downstream::{
+    client::Client,
+    inbound::{Inbound, InboundLimits},
+    pipes::Pipes,
+};
 
 /// What a server answers to a request, and what it tells then.
 fn answers(request: &Value, subscribes: bool) -> Vec<Value> {
@@ -67,8 +68,9 @@ async fn session(mode: ClientLifecycleMode, subscribes: bool) -> (Session, mpsc:
             let _ = heard.send(request["method"].as_str().unwrap_or_default().to_owned());
         }
     });
-    let client = Client::new(&"far".into(), &(Arc::new(|| {}) as _));
-    let transport = client.over(AsyncRwTransport::new_client(output, input));
+    let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
+    let client = Client::new(&"far".into(), inbound.clone());
+    let transport = client.over(Pipes::new(output, input, &inbound), &(Arc::new(|| {}) as _));
     let running = serve_client_with_lifecycle(client, transport, mode).await.expect("a session");
     (Session::new(running, None), hears)
 }

@@ -1,0 +1,128 @@
+//! The values that are redacted in everything that a server sends.
+
+use std::path::Path;
+
+use gatehouse_core::{
+    http::{Secret, secret::sounds_secret},
+    names::quoted,
+};
+
+use toml::Spanned;
+
+use crate::config::{ConfigError, credentials::Credential, error::Text};
+
+/// Minimum length of a redacted value. A shorter one would be found in other words by chance.
+const MIN_LENGTH: usize = 8;
+
+/// Variables whose values are in what honest servers answer.
+const PUBLIC: [&str; 4] = ["PATH", "HOME", "USER", "TMPDIR"];
+
+/// The values of one server's keys.
+#[derive(Default)]
+pub(super) struct Redaction {
+    /// Values by the names of their variables, headers and keys of `env`.
+    named: Vec<(String, String)>,
+    /// Values that are redacted unless the file says which.
+    credentials: Vec<String>,
+}
+
+impl Redaction {
+    /// Adds the value of a variable.
+    pub(super) fn variable(&mut self, name: &str, value: &Secret) {
+        self.named.push((name.to_owned(), value.reveal().to_owned()));
+        if sounds_secret(name) && !PUBLIC.contains(&name) {
+            self.credential(value.reveal());
+        }
+    }
+
+    /// Adds the value of a header or of a key of `env`.
+    pub(super) fn named(&mut self, name: &str, value: &str) {
+        self.named.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Adds the credentials of a text whose variables are filled in.
+    pub(super) fn credentials(&mut self, text: &str, found: impl IntoIterator<Item = Credential>) {
+        for Credential { range, .. } in found {
+            self.credential(&text[range]);
+        }
+    }
+
+    fn credential(&mut self, value: &str) {
+        let is_path = value.contains('/') && Path::new(value).exists();
+        if value.trim().len() >= MIN_LENGTH && !is_path && value.parse::<f64>().is_err() {
+            self.credentials.push(value.to_owned());
+        }
+    }
+
+    /// Returns what is redacted.
+    ///
+    /// # Errors
+    /// If the file has another value than a boolean or a list of names, or names something that this server does not have.
+    pub(super) fn secrets(
+        self,
+        text: &Text,
+        choice: Option<&Spanned<toml::Value>>,
+    ) -> Result<Vec<Secret>, ConfigError> {
+        let values = match choice.map(|choice| (choice.span(), choice.get_ref())) {
+            None | Some((_, toml::Value::Boolean(true))) => self.credentials,
+            Some((_, toml::Value::Boolean(false))) => Vec::new(),
+            Some((place, toml::Value::Array(names))) => {
+                let named = names.iter().map(|name| self.values_of(name));
+                let values: Result<Vec<_>, _> = named.collect();
+                values.map_err(|why| text.error_at(place, why))?.concat()
+            }
+            Some((place, _)) => {
+                let why =
+                    "invalid value for `redact`: expected true, false or a list of names, as [\"API_KEY\"]";
+                return Err(text.error_at(place, why));
+            }
+        };
+        Ok(values.into_iter().map(Secret::new).collect())
+    }
+
+    /// Returns the values under a name.
+    fn values_of(&self, name: &toml::Value) -> Result<Vec<String>, String> {
+        let Some(name) = name.as_str() else {
+            return Err(format!("invalid value in `redact`: expected a name in quotes, not {name}"));
+        };
+        let same = self.named.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        let values: Vec<_> = same.map(|(_, value)| value.clone()).collect();
+        if values.is_empty() {
+            let name = quoted(name, 64);
+            return Err(format!(
+                "invalid value in `redact`: '{name}' is not a variable, a header or a key of env of this server"
+            ));
+        }
+        Ok(values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::credentials::in_value;
+
+    fn redacted(redaction: Redaction) -> Vec<String> {
+        let secrets =
+            redaction.secrets(&Text { file: None, content: String::new() }, None).expect("the default");
+        secrets.iter().map(|secret| secret.reveal().to_owned()).collect()
+    }
+
+    #[test]
+    fn only_credentials_are_redacted() {
+        let mut redaction = Redaction::default();
+        for (name, value) in [
+            ("GITHUB_TOKEN", "s3cret-value"),
+            ("HOME", "/root/home-of-mine"),
+            ("SSH_KEY_FILE", "/etc/passwd"),
+            ("AUTH_PORT", "18446744"),
+            ("API_KEY", "short"),
+            ("REGION", "eu-central-1"),
+        ] {
+            redaction.variable(name, &Secret::new(value));
+        }
+        let header = "Bearer another-s3cret";
+        redaction.credentials(header, in_value("Authorization", header));
+        assert_eq!(redacted(redaction), ["s3cret-value", "another-s3cret"]);
+    }
+}

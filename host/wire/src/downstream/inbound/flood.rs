@@ -1,0 +1,69 @@
+//! Notifications of a server, counted by the second.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Notifications in a second that are a flood if it goes on.
+pub(super) const MAX_PER_SECOND: u32 = 1_000;
+
+/// Seconds of a flood that end the connection.
+pub(super) const MAX_SECONDS: u32 = 10;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Counts notifications.
+pub(super) struct Flood {
+    second: Instant,
+    count: u32,
+    /// Full seconds in a row with more than [`MAX_PER_SECOND`].
+    seconds: u32,
+}
+
+impl Flood {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { second: now, count: 0, seconds: 0 }
+    }
+
+    /// Counts one. Returns `true` once there were too many for too long.
+    pub(super) fn add(&mut self, now: Instant) -> bool {
+        let passed = now.duration_since(self.second);
+        if passed >= SECOND {
+            let is_flood = self.count > MAX_PER_SECOND && passed < 2 * SECOND;
+            self.seconds = if is_flood { self.seconds + 1 } else { 0 };
+            (self.second, self.count) = (now, 0);
+        }
+        self.count += 1;
+        self.seconds >= MAX_SECONDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether so many notifications in each of these seconds are a flood at the end.
+    fn is_flood(seconds: &[u32]) -> bool {
+        let begin = Instant::now();
+        let mut flood = Flood::new(begin);
+        let mut is_flood = false;
+        for (second, count) in (0_u32..).zip(seconds) {
+            for index in 0..*count {
+                let now = begin + second * SECOND + SECOND * index / *count;
+                is_flood = flood.add(now);
+            }
+        }
+        is_flood
+    }
+
+    #[test]
+    fn only_a_flood_that_goes_on_ends_the_connection() {
+        assert!(is_flood(&[1_100; 11]), "ten full seconds and the next one");
+        assert!(!is_flood(&[1_100; 10]));
+        assert!(!is_flood(&[1_000; 60]), "at the limit");
+        assert!(!is_flood(&[
+            50_000, 50_000, 10, 50_000, 50_000, 50_000, 50_000, 50_000, 50_000, 50_000, 50_000
+        ]));
+        assert!(!is_flood(&[20_000, 0, 0, 20_000, 0, 20_000, 0, 20_000, 0, 0, 0, 0, 1]), "bursts");
+    }
+}

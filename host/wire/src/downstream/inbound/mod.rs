@@ -1,0 +1,223 @@
+//! Messages of a server, read before the protocol library reads them: secrets are redacted, values are counted before
+//! anything is parsed, and large messages are parsed outside of the async runtime. A response that is not read fails its own
+//! request, with the reason, and nothing else.
+
+mod awaited;
+mod flood;
+mod progress;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+};
+
+use gatehouse_core::{
+    http::{Redactor, Secret},
+    json::{MAX_VALUES, MessageSize},
+    names::quoted,
+};
+use rmcp::{
+    RoleClient,
+    model::{ErrorData, JsonRpcMessage, RequestId, ServerResult},
+    service::RxJsonRpcMessage,
+};
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+use super::{connection::ConnectionEnd, server_text::repaired};
+use crate::serve::response_id;
+use awaited::Awaited;
+pub(super) use awaited::{Arrival, Memory};
+pub(super) use progress::Watchers;
+pub(super) use transport::GuardedTransport;
+
+/// A message as the protocol library has it.
+pub(crate) type ServerMessage = RxJsonRpcMessage<RoleClient>;
+
+/// Maximum bytes of a message, the same as for the host's own clients.
+pub(crate) const MAX_MESSAGE: usize = 16 << 20;
+
+/// Bytes of memory that the messages of one server may take at the same time, from when they are parsed until their calls end.
+const MAX_MEMORY: usize = 100 << 20;
+
+/// Messages of this many bytes and more are parsed outside of the async runtime.
+const LARGE: usize = 64 << 10;
+
+/// Messages of fewer bytes are not counted: they hold 2,048 values at most.
+const SMALL: usize = 4 << 10;
+
+/// The unit in which memory is counted, in bytes.
+const UNIT: usize = 1 << 10;
+
+/// Limits of one server, shared by all connections to it.
+#[derive(Clone)]
+pub(crate) struct InboundLimits {
+    redactor: Arc<Redactor>,
+    memory: Arc<Semaphore>,
+}
+
+impl InboundLimits {
+    /// Limits of a server whose messages are shown without what `redactor` finds.
+    pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor, memory: Arc::new(Semaphore::new(MAX_MEMORY / UNIT)) }
+    }
+}
+
+/// The reader of one connection.
+#[derive(Clone)]
+pub(crate) struct Inbound {
+    limits: InboundLimits,
+    awaited: Awaited,
+    ended: Arc<OnceLock<ConnectionEnd>>,
+}
+
+/// A message that is being read. Gives `None` for one that nobody waits for.
+pub(crate) type Reading = Pin<Box<dyn Future<Output = Option<ServerMessage>> + Send>>;
+
+impl Inbound {
+    pub(crate) fn new(limits: &InboundLimits) -> Self {
+        Self { limits: limits.clone(), awaited: Awaited::default(), ended: Arc::default() }
+    }
+
+    /// Returns a reader of the same connection that redacts this as well.
+    pub(crate) fn without(&self, secret: &Secret) -> Self {
+        let redactor = Arc::new(self.limits.redactor.with(secret));
+        Self { limits: InboundLimits { redactor, ..self.limits.clone() }, ..self.clone() }
+    }
+
+    /// Reads a message: a small one at once, a large one in the returned future.
+    pub(crate) fn read(&self, text: Vec<u8>) -> Result<Option<ServerMessage>, Reading> {
+        if text.len() < LARGE {
+            match self.memory_now(&text) {
+                Some(memory) => return Ok(self.parse(text, memory)),
+                None => return Err(self.clone().read_when_possible(text)),
+            }
+        }
+        Err(self.clone().read_when_possible(text))
+    }
+
+    /// Reads a message. A large result is kept for [`Self::arrival`], and the library gets an empty one instead: it parses what
+    /// it is given on the async runtime.
+    pub(crate) async fn read_beside(&self, text: Vec<u8>) -> Option<ServerMessage> {
+        let is_large = text.len() >= LARGE;
+        let message = match self.read(text) {
+            Ok(message) => message,
+            Err(reading) => reading.await,
+        };
+        match message {
+            Some(JsonRpcMessage::Response(mut response)) if is_large && !is_for_library(&response.result) => {
+                let empty = ServerResult::empty(());
+                let result = std::mem::replace(&mut response.result, empty);
+                self.awaited.keep_result(&response.id, result);
+                Some(JsonRpcMessage::Response(response))
+            }
+            message => message,
+        }
+    }
+
+    /// Notes that a request is sent: no other response is taken.
+    pub(crate) fn sent(&self, id: &RequestId) {
+        self.awaited.sent(id);
+    }
+
+    /// Takes what is known of the response to a request.
+    pub(super) fn arrival(&self, id: &RequestId) -> Arrival {
+        self.awaited.take(id)
+    }
+
+    /// Ends the connection for a reason that everybody hears.
+    pub(super) fn end(&self, end: ConnectionEnd) {
+        let _ = self.ended.set(end);
+    }
+
+    /// Returns why the connection was ended by the host.
+    pub(super) fn ended(&self) -> Option<ConnectionEnd> {
+        self.ended.get().cloned()
+    }
+
+    /// Takes the memory for a message that is not large, if there is enough now.
+    fn memory_now(&self, text: &[u8]) -> Option<Memory> {
+        if text.len() < SMALL {
+            return Some(Memory::default());
+        }
+        let size = MessageSize::of(text);
+        let permit = Arc::clone(&self.limits.memory).try_acquire_many_owned(units(size)).ok()?;
+        Some(Memory { bytes: text.len(), size, _permit: Some(permit) })
+    }
+
+    fn read_when_possible(self, text: Vec<u8>) -> Reading {
+        Box::pin(async move {
+            let counted = spawn_blocking(move || (MessageSize::of(&text), text)).await;
+            let (size, text) = counted.ok()?;
+            if let Some(why) = too_large(size) {
+                return self.refuse_text(&text, why);
+            }
+            let permit = Arc::clone(&self.limits.memory).acquire_many_owned(units(size)).await.ok()?;
+            let memory = Memory { bytes: text.len(), size, _permit: Some(permit) };
+            spawn_blocking(move || self.parse(text, memory)).await.ok()?
+        })
+    }
+
+    fn parse(&self, text: Vec<u8>, memory: Memory) -> Option<ServerMessage> {
+        let text = self.limits.redactor.body(text);
+        let parsed = match repaired(&text) {
+            Some(text) => serde_json::from_slice(&text),
+            None => serde_json::from_slice(&text),
+        };
+        match parsed {
+            Ok(JsonRpcMessage::Response(response)) => {
+                let is_awaited = self.awaited.arrived(&response.id, memory);
+                is_awaited.then_some(JsonRpcMessage::Response(response))
+            }
+            Ok(message) => Some(message),
+            Err(_) if text.trim_ascii().is_empty() => None,
+            Err(error) => self.refuse_text(&text, format!("it is not a message of the protocol: {error}")),
+        }
+    }
+
+    /// Fails a request whose response is not read.
+    pub(crate) fn refuse(&self, id: &RequestId, why: &str) -> ServerMessage {
+        let why = quoted(why, 300);
+        self.awaited.refused(id, &why);
+        JsonRpcMessage::error(ErrorData::internal_error(why, None), Some(id.clone()))
+    }
+
+    /// Fails the request that a text answers; a text that answers none is left out.
+    fn refuse_text(&self, text: &[u8], why: String) -> Option<ServerMessage> {
+        let id = response_id(text).and_then(|id| serde_json::from_value(id).ok());
+        if id.is_none() {
+            tracing::debug!("a message of {} bytes from a server is left out: {why}", text.len());
+        }
+        id.map(|id| self.refuse(&id, &why))
+    }
+}
+
+/// Whether the library itself reads a result: it negotiates with these, and takes headers of calls from lists of tools.
+fn is_for_library(result: &ServerResult) -> bool {
+    matches!(
+        result,
+        ServerResult::InitializeResult(_)
+            | ServerResult::DiscoverResult(_)
+            | ServerResult::ListToolsResult(_)
+            | ServerResult::CustomResult(_)
+    )
+}
+
+/// Returns the units of memory that a message takes. One that takes all there is may be read alone.
+fn units(size: MessageSize) -> u32 {
+    u32::try_from((size.memory / UNIT + 1).min(MAX_MEMORY / UNIT)).unwrap_or(u32::MAX)
+}
+
+/// Returns why a message is not parsed.
+fn too_large(size: MessageSize) -> Option<String> {
+    if size.values > MAX_VALUES {
+        return Some(format!("it has {} values, and at most {MAX_VALUES} are read", size.values));
+    }
+    (size.memory > MAX_MEMORY).then(|| {
+        let (megabytes, most) = (size.memory >> 20, MAX_MEMORY >> 20);
+        format!("it takes {megabytes} MiB of memory as JSON, and at most {most} MiB are read")
+    })
+}

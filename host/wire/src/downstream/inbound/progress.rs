@@ -1,0 +1,60 @@
+//! Progress of calls, reported in the order in which it comes: before the result of the call.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex},
+};
+
+use gatehouse_core::{call::ProgressSink, lock};
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+
+/// Reports that are kept of calls nobody has asked to watch yet: a server may be quicker than whoever sent the call.
+const EARLY: usize = 64;
+
+/// Whom the progress of the calls on one connection goes to.
+#[derive(Clone, Default)]
+pub(in crate::downstream) struct Watchers(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    by_token: HashMap<ProgressToken, Arc<dyn ProgressSink>>,
+    early: VecDeque<ProgressNotificationParam>,
+}
+
+impl Watchers {
+    /// From now on the progress of this call goes there, what came already first.
+    pub(in crate::downstream) fn add(&self, token: ProgressToken, sink: Arc<dyn ProgressSink>) {
+        let mut inner = lock(&self.0);
+        inner.early.retain(|early| {
+            let is_its = early.progress_token == token;
+            if is_its {
+                report(&*sink, early);
+            }
+            !is_its
+        });
+        inner.by_token.insert(token, sink);
+    }
+
+    /// The call is over.
+    pub(in crate::downstream) fn remove(&self, token: &ProgressToken) {
+        lock(&self.0).by_token.remove(token);
+    }
+
+    pub(super) fn take(&self, progress: ProgressNotificationParam) {
+        let mut inner = lock(&self.0);
+        match inner.by_token.get(&progress.progress_token) {
+            Some(sink) => report(&**sink, &progress),
+            None => {
+                if inner.early.len() == EARLY {
+                    inner.early.pop_front();
+                }
+                inner.early.push_back(progress);
+            }
+        }
+    }
+}
+
+fn report(sink: &dyn ProgressSink, progress: &ProgressNotificationParam) {
+    let whole = |number: f64| number.max(0.0) as u64;
+    sink.report(whole(progress.progress), progress.total.map(whole), progress.message.clone());
+}

@@ -1,0 +1,234 @@
+//! What a server can make the host do with messages alone.
+
+use std::{
+    collections::VecDeque,
+    io,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, ClientResult, PingRequest},
+    service::TxJsonRpcMessage,
+    transport::Transport,
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::downstream::{connection::ListChanged, followed::Followed};
+
+fn inbound(secrets: &[&str]) -> Inbound {
+    let secrets: Vec<_> = secrets.iter().map(|secret| Secret::new(*secret)).collect();
+    Inbound::new(&InboundLimits::new(Arc::new(Redactor::new(&secrets))))
+}
+
+/// A server whose messages are there already.
+struct Scripted(VecDeque<ServerMessage>);
+
+impl Scripted {
+    fn new(messages: impl IntoIterator<Item = Value>) -> Self {
+        Self(
+            messages.into_iter().map(|message| serde_json::from_value(message).expect("a message")).collect(),
+        )
+    }
+}
+
+impl Transport<RoleClient> for Scripted {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        _: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        std::future::ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<ServerMessage> {
+        self.0.pop_front()
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Guards a server. The count is that of changes that were noticed.
+fn guarded(server: Scripted, inbound: &Inbound) -> (GuardedTransport<Scripted>, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let changed: ListChanged = Arc::new(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+    let (watchers, followed) = (Watchers::default(), Followed::default());
+    (GuardedTransport::new(server, inbound, &watchers, &followed, &changed), count)
+}
+
+async fn send_ping(transport: &mut GuardedTransport<Scripted>, id: i64) {
+    let ping = ClientRequest::PingRequest(PingRequest::default());
+    transport.send(ClientJsonRpcMessage::request(ping, RequestId::Number(id))).await.expect("sent");
+}
+
+async fn read(inbound: &Inbound, text: String) -> Option<Value> {
+    let message = match inbound.read(text.into_bytes()) {
+        Ok(message) => message,
+        Err(reading) => reading.await,
+    };
+    message.map(|message| serde_json::to_value(message).expect("JSON"))
+}
+
+#[tokio::test]
+async fn changes_are_noticed_without_the_library() {
+    let kinds = ["tools", "prompts", "resources"];
+    let changes =
+        kinds.map(|kind| json!({"jsonrpc": "2.0", "method": format!("notifications/{kind}/list_changed")}));
+    let log =
+        json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}});
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let inbound = inbound(&[]);
+    let messages = changes.into_iter().chain([log, ping]);
+    let (mut transport, changed) = guarded(Scripted::new(messages), &inbound);
+    assert!(matches!(transport.receive().await, Some(JsonRpcMessage::Request(_))));
+    assert_eq!(changed.load(Ordering::Relaxed), 3);
+}
+
+/// A server that notifies ever faster than it may.
+struct Endless;
+
+impl Transport<RoleClient> for Endless {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        _: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        std::future::ready(Ok(()))
+    }
+
+    async fn receive(&mut self) -> Option<ServerMessage> {
+        tokio::time::advance(Duration::from_micros(900)).await;
+        let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        Some(serde_json::from_value(changed).expect("a message"))
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_notifications_ends_the_connection() {
+    let inbound = inbound(&[]);
+    let changed: ListChanged = Arc::new(|| {});
+    let (watchers, followed) = (Watchers::default(), Followed::default());
+    let mut transport = GuardedTransport::new(Endless, &inbound, &watchers, &followed, &changed);
+    let began = tokio::time::Instant::now();
+    assert!(transport.receive().await.is_none());
+    assert!((10..12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    let why = "it sent more than 1000 notifications a second for 10 s";
+    assert_eq!(inbound.ended(), Some(ConnectionEnd::abuse(why)));
+}
+
+#[tokio::test]
+async fn a_server_that_takes_no_answers_is_not_read_on() {
+    let ping = |id| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let (mut transport, _) = guarded(Scripted::new((0..40).map(ping)), &inbound(&[]));
+    for _ in 0..32 {
+        assert!(transport.receive().await.is_some());
+    }
+    assert!(futures_util::FutureExt::now_or_never(transport.receive()).is_none(), "33 unanswered requests");
+    let answer = |id| ClientJsonRpcMessage::response(ClientResult::empty(()), RequestId::Number(id));
+    let unsent = transport.send(answer(0));
+    assert!(futures_util::FutureExt::now_or_never(transport.receive()).is_none(), "the answer is not sent");
+    unsent.await.expect("sent");
+    assert!(transport.receive().await.is_some());
+}
+
+#[tokio::test]
+async fn a_response_with_too_many_values_fails_its_request_alone() {
+    let inbound = inbound(&[]);
+    let (mut transport, _) = guarded(Scripted::new([]), &inbound);
+    send_ping(&mut transport, 7).await;
+    let flood = format!("{}0", "0,".repeat(600_000));
+    let response = format!(
+        r#"{{"jsonrpc":"2.0","result":{{"content":[],"structuredContent":{{"a":[{flood}]}}}},"id":7}}"#
+    );
+    let error = read(&inbound, response).await.expect("an error");
+    assert_eq!(error["id"], 7);
+    let why = "it has 600009 values, and at most 500000 are read";
+    assert_eq!(inbound.arrival(&RequestId::Number(7)).refused.as_deref(), Some(why));
+
+    send_ping(&mut transport, 8).await;
+    let objects = "{\"a\":{}},".repeat(150_000);
+    let response = format!(r#"{{"jsonrpc":"2.0","id":8,"result":{{"a":[{objects}0]}}}}"#);
+    read(&inbound, response).await.expect("an error");
+    let why = inbound.arrival(&RequestId::Number(8)).refused.expect("a reason");
+    assert!(why.ends_with("of memory as JSON, and at most 100 MiB are read"), "{why}");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_parse_fails_its_request() {
+    let inbound = inbound(&[]);
+    let (mut transport, _) = guarded(Scripted::new([]), &inbound);
+    for (id, result) in [(1, "[".repeat(200)), (2, "{\"a\":NaN}".into())] {
+        send_ping(&mut transport, id).await;
+        let error = read(&inbound, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)).await;
+        assert_eq!(
+            error.map(|error| error["id"] == id && error["error"].is_object()),
+            Some(true),
+            "{result}"
+        );
+        let why = inbound.arrival(&RequestId::Number(id)).refused.expect("a reason");
+        assert!(why.starts_with("it is not a message of the protocol: "), "{why}");
+    }
+    assert_eq!(read(&inbound, "no JSON".into()).await, None);
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_left_out() {
+    let inbound = inbound(&[]);
+    let (mut transport, _) = guarded(Scripted::new([]), &inbound);
+    let answer = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#);
+    assert_eq!(read(&inbound, answer("1")).await, None, "never asked");
+    send_ping(&mut transport, 1).await;
+    assert!(read(&inbound, answer("\"1\"")).await.is_some(), "the id as a string");
+    assert_eq!(read(&inbound, answer("1")).await, None, "answered twice");
+}
+
+#[tokio::test]
+async fn large_messages_share_the_memory_of_their_server() {
+    let inbound = inbound(&[]);
+    let (mut transport, _) = guarded(Scripted::new([]), &inbound);
+    let rows = "{\"a\":1},".repeat(120_000);
+    let response = |id| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"structuredContent":{{"a":[{rows}0]}}}}}}"#
+        )
+    };
+    for id in [1, 2] {
+        send_ping(&mut transport, id).await;
+    }
+    assert!(read(&inbound, response(1)).await.is_some());
+    let Err(mut second) = inbound.read(response(2).into_bytes()) else { panic!("a large message") };
+    let first = inbound.arrival(&RequestId::Number(1));
+    assert!(first.memory.is_counted() && first.memory.bytes() > 900_000);
+    // It is counted, then waits.
+    let waits = tokio::time::timeout(Duration::from_millis(200), &mut second).await;
+    assert!(waits.is_err(), "both take more than there is");
+    drop(first);
+    assert!(second.await.is_some());
+}
+
+#[tokio::test]
+async fn a_large_result_goes_around_the_library() {
+    let inbound = inbound(&["s3cret-token"]);
+    let (mut transport, _) = guarded(Scripted::new([]), &inbound);
+    send_ping(&mut transport, 1).await;
+    let text = format!("s3cret-token {}", "x".repeat(100_000));
+    let content = json!([{"type": "text", "text": text}]);
+    let response = json!({"jsonrpc": "2.0", "id": 1, "result": {"content": content}}).to_string();
+    let message = inbound.read_beside(response.into_bytes()).await.expect("a message");
+    assert!(serde_json::to_string(&message).expect("JSON").len() < 100);
+    let Some(ServerResult::CallToolResult(result)) = inbound.arrival(&RequestId::Number(1)).result else {
+        panic!("the result of a call");
+    };
+    let shown = serde_json::to_string(&result.content).expect("JSON");
+    assert!(shown.contains("[redacted] xxx") && !shown.contains("s3cret"), "{}", &shown[..60]);
+}

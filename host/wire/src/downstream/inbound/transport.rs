@@ -1,0 +1,155 @@
+//! The connection between a server and the protocol library. Notifications are handled here, in the order in which they come:
+//! the library hands each to a task of its own, which may run when its call is long over, or never if there are too many.
+
+use std::{borrow::Cow, sync::Arc};
+
+use rmcp::{
+    RoleClient,
+    model::{ClientNotification, GetMeta as _, JsonRpcMessage, ServerNotification, ServerResult},
+    service::TxJsonRpcMessage,
+    transport::Transport,
+};
+use tokio::{sync::Semaphore, time::Instant};
+
+use super::{
+    Inbound, ServerMessage, Watchers,
+    flood::{Flood, MAX_PER_SECOND, MAX_SECONDS},
+};
+use crate::downstream::{
+    connection::{ConnectionEnd, ListChanged},
+    followed::Followed,
+};
+
+/// Requests of a server that may be without an answer. No more is read from a server that does not take answers.
+const MAX_UNANSWERED: usize = 32;
+
+/// A transport that bounds what the other side can make the host do.
+pub(in crate::downstream) struct GuardedTransport<T> {
+    inner: T,
+    inbound: Inbound,
+    watchers: Watchers,
+    followed: Followed,
+    changed: ListChanged,
+    flood: Flood,
+    unanswered: Arc<Semaphore>,
+}
+
+impl<T> GuardedTransport<T> {
+    pub(in crate::downstream) fn new(
+        inner: T,
+        inbound: &Inbound,
+        watchers: &Watchers,
+        followed: &Followed,
+        changed: &ListChanged,
+    ) -> Self {
+        Self {
+            inner,
+            inbound: inbound.clone(),
+            watchers: watchers.clone(),
+            followed: followed.clone(),
+            changed: Arc::clone(changed),
+            flood: Flood::new(Instant::now()),
+            unanswered: Arc::new(Semaphore::new(MAX_UNANSWERED)),
+        }
+    }
+
+    /// Handles a notification. Returns one that the library has to handle: what belongs to a subscription, and what it
+    /// negotiates with.
+    fn notified(&self, notification: ServerNotification) -> Option<ServerNotification> {
+        if notification.get_meta().subscription_id().is_some() {
+            return Some(notification);
+        }
+        match notification {
+            ServerNotification::ProgressNotification(progress) => self.watchers.take(progress.params),
+            ServerNotification::ResourceUpdatedNotification(updated) => {
+                self.followed.changed(&updated.params.uri)
+            }
+            ServerNotification::ToolListChangedNotification(_)
+            | ServerNotification::PromptListChangedNotification(_)
+            | ServerNotification::ResourceListChangedNotification(_) => (self.changed)(),
+            // Nobody reads these.
+            ServerNotification::LoggingMessageNotification(_) | ServerNotification::CustomNotification(_) => {
+            }
+            other => return Some(other),
+        }
+        None
+    }
+}
+
+/// Whether the library asked for this result, so that no session takes what is known of it.
+fn is_negotiation(result: &ServerResult) -> bool {
+    matches!(result, ServerResult::InitializeResult(_) | ServerResult::DiscoverResult(_))
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for GuardedTransport<T> {
+    type Error = T::Error;
+
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let mut answered = None;
+        match &item {
+            JsonRpcMessage::Request(request) => self.inbound.sent(&request.id),
+            JsonRpcMessage::Notification(sent) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &sent.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.inbound.awaited.forget(id);
+                }
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
+                answered = Some(Arc::clone(&self.unanswered))
+            }
+        }
+        let sending = self.inner.send(item);
+        async move {
+            let sent = sending.await;
+            if let Some(unanswered) = answered {
+                unanswered.add_permits(1);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerMessage> {
+        loop {
+            drop(self.unanswered.acquire().await);
+            match self.inner.receive().await? {
+                JsonRpcMessage::Notification(mut message) => {
+                    if self.flood.add(Instant::now()) {
+                        self.inbound.end(ConnectionEnd::abuse(format!(
+                            "it sent more than {MAX_PER_SECOND} notifications a second for {MAX_SECONDS} s"
+                        )));
+                        return None;
+                    }
+                    if let Some(notification) = self.notified(message.notification) {
+                        message.notification = notification;
+                        return Some(JsonRpcMessage::Notification(message));
+                    }
+                }
+                message @ JsonRpcMessage::Request(_) => {
+                    if let Ok(place) = self.unanswered.try_acquire() {
+                        place.forget();
+                    }
+                    return Some(message);
+                }
+                JsonRpcMessage::Response(response) => {
+                    if is_negotiation(&response.result) {
+                        self.inbound.awaited.forget(&response.id);
+                    }
+                    return Some(JsonRpcMessage::Response(response));
+                }
+                JsonRpcMessage::Error(error) => return Some(JsonRpcMessage::Error(error)),
+            }
+        }
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.inner.close()
+    }
+}

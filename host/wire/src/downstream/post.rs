@@ -1,0 +1,223 @@
+//! Sending messages to a server over HTTP, as since 2025-03-26: each is a POST, answered with one message or with a stream of
+//! events. The protocol library would parse an answer whatever it holds; here [`Inbound`] does.
+
+use std::{collections::HashMap, io};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
+use gatehouse_core::names::quoted;
+use gatehouse_net::{BodyError, Client, Error, Response, StatusCode, read_body};
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage},
+    transport::streamable_http_client::{
+        AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpError,
+        StreamableHttpPostResponse,
+    },
+};
+use sse_stream::Sse;
+
+use super::{
+    inbound::{Inbound, MAX_MESSAGE, ServerMessage},
+    sse::Events,
+};
+
+pub(crate) type Headers = HashMap<HeaderName, HeaderValue>;
+pub(crate) type EventStream = stream::BoxStream<'static, Result<Sse, SseError>>;
+type PostError = StreamableHttpError<Error>;
+
+const SESSION: &str = "mcp-session-id";
+
+/// Bytes of an answer that is no message which are quoted.
+const QUOTED: usize = 300;
+
+/// Sends a message, and reads what the server answers to it.
+pub(crate) async fn post(
+    client: &Client,
+    inbound: &Inbound,
+    url: &str,
+    message: &ClientJsonRpcMessage,
+    session: Option<&str>,
+    token: Option<String>,
+    headers: Headers,
+) -> Result<StreamableHttpPostResponse, PostError> {
+    let body = serde_json::to_vec(message)?;
+    let mut request = client
+        .post(url)
+        .header(ACCEPT, "text/event-stream, application/json")
+        .header(CONTENT_TYPE, "application/json")
+        .headers(HeaderMap::from_iter(headers))
+        .body(body);
+    if let Some(token) = token {
+        request = request.bearer_auth(token);
+    }
+    if let Some(session) = session {
+        request = request.header(SESSION, session);
+    }
+    let response = request.send().await.map_err(StreamableHttpError::Client)?;
+    let status = response.status();
+    if let Some(refused) = refused_login(&response) {
+        return Err(refused);
+    }
+    if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+        return Ok(StreamableHttpPostResponse::Accepted);
+    }
+    if status == StatusCode::NOT_FOUND && session.is_some() {
+        return Err(StreamableHttpError::SessionExpired);
+    }
+    if !status.is_success() {
+        return failed(response, inbound, message, session).await;
+    }
+    let is_request = matches!(message, JsonRpcMessage::Request(_));
+    let session = text_of(&response, SESSION);
+    match content_type(&response).as_str() {
+        "text/event-stream" => {
+            let events = messages(events(response.bytes_stream()), inbound.clone());
+            Ok(StreamableHttpPostResponse::Sse(events, session))
+        }
+        "application/json" => {
+            let answer = match read_body(response, MAX_MESSAGE).await {
+                Ok(body) => read(inbound, body).await.ok_or("it is not a message of the protocol".to_owned()),
+                Err(BodyError::TooLarge) => Err(format!("it has more than {MAX_MESSAGE} bytes")),
+                Err(BodyError::Broken(error, _)) => return Err(StreamableHttpError::Client(error)),
+                Err(BodyError::Stopped) => Err("it was not read to its end".to_owned()),
+            };
+            Ok(match (answer, message) {
+                (Ok(answer), _) => StreamableHttpPostResponse::Json(answer, session),
+                (Err(why), JsonRpcMessage::Request(request)) => {
+                    StreamableHttpPostResponse::Json(inbound.refuse(&request.id, &why), session)
+                }
+                (Err(_), _) => StreamableHttpPostResponse::Accepted,
+            })
+        }
+        // Nothing has to come for what is no request.
+        _ if !is_request => Ok(StreamableHttpPostResponse::Accepted),
+        other => Err(StreamableHttpError::UnexpectedContentType(Some(quoted(other, 64)))),
+    }
+}
+
+/// Returns the messages of a stream as the library is to read them.
+pub(crate) fn messages(events: EventStream, inbound: Inbound) -> EventStream {
+    let read = move |event: Result<Sse, SseError>| {
+        let inbound = inbound.clone();
+        async move {
+            let Ok(Sse { data: Some(data), .. }) = &event else { return event };
+            // Other events are no messages.
+            if event.as_ref().is_ok_and(|event| event.event.as_deref().is_some_and(|name| name != "message"))
+            {
+                return event;
+            }
+            let message = inbound.read_beside(data.clone().into_bytes()).await;
+            let data = message.map(|message| serde_json::to_string(&message).unwrap_or_default());
+            event.map(|event| Sse { data: Some(data.unwrap_or_default()), ..event })
+        }
+    };
+    events.then(read).boxed()
+}
+
+async fn read(inbound: &Inbound, body: Vec<u8>) -> Option<ServerMessage> {
+    match inbound.read(body) {
+        Ok(message) => message,
+        Err(reading) => reading.await,
+    }
+}
+
+/// Cuts the events out of a body. None is longer than a message may be.
+fn events(body: impl Stream<Item = Result<Bytes, Error>> + Send + 'static) -> EventStream {
+    let cutter = Events::new(MAX_MESSAGE);
+    let cut = stream::unfold((Box::pin(body), Some(cutter)), async |(mut body, cutter)| {
+        let mut cutter = cutter?;
+        let mut came = Vec::new();
+        let failed = match body.next().await? {
+            Ok(bytes) => cutter
+                .take(&bytes, |event| came.push(Ok(event)))
+                .err()
+                .map(|_| io::Error::other(format!("it sent an event of more than {MAX_MESSAGE} bytes"))),
+            Err(error) => Some(io::Error::other(error)),
+        };
+        let cutter = if let Some(error) = failed {
+            came.push(Err(SseError::Body(Box::new(error))));
+            None
+        } else {
+            Some(cutter)
+        };
+        Some((stream::iter(came), (body, cutter)))
+    });
+    let event = |event: Result<super::sse::Event, SseError>| {
+        event.map(|event| Sse {
+            event: (!event.name.is_empty()).then_some(event.name),
+            data: Some(event.data),
+            id: event.id,
+            retry: event.retry,
+        })
+    };
+    cut.flatten().map(event).boxed()
+}
+
+/// Returns what a server wants of a login before it does anything.
+fn refused_login(response: &Response) -> Option<PostError> {
+    let challenge = text_of(response, WWW_AUTHENTICATE.as_str())?;
+    match response.status() {
+        StatusCode::UNAUTHORIZED => {
+            Some(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
+        }
+        StatusCode::FORBIDDEN => {
+            Some(StreamableHttpError::InsufficientScope(InsufficientScopeError::new(challenge, None)))
+        }
+        _ => None,
+    }
+}
+
+/// Reads an answer without success. Some servers put an error of the protocol into it.
+async fn failed(
+    response: Response,
+    inbound: &Inbound,
+    message: &ClientJsonRpcMessage,
+    session: Option<&str>,
+) -> Result<StreamableHttpPostResponse, PostError> {
+    let status = response.status();
+    let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let is_json = content_type(&response) == "application/json";
+    let is_busy = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+    let busy = HttpStatusError::new(status.as_u16(), text_of(&response, RETRY_AFTER.as_str()));
+    if status == StatusCode::TOO_MANY_REQUESTS || (is_busy && !is_json) {
+        return Err(busy.into());
+    }
+    let new_session = text_of(&response, SESSION);
+    let body = read_body(response, MAX_MESSAGE).await.unwrap_or_default();
+    let text = quoted(&String::from_utf8_lossy(&body[..body.len().min(QUOTED)]), QUOTED);
+    let error = match read(inbound, body).await {
+        Some(JsonRpcMessage::Error(error)) if is_json && !is_refusal => Some(error),
+        _ => None,
+    };
+    // Older servers refuse this question in many ways, and with ids of their own.
+    if let JsonRpcMessage::Request(request) = message
+        && matches!(request.request, ClientRequest::DiscoverRequest(_))
+        && session.is_none()
+        && status.is_client_error()
+        && !is_refusal
+    {
+        let refused = || ErrorData::invalid_request(format!("HTTP {status}: {text}"), None);
+        let error = error.map_or_else(refused, |error| error.error);
+        let answer = JsonRpcMessage::error(error, Some(request.id.clone()));
+        return Ok(StreamableHttpPostResponse::Json(answer, None));
+    }
+    match error {
+        Some(error) => Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), new_session)),
+        None if is_busy => Err(busy.into()),
+        None => Err(StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into())),
+    }
+}
+
+fn text_of(response: &Response, header: &str) -> Option<String> {
+    response.headers().get(header)?.to_str().ok().map(str::to_owned)
+}
+
+/// Returns the type of the body without its parameters, in lower case.
+fn content_type(response: &Response) -> String {
+    let value = text_of(response, CONTENT_TYPE.as_str()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
