@@ -1,5 +1,6 @@
 //! The catalog: everything that can be called under one preset, sorted, and never changed once built.
 
+mod budget;
 mod entry;
 mod error;
 
@@ -15,7 +16,11 @@ use std::{
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-pub use self::{entry::Entry, error::CatalogError};
+pub use self::{
+    budget::{CrowdedServer, MAX_SERVER_TOKENS},
+    entry::Entry,
+    error::CatalogError,
+};
 use crate::{
     alias, approval, filters, names,
     offered::Offered,
@@ -76,6 +81,8 @@ pub struct Catalog {
     /// Patterns of the preset that match none of its tools. Tools behind its gates are not looked at;
     /// see [`Proxied::matches`].
     pub unmatched: Vec<UnmatchedPattern>,
+    /// Servers whose tools are not all listed, because they would take too much of a client's context.
+    pub crowded: Vec<CrowdedServer>,
     /// The directory of the project, if the preset names one.
     pub project: Option<PathBuf>,
     entries: Vec<Arc<Entry>>,
@@ -110,6 +117,10 @@ impl Catalog {
         entries.retain(|entry| exposure.denied_by(entry.name.as_str()).is_none());
         entries.iter_mut().for_each(|entry| entry.listed &= exposure.shows(&entry.names()));
         filters::leave_out_idle(exposure, &filters, &mut entries);
+        let crowded = budget::apply(&mut entries);
+        for server in &crowded {
+            tracing::warn!(preset = %exposure.preset, "{server}");
+        }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         if let Some(pair) = entries.windows(2).find(|pair| pair[0].name == pair[1].name) {
             return Err(CatalogError::Collision {
@@ -138,6 +149,7 @@ impl Catalog {
             workflow: exposure.workflow.clone(),
             pending,
             unmatched,
+            crowded,
             project: exposure.project.clone(),
             entries: entries.into_iter().map(Arc::new).collect(),
             by_name,

@@ -38,7 +38,12 @@ impl Composition {
                 built.push((exposure, catalog));
             }
         }
-        self.unmatched_patterns(&built).await
+        let mut warnings = self.unmatched_patterns(&built).await;
+        for (exposure, catalog) in &built {
+            let crowded = catalog.crowded.iter().map(ToString::to_string);
+            warnings.entry(exposure.preset.clone()).or_default().extend(crowded);
+        }
+        warnings
     }
 
     async fn unmatched_patterns(&self, built: &[(Exposure, &Catalog)]) -> BTreeMap<String, Vec<String>> {
