@@ -13,6 +13,7 @@ mod process;
 mod run;
 mod servers;
 mod snapshot;
+mod soak;
 mod test;
 mod tools;
 mod workspace;
@@ -59,6 +60,12 @@ const COMMANDS: &[Command] = &[
         usage: "bench [--quick] [--noise] [--quality [--data FOLDER]] [--json FILE] [--from-nothing] [--publish] [P1 … P16]",
         summary: "measure the gateway beside a native server, in one run",
         run: bench::run,
+    },
+    Command {
+        name: "soak",
+        usage: "soak [SECONDS]",
+        summary: "honest clients beside a hostile server, gate and document, 600 s each way by default",
+        run: soak::run,
     },
     Command {
         name: "dist",

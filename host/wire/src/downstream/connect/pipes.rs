@@ -25,8 +25,9 @@ impl RealConnector {
         era: Era,
         limit: Limit,
     ) -> Result<Session, Attempt> {
+        let redactor = intake.limits.redactor();
         let (process, output, input) =
-            Process::start(&self.program, &server.transport, &self.base, &self.inherited.passed)
+            Process::start(&self.program, &server.transport, &self.base, &self.inherited.passed, redactor)
                 .map_err(Attempt::Failed)?;
         let inbound = Inbound::new(&intake.limits);
         let transport = Pipes::new(output, input, &inbound);

@@ -64,6 +64,10 @@ impl InboundLimits {
     pub(crate) fn new(redactor: Arc<Redactor>) -> Self {
         Self { redactor, memory: Arc::new(Semaphore::new(MAX_MEMORY / UNIT)) }
     }
+
+    pub(super) fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
+    }
 }
 
 /// The reader of one connection.

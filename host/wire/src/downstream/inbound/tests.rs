@@ -56,7 +56,9 @@ impl Transport<RoleClient> for Scripted {
 fn guarded(server: Scripted, inbound: &Inbound) -> (GuardedTransport<Scripted>, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
-    let changed: ListChanged = Arc::new(move || drop(counted.fetch_add(1, Ordering::Relaxed)));
+    let changed: ListChanged = Arc::new(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
     let (watchers, followed) = (Watchers::default(), Followed::default());
     (GuardedTransport::new(server, inbound, &watchers, &followed, &changed), count)
 }

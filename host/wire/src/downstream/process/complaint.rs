@@ -4,17 +4,20 @@
 use std::{
     collections::VecDeque,
     io::{BufRead, BufReader, Read},
-    sync::Mutex,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use gatehouse_core::{lock, names::quoted};
+use gatehouse_core::{http::Redactor, lock, names::quoted};
 
 /// Last lines that are quoted if no line names an error.
 const MAX_LINES: usize = 3;
 
 /// Maximum characters of a line.
 const MAX_CHARACTERS: usize = 300;
+
+/// Bytes of a line that are looked at. A credential that begins in what is quoted is found whole.
+const MAX_BYTES: u64 = 8 << 10;
 
 /// A pause after which lines belong to another event. An error that a server logged long ago does not explain its end.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -45,7 +48,10 @@ const QUIET_LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "NOTICE", "WARN", "WA
 
 /// The standard error of a running server.
 #[derive(Default)]
-pub(super) struct ErrorOutput(Mutex<Event>);
+pub(super) struct ErrorOutput {
+    redactor: Arc<Redactor>,
+    event: Mutex<Event>,
+}
 
 /// Lines that came without a pause between them.
 #[derive(Default)]
@@ -65,23 +71,34 @@ struct Event {
 }
 
 impl ErrorOutput {
+    /// Standard error that is shown without what `redactor` finds.
+    pub(super) fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor, event: Mutex::default() }
+    }
+
     /// Reads until the end. Cuts lines without an end, and drops all but a few of a flood.
     pub(super) fn read_to_end(&self, output: impl Read) {
         let mut output = BufReader::new(output);
         let mut line = Vec::new();
+        let mut is_rest = false;
         loop {
             line.clear();
-            // A character has at most four bytes.
-            match output.by_ref().take(4 * MAX_CHARACTERS as u64).read_until(b'\n', &mut line) {
+            match output.by_ref().take(MAX_BYTES).read_until(b'\n', &mut line) {
                 Ok(0) | Err(_) => return,
-                Ok(_) => lock(&self.0).add(&String::from_utf8_lossy(&line), Instant::now()),
+                Ok(_) => {}
+            }
+            let is_whole = line.ends_with(b"\n");
+            if !std::mem::replace(&mut is_rest, !is_whole) {
+                // Before anything is cut: half of a credential is not found.
+                let line = self.redactor.body(std::mem::take(&mut line));
+                lock(&self.event).add(&String::from_utf8_lossy(&line), Instant::now());
             }
         }
     }
 
     /// The line that names the error, with its cause. `None` if nothing was written.
     pub(super) fn complaint(&self) -> Option<String> {
-        lock(&self.0).complaint()
+        lock(&self.event).complaint()
     }
 }
 
@@ -235,5 +252,18 @@ mod tests {
         event.add("error: this tool failed", start);
         event.add("out of licenses", start + PAUSE + Duration::from_secs(1));
         assert_eq!(event.complaint().as_deref(), Some("out of licenses"));
+    }
+
+    #[test]
+    fn a_credential_is_redacted_before_its_line_is_cut() {
+        let redactor = Redactor::new([&gatehouse_core::http::Secret::new("s3cret-that-is-cut-in-two")]);
+        let errors = ErrorOutput::new(Arc::new(redactor));
+        for before in [285, 295, 1_190, 1_199] {
+            let line =
+                format!("{}s3cret-that-is-cut-in-two and more{}", "x".repeat(before), "y".repeat(20_000));
+            errors.read_to_end(line.as_bytes());
+            let shown = errors.complaint().expect("a line");
+            assert!(!shown.contains("s3cret") && !shown.contains("in-two"), "{shown}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use gatehouse_core::{names::quoted, ports::servers::ServerTransport};
+use gatehouse_core::{http::Redactor, names::quoted, ports::servers::ServerTransport};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     net::unix::pipe::{Receiver, Sender},
@@ -44,6 +44,7 @@ impl Process {
         transport: &ServerTransport,
         base: &Path,
         passed_on: &[(String, OsString)],
+        redactor: Arc<Redactor>,
     ) -> Result<(Self, Receiver, Sender), ConnectFailure> {
         let ServerTransport::Stdio { command, args, env, cwd } = transport else {
             return Err(ConnectFailure::permanent("it is no program"));
@@ -58,7 +59,7 @@ impl Process {
         // A group of its own: what a terminal sends to the host is not for its servers.
         supervised.process_group(0);
         let (started, starting) = std::sync::mpsc::sync_channel(1);
-        let errors = Arc::new(ErrorOutput::default());
+        let errors = Arc::new(ErrorOutput::new(redactor));
         let (tell, exit) = watch::channel(None);
         let output = Arc::clone(&errors);
         // The thread that starts a process has to live as long as the process: the supervisor ends with it.

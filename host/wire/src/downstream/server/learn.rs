@@ -163,7 +163,12 @@ fn told(failure: &CallFailure) -> String {
 /// Leaves out tools that no client could be shown, each with the reason: one bad tool takes no other with it.
 fn sound(listing: &mut Listing) -> Vec<String> {
     let mut refused = Vec::new();
-    let alone = Listing { tools: Vec::new(), ..listing.clone() };
+    // Without what else there is, which would be copied and checked for each tool.
+    let alone = Listing {
+        name: listing.name.clone(),
+        params_schema: Arc::clone(&listing.params_schema),
+        ..Listing::default()
+    };
     let mut seen = HashSet::new();
     let tools = std::mem::take(&mut listing.tools);
     for tool in tools {

@@ -1,0 +1,78 @@
+//! The host under test, with its files.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+/// A host that serves; it ends with this.
+pub(super) struct Host {
+    child: Child,
+    address: String,
+    folder: PathBuf,
+}
+
+impl Host {
+    /// Starts a host with honest and hostile sources, each shown by a preset of its own.
+    pub(super) fn start(program: &Path, server: &str, gates: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("gatehouse-soak-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let block = |name: &str, options: &str| {
+            format!(
+                "[servers.{name}]\ncommand = {server:?}\nargs = [\"stdio\"{options}]\ntimeout = \"10 s\"\n"
+            )
+        };
+        let presets = format!(
+            "[host]\ngates = [{gates:?}]\n{}{}{}{}[gates.vices]\ngrants = [\"documents\", \"models\"]\nlimits = {{ time = \"5 s\" }}\n\
+             [presets.honest]\ngates.echo = {{}}\nservers = [\"steady\"]\n[presets.good]\nservers = [\"good\"]\n\
+             [presets.hostile]\ngates.vices = {{}}\nservers = [\"bad\"]\n[presets.deaf]\nservers = [\"deaf\"]\n\
+             [presets.documents]\ngates.vices = {{}}\n",
+            block("steady", ""),
+            block("good", ""),
+            block("bad", ", \"attacks=yes\""),
+            block("deaf", ", \"attacks=yes\""),
+        );
+        fs::write(folder.join("presets.toml"), presets).expect("presets.toml");
+        let mut child = Command::new(program)
+            .args(["serve", "--http", "127.0.0.1:0", "--preset", "honest", "--config"])
+            .arg(folder.join("presets.toml"))
+            .env("GATEHOUSE_STATE", folder.join("state"))
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("start gatehouse");
+        let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines().map_while(Result::ok);
+        let mut said = String::new();
+        let address = lines.by_ref().find_map(|line| {
+            said.push_str(&line);
+            said.push('\n');
+            let (_, rest) = line.split_once("http://")?;
+            Some(rest.split('/').next().unwrap_or(rest).to_owned())
+        });
+        let address = address.unwrap_or_else(|| panic!("it does not listen: {said}"));
+        // The log is read on, or the host would wait for it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address, folder }
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns a line of the process' status in bytes.
+    pub(super) fn memory(&self, name: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default() * 1024
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}

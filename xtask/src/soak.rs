@@ -1,0 +1,26 @@
+//! `cargo xtask soak`: measures what honest clients notice of a hostile server, a hostile gate and hostile documents.
+
+use anyhow::Result;
+
+use crate::{Usage, gates, process, workspace::Workspace};
+
+/// How long each of the two runs takes, in seconds, if the command line does not say.
+const SECONDS: u64 = 600;
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let seconds = match arguments {
+        [] => SECONDS,
+        [seconds] => seconds.parse().map_err(|_| {
+            Usage(format!("invalid value '{seconds}' for SECONDS: expected a whole number such as 600"))
+        })?,
+        _ => return Err(Usage(format!("unexpected: {}", arguments[1..].join(" "))).into()),
+    };
+    let workspace = Workspace::load()?;
+    gates::run(&["--fixtures".to_owned()])?;
+    let build = ["build", "--release", "-p", "gatehouse", "-p", "gatehouse-tests", "--bins"];
+    process::run(process::cargo().args(build))?;
+    let mut soak = process::command(workspace.binary("release", "soak"));
+    soak.arg(workspace.binary("release", "gatehouse")).arg(workspace.binary("release", "server-of-vices"));
+    soak.arg(workspace.root.join(gates::FIXTURES)).arg(seconds.to_string());
+    process::run(&mut soak)
+}
