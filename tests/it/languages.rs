@@ -7,6 +7,7 @@ mod check;
 mod dev;
 mod interrupt;
 mod js;
+mod mistakes;
 mod python;
 mod rust;
 mod service;

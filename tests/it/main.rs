@@ -12,6 +12,7 @@ mod client_matrix;
 mod clients;
 mod command_line;
 mod configuration;
+mod contract;
 mod documentation;
 mod documents;
 mod filters;

@@ -26,8 +26,8 @@ use crate::{
     watch::Watch,
 };
 use change::Change;
-use probation::{Probation, ProbationEnd};
-pub(crate) use report::{Health, Report};
+use probation::{Probation, ProbationEnd, RolledBack};
+pub(crate) use report::{Health, Report, short};
 
 /// Folders are looked at this often even where nothing tells of changes: mounted ones are silent.
 const RESCAN: Duration = Duration::from_secs(30);
@@ -231,9 +231,9 @@ impl Reloader {
         };
         let before = self.swap(next, views).await;
         self.settle(change, &before).await;
-        for (name, digest) in put_back {
-            self.refused.extend(change.reread.get(&name).map(|stamp| (name.clone(), stamp.clone())));
-            self.report.gate_rolled_back(&name, &digest);
+        for RolledBack { gate, unfit, served } in put_back {
+            self.refused.extend(change.reread.get(&gate).map(|stamp| (gate.clone(), stamp.clone())));
+            self.report.gate_rolled_back(&gate, &unfit, &served);
         }
         Ok(())
     }

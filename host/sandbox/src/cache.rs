@@ -13,7 +13,7 @@ use crate::machine_code::MachineCode;
 pub struct CacheSize {
     /// Compiled components.
     pub components: usize,
-    /// Bytes of their files.
+    /// Bytes of their files, and of the functions that `gates dev` keeps.
     pub bytes: u64,
 }
 
@@ -21,21 +21,29 @@ impl CacheSize {
     /// What lies in this folder. Blocking.
     pub fn of(cache: &Path) -> Self {
         let (components, bytes) = machine_code(cache).size();
-        Self { components, bytes }
+        let functions = fs::metadata(functions(cache)).map_or(0, |meta| meta.len());
+        Self { components, bytes: bytes + functions }
     }
 }
 
 /// Removes compiled gates and the index. Hosts that run go on: what they have loaded stays loaded. Blocking.
 pub fn clean(cache: &Path) -> io::Result<()> {
     machine_code(cache).clean()?;
-    match fs::remove_file(index(cache)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    for file in [index(cache), functions(cache)] {
+        match fs::remove_file(file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
     }
+    Ok(())
 }
 
 pub(crate) fn machine_code(cache: &Path) -> MachineCode {
     MachineCode::new(cache.join("machine-code"))
+}
+
+pub(crate) fn functions(cache: &Path) -> PathBuf {
+    cache.join("functions")
 }
 
 pub(crate) fn index(cache: &Path) -> PathBuf {

@@ -1,9 +1,12 @@
 //! The wasmtime engine and its pool, made once and on first use: a host that only lists
 //! tools from its index never pays for it.
 
+use std::sync::Arc;
+
 use gatehouse_core::nesting::MAX_DEPTH;
 use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker,
+    CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
+    component::Linker,
 };
 
 use crate::{
@@ -41,9 +44,14 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// Builds both and starts the clock.
-    pub(crate) fn new() -> wasmtime::Result<Self> {
-        let engine = Engine::new(&config())?;
+    /// Builds both and starts the clock. The compiler looks for functions among `functions`, where there are any, and
+    /// puts those there that it makes.
+    pub(crate) fn new(functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Self> {
+        let mut config = config();
+        if let Some(functions) = functions {
+            config.enable_incremental_compilation(functions)?;
+        }
+        let engine = Engine::new(&config)?;
         let ticker = Ticker::start(&engine)?;
         let linker = linker(&engine)?;
         Ok(Self { engine, linker, ticker })

@@ -16,7 +16,10 @@ const MAX_LINES: usize = 5;
 /// `cause, at frame, frame`, or the last lines of the output where it names none; empty where nothing was written.
 pub(crate) fn last_words(output: &str) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-    let found = panicked(&lines).or_else(|| traceback(&lines)).or_else(|| stack(&lines));
+    let found = exception(&lines)
+        .or_else(|| panicked(&lines))
+        .or_else(|| traceback(&lines))
+        .or_else(|| stack(&lines));
     let Some((cause, frames)) = found else {
         let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
         // Line by line, so that a long one does not hide those after it.
@@ -28,6 +31,29 @@ pub(crate) fn last_words(output: &str) -> String {
 }
 
 type Found = (String, Vec<String>);
+
+/// JavaScript on QuickJS: a panic of the engine with `Exception { message: Some("…"), stack: Some("…") }` in it.
+fn exception(lines: &[&str]) -> Option<Found> {
+    let text = lines.join("\n");
+    let (_, exception) = text.rsplit_once("Exception { message: Some(\"")?;
+    let message = unescaped(exception);
+    let stack = exception.split_once("stack: Some(\"").map(|(_, stack)| unescaped(stack)).unwrap_or_default();
+    let frames = stack.lines().filter_map(|line| Some(line.trim().strip_prefix("at ")?.to_owned())).collect();
+    Some((message, frames))
+}
+
+/// The beginning of a text as Rust shows it, up to the quotation mark that ends it.
+fn unescaped(text: &str) -> String {
+    let mut letters = text.chars();
+    let mut plain = String::new();
+    while let Some(letter) = letters.next().filter(|letter| *letter != '"') {
+        match letter {
+            '\\' => plain.extend(letters.next().map(|escaped| if escaped == 'n' { '\n' } else { escaped })),
+            letter => plain.push(letter),
+        }
+    }
+    plain
+}
 
 /// Rust: `thread 'x' panicked at FILE:LINE:COLUMN:`, then the message, then a note on how to see more.
 fn panicked(lines: &[&str]) -> Option<Found> {
@@ -82,6 +108,10 @@ mod tests {
             (
                 "TypeError: x is not a function\n    at look (gate.js:3:5)\n    at call (gate.js:9:1)\n",
                 "TypeError: x is not a function, at look (gate.js:3:5), call (gate.js:9:1)",
+            ),
+            (
+                "thread '<unnamed>' (1) panicked at crates/runtime/src/interpreter.rs:51:31:\nFailed to call 'call': Value(Exception(\nException { message: Some(\"no \\\"y\\\" of undefined\"), stack: Some(\"    at look (/gate.js:39:51)\\n    at call (/gate.js:9:1)\\n\") }\n)\n)\n",
+                "no \"y\" of undefined, at look (/gate.js:39:51), call (/gate.js:9:1)",
             ),
             ("one\n\ntwo\n", "one | two"),
             ("", ""),

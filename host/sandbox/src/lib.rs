@@ -17,6 +17,7 @@ mod compile_cost;
 mod component_info;
 mod engine;
 mod folders;
+mod function_cache;
 mod gate;
 mod idle_instances;
 mod index;

@@ -21,6 +21,7 @@ use crate::{
     component_info::{ComponentInfo, MAX_FILE},
     engine::Runtime,
     folders::Folder,
+    function_cache::FunctionCache,
     gate::Gate,
     idle_instances,
     index::{Index, Stamp},
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     machine_code: MachineCode,
     /// The most bytes of machine code that are kept.
     cap: AtomicU64,
+    /// Functions of gates that are being written.
+    functions: OnceLock<Arc<FunctionCache>>,
     runtime: OnceLock<Arc<Runtime>>,
     /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
     compiling: Mutex<()>,
@@ -100,6 +103,7 @@ impl Sandbox {
             counts: AllTraps::default(),
             machine_code: cache::machine_code(cache),
             cap: AtomicU64::new(cap),
+            functions: OnceLock::new(),
             runtime: OnceLock::new(),
             compiling: Mutex::new(()),
             places: Places::new(),
@@ -140,6 +144,12 @@ impl Sandbox {
         let traps = self.shared.counts.of(name, &digest);
         let version = Version::new((file.to_owned(), stamp, meta.len()), digest, ask, traps, ready);
         Gate::new(name, version, settings, Arc::clone(&self.shared))
+    }
+
+    /// From now on keeps compiled functions for the next build of a gate, in the cache's folder. Without effect once a
+    /// gate was compiled. Blocking.
+    pub fn keep_functions(&self, cache: &Path) {
+        self.shared.functions.get_or_init(|| Arc::new(FunctionCache::open(cache::functions(cache))));
     }
 
     /// From now on at most so many bytes of compiled gates are kept, or those of the one that was used last.
@@ -183,6 +193,7 @@ impl Shared {
             Some(component) => Ok(component),
             None => {
                 let compiled = self.machine_code.compile(&runtime.engine, digest, &wasm);
+                self.functions.get().into_iter().for_each(|functions| functions.end_build());
                 self.machine_code.shrink(self.cap.load(Ordering::Relaxed));
                 compiled
             }
@@ -202,7 +213,8 @@ impl Shared {
         if let Some(runtime) = self.runtime.get() {
             return Ok(Arc::clone(runtime));
         }
-        let made = Runtime::new().map_err(|error| format!("the sandbox cannot start: {error:#}"))?;
+        let functions = self.functions.get().map(|functions| Arc::clone(functions) as _);
+        let made = Runtime::new(functions).map_err(|error| format!("the sandbox cannot start: {error:#}"))?;
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
     }
 }

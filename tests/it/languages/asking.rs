@@ -13,7 +13,7 @@ const ASKS: f64 = 451.0;
 
 impl Author {
     /// Has the gate's file say something more after a piece of it.
-    fn add(&self, file: &str, after: &str, more: &str) {
+    pub(super) fn add(&self, file: &str, after: &str, more: &str) {
         let path = self.path(file);
         let text = fs::read_to_string(&path).expect("a file of the project");
         assert!(text.contains(after), "{file} has no {after:?}");

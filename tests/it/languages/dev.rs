@@ -8,8 +8,10 @@ use std::{
     time::Duration,
 };
 
+use serde_json::json;
+
 use super::Author;
-use crate::support::installed;
+use crate::support::{Client, installed};
 
 /// Longer than any build of a test takes.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -145,4 +147,44 @@ fn every_save_is_built_and_a_mistake_replaces_nothing() {
     let ended = Command::new("kill").arg(dev.child.id().to_string()).status().expect("kill");
     assert!(ended.success());
     assert_eq!(dev.child.wait().expect("ended").code(), Some(0), "a signal is how it ends");
+}
+
+#[test]
+fn a_host_that_serves_an_older_version_again_is_shown() {
+    if installed("GATEHOUSE_TEST_CLANG").is_none() {
+        return;
+    }
+    let author = Author::new("c");
+    let dev = Dev::start(&author);
+    let version = |said: String| {
+        let rest = said.rsplit_once(": version ").map(|(_, rest)| rest.to_owned());
+        rest.and_then(|rest| rest.lines().next().map(str::to_owned)).expect("a version")
+    };
+    let first = version(dev.says(": version "));
+    author.place.write(
+        "presets.toml",
+        "[gates.weather]\ncomponent = \"weather/weather.wasm\"\n[presets.weather]\ngates.weather = {}\n",
+    );
+    let mut client = Client::raw(&author.place, &["serve", "--preset", "weather"], &[]);
+    client.initialize("2025-11-25");
+    assert_eq!(client.text("convert", json!({"celsius": 0})), "0.0 °C is 32.0 °F.");
+    author.makes_a_mistake(
+        "weather.c",
+        "    json_number(json_member(arguments, \"celsius\"), &celsius);\n",
+        "    if (celsius == 666) __builtin_trap();\n",
+    );
+    let second = version(dev.says(": version "));
+    assert_ne!(first, second);
+    client.log_with("gate 'weather' was reloaded");
+    for _ in 0..3 {
+        client.fails("convert", json!({"celsius": 666}));
+    }
+    let process = client.pid();
+    dev.says(&format!(
+        "host of process {process}: gate 'weather': version {second} trapped three times in a row; version {first} is served again\n"
+    ));
+    // What the next session starts with.
+    assert!(author.place.path(".cache/gatehouse/functions").exists());
+    assert_eq!(author.place.run(&["cache", "clean"]).code(), 0);
+    assert!(!author.place.path(".cache/gatehouse/functions").exists());
 }

@@ -1,4 +1,4 @@
-//! Python, by componentize-py. One build and one compilation serve all checks: each costs half a minute.
+//! Python, by componentize-py. Two builds serve all checks: each costs half a minute.
 
 use std::process::Command;
 
@@ -24,6 +24,11 @@ fn a_gate_in_python_keeps_its_promises() {
     let author = Author::new("python").keeps_machine_code_to_itself();
     author.link(&venv, ".venv");
     author.asks("gate.py", &ASKING);
+    author.makes_a_mistake(
+        "weather.py",
+        "    celsius = arguments[\"celsius\"]\n",
+        "    if celsius == 666:\n        return fahrenheit({}[\"nope\"]), {}\n",
+    );
     author.runs(Command::new(venv.join("bin/python")).args(["-m", "unittest"]));
     let told = author.built(author.build());
     let imports = told["imports"].as_array().expect("imports");
@@ -31,4 +36,9 @@ fn a_gate_in_python_keeps_its_promises() {
     author.passes_every_check();
     author.keeps_its_promises();
     author.asks_a_person();
+    author.tells_its_mistake(&[
+        "Gate 'weather' failed: KeyError: 'nope', at weather.py:71 in convert, gate.py:",
+        " in call. [UNKNOWN]\nThis is a bug in the gate.",
+    ]);
+    author.has_to_state_effects("weather.py", "        \"effect\": \"READ_ONLY\",\n");
 }

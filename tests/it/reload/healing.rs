@@ -26,7 +26,7 @@ fn a_former_version_comes_back_with_what_is_granted_now() {
     for _ in 0..3 {
         client.fails("vice_trap", json!({}));
     }
-    client.log_with("the version before it is served again");
+    client.log_with(" is served again");
     assert!(client.fails("vice_ungranted", json!({})).contains("has no grant"));
     // Nor does an edit of something else bring the version back that trapped.
     place.write("presets.toml", format!("{KEPT}deny = [\"vice_loop\"]\n"));

@@ -5,8 +5,8 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{PRESETS, running_host};
-use crate::support::{Client, Place, put};
+use super::{PRESETS, rolled_back, running_host};
+use crate::support::{Client, Place, put, variant};
 
 /// Makes the host look at its files, and waits until it has.
 fn look(place: &Place, client: &Client, times: usize) {
@@ -42,13 +42,28 @@ fn a_bad_version_is_rolled_back_though_its_file_is_touched_and_copied_again() {
     trap(&mut client, 1);
     client.told(2);
     assert_eq!(client.tools(), ["big", "echo"]);
-    client.log_with("trapped three times in a row; the version before it is served again");
+    client.log_with(&rolled_back(&bad, &place.gate_bytes("echo")));
     // Copied once more it is still the version that was rolled back.
     put(&gate, &bad);
     look(&place, &client, 3);
     client.log_with("trapped three times in a row before; build another one");
     assert_eq!(client.tools(), ["big", "echo"]);
     assert_eq!(client.text("echo", json!({"text": "old"})), "old");
+}
+
+#[test]
+fn the_log_names_the_version_that_is_served_again_though_it_is_not_the_one_before() {
+    let (place, mut client) = running_host();
+    let (gate, echo, bad) =
+        (place.path("gates/echo.wasm"), place.gate_bytes("echo"), place.gate_bytes("vices"));
+    // On trial itself when the bad one comes.
+    put(&gate, &variant(&echo, 1));
+    client.log_with("gate 'echo' was reloaded");
+    put(&gate, &bad);
+    client.told(1);
+    trap(&mut client, 3);
+    client.log_with(&rolled_back(&bad, &echo));
+    assert_eq!(client.tools(), ["big", "echo"]);
 }
 
 #[test]

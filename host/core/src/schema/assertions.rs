@@ -7,6 +7,7 @@ use super::{
     kind_of,
     node::{Bound, Keyword, Part, Size, Types},
 };
+use crate::names::quoted;
 
 /// A keyword that holds no schema and no pattern.
 pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, String> {
@@ -43,9 +44,15 @@ pub(super) fn plain(keyword: &str, value: &Value) -> Result<Option<Keyword>, Str
     }))
 }
 
+/// The types of JSON Schema, for messages.
+const TYPES: &str = "array, boolean, integer, null, number, object and string";
+
 fn types(value: &Value) -> Result<Types, String> {
     let named = |value: &Value| {
-        let unknown = || unlike(value, "a type of JSON Schema");
+        let unknown = || match value.as_str() {
+            Some(name) => format!("has the type '{}'; the types are {TYPES}", quoted(name, 64)),
+            None => unlike(value, "a type of JSON Schema"),
+        };
         value.as_str().and_then(Types::named).ok_or_else(unknown)
     };
     match value {

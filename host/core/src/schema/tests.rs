@@ -118,6 +118,10 @@ fn a_broken_schema_says_so_and_where() {
     );
     for (broken, why) in [
         (json!({"properties": 5}), "has a number where an object belongs (at 'properties')"),
+        (
+            json!({"properties": {"a": {"type": "float"}}}),
+            "has the type 'float'; the types are array, boolean, integer",
+        ),
         (json!({"properties": {"a": {"type": "strin"}}}), "(at 'properties.a.type')"),
         (json!({"anyOf": [true, 1]}), "has a number where a schema belongs (at 'anyOf.1')"),
         (json!({"minLength": -1}), "has a number where a whole number from 0 belongs"),

@@ -30,6 +30,8 @@ pub(super) async fn check(gate: &Gate, tool: &ToolSpec, params: &str, peak: &mut
             ProbeOutcome::Faulted(fault) if fault.message.trim().is_empty() => {
                 Some("a fault without a message".into())
             }
+            // The gate calls it a mistake of its own: templates make this of an exception that nobody caught.
+            ProbeOutcome::Faulted(fault) if fault.kind == FaultKind::Internal => Some(fault.message),
             ProbeOutcome::Faulted(_) => {
                 faults += 1;
                 None

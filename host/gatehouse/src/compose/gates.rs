@@ -13,6 +13,7 @@ use tokio::sync::Mutex;
 use super::Composition;
 use crate::built_in;
 use crate::config::{Config, GateConfig, check_gate_name, component, is_gate_name};
+use crate::scaffold::Project;
 
 /// Gates by name. Once loaded, a gate stays the very version it was, whatever happens to its file.
 pub(crate) struct Gates {
@@ -86,6 +87,11 @@ impl Gates {
     /// All whose files are gone.
     pub(crate) fn withdrawn(&self) -> &BTreeSet<String> {
         &self.withdrawn
+    }
+
+    /// Keeps compiled functions from one build of a gate to the next, for who writes one. Blocking.
+    pub(crate) fn keep_functions(&self) {
+        self.sandbox.keep_functions(&self.config.cache);
     }
 
     /// Throws away what is kept of compiled gates beyond what the configuration says. Blocking.
@@ -217,6 +223,13 @@ impl Gates {
         let shown = names::quoted(name, 64);
         let folders: Vec<String> = self.config.gate_folders.iter().map(|f| f.display().to_string()).collect();
         let folders = folders.join(", ");
+        let projects = self.config.gate_folders.iter().filter_map(|folder| Project::find(folder).ok());
+        if let Some(project) = projects.into_iter().find(|project| project.name == name) {
+            let folder = project.folder.display();
+            return format!(
+                "gate '{shown}' is not built yet; run `gatehouse gates build {folder}`, which makes {shown}.wasm"
+            );
+        }
         let there_are = match (known.is_empty(), built_in::are_there()) {
             (false, _) => format!("There are: {}.", known.join(", ")),
             (true, true) => format!(

@@ -23,6 +23,13 @@ pub(super) struct Probation {
     _watch: JoinSet<()>,
 }
 
+/// A gate that is served in an older version again, and the digests of both.
+pub(super) struct RolledBack {
+    pub(super) gate: String,
+    pub(super) unfit: String,
+    pub(super) served: String,
+}
+
 /// How a probation ended.
 pub(super) struct ProbationEnd {
     gate: String,
@@ -50,12 +57,12 @@ impl Reloader {
 
     /// Keeps versions out that were rolled back before, in whatever file they come again. Where the gate is
     /// served, the error says which version it was; where its file had gone, the version that was served
-    /// then comes back instead, and the name and digest of the other are given.
+    /// then comes back instead.
     pub(super) async fn keep_out_unfit(
         &self,
         change: &Change,
         next: &Composition,
-    ) -> Result<Vec<(String, String)>, String> {
+    ) -> Result<Vec<RolledBack>, String> {
         let mut put_back = Vec::new();
         for name in change.reread.keys() {
             let (Some(unfit), Ok(gate)) = (self.unfit.get(name), next.gate(name).await) else { continue };
@@ -66,7 +73,8 @@ impl Reloader {
             match self.former.get(name).filter(|_| self.current.gates.is_withdrawn(name)) {
                 Some(former) => {
                     next.gates.put_back(former).await?;
-                    put_back.push((name.clone(), digest.clone()));
+                    let served = former.info().digest.clone();
+                    put_back.push(RolledBack { gate: name.clone(), unfit: digest.clone(), served });
                 }
                 None => {
                     return Err(format!(
@@ -105,7 +113,7 @@ impl Reloader {
             Ok(views) => {
                 self.refused.insert(name.clone(), bad.info().stamp.clone());
                 self.swap(next, views).await;
-                self.report.gate_rolled_back(&name, &digest);
+                self.report.gate_rolled_back(&name, &digest, &before.info().digest);
             }
             Err(why) => self.report.gate_stays_unfit(&name, &why),
         }

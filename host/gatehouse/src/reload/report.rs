@@ -104,11 +104,11 @@ impl Report {
         self.gate(gate, format!("its tools are withdrawn until its file is back: {why}"));
     }
 
-    pub(super) fn gate_rolled_back(&self, gate: &str, digest: &str) {
-        let digest = short(digest);
+    pub(super) fn gate_rolled_back(&self, gate: &str, unfit: &str, served: &str) {
+        let (unfit, served) = (short(unfit), short(served));
         self.gate(
             gate,
-            format!("version {digest} trapped three times in a row; the version before it is served again"),
+            format!("version {unfit} trapped three times in a row; version {served} is served again"),
         );
     }
 
@@ -143,6 +143,6 @@ impl Report {
 }
 
 /// As much of a digest as people compare.
-pub(super) fn short(digest: &str) -> &str {
+pub(crate) fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }

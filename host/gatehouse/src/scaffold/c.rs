@@ -46,15 +46,23 @@ pub(super) async fn build(project: &Project, output: &Path) -> Result<Vec<u8>, S
     let mut command = program::command(clang, &project.folder);
     // A reactor is a module whose exports are called; nothing in it runs by itself.
     command.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-Wall", "-Oz"]);
-    command.args(["-Wl,--strip-all", "-I.", "-I", GENERATED, "-o"]).arg(output);
+    // Without debug information, and with the names of functions: a trap tells them.
+    command.args(["-Wl,--strip-debug", "-I.", "-I", GENERATED, "-o"]).arg(output);
     command.args(sources(&project.folder)?).args(bindings);
-    let compiled = program::run(&mut command, INSTALL).await;
-    compiled.map_err(|why| match why.contains(INSTALL) {
-        true => why,
-        false => format!("{why}\nWhere it lacks a header of C, wasm-ld or clang_rt: {INSTALL}"),
-    })?;
+    if let Err(why) = program::run(&mut command, INSTALL).await {
+        let whole = why.contains(INSTALL) || is_whole(clang, &project.folder, output).await;
+        return Err(if whole { why } else { format!("{why}\nIts library or linker is missing. {INSTALL}") });
+    }
     let module = fs::read(output).map_err(|error| format!("clang wrote no module: {error}"))?;
     componentize(&module).map_err(|error| format!("the module fits no component: {error:#}"))
+}
+
+/// Whether clang has all that a build takes, tried with an empty program.
+async fn is_whole(clang: &str, folder: &Path, output: &Path) -> bool {
+    let mut command = program::command(clang, folder);
+    command.args(["--target=wasm32-wasi", "-mexec-model=reactor", "-include", "stdlib.h", "-x", "c"]);
+    command.args(["/dev/null", "-o"]).arg(output);
+    program::ask(&mut command).await.is_some()
 }
 
 fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {

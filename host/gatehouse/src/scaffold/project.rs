@@ -39,6 +39,16 @@ impl Project {
         };
         Ok(Self { folder, language, name })
     }
+
+    /// Whether a preset of the project's own presets.toml has the gate.
+    pub(crate) fn is_configured(&self) -> bool {
+        let text = fs::read_to_string(self.folder.join("presets.toml")).ok();
+        let file = text.and_then(|text| text.parse::<toml::Table>().ok());
+        let presets = file.as_ref().and_then(|file| file.get("presets")?.as_table());
+        let has =
+            |preset: &toml::Value| preset.get("gates").is_some_and(|gates| gates.get(&self.name).is_some());
+        presets.is_some_and(|presets| presets.values().any(has))
+    }
 }
 
 /// The name of the WIT package of a project, which is the name of the gate.

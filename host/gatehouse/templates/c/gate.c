@@ -58,17 +58,33 @@ static const char CONVERT_OUTPUT[] =
     "{'type': 'object', 'required': ['celsius', 'fahrenheit'], 'properties': {"
     "  'celsius': {'type': 'number'}, 'fahrenheit': {'type': 'number'}}}";
 
+// What a tool may do to the world at most. Clients ask people by it, and presets allow by it: READS changes nothing,
+// CHANGES changes what the host keeps or was given, ACTS sends, runs or changes something outside.
+enum effect { READS, CHANGES, ACTS };
+
+static const struct {
+    gatehouse_gate_types_effect_t effect;
+    gatehouse_gate_types_intent_t intent;
+} effects[] = {
+    [READS] = {GATEHOUSE_GATE_TYPES_EFFECT_READ_ONLY, GATEHOUSE_GATE_TYPES_INTENT_QUERY},
+    [CHANGES] = {GATEHOUSE_GATE_TYPES_EFFECT_MUTATING, GATEHOUSE_GATE_TYPES_INTENT_MODIFY},
+    [ACTS] = {GATEHOUSE_GATE_TYPES_EFFECT_EXTERNAL_EXEC, GATEHOUSE_GATE_TYPES_INTENT_EXECUTE},
+};
+
+// `idempotent`: calling it twice is the same as calling it once, so hosts may repeat it. `open_world`: it reaches
+// beyond what the host keeps, the web for example.
 static gatehouse_gate_types_tool_t tool(const char *name, const char *title, struct text description,
-                                        const char *input, const char *output, bool open_world) {
+                                        const char *input, const char *output, enum effect effect,
+                                        bool idempotent, bool open_world) {
     return (gatehouse_gate_types_tool_t){
         .name = string(name),
         .title = {true, string(title)},
         .description = given(description),
         .input_schema = json(input),
         .output_schema = {true, json(output)},
-        .intent = GATEHOUSE_GATE_TYPES_INTENT_QUERY,
-        .effect = GATEHOUSE_GATE_TYPES_EFFECT_READ_ONLY,
-        .idempotent = true,
+        .intent = effects[effect].intent,
+        .effect = effects[effect].effect,
+        .idempotent = idempotent,
         .open_world = open_world,
         .dry_run = {false},
         .additive = false,
@@ -92,8 +108,8 @@ bool exports_gatehouse_gate_tools_describe(exports_gatehouse_gate_tools_json_t *
     say(&about_convert, "Changes a temperature from Celsius to Fahrenheit.");
 
     gatehouse_gate_types_tool_t *tools = malloc(2 * sizeof *tools);
-    tools[0] = tool("forecast", "Forecast", about_forecast, FORECAST_INPUT, FORECAST_OUTPUT, true);
-    tools[1] = tool("convert", "Convert", about_convert, CONVERT_INPUT, CONVERT_OUTPUT, false);
+    tools[0] = tool("forecast", "Forecast", about_forecast, FORECAST_INPUT, FORECAST_OUTPUT, READS, true, true);
+    tools[1] = tool("convert", "Convert", about_convert, CONVERT_INPUT, CONVERT_OUTPUT, READS, true, false);
     *manifest = (exports_gatehouse_gate_tools_manifest_t){
         .name = string("{{name}}"),
         .version = string("0.1.0"),

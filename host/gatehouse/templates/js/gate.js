@@ -5,9 +5,12 @@ import http from "gatehouse:gate/http@0.1.0";
 
 import { DEFAULTS, Failure, PARAMS_SCHEMA, TOOLS } from "./weather.js";
 
+/** What tools of each effect are for. Hosts set time-outs and retries by it. */
+const INTENTS = { "read-only": "query", mutating: "modify", "external-exec": "execute" };
+
 export const tools = {
   // Must be pure: the same parameters give the same bytes. The host checks them against the schema.
-  describe(params) {
+  describe: guarded((params) => {
     const given = { ...DEFAULTS, ...JSON.parse(params) };
     return {
       name: "{{name}}",
@@ -20,9 +23,9 @@ export const tools = {
         description: tool.description(given),
         inputSchema: JSON.stringify(tool.input),
         outputSchema: JSON.stringify(tool.output),
-        intent: "query",
-        effect: "read-only",
-        idempotent: true,
+        intent: INTENTS[effectOf(tool)],
+        effect: effectOf(tool),
+        idempotent: tool.idempotent,
         openWorld: tool.openWorld,
         dryRun: null,
         additive: false,
@@ -30,21 +33,38 @@ export const tools = {
         icons: [],
       })),
     };
-  },
+  }),
 
   // The arguments match the tool's schema already, and the parameters have the defaults filled in.
-  call(call) {
+  call: guarded((call) => {
     const tool = TOOLS.find((tool) => tool.name === call.tool);
     if (!tool) throw fault("not-found", `This gate has no tool '${call.tool}'.`, null);
-    try {
-      const { text, data } = tool.run(JSON.parse(call.arguments), JSON.parse(call.params), fetchText);
-      return { content: [{ tag: "text", val: text }], structured: JSON.stringify(data), isError: false };
-    } catch (error) {
-      // What else is thrown is a fault of the host (not granted, not reachable, too slow), or a bug.
-      throw error instanceof Failure ? fault(error.kind, error.message, error.hint) : error;
-    }
-  },
+    const { text, data } = tool.run(JSON.parse(call.arguments), JSON.parse(call.params), fetchText);
+    return { content: [{ tag: "text", val: text }], structured: JSON.stringify(data), isError: false };
+  }),
 };
+
+/** Turns what an export throws into a fault; an exception that nobody caught says what it is and where. */
+function guarded(work) {
+  return (given) => {
+    try {
+      return work(given);
+    } catch (error) {
+      if (error instanceof Failure) throw fault(error.kind, error.message, error.hint);
+      // A fault already: of this file, or of the host (not granted, not reachable, too slow), which comes in an error.
+      if (typeof (error?.payload ?? error)?.kind === "string") throw error;
+      const frame = String(error?.stack ?? "").trim().split("\n")[0].replace("(/", "(").trim();
+      const what = [String(error).replace(/\.$/, "").slice(0, 500), frame].filter(Boolean).join(", ");
+      throw fault("internal", `Gate '{{name}}' failed: ${what}.`, "This is a bug in the gate.");
+    }
+  };
+}
+
+function effectOf(tool) {
+  if (Object.hasOwn(INTENTS, tool.effect)) return tool.effect;
+  const hint = `Write effect into its entry in weather.js; it is one of ${Object.keys(INTENTS).join(", ")}.`;
+  throw fault("internal", `Tool '${tool.name}' does not state its effect.`, hint);
+}
 
 function fault(kind, message, hint) {
   return { kind, message, hint, retryable: kind === "unavailable" };

@@ -81,7 +81,14 @@ function convert({ celsius }) {
 const fahrenheit = (celsius) => (celsius * 9) / 5 + 32;
 const rounded = (number) => Math.round(number * 10) / 10;
 
-/** The table of tools. A description may tell the preset's parameters; `run` gives text, and the same as data. */
+/**
+ * The table of tools. A description may tell the preset's parameters; `run` gives text, and the same as data.
+ *
+ * Every tool states what it may do to the world at most, because clients ask people by it, and presets allow by it:
+ * read-only changes nothing, mutating changes what the host keeps or was given, external-exec sends, runs or changes
+ * something outside. idempotent: calling it twice is the same as calling it once, so hosts may repeat it.
+ * openWorld: it reaches beyond what the host keeps, the web for example.
+ */
 export const TOOLS = [
   {
     name: "forecast",
@@ -106,6 +113,8 @@ export const TOOLS = [
         unit: { type: "string", enum: Object.values(UNITS) },
       },
     },
+    effect: "read-only",
+    idempotent: true,
     openWorld: true,
     run: forecast,
   },
@@ -124,6 +133,8 @@ export const TOOLS = [
       required: ["celsius", "fahrenheit"],
       properties: { celsius: { type: "number" }, fahrenheit: { type: "number" } },
     },
+    effect: "read-only",
+    idempotent: true,
     openWorld: false,
     run: convert,
   },

@@ -3,7 +3,9 @@
 componentize-py makes the modules wit_world and componentize_py_types out of wit/ while it builds.
 """
 
+import functools
 import json
+import os
 
 from componentize_py_types import Err
 from wit_world import exports
@@ -12,8 +14,45 @@ from wit_world.imports.types import Call, Content_Text, Effect, Fault, FaultKind
 
 import weather
 
+#: What tools of each effect are for. Hosts set time-outs and retries by it.
+INTENTS = {Effect.READ_ONLY: Intent.QUERY, Effect.MUTATING: Intent.MODIFY, Effect.EXTERNAL_EXEC: Intent.EXECUTE}
+
+#: How much of an exception a fault tells.
+MAX_FRAMES, MAX_MESSAGE = 3, 500
+
+
+def faults(export):
+    """Turns an exception that nobody caught into a fault that says what it is and where, innermost frame first."""
+
+    @functools.wraps(export)
+    def guarded(self, given):
+        try:
+            return export(self, given)
+        except Err:
+            raise
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}".rstrip(".: ")[:MAX_MESSAGE]
+            places, frame = [], error.__traceback__.tb_next
+            while frame:
+                code = frame.tb_frame.f_code
+                places.insert(0, f"{os.path.basename(code.co_filename)}:{frame.tb_lineno} in {code.co_name}")
+                frame = frame.tb_next
+            message = f"Gate '{{name}}' failed: {what}, at {', '.join(places[:MAX_FRAMES])}."
+            raise Err(Fault(FaultKind.INTERNAL, message, "This is a bug in the gate.", False)) from None
+
+    return guarded
+
+
+def effect_of(tool: dict) -> Effect:
+    names = [effect.name for effect in Effect]
+    if tool.get("effect") in names:
+        return Effect[tool["effect"]]
+    hint = f"Write \"effect\" into its entry in weather.py; it is {', '.join(names[:-1])} or {names[-1]}."
+    raise Err(Fault(FaultKind.INTERNAL, f"Tool '{tool['name']}' does not state its effect.", hint, False))
+
 
 class Tools(exports.Tools):
+    @faults
     def describe(self, params: str) -> Manifest:
         # Must be pure: the same parameters give the same bytes. The host checks them against the schema.
         given = {**weather.DEFAULTS, **json.loads(params)}
@@ -29,9 +68,9 @@ class Tools(exports.Tools):
                     description=tool["description"](given),
                     input_schema=json.dumps(tool["input"]),
                     output_schema=json.dumps(tool["output"]),
-                    intent=Intent.QUERY,
-                    effect=Effect.READ_ONLY,
-                    idempotent=True,
+                    intent=INTENTS[effect_of(tool)],
+                    effect=effect_of(tool),
+                    idempotent=tool["idempotent"],
                     open_world=tool["open_world"],
                     dry_run=None,
                     additive=False,
@@ -42,6 +81,7 @@ class Tools(exports.Tools):
             ],
         )
 
+    @faults
     def call(self, call: Call) -> Reply:
         # The arguments match the tool's schema already, and the parameters have the defaults filled in.
         tool = next((tool for tool in weather.TOOLS if tool["name"] == call.tool), None)

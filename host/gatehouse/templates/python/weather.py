@@ -78,6 +78,11 @@ def fahrenheit(celsius: float) -> float:
 
 
 #: The table of tools. A description may tell the preset's parameters; `run` gives text, and the same as data.
+#:
+#: Every tool states what it may do to the world at most, because clients ask people by it, and presets allow by it:
+#: READ_ONLY changes nothing, MUTATING changes what the host keeps or was given, EXTERNAL_EXEC sends, runs or changes
+#: something outside. `idempotent`: calling it twice is the same as calling it once, so hosts may repeat it.
+#: `open_world`: it reaches beyond what the host keeps, the web for example.
 TOOLS = [
     {
         "name": "forecast",
@@ -108,6 +113,8 @@ TOOLS = [
                 "unit": {"type": "string", "enum": list(UNITS.values())},
             },
         },
+        "effect": "READ_ONLY",
+        "idempotent": True,
         "open_world": True,
         "run": forecast,
     },
@@ -128,6 +135,8 @@ TOOLS = [
             "required": ["celsius", "fahrenheit"],
             "properties": {"celsius": {"type": "number"}, "fahrenheit": {"type": "number"}},
         },
+        "effect": "READ_ONLY",
+        "idempotent": True,
         "open_world": False,
         "run": convert,
     },

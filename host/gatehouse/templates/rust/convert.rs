@@ -1,10 +1,10 @@
 //! `convert`: from Celsius to Fahrenheit. It asks nobody.
 
-use gatehouse_sdk::{Call, Fault, Reply, Tool};
+use gatehouse_sdk::{Call, Effect, Fault, Reply, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, fahrenheit, rounded};
+use crate::{Params, fahrenheit, rounded, tool};
 
 const ABSOLUTE_ZERO: f64 = -273.15;
 
@@ -24,8 +24,8 @@ struct Converted {
     fahrenheit: f64,
 }
 
-pub fn tool() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, Convert>("convert")
+pub fn declare() -> Tool<Params> {
+    tool::<Convert>("convert", Effect::ReadOnly)
         .title("Convert")
         .description(|_| "Changes a temperature from Celsius to Fahrenheit.")
         .idempotent()

@@ -1,11 +1,11 @@
 //! `forecast`: what a weather service says of a city. The host sends the request, and adds the credentials
 //! that presets.toml has for the service; this code never sees them.
 
-use gatehouse_sdk::{Call, Fault, Reply, Tool, http::Request};
+use gatehouse_sdk::{Call, Effect, Fault, Reply, Tool, http::Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Params, Units, fahrenheit, rounded};
+use crate::{Params, Units, fahrenheit, rounded, tool};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,8 +30,8 @@ struct Report {
     celsius: f64,
 }
 
-pub fn tool() -> Tool<Params> {
-    gatehouse_sdk::tool::<Params, Forecast>("forecast")
+pub fn declare() -> Tool<Params> {
+    tool::<Forecast>("forecast", Effect::ReadOnly)
         .title("Forecast")
         .description(|params| {
             format!(

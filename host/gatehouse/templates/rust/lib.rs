@@ -3,9 +3,9 @@
 mod convert;
 mod forecast;
 
-use gatehouse_sdk::Gate;
+use gatehouse_sdk::{Effect, Gate, Intent, ToolBuilder};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// What a preset may set. The doc comments become the descriptions in the schema, `Default` the defaults.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
@@ -48,11 +48,23 @@ impl Default for Params {
 /// The gate: one table of tools.
 pub fn gate() -> Gate<Params> {
     Gate::new("{{name}}", env!("CARGO_PKG_VERSION"), "The weather, and its numbers on two scales.")
-        .tool(forecast::tool())
-        .tool(convert::tool())
+        .tool(forecast::declare())
+        .tool(convert::declare())
 }
 
 gatehouse_sdk::export!(gate);
+
+/// Starts a tool. What it may do to the world at most is stated for each, because clients ask people by it, and presets
+/// allow by it: `ReadOnly` changes nothing, `Mutating` changes what the host keeps or was given, `ExternalExec` sends,
+/// runs or changes something outside.
+fn tool<A: DeserializeOwned + JsonSchema + 'static>(name: &'static str, effect: Effect) -> ToolBuilder<Params, A> {
+    let intent = match effect {
+        Effect::ReadOnly => Intent::Query,
+        Effect::Mutating => Intent::Modify,
+        Effect::ExternalExec => Intent::Execute,
+    };
+    gatehouse_sdk::tool(name).effect(effect).intent(intent)
+}
 
 fn fahrenheit(celsius: f64) -> f64 {
     celsius * 9.0 / 5.0 + 32.0

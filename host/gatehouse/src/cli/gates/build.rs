@@ -57,6 +57,10 @@ async fn build(arguments: &Arguments) -> Result<(), Failure> {
     out::line(format!("# imports      {}", list(&info.ask.others)));
     out::line(format!("# sha256       {digest}"));
     out::line("#");
+    if project.is_configured() {
+        out::line("# presets.toml of the project has it: `gatehouse serve` in its folder serves it.");
+        return Ok(());
+    }
     let preset = keys::written(&project.name);
     out::line(format!(
         "# To serve it, add this to a presets.toml and run `gatehouse serve --preset {preset}`:\n"

@@ -1,7 +1,10 @@
 //! `gatehouse gates dev`
 
+mod hosts;
+
 use std::{
     path::{Path, PathBuf},
+    pin::pin,
     sync::Arc,
     time::Instant,
 };
@@ -17,9 +20,11 @@ use crate::{
     config::{Config, Env},
     out,
     progress::Progress,
+    reload::short,
     scaffold::{self, Project, Watch, changes},
     signals,
 };
+use hosts::Hosts;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -46,20 +51,33 @@ async fn watch(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Fa
     let others = [&config.state, &config.cache].into_iter().chain(&config.gate_folders).cloned().collect();
     let mut watch = Watch::start(&project.folder, others).map_err(Failure::Failed)?;
     out::line(format!("watching {}; each save goes to {}", project.folder.display(), target.display()));
+    tokio::task::block_in_place(|| composition.gates.keep_functions());
+    let mut hosts = Hosts::new(&config.state, &project.name);
     let mut known = None;
     loop {
         match build(&project, &composition, &target).await {
             Ok(Built { seconds, placed: false, .. }) if known.is_some() => {
                 out::line(format!("built in {seconds:.1} s; {} is the same as before", target.display()));
             }
-            Ok(Built { listing, seconds, .. }) => {
-                out::line(format!("built {} in {seconds:.1} s", target.display()));
+            Ok(Built { listing, seconds, compiling, version, .. }) => {
+                let (target, version) = (target.display(), short(&version));
+                out::line(format!(
+                    "built {target} in {seconds:.1} s, compiled in {compiling:.1} s: version {version}"
+                ));
                 tell(known.as_deref(), &listing);
                 known = Some(listing);
             }
             Err(why) => out::line(format!("not built, what was there stays: {why}")),
         }
-        let saved = watch.changed().await.map_err(Failure::Failed)?;
+        let saved = {
+            let mut changed = pin!(watch.changed());
+            loop {
+                tokio::select! {
+                    saved = &mut changed => break saved.map_err(Failure::Failed)?,
+                    news = hosts.news() => news.into_iter().for_each(out::line),
+                }
+            }
+        };
         out::line(format!("saved {}", saved.join(", ")));
     }
 }
@@ -94,8 +112,12 @@ fn plain(path: &Path) -> PathBuf {
 /// What became of a build.
 struct Built {
     listing: Arc<Listing>,
+    /// The component's digest.
+    version: String,
     /// How long the build took.
     seconds: f64,
+    /// How long it took to make machine code of it.
+    compiling: f64,
     /// Whether it is another component than the one that was there.
     placed: bool,
 }
@@ -113,12 +135,15 @@ async fn build(project: &Project, composition: &Composition, target: &Path) -> R
     let scratch = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
     let staged = scratch.path().join(format!("{name}.wasm"));
     scaffold::place(&component.bytes, &staged)?;
-    let compiling = Progress::start(format!("compiling {name}.wasm ({} bytes)", component.bytes.len()));
-    let gate = composition.gate_at(&staged).await?;
-    drop(compiling);
+    let start = Instant::now();
+    let gate = {
+        let _compiling = Progress::start(format!("compiling {name}.wasm ({} bytes)", component.bytes.len()));
+        composition.gate_at(&staged).await?
+    };
+    let compiling = start.elapsed().as_secs_f64();
     let listing = gate.list(&Map::new()).await.map_err(|fault| fault.in_one_line())?;
     let placed = scaffold::place(&component.bytes, target)?;
-    Ok(Built { listing, seconds, placed })
+    Ok(Built { listing, version: component.info.digest, seconds, compiling, placed })
 }
 
 fn tell(before: Option<&Listing>, now: &Listing) {

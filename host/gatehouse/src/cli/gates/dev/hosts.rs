@@ -1,0 +1,47 @@
+//! Running hosts that have a gate of this name, and what they say of it: that they refuse a build, or rolled it back.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::presence;
+
+/// How often hosts are looked at; they write down what they say of themselves.
+const OFTEN: Duration = Duration::from_secs(1);
+
+/// The hosts of a data folder.
+pub(super) struct Hosts {
+    state: PathBuf,
+    gate: String,
+    /// What each said last, by process.
+    known: BTreeMap<u32, String>,
+}
+
+impl Hosts {
+    pub(super) fn new(state: &Path, gate: &str) -> Self {
+        Self { state: state.to_owned(), gate: gate.to_owned(), known: BTreeMap::new() }
+    }
+
+    /// Waits until a host says something new of the gate; a line each.
+    pub(super) async fn news(&mut self) -> Vec<String> {
+        loop {
+            let now = tokio::task::block_in_place(|| self.look());
+            let news = now.iter().filter(|(process, why)| self.known.get(process) != Some(why));
+            let lines: Vec<String> = news
+                .map(|(process, why)| format!("host of process {process}: gate '{}': {why}", self.gate))
+                .collect();
+            self.known = now;
+            if !lines.is_empty() {
+                return lines;
+            }
+            tokio::time::sleep(OFTEN).await;
+        }
+    }
+
+    fn look(&self) -> BTreeMap<u32, String> {
+        let hosts = presence::running(&self.state).into_iter();
+        hosts.filter_map(|mut host| Some((host.facts.pid, host.health.gates.remove(&self.gate)?))).collect()
+    }
+}
