@@ -105,13 +105,13 @@ fn run(host: &Host, length: Duration, calls: &'static [BusyCall]) -> Findings {
                     // Whether it succeeds is not the question.
                     let _ = client.call(tool, &arguments());
                     disturbances.fetch_add(1, Ordering::Relaxed);
-                    thread::sleep(PAUSE);
+                    thread::park_timeout(PAUSE);
                 }
             });
         }
         let start = Instant::now();
         while start.elapsed() < length {
-            thread::sleep(Duration::from_secs(1).min(length - start.elapsed().min(length)));
+            thread::park_timeout(Duration::from_secs(1).min(length - start.elapsed().min(length)));
             if findings.warm == 0 && start.elapsed() >= WARM.min(length / 2) {
                 findings.warm = host.memory("VmRSS:");
             }
@@ -145,7 +145,7 @@ fn be_honest(host: &Host, over: &AtomicBool) -> (Vec<Duration>, Vec<String>) {
                 Ok(reply) => failed.push(reply.to_string()),
                 Err(why) => failed.push(why),
             }
-            thread::sleep(PAUSE);
+            thread::park_timeout(PAUSE);
         }
     }
     (times, failed)

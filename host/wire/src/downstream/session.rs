@@ -3,14 +3,12 @@
 
 mod converse;
 mod follow;
+mod listing_budget;
 mod offers;
 mod tools;
 
 use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -46,14 +44,11 @@ use super::{
     process::Process,
 };
 use converse::Answers;
+use listing_budget::ListingBudget;
 
 /// The most pages of a list, and the most tools in them, that are read.
 const MAX_PAGES: usize = 64;
 const MAX_TOOLS: usize = 4_096;
-
-/// Maximum size of everything that a server lists at a time.
-const MAX_LISTING_BYTES: usize = 4 << 20;
-const MAX_LISTING_VALUES: usize = 200_000;
 
 /// How long it may take to know why a connection closed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -187,33 +182,6 @@ impl Session {
                 None => CallFailure::Transport(quoted(&crate::login::cause_in_words(&other), 500)),
             },
         }
-    }
-}
-
-/// What may still be read of a listing. Its pages are kept until the last one came.
-#[derive(Default)]
-struct ListingBudget {
-    bytes: AtomicUsize,
-    values: AtomicUsize,
-}
-
-impl ListingBudget {
-    fn take(&self, method: &str, page: &Memory) -> Result<(), CallFailure> {
-        let size = page.size();
-        let bytes = self.bytes.fetch_add(page.bytes(), Ordering::Relaxed) + page.bytes();
-        let values = self.values.fetch_add(size.values, Ordering::Relaxed) + size.values;
-        let too_large = |what: String, most: String| {
-            CallFailure::Unreadable(format!(
-                "{method} takes what it lists to {what}, and at most {most} are read"
-            ))
-        };
-        if bytes > MAX_LISTING_BYTES {
-            return Err(too_large(format!("{bytes} bytes"), MAX_LISTING_BYTES.to_string()));
-        }
-        if values > MAX_LISTING_VALUES {
-            return Err(too_large(format!("{values} values"), MAX_LISTING_VALUES.to_string()));
-        }
-        Ok(())
     }
 }
 
