@@ -221,3 +221,6 @@ fn content_type(response: &Response) -> String {
     let value = text_of(response, CONTENT_TYPE.as_str()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,6 +62,9 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
     if let Some(ServiceError::TransportSend(error)) = error.downcast_ref() {
         return Some(error);
     }
+    if let Some(StreamableHttpError::<HttpError>::HttpStatus(error)) = error.downcast_ref() {
+        return Some(error);
+    }
     error.source()
 }
 

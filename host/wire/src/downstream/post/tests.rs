@@ -1,0 +1,100 @@
+//! Answers to one message over HTTP, from a socket.
+
+use std::sync::Arc;
+
+use gatehouse_net::HttpClients;
+use rmcp::model::{DiscoverRequest, PingRequest, RequestId};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+use super::*;
+use crate::{downstream::inbound::InboundLimits, login::cause_in_words};
+
+/// Posts a request to a server with this answer.
+async fn answered(request: ClientRequest, answer: String) -> Result<StreamableHttpPostResponse, String> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    let serve = async {
+        let (mut socket, _) = listener.accept().await.expect("a client");
+        let _ = socket.read(&mut [0; 4_096]).await.expect("a request");
+        // A client that has read enough closes the connection.
+        let _ = socket.write_all(answer.as_bytes()).await;
+    };
+    let inbound = Inbound::new(&InboundLimits::new(Arc::default()));
+    let id = RequestId::Number(7);
+    inbound.sent(&id);
+    let message = ClientJsonRpcMessage::request(request, id);
+    let client = HttpClients::default().of(&url.parse().expect("a url")).expect("a client").clone();
+    let sent = post(&client, &inbound, &url, &message, None, None, Headers::new());
+    let (came, ()) = tokio::join!(sent, serve);
+    came.map_err(|error| cause_in_words(&error))
+}
+
+fn ping() -> ClientRequest {
+    ClientRequest::PingRequest(PingRequest::default())
+}
+
+fn http(status: &str, kind: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
+}
+
+#[tokio::test]
+async fn a_fault_begins_with_what_the_server_answered() {
+    for (answer, expected) in [
+        (
+            http("429 Too Many Requests\r\nretry-after: 7", "text/plain", "slow down"),
+            "it answered 429 Too Many Requests, and asks to wait (Retry-After: 7)",
+        ),
+        (http("503 Service Unavailable", "text/html", "<p>down</p>"), "it answered 503 Service Unavailable"),
+        (
+            http("400 Bad Request", "text/plain", "what?\u{1b}[31m"),
+            "unexpected server response: HTTP 400 Bad Request: what?",
+        ),
+        (http("200 OK", "text/html", "<p>hello</p>"), "Unexpected content type: Some(\"text/html\")"),
+    ] {
+        let why = answered(ping(), answer).await.expect_err("a fault");
+        assert!(why.starts_with(expected) && !why.contains('\u{1b}'), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_message_fails_its_request() {
+    let many = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"a":[{}0]}}}}"#, "0,".repeat(600_000));
+    for (body, expected) in [
+        ("hello".to_owned(), "it is not a message of the protocol"),
+        (many, "at most 500000 are read"),
+        ("x".repeat(MAX_MESSAGE + 1), "it has more than 16777216 bytes"),
+    ] {
+        let came = answered(ping(), http("200 OK", "application/json", &body)).await;
+        let Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), _)) = came else {
+            panic!("{came:?}");
+        };
+        assert!(error.error.message.contains(expected), "{error:?}");
+        assert_eq!(error.id, Some(RequestId::Number(7)));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_know_discovery_is_taken_for_an_older_one() {
+    let discover = || ClientRequest::DiscoverRequest(DiscoverRequest::default());
+    let error =
+        r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Missing session ID"}}"#;
+    for (kind, body, message) in [
+        ("application/json", error, "Missing session ID"),
+        ("text/plain", "what?", "HTTP 400 Bad Request: what?"),
+    ] {
+        let came = answered(discover(), http("400 Bad Request", kind, body)).await;
+        let Ok(StreamableHttpPostResponse::Json(JsonRpcMessage::Error(error), None)) = came else {
+            panic!("{came:?}");
+        };
+        assert_eq!((error.id, &*error.error.message), (Some(RequestId::Number(7)), message));
+    }
+    let refused =
+        answered(discover(), http("401 Unauthorized", "text/plain", "who?")).await.expect_err("refused");
+    assert!(refused.contains("HTTP 401"), "{refused}");
+}
