@@ -2,6 +2,7 @@
 //! what is precious.
 
 mod read;
+mod review;
 mod write;
 
 use std::{path::PathBuf, sync::Arc};
@@ -10,7 +11,7 @@ use gatehouse_core::{
     Fault, SourceId, ToolSpec,
     ports::{
         servers::RefreshReport,
-        tool_index::{HeldTool, IndexedListing, KnownListing},
+        tool_index::{HeldChange, IndexedListing, KnownListing},
     },
 };
 
@@ -65,9 +66,9 @@ impl SqliteTools {
         self.db.write(move |db| write::forget(db, &server)).await
     }
 
-    pub(crate) async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault> {
-        let [server, tool, digest] = [server, tool, digest].map(str::to_owned);
-        self.db.write(move |db| write::approve(db, &server, &tool, &digest)).await
+    pub(crate) async fn approve(&self, server: &str, label: &str, digest: &str) -> Result<bool, Fault> {
+        let [server, label, digest] = [server, label, digest].map(str::to_owned);
+        self.db.write(move |db| write::approve(db, &server, &label, &digest)).await
     }
 
     pub(crate) async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
@@ -75,7 +76,7 @@ impl SqliteTools {
         self.db.read(move |db| read::known(db, &server)).await
     }
 
-    pub(crate) async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+    pub(crate) async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
         self.db.read(read::held).await
     }
 
