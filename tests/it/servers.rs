@@ -7,6 +7,7 @@ mod content;
 mod ends;
 mod eras;
 mod failures;
+mod index;
 mod lists;
 mod schemas;
 mod starting;
