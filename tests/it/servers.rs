@@ -8,6 +8,7 @@ mod content;
 mod ends;
 mod eras;
 mod failures;
+mod index;
 mod lists;
 mod redaction;
 mod schemas;

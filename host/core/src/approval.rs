@@ -2,7 +2,8 @@
 //!
 //! A preset says it in rules, which are looked up once for each tool when a catalog is built. The stage
 //! [`Approve`](crate::pipeline::Approve) asks. An approval holds for one call of a client and what that causes, for a session, or
-//! for a time; of a tool that may destroy something it holds for the same arguments alone.
+//! for a time; of a tool that may destroy something it holds for the same arguments alone. It holds for the definition of the
+//! tool that the person was asked about: a tool that its source redefines is asked about again.
 
 use std::{
     cmp::Ordering,
@@ -16,8 +17,8 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    call::Principal, catalog::Entry, effect::Effect, hash::sha256_hex, lock, patterns::PatternList,
-    preset::Exposure, tool::ToolId,
+    call::Principal, catalog::Entry, definition::Definition, effect::Effect, hash::sha256_hex, lock,
+    patterns::PatternList, preset::Exposure, tool::ToolId,
 };
 
 /// Tools that rules about an effect leave out where they do not say which: each tool that these call is checked on its own.
@@ -143,6 +144,8 @@ pub(crate) struct Approval {
     principal: Principal,
     preset: Arc<str>,
     tool: ToolId,
+    /// Digest of the tool's definition.
+    definition: String,
     /// The digest of the arguments; none where it holds for any.
     arguments: Option<String>,
 }
@@ -162,6 +165,7 @@ impl Approval {
             principal: principal.clone(),
             preset: Arc::clone(preset),
             tool: entry.id.clone(),
+            definition: Definition::of_tool(&entry.declared).digest,
             arguments: (!any).then(|| sha256_hex(arguments.to_string())),
         }
     }
@@ -205,7 +209,8 @@ mod tests {
 
     fn approval(tool: &str) -> Approval {
         let tool = ToolId { source: crate::SourceId::Gate("g".into()), name: tool.into() };
-        Approval { principal: Principal::Local, preset: "p".into(), tool, arguments: None }
+        let definition = String::new();
+        Approval { principal: Principal::Local, preset: "p".into(), tool, definition, arguments: None }
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,6 +14,7 @@ pub mod catalog;
 pub mod checks;
 pub mod clean;
 pub mod completion;
+pub mod definition;
 pub mod effect;
 pub mod envelope;
 mod failure_text;

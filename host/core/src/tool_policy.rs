@@ -33,15 +33,23 @@ pub struct Promise {
     pub additive: bool,
     /// True if a second call with the same arguments changes nothing.
     pub idempotent: bool,
+    /// True if it reaches beyond what the server keeps.
+    pub open_world: bool,
 }
 
 impl Promise {
     /// The promise of a tool about which nothing was accepted.
-    pub const NOTHING: Self = Self { effect: Effect::ExternalExec, additive: false, idempotent: false };
+    pub const NOTHING: Self =
+        Self { effect: Effect::ExternalExec, additive: false, idempotent: false, open_world: true };
 
     /// Returns what a tool promises now.
     pub fn of(spec: &ToolSpec) -> Self {
-        Self { effect: spec.effect, additive: spec.additive, idempotent: spec.idempotent }
+        Self {
+            effect: spec.effect,
+            additive: spec.additive,
+            idempotent: spec.idempotent,
+            open_world: spec.open_world,
+        }
     }
 
     /// Returns the stricter of both promises, in each respect.
@@ -51,14 +59,15 @@ impl Promise {
             effect: self.effect.max(other.effect),
             additive: self.additive && other.additive,
             idempotent: self.idempotent && other.idempotent,
+            open_world: self.open_world || other.open_world,
         }
     }
 
     /// Makes a tool count as what it promised before, in each respect in which it says that it is weaker now.
     pub fn hold(self, spec: &mut ToolSpec) {
-        let Self { effect, additive, idempotent } = self.stricter(Self::of(spec));
+        let Self { effect, additive, idempotent, open_world } = self.stricter(Self::of(spec));
         spec.set_effect(effect);
-        (spec.additive, spec.idempotent) = (additive, idempotent);
+        (spec.additive, spec.idempotent, spec.open_world) = (additive, idempotent, open_world);
     }
 }
 
@@ -157,7 +166,8 @@ mod tests {
 
     #[test]
     fn a_promise_holds_until_it_is_replaced_by_a_stricter_one() {
-        let accepted = Promise { effect: Effect::Mutating, additive: true, idempotent: false };
+        let accepted =
+            Promise { effect: Effect::Mutating, additive: true, idempotent: false, open_world: true };
         for (now, expected) in [
             (spec(Effect::ReadOnly, true), (Effect::Mutating, false, Intent::Modify)),
             (spec(Effect::Mutating, true), (Effect::Mutating, false, Intent::Modify)),
@@ -166,7 +176,7 @@ mod tests {
             let mut now = ToolSpec { additive: true, ..now };
             accepted.hold(&mut now);
             assert_eq!((now.effect, now.idempotent, now.intent), expected);
-            assert!(now.additive);
+            assert!(now.additive && now.open_world);
         }
         let mut destroys = spec(Effect::Mutating, false);
         accepted.hold(&mut destroys);

@@ -158,6 +158,7 @@ const EXAMPLES: &[(&str, Examples)] = &[
         &[
             ("gatehouse servers review", "what is held back, and what changed"),
             ("gatehouse servers review github --approve search@4f1c5f4b", "serve it again"),
+            ("gatehouse servers review github --approve '*@9e107d9d'", "serve all that was shown"),
         ],
     ),
     (

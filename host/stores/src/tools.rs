@@ -17,7 +17,7 @@ use gatehouse_core::{
     ports::{
         Clock, Embedder, ToolIndex,
         servers::RefreshReport,
-        tool_index::{HeldTool, IndexedListing, KnownListing, MayFind, ToolHit, ToolQuestion, ToolsFound},
+        tool_index::{HeldChange, IndexedListing, KnownListing, MayFind, ToolHit, ToolQuestion, ToolsFound},
     },
     search::{
         Rows,
@@ -198,7 +198,7 @@ impl ToolIndex for ToolBook {
         Ok(ToolsFound { hits: hits.collect(), unmatched_terms: found.unmatched_terms, note })
     }
 
-    async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+    async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
         self.store.held().await
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::page::Fit;
 use crate::{
+    definition::DefinitionKind,
     outcome::Fault,
     ports::servers::RefreshReport,
     source::Listing,
@@ -18,14 +19,15 @@ use crate::{
 pub const CATEGORIES: [&str; 9] =
     ["files", "code", "web", "data", "messages", "documents", "cloud", "memory", "other"];
 
-/// What becomes of a tool that is not what it was when it was first seen.
+/// What becomes of a definition that is not the one that was first seen: of a tool, a prompt, a template, or the server's
+/// instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnChange {
     /// It is served, and a warning says what changed.
     #[default]
     Warn,
-    /// It is held back until somebody approves it by its digest.
+    /// It is held back until somebody approves it by its digest. So is what the server adds after its first listing.
     Quarantine,
 }
 
@@ -38,19 +40,21 @@ pub struct IndexedListing {
     pub tags: Vec<String>,
     /// What it lists, cleaned and checked.
     pub listing: Arc<Listing>,
-    /// What becomes of tools that changed.
+    /// What becomes of definitions that changed.
     pub on_change: OnChange,
 }
 
 /// What the index knows of a server. Times are milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone)]
 pub struct KnownListing {
-    /// What it listed last.
+    /// What it listed last: all its tools, and of the rest what is not held back, with the instructions that were approved.
     pub listing: Arc<Listing>,
     /// When that last changed; none where it is as it was first seen.
     pub last_change: Option<u64>,
     /// Of each tool: its category, and when it last changed.
     pub tools: Arc<Vec<KnownTool>>,
+    /// Number of definitions that are held back.
+    pub held_back: usize,
 }
 
 /// What the index knows of one tool beside what its server says.
@@ -68,25 +72,34 @@ pub struct KnownTool {
     pub held: Option<String>,
 }
 
-/// A changed tool that waits for a review: it is held back, or it counts as stricter than its server says.
+/// A definition that waits for a review: it is held back, or it is a tool that counts as stricter than its server says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HeldTool {
+pub struct HeldChange {
     /// The server.
     pub server: String,
-    /// The tool.
-    pub tool: String,
+    /// What is defined.
+    pub kind: DefinitionKind,
+    /// Its name among those of its kind.
+    pub name: String,
     /// SHA-256 of the new definition, by which it is approved.
     pub digest: String,
-    /// As it was when it was approved, or first seen; canonical JSON.
-    pub before: String,
+    /// As it was when it was approved, or first seen; canonical JSON. `None` if it is new.
+    pub before: Option<String>,
     /// As it is now.
     pub now: String,
-    /// True if it is neither listed nor called until it is approved.
+    /// True if it is not served until it is approved.
     pub held_back: bool,
-    /// What it counts as until it is approved, if that is not what the server says.
+    /// What a tool counts as until it is approved, if that is not what the server says.
     pub counts_as: Option<Promise>,
-    /// What the server says.
-    pub says: Promise,
+    /// What the server says of a tool.
+    pub says: Option<Promise>,
+}
+
+impl HeldChange {
+    /// Returns the name by which it is approved.
+    pub fn label(&self) -> String {
+        self.kind.label(&self.name)
+    }
 }
 
 /// What is looked for.
@@ -127,7 +140,8 @@ pub struct ToolsFound {
 /// Whether a tool may be found.
 pub type MayFind<'a> = &'a (dyn Fn(&ToolId) -> bool + Send + Sync);
 
-/// The index. A store that cannot be reached is an `unavailable` fault that names it.
+/// The index. Servers are served from it, so a store that cannot be used is no fault: what servers list is kept in memory
+/// meanwhile, and only an approval is refused, as `unavailable`. A fault says nothing of the server.
 #[async_trait]
 pub trait ToolIndex: Send + Sync {
     /// Writes what a server lists: only what changed, unless `force`. Vectors are made in the background.
@@ -142,11 +156,11 @@ pub trait ToolIndex: Send + Sync {
     /// Searches those tools that `may_find` lets through; the others leave no trace in what comes back.
     async fn search(&self, question: &ToolQuestion, may_find: MayFind<'_>) -> Result<ToolsFound, Fault>;
 
-    /// Changes that wait, by server and tool.
-    async fn held(&self) -> Result<Vec<HeldTool>, Fault>;
+    /// Changes that wait, by server, kind and name.
+    async fn held(&self) -> Result<Vec<HeldChange>, Fault>;
 
-    /// Approves a change by the digest of the new definition; false where none with this digest waits.
-    async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault>;
+    /// Approves a change by its label and the digest of the new definition. `false` if none with this digest waits.
+    async fn approve(&self, server: &str, label: &str, digest: &str) -> Result<bool, Fault>;
 
     /// Another number than before where anything that is listed or held back changed, whichever process changed it.
     async fn generation(&self) -> Result<i64, Fault>;

@@ -17,7 +17,7 @@ use super::{
 const LAST_BUSY: Duration = Duration::from_millis(500);
 
 /// Pages that are copied at once.
-const PAGES: i32 = 4096;
+pub(super) const PAGES: i32 = 4096;
 
 /// Pages that go back to the disk in one transaction.
 const FREED: u32 = 2048;

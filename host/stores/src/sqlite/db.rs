@@ -3,6 +3,7 @@
 //! Nothing blocks the async runtime: reads run on its blocking threads, writes on the writer's own. An
 //! opening that fails is tried again by the next call. Knows no table.
 
+mod open;
 mod writer;
 
 use std::{
@@ -16,19 +17,22 @@ use gatehouse_core::{
     lock,
     outcome::{Fault, FaultKind},
 };
-use gatehouse_files::make_private;
-use rusqlite::{Connection, OpenFlags, Transaction};
+use rusqlite::{Connection, Transaction};
 use tokio::{
     sync::{Semaphore, oneshot},
     time::timeout,
 };
 
-use self::writer::{Job, Options, Writer, in_transaction};
+use self::writer::{Job, Writer, in_transaction};
+pub(super) use self::{
+    open::{make, open_reader},
+    writer::{Options, open_writer},
+};
 use super::{
     copy::{leave_one_file, shrink},
     error::StoreError,
     lock::DatabaseLock,
-    migrations::{self, Steps},
+    migrations::Steps,
 };
 
 /// How long a connection waits for another process that writes, where nothing else is said.
@@ -75,7 +79,8 @@ enum Slot {
 struct Open {
     idle: Mutex<Vec<Connection>>,
     writer: Writer,
-    _lock: DatabaseLock,
+    /// `None` in memory.
+    _lock: Option<DatabaseLock>,
 }
 
 impl Database {
@@ -94,6 +99,12 @@ impl Database {
     /// the end of a process does not.
     pub(super) fn of_counts(subject: &'static str, path: PathBuf, steps: Steps) -> Self {
         Self::with(subject, path, steps, Options { counts: true, ..Options::new(BUSY) })
+    }
+
+    /// A database in memory, with one connection for all.
+    pub(super) fn in_memory(subject: &'static str, steps: Steps) -> Self {
+        let options = Options { memory: true, ..Options::new(BUSY) };
+        Self::with(subject, ":memory:".into(), steps, options)
     }
 
     /// The same that waits so long for another process that writes.
@@ -116,14 +127,25 @@ impl Database {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Fault> {
+        self.try_read(work).await?.map_err(|error| self.shared.fault(error))
+    }
+
+    /// The same with the failure of the work as it is.
+    pub(super) async fn try_read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Result<T, StoreError>, Fault> {
+        if self.shared.options.memory {
+            return self.try_job(|connection| work(connection)).await;
+        }
         let shared = Arc::clone(&self.shared);
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| self.ended())?;
         let run = move || {
             // DataFile until the work is done, even if nobody waits for it any more.
             let _permit = permit;
-            shared.opened().and_then(|open| open.read(&shared, work)).map_err(|error| shared.fault(error))
+            shared.opened().and_then(|open| open.read(&shared, work))
         };
-        tokio::task::spawn_blocking(run).await.map_err(|_| self.ended())?
+        tokio::task::spawn_blocking(run).await.map_err(|_| self.ended())
     }
 
     /// Runs work that writes, in one transaction: it is kept when the work succeeds, and only then.
@@ -131,7 +153,15 @@ impl Database {
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Fault> {
-        self.job(|connection| in_transaction(connection, work)).await
+        self.try_write(work).await?.map_err(|error| self.shared.fault(error))
+    }
+
+    /// The same with the failure of the work as it is.
+    pub(super) async fn try_write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<Result<T, StoreError>, Fault> {
+        self.try_job(|connection| in_transaction(connection, work)).await
     }
 
     /// The same for work that somebody can make room for: a full disk is `exhausted`.
@@ -165,8 +195,8 @@ impl Database {
         self.try_job(work).await?.map_err(|error| self.shared.fault(error))
     }
 
-    /// The same with the failure of the work as it is.
-    async fn try_job<T: Send + 'static>(
+    /// The same with the failure of the work, or of opening the database, as it is.
+    pub(super) async fn try_job<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<Result<T, StoreError>, Fault> {
@@ -180,12 +210,11 @@ impl Database {
             }
         });
         let shared = Arc::clone(&self.shared);
-        let send = move || {
-            let sent = shared.with_open(|open| open.writer.send(job));
-            sent.map_err(|error| shared.fault(error))
-        };
-        let sent = tokio::task::spawn_blocking(send).await.map_err(|_| self.ended())??;
-        sent.map_err(|()| self.ended())?;
+        let send = move || shared.with_open(|open| open.writer.send(job));
+        match tokio::task::spawn_blocking(send).await.map_err(|_| self.ended())? {
+            Ok(sent) => sent.map_err(|()| self.ended())?,
+            Err(error) => return Ok(Err(error)),
+        }
         answered.await.map_err(|_| self.ended())
     }
 
@@ -205,6 +234,11 @@ impl Database {
         let Slot::Open(open) = open else { return };
         let _ = timeout(LAST_READS, self.permits.acquire_many(READERS as u32)).await;
         let _ = timeout(LAST_WRITES, tokio::task::spawn_blocking(move || drop(open))).await;
+    }
+
+    /// The fault that callers get for a failure.
+    pub(super) fn fault(&self, error: StoreError) -> Fault {
+        self.shared.fault(error)
     }
 
     fn ended(&self) -> Fault {
@@ -228,8 +262,12 @@ impl Shared {
     fn with_open<T>(&self, work: impl FnOnce(&Arc<Open>) -> T) -> Result<T, StoreError> {
         let mut slot = lock(&self.open);
         if let Slot::Unopened = *slot {
-            make(&self.path).map_err(StoreError::Folder)?;
-            let lock = DatabaseLock::shared(&self.path)?;
+            let lock = if self.options.memory {
+                None
+            } else {
+                make(&self.path).map_err(StoreError::Folder)?;
+                Some(DatabaseLock::shared(&self.path)?)
+            };
             let writer = Writer::start(&self.path, self.steps, self.options)?;
             *slot = Slot::Open(Arc::new(Open { idle: Mutex::default(), writer, _lock: lock }));
         }
@@ -238,53 +276,6 @@ impl Shared {
             Slot::Unopened | Slot::Closed => Err(StoreError::Closed),
         }
     }
-}
-
-impl Open {
-    fn read<T>(
-        &self,
-        shared: &Shared,
-        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let idle = lock(&self.idle).pop();
-        let connection = match idle {
-            Some(connection) => connection,
-            None => open_reader(&shared.path, shared.steps)?,
-        };
-        let snapshot = connection.unchecked_transaction()?;
-        let result = work(&snapshot);
-        drop(snapshot);
-        if result.is_ok() {
-            lock(&self.idle).push(connection);
-        }
-        result
-    }
-}
-
-/// A connection that cannot write. The file exists: the writer was opened before.
-pub(super) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(BUSY)?;
-    migrations::check(&connection, steps)?;
-    // A negative size is in KiB, a positive one in pages.
-    connection.pragma_update(None, "cache_size", -CACHE / 1024)?;
-    Ok(connection)
-}
-
-/// The database's folder and its file: what is made here is its owner's alone. SQLite gives the files beside
-/// the database the mode that the database has.
-fn make(path: &Path) -> std::io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make_private(folder)?;
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // It may be there already; where it cannot be made, SQLite says why in its own words.
-    let _ = options.open(path);
-    Ok(())
 }
 
 #[cfg(test)]

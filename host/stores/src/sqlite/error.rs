@@ -60,6 +60,30 @@ impl StoreError {
         matches!(self, Self::Sqlite(error) if busy.contains(&error.sqlite_error_code()))
     }
 
+    /// Whether the file itself may be of no use, and not only its place, its rights or the moment.
+    pub(super) fn may_be_damage(&self) -> bool {
+        use ErrorCode as Code;
+        match self {
+            Self::Sqlite(error) => !matches!(
+                error.sqlite_error_code(),
+                Some(
+                    Code::DiskFull
+                        | Code::ReadOnly
+                        | Code::PermissionDenied
+                        | Code::DatabaseBusy
+                        | Code::DatabaseLocked
+                        | Code::CannotOpen
+                        | Code::SystemIoFailure
+                        | Code::OutOfMemory
+                        | Code::FileLockingProtocolFailed
+                        | Code::OperationInterrupted
+                )
+            ),
+            Self::Newer { .. } | Self::NotIntact(_) | Self::Damaged(_) => true,
+            _ => false,
+        }
+    }
+
     /// What people read. `subject` says whose database it is, `knowledge engine 'sqlite'` for example.
     pub(super) fn into_fault(self, subject: &str, path: &Path) -> Fault {
         let (hint, retryable) = match &self {

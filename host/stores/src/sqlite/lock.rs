@@ -40,12 +40,17 @@ impl DatabaseLock {
     /// # Errors
     /// `unavailable`, where somebody uses it.
     pub fn alone(kept: DataFile, database: &Path) -> Result<Self, Fault> {
-        let locked = lock_file(database).and_then(|file| match file.try_lock() {
+        Self::try_alone(database).map_err(|error| error.into_fault(kept.subject(), database))
+    }
+
+    /// The same with the failure as it is.
+    pub(super) fn try_alone(database: &Path) -> Result<Self, StoreError> {
+        let file = lock_file(database)?;
+        match file.try_lock() {
             Ok(()) => Ok(Self { _lock: file }),
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse),
             Err(TryLockError::Error(error)) => Err(StoreError::Lock(error)),
-        });
-        locked.map_err(|error| error.into_fault(kept.subject(), database))
+        }
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) fn count_waiting(db: &Connection, corpus: &str, of: &VectorModel) -> 
     Ok(db.query_row(&sql, params![model(db, &of.name)?, bytes(of), corpus], |row| row.get(0))?)
 }
 
-fn waiting(
+pub(super) fn waiting(
     db: &Connection,
     of: &VectorModel,
     after: Option<&Item>,
@@ -76,7 +76,7 @@ fn waiting(
 }
 
 /// Stores vectors of items that are still as they were. Whoever comes second writes the same again.
-fn store(db: &Connection, name: &str, vectors: &[NewVector]) -> Result<(), StoreError> {
+pub(super) fn store(db: &Connection, name: &str, vectors: &[NewVector]) -> Result<(), StoreError> {
     let model = used(db, name)?;
     let generation: i64 = db.query_row(
         "UPDATE vector_state SET generation = generation + 1 RETURNING generation",

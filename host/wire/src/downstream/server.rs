@@ -42,6 +42,7 @@ use connecting::Connecting;
 pub(super) use first_listing::AfterListing;
 use first_listing::FirstListing;
 use in_flight::InFlight;
+use learn::LearnFailure;
 use policies::Described;
 use relisting::Relisting;
 

@@ -1,6 +1,7 @@
 //! Who is asked about what, for how long an answer holds, and that no way around leads past it.
 
 mod chains;
+mod redefined;
 
 use std::{
     sync::{Arc, Mutex},

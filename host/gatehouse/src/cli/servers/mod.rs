@@ -43,7 +43,7 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show tools that are held back because they changed, and approve them
+    /// Show what is held back because it changed, and approve it
     Review(review::Review),
     /// Add a server: a program behind --, or an address
     Add(add::Add),

@@ -2,8 +2,11 @@
 
 use clap::Args;
 use gatehouse_core::{
-    Effect, names,
-    ports::{ToolIndex as _, tool_index::HeldTool},
+    Effect,
+    definition::DefinitionKind,
+    hash::sha256_hex,
+    names,
+    ports::{ToolIndex, tool_index::HeldChange},
     tool_policy::Promise,
 };
 use serde_json::{Value, json};
@@ -17,17 +20,20 @@ use crate::{
 
 #[derive(Args)]
 pub(in crate::cli) struct Review {
-    /// Only tools of this server
+    /// Only what this server lists
     server: Option<String>,
-    /// Approve a tool as it is now: TOOL@DIGEST, as the review shows it
-    #[arg(long, value_name = "TOOL@DIGEST", requires = "server")]
+    /// Approve something as it is now: NAME@DIGEST, as the review shows it. *@DIGEST approves all that is shown
+    #[arg(long, value_name = "NAME@DIGEST", requires = "server")]
     approve: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Shows what changed about the tools that are held back, and approves those that are named by what they are now.
+/// Name by which everything of a server that waits is approved together. No tool has it.
+const ALL: &str = "*";
+
+/// Shows what waits for a review, and approves what is named by what it is now.
 pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(), Failure> {
     let index = &composition.stores.tools;
     if let Some(server) = &asked.server {
@@ -38,20 +44,12 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
             return Err(Failure::Failed(format!("Unknown server: '{}'.{near}", names::quoted(server, 64))));
         }
         for named in &asked.approve {
-            let (tool, digest) = named.rsplit_once('@').ok_or_else(|| {
+            let (label, digest) = named.rsplit_once('@').ok_or_else(|| {
                 Failure::Usage(format!(
-                    "'{named}' is not TOOL@DIGEST, as `gatehouse servers review` shows it"
+                    "'{named}' is not NAME@DIGEST, as `gatehouse servers review` shows it"
                 ))
             })?;
-            if !index.approve(server, tool, digest).await? {
-                return Err(Failure::Failed(format!(
-                    "'{tool}' of server '{server}' does not wait for a review as {digest}: it changed again, or was approved. \
-                     `gatehouse servers review {server}` shows what waits now"
-                )));
-            }
-            out::note(format!(
-                "'{tool}' of server '{server}' is approved. Hosts that run and show it directly list it now."
-            ));
+            approve(&**index, server, label, digest).await?;
         }
         if !asked.approve.is_empty()
             && let Err(error) = tokio::task::block_in_place(|| HostServers::wake_hosts(&composition.config))
@@ -66,42 +64,93 @@ pub(super) async fn review(asked: Review, composition: &Composition) -> Result<(
     if asked.json {
         let told = held.iter().map(|held| {
             let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-            json!({"server": held.server, "tool": held.tool, "digest": held.digest,
-                "before": parsed(&held.before), "now": parsed(&held.now), "held_back": held.held_back,
-                "counts_as": held.counts_as, "says": held.says})
+            json!({"server": held.server, "kind": held.kind, "name": held.name, "digest": held.digest,
+                "tool": (held.kind == DefinitionKind::Tool).then_some(&held.name),
+                "approve": format!("{}@{}", held.label(), held.digest),
+                "before": held.before.as_deref().map(parsed), "now": parsed(&held.now),
+                "held_back": held.held_back, "counts_as": held.counts_as, "says": held.says})
         });
         out::json(&told.collect::<Vec<_>>());
         return Ok(());
     }
     if held.is_empty() && asked.approve.is_empty() {
         out::note(
-            "No tool waits for a review. Servers with on_change = \"quarantine\" hold back what changed after it was first \
-             seen, and a tool that says that it does less than before counts as before.",
+            "Nothing waits for a review. Servers with on_change = \"quarantine\" hold back what changed, or was added, after \
+             their first listing, and a tool that says that it does less than before counts as before.",
         );
     }
     for held in &held {
         out::line(difference(held));
     }
+    for of_one in held.chunk_by(|one, other| one.server == other.server).filter(|of_one| of_one.len() > 1) {
+        let (server, digest) = (&of_one[0].server, digest_of_all(of_one));
+        out::line(format!(
+            "approve all {} of {server}: gatehouse servers review {server} --approve '{ALL}@{digest}'",
+            of_one.len()
+        ));
+    }
     Ok(())
 }
 
-/// What changed about a tool, line by line, and how it is approved.
-fn difference(held: &HeldTool) -> String {
-    let HeldTool { server, tool, digest, before, now, .. } = held;
-    let (before, now) = (in_lines(before), in_lines(now));
+/// Approves one change, or all that wait if their common digest is given.
+async fn approve(index: &dyn ToolIndex, server: &str, label: &str, digest: &str) -> Result<(), Failure> {
+    let waits = index.held().await?.into_iter().filter(|held| held.server == server).collect::<Vec<_>>();
+    let named: Vec<(String, String)> = match label {
+        ALL if digest_of_all(&waits) == digest => {
+            waits.into_iter().map(|held| (held.label(), held.digest)).collect()
+        }
+        ALL => Vec::new(),
+        label => vec![(label.to_owned(), digest.to_owned())],
+    };
+    let changed = |label: &str| {
+        Failure::Failed(format!(
+            "'{label}' of server '{server}' does not wait for a review as {digest}: it changed again, or was approved. \
+             `gatehouse servers review {server}` shows what waits now"
+        ))
+    };
+    if named.is_empty() {
+        return Err(changed(label));
+    }
+    for (label, digest) in named {
+        if !index.approve(server, &label, &digest).await? {
+            return Err(changed(&label));
+        }
+        out::note(format!(
+            "'{label}' of server '{server}' is approved. Hosts that run and show it directly list it now."
+        ));
+    }
+    Ok(())
+}
+
+/// The digest of several changes.
+fn digest_of_all(held: &[HeldChange]) -> String {
+    let lines = held.iter().map(|held| format!("{}@{}\n", held.label(), held.digest));
+    sha256_hex(lines.collect::<String>())
+}
+
+/// What changed about a definition, line by line, and how it is approved.
+fn difference(held: &HeldChange) -> String {
+    let HeldChange { server, digest, before, now, .. } = held;
+    let label = held.label();
+    let (before, now) = (before.as_deref().map(in_lines).unwrap_or_default(), in_lines(now));
     let diff = TextDiff::from_lines(&before, &now).unified_diff().header("approved", "now").to_string();
-    let held_back = if held.held_back { "It is held back: not listed and not called.\n" } else { "" };
-    let counts_as = match &held.counts_as {
-        Some(counts_as) => format!(
+    let held_back = match (held.held_back, held.kind) {
+        (false, _) => "",
+        (true, DefinitionKind::Tool) => "It is held back: not listed and not called.\n",
+        (true, DefinitionKind::Instructions) => "It is held back: clients get what was approved before.\n",
+        (true, _) => "It is held back: not listed.\n",
+    };
+    let counts_as = match (&held.counts_as, &held.says) {
+        (Some(counts_as), Some(says)) => format!(
             "Until you approve it, it counts as {}. The server says: {}.\n",
             promised(counts_as),
-            promised(&held.says)
+            promised(says)
         ),
-        None => String::new(),
+        _ => String::new(),
     };
     format!(
-        "{server}: {tool}\n{diff}{held_back}{counts_as}approve it: gatehouse servers review {server} --approve \
-         '{tool}@{digest}'\n"
+        "{server}: {label}\n{diff}{held_back}{counts_as}approve it: gatehouse servers review {server} --approve \
+         '{label}@{digest}'\n"
     )
 }
 
@@ -113,6 +162,9 @@ fn promised(promise: &Promise) -> String {
     }
     if promise.idempotent {
         words.push_str(", idempotent");
+    }
+    if !promise.open_world {
+        words.push_str(", closed world");
     }
     words
 }

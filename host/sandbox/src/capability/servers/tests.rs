@@ -10,7 +10,7 @@ use gatehouse_core::{
     ports::{
         ledger::Sample,
         servers::{Circuit, RefreshReport, ServerState, UnlistedServer},
-        tool_index::{Fit, HeldTool, IndexedListing, MayFind, ToolsFound},
+        tool_index::{Fit, HeldChange, IndexedListing, MayFind, ToolsFound},
     },
     source::Listing,
 };
@@ -144,7 +144,7 @@ impl ToolIndex for Everything {
         let hit = |id: ToolId| ToolHit { spec: spec(&id.name), id, score: 0.9, fit: Fit::Good };
         Ok(ToolsFound { hits: found.map(hit).collect(), ..ToolsFound::default() })
     }
-    async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+    async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
         Ok(Vec::new())
     }
     async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {

@@ -1,6 +1,7 @@
 //! The promises of a database file, without any engine on it.
 
 use super::{writer::open_writer, *};
+use crate::sqlite::migrations;
 
 fn database(path: PathBuf) -> Database {
     Database::new("knowledge engine 'sqlite'", path, migrations::KNOWLEDGE)

@@ -30,18 +30,20 @@ const COUNTS_CACHE: i64 = 512;
 
 /// How the connection that writes is set up.
 #[derive(Clone, Copy)]
-pub(super) struct Options {
+pub(in crate::sqlite) struct Options {
     /// How long it waits for another process that writes.
     pub(super) busy: Duration,
     /// Whether what was deleted is overwritten, and its place can be given back to the disk.
     pub(super) temporary: bool,
     /// Whether little memory and little waiting for the disk count for more than the last second before a power cut.
     pub(super) counts: bool,
+    /// Whether it is in memory.
+    pub(super) memory: bool,
 }
 
 impl Options {
-    pub(super) fn new(busy: Duration) -> Self {
-        Self { busy, temporary: false, counts: false }
+    pub(in crate::sqlite) fn new(busy: Duration) -> Self {
+        Self { busy, temporary: false, counts: false, memory: false }
     }
 }
 
@@ -96,7 +98,11 @@ impl Drop for Writer {
 }
 
 /// Opens the database to write, and brings it up to date; waits for others that do the same.
-pub(super) fn open_writer(path: &Path, steps: Steps, options: Options) -> Result<Connection, StoreError> {
+pub(in crate::sqlite) fn open_writer(
+    path: &Path,
+    steps: Steps,
+    options: Options,
+) -> Result<Connection, StoreError> {
     let begin = Instant::now();
     loop {
         // Two that make the same file at once can meet where SQLite does not wait by itself.

@@ -107,3 +107,30 @@ fn failures_of_the_first_ledger_keep_their_kind() {
         .unwrap();
     assert_eq!(failed, 1);
 }
+
+#[test]
+fn tools_that_were_held_back_stay_so_and_the_others_count_as_reviewed() {
+    let mut connection = empty();
+    migrate(&mut connection, &TOOLS[..2]).unwrap();
+    let spec = r#"{"name":"read","title":"Read","description":"Reads.","input_schema":{"type":"object"},
+        "output_schema":null,"intent":"query","effect":"read-only","idempotent":true,"open_world":false,"dry_run":null,
+        "meta":null}"#;
+    let tool = |number: i64, approved: Option<&str>| {
+        let key = number.to_string();
+        connection.execute("INSERT INTO item VALUES (?1, 'tool', ?2, 'old')", (number, &key)).unwrap();
+        let sql = "INSERT INTO tool VALUES (?1, 's', ?2, 0, 'old', 'files', NULL, ?3, ?4)";
+        connection.execute(sql, (number, &key, approved, spec)).unwrap();
+        let accepted = r#"{"effect":"read-only","additive":false,"idempotent":true}"#;
+        connection.execute("INSERT INTO promise VALUES ('s', ?1, ?2)", (&key, accepted)).unwrap();
+    };
+    connection.execute_batch("INSERT INTO server VALUES ('s', '{}', NULL)").unwrap();
+    tool(1, None);
+    tool(2, Some("{\"description\":\"as it was\"}"));
+    migrate(&mut connection, TOOLS).unwrap();
+    let text = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap();
+    let reviewed = "SELECT group_concat(tool.name || (reviewed.digest = tool.digest)) FROM tool JOIN reviewed USING (name)";
+    assert_eq!(text(reviewed), "11,20");
+    assert_eq!(text("SELECT definition FROM reviewed WHERE name = '2'"), "{\"description\":\"as it was\"}");
+    assert_eq!(text("SELECT count(*) || '' FROM item JOIN tool USING (number) WHERE version = digest"), "2");
+    assert_eq!(text("SELECT accepted ->> '$.open_world' || '' FROM promise LIMIT 1"), "0");
+}

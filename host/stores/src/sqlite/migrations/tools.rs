@@ -2,7 +2,7 @@
 
 use super::Steps;
 
-/// What is known of the tools of servers. It can be learned again by asking them, but for what was approved.
+/// What is known of the tools of servers. It can be learned again by asking them, but for what was reviewed.
 pub(in crate::sqlite) const TOOLS: Steps = &[
     // 1: servers with what they say of themselves, their tools, and vectors as in the other databases. The number of an
     // item is that of its tool.
@@ -66,4 +66,28 @@ pub(in crate::sqlite) const TOOLS: Steps = &[
             'idempotent', json(coalesce(spec -> '$.idempotent', 'false')))
         ELSE '{"effect":"external-exec","additive":false,"idempotent":false}' END FROM tool;
     "#,
+    // 3: what was reviewed of servers that are quarantined. A definition is more than it was, so digests are made again. Where
+    // a tool was held back it stays so, whatever else its server lists counts as reviewed.
+    "
+    ALTER TABLE server ADD COLUMN quarantine INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE listing_state ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE reviewed (
+        server     TEXT NOT NULL REFERENCES server ON DELETE CASCADE,
+        kind       TEXT NOT NULL,
+        name       TEXT NOT NULL,
+        digest     TEXT NOT NULL,
+        definition TEXT NOT NULL,
+        PRIMARY KEY (server, kind, name)
+    ) STRICT;
+    INSERT INTO reviewed SELECT server, 'tool', name, CASE WHEN approved IS NULL THEN tool_digest(spec) ELSE '' END,
+            coalesce(approved, tool_definition(spec))
+        FROM tool WHERE server IN (SELECT server FROM tool WHERE approved IS NOT NULL);
+    UPDATE tool SET digest = tool_digest(spec);
+    UPDATE item SET version = (SELECT digest FROM tool WHERE tool.number = item.number)
+        WHERE number IN (SELECT number FROM tool);
+    UPDATE promise SET accepted = json_set(accepted, '$.open_world', json(coalesce(
+        (SELECT spec -> '$.open_world' FROM tool WHERE tool.server = promise.server AND tool.name = promise.name), 'true')));
+    ALTER TABLE tool DROP COLUMN approved;
+    UPDATE listing_state SET generation = generation + 1;
+    ",
 ];

@@ -1,7 +1,10 @@
 //! What is known of the tools of servers, in a file of its own: it is learned again by asking them, and never worth holding up
 //! what is precious.
 
+mod current;
+mod file;
 mod read;
+mod review;
 mod write;
 
 use std::{path::PathBuf, sync::Arc};
@@ -10,11 +13,11 @@ use gatehouse_core::{
     Fault, SourceId, ToolSpec,
     ports::{
         servers::RefreshReport,
-        tool_index::{HeldTool, IndexedListing, KnownListing},
+        tool_index::{HeldChange, IndexedListing, KnownListing},
     },
 };
 
-use super::{copy::DataFile, db::Database, migrations, vector_cache::VectorCache};
+use self::current::{CurrentDatabase, Opened};
 use crate::embedding::VectorStore;
 
 /// What vectors of tools are kept under.
@@ -22,8 +25,7 @@ pub(crate) const TOOLS: &str = "tool";
 
 /// The store.
 pub(crate) struct SqliteTools {
-    db: Arc<Database>,
-    cache: Arc<VectorCache>,
+    db: Arc<CurrentDatabase>,
 }
 
 /// A tool with its number, and whether it is held back.
@@ -42,8 +44,7 @@ pub(crate) struct StoredServer {
 impl SqliteTools {
     /// A store in this file, which is opened on first use.
     pub(crate) fn new(path: PathBuf) -> Self {
-        let db = Database::new(DataFile::Tools.subject(), path, migrations::TOOLS);
-        Self { db: Arc::new(db), cache: Arc::new(VectorCache::new(TOOLS)) }
+        Self { db: CurrentDatabase::new(path) }
     }
 
     pub(crate) fn vectors(&self) -> Arc<dyn VectorStore> {
@@ -57,36 +58,49 @@ impl SqliteTools {
         now: i64,
         force: bool,
     ) -> Result<RefreshReport, Fault> {
-        self.db.write(move |db| write::put(db, &listing, now, force)).await
+        self.db.put(listing, now, force).await
     }
 
     pub(crate) async fn forget(&self, server: &str) -> Result<(), Fault> {
-        let server = server.to_owned();
-        self.db.write(move |db| write::forget(db, &server)).await
+        self.db.forget(server).await
     }
 
-    pub(crate) async fn approve(&self, server: &str, tool: &str, digest: &str) -> Result<bool, Fault> {
-        let [server, tool, digest] = [server, tool, digest].map(str::to_owned);
-        self.db.write(move |db| write::approve(db, &server, &tool, &digest)).await
+    /// Approves a change. One that cannot be stored is refused: it would hold for this process alone.
+    pub(crate) async fn approve(&self, server: &str, label: &str, digest: &str) -> Result<bool, Fault> {
+        let [server, label, digest] = [server, label, digest].map(str::to_owned);
+        // Finds out whether the file can be written.
+        self.db.write(|db| write::changed(db)).await?;
+        self.stores()?;
+        let approved = self.db.write(move |db| write::approve(db, &server, &label, &digest)).await?;
+        self.stores()?;
+        Ok(approved)
+    }
+
+    /// Refuses if what is written is in memory alone.
+    fn stores(&self) -> Result<(), Fault> {
+        let Some(why) = self.db.reason() else { return Ok(()) };
+        Err(Fault::unavailable(format!("The approval cannot be stored: {why}."))
+            .hint("Make the file usable, and approve again."))
     }
 
     pub(crate) async fn known(&self, server: &str) -> Result<Option<KnownListing>, Fault> {
         let server = server.to_owned();
-        self.db.read(move |db| read::known(db, &server)).await
+        self.db.read(move |db, _| read::known(db, &server)).await
     }
 
-    pub(crate) async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
-        self.db.read(read::held).await
+    pub(crate) async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
+        self.db.read(|db, _| read::held(db)).await
     }
 
     /// Counts changes of what is kept.
     pub(crate) async fn generation(&self) -> Result<i64, Fault> {
-        self.db.read(read::generation).await
+        self.db.read(|db, opened| Ok(opened.generation(read::generation(db)?))).await
     }
 
     /// Every tool, with the state that it is of.
     pub(crate) async fn all(&self) -> Result<(i64, Vec<StoredServer>), Fault> {
-        self.db.read(|db| Ok((read::generation(db)?, read::all(db)?))).await
+        let work = |db: &_, opened: &Opened| Ok((opened.generation(read::generation(db)?), read::all(db)?));
+        self.db.read(work).await
     }
 
     /// How near each tool is to a vector, by its number, and how many of them have none.
@@ -95,10 +109,12 @@ impl SqliteTools {
         model: &str,
         vector: Vec<f32>,
     ) -> Result<(Vec<(i64, f32)>, usize), Fault> {
-        let (cache, model) = (Arc::clone(&self.cache), model.to_owned());
-        let work = move |db: &_| {
+        let model = model.to_owned();
+        let work = move |db: &_, opened: &Opened| {
             let all = read::count(db)?;
-            let Some(held) = cache.held(db, &model, vector.len())? else { return Ok((Vec::new(), all)) };
+            let Some(held) = opened.cache.held(db, &model, vector.len())? else {
+                return Ok((Vec::new(), all));
+            };
             Ok((held.cosines(&vector), all.saturating_sub(held.items())))
         };
         self.db.read(work).await
@@ -107,7 +123,7 @@ impl SqliteTools {
     /// The texts of tools by their keys.
     pub(crate) async fn specs(&self, keys: &[String]) -> Result<Vec<Option<ToolSpec>>, Fault> {
         let keys = keys.to_vec();
-        self.db.read(move |db| keys.iter().map(|key| read::spec(db, key)).collect()).await
+        self.db.read(move |db, _| keys.iter().map(|key| read::spec(db, key)).collect()).await
     }
 
     pub(crate) async fn close(&self) {

@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use gatehouse_core::{
     SourceId, ToolSpec,
-    ports::tool_index::{CATEGORIES, HeldTool, KnownListing, KnownTool},
+    definition::{Definition, DefinitionKind},
+    ports::tool_index::{CATEGORIES, HeldChange, KnownListing, KnownTool},
     source::Listing,
     tool_policy::Promise,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::de::DeserializeOwned;
 
-use super::{StoredServer, StoredTool, TOOLS};
+use super::{
+    StoredServer, StoredTool, TOOLS,
+    review::{self, HELD, JOINED},
+};
 use crate::sqlite::error::StoreError;
 
 pub(super) fn generation(db: &Connection) -> Result<i64, StoreError> {
@@ -24,81 +28,109 @@ pub(super) fn count(db: &Connection) -> Result<usize, StoreError> {
 }
 
 pub(super) fn known(db: &Connection, server: &str) -> Result<Option<KnownListing>, StoreError> {
-    let mut statement = db.prepare_cached("SELECT about, last_change FROM server WHERE name = ?1")?;
-    let found: Option<(String, Option<i64>)> =
-        statement.query_row([server], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let Some((about, last_change)) = found else { return Ok(None) };
+    let mut statement =
+        db.prepare_cached("SELECT about, last_change, quarantine FROM server WHERE name = ?1")?;
+    let found: Option<(String, Option<i64>, bool)> =
+        statement.query_row([server], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
+    let Some((about, last_change, quarantine)) = found else { return Ok(None) };
     let mut listing: Listing = parsed(&about)?;
+    let mut held_back = 0;
+    if quarantine {
+        let held = review::held_beside_tools(db, server, &listing)?;
+        review::withhold(&mut listing, &held);
+        held_back = held.len();
+    }
+    let is_lost = review::is_lost(db)?;
     let mut tools = Vec::new();
-    let mut statement = db.prepare_cached(
-        "SELECT spec, digest, category, last_change, approved IS NOT NULL, accepted
-         FROM tool LEFT JOIN promise USING (server, name) WHERE server = ?1 ORDER BY place",
-    )?;
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT spec, tool.digest, category, tool.last_change, {HELD}, reviewed.digest IS NULL, accepted FROM {JOINED}
+         WHERE tool.server = ?1 ORDER BY place"
+    ))?;
     let mut rows = statement.query([server])?;
     while let Some(row) = rows.next()? {
-        let spec = as_accepted(row.get(0)?, row.get(5)?)?;
+        let spec = as_accepted(&row.get::<_, String>(0)?, row.get(6)?)?;
         let category: String = row.get(2)?;
-        let held: bool = row.get(4)?;
+        let (held, is_new): (bool, bool) = (row.get(4)?, row.get(5)?);
+        let why = match (is_new, is_lost) {
+            (false, _) => "its definition is not the one that was approved",
+            (true, false) => "it was not there when the server was first listed, and nobody has approved it",
+            (true, true) => "the record of what was approved is lost, and nobody has approved it since",
+        };
+        held_back += usize::from(held);
         tools.push(KnownTool {
             name: Arc::clone(&spec.name),
             digest: row.get(1)?,
             category: CATEGORIES.into_iter().find(|known| *known == category).unwrap_or("other"),
             last_change: time(row, 3)?,
-            held: held.then(|| "its definition is not the one that was approved".to_owned()),
+            held: held.then(|| why.to_owned()),
         });
         listing.tools.push(spec);
     }
     let last_change = last_change.and_then(|time| u64::try_from(time).ok());
-    Ok(Some(KnownListing { listing: Arc::new(listing), last_change, tools: Arc::new(tools) }))
+    Ok(Some(KnownListing { listing: Arc::new(listing), last_change, tools: Arc::new(tools), held_back }))
 }
 
-pub(super) fn held(db: &Connection) -> Result<Vec<HeldTool>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT server, name, digest, approved, spec, accepted FROM tool LEFT JOIN promise USING (server, name)
-         ORDER BY server, name",
-    )?;
+pub(super) fn held(db: &Connection) -> Result<Vec<HeldChange>, StoreError> {
+    let mut all = held_tools(db)?;
+    let mut statement = db.prepare_cached("SELECT name, about FROM server WHERE quarantine")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (server, about): (String, String) = (row.get(0)?, row.get(1)?);
+        let held = review::held_beside_tools(db, &server, &parsed(&about)?)?;
+        all.extend(held.into_iter().map(|held| held.change(&server)));
+    }
+    all.sort_by(|a, b| (&a.server, a.kind, &a.name).cmp(&(&b.server, b.kind, &b.name)));
+    Ok(all)
+}
+
+fn held_tools(db: &Connection) -> Result<Vec<HeldChange>, StoreError> {
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT tool.server, tool.name, tool.digest, reviewed.definition, spec, accepted, {HELD} FROM {JOINED}"
+    ))?;
     let mut rows = statement.query([])?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let text: String = row.get(4)?;
         let spec: ToolSpec = parsed(&text)?;
-        let accepted = as_accepted(text, row.get(5)?)?;
+        let accepted = as_accepted(&text, row.get(5)?)?;
         let (counts_as, says) = (Promise::of(&accepted), Promise::of(&spec));
-        let approved: Option<String> = row.get(3)?;
-        if approved.is_none() && counts_as == says {
+        let held_back: bool = row.get(6)?;
+        if !held_back && counts_as == says {
             continue;
         }
-        all.push(HeldTool {
+        let before: Option<String> = row.get(3)?;
+        let before = if held_back { before } else { Some(Definition::of_tool(&accepted).text) };
+        all.push(HeldChange {
             server: row.get(0)?,
-            tool: row.get(1)?,
+            kind: DefinitionKind::Tool,
+            name: row.get(1)?,
             digest: row.get(2)?,
-            held_back: approved.is_some(),
-            before: approved.unwrap_or_else(|| super::write::canonical(&accepted)),
-            now: super::write::canonical(&spec),
+            before,
+            now: Definition::of_tool(&spec).text,
+            held_back,
             counts_as: (counts_as != says).then_some(counts_as),
-            says,
+            says: Some(says),
         });
     }
     Ok(all)
 }
 
 /// A tool that promises no more than was accepted.
-fn as_accepted(spec: String, accepted: Option<String>) -> Result<Arc<ToolSpec>, StoreError> {
-    let mut spec: ToolSpec = parsed(&spec)?;
+fn as_accepted(spec: &str, accepted: Option<String>) -> Result<Arc<ToolSpec>, StoreError> {
+    let mut spec: ToolSpec = parsed(spec)?;
     accepted.map(|text| parsed(&text)).transpose()?.unwrap_or(Promise::NOTHING).hold(&mut spec);
     Ok(Arc::new(spec))
 }
 
 pub(super) fn all(db: &Connection) -> Result<Vec<StoredServer>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT server, number, spec, approved IS NOT NULL, accepted FROM tool LEFT JOIN promise USING (server, name)
-         ORDER BY server, place",
-    )?;
+    let mut statement = db.prepare_cached(&format!(
+        "SELECT tool.server, number, spec, {HELD}, accepted FROM {JOINED} ORDER BY tool.server, place"
+    ))?;
     let mut rows = statement.query([])?;
     let mut all: Vec<StoredServer> = Vec::new();
     while let Some(row) = rows.next()? {
         let server: String = row.get(0)?;
-        let spec = as_accepted(row.get(2)?, row.get(4)?)?;
+        let spec = as_accepted(&row.get::<_, String>(2)?, row.get(4)?)?;
         let tool = StoredTool { number: row.get(1)?, spec, held: row.get(3)? };
         match all.last_mut().filter(|last| **last.server.name() == *server) {
             Some(last) => last.tools.push(tool),
@@ -120,6 +152,6 @@ fn time(row: &Row<'_>, column: usize) -> Result<Option<u64>, StoreError> {
     Ok(row.get::<_, Option<i64>>(column)?.and_then(|time| u64::try_from(time).ok()))
 }
 
-fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Damaged(error.to_string()))
 }

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use gatehouse_core::Fault;
 use tokio::sync::SemaphorePermit;
 
-use super::{Attempt, Server};
+use super::{Attempt, LearnFailure, Server};
 use crate::downstream::connection::{ConnectFailure, Connection, ListChanged};
 
 /// Connections of this kind to one server at a time; further calls wait for one of them to end.
@@ -53,7 +53,10 @@ impl Server {
         let apart = self.apart().await?;
         let learned = self.learn(&apart.connection, false).await;
         apart.end().await;
-        learned.map(drop).map_err(|why| self.unreachable(&why))
+        learned.map(drop).map_err(|failure| match failure {
+            LearnFailure::Server(why) => self.unreachable(&why),
+            LearnFailure::Index(fault) => fault,
+        })
     }
 }
 

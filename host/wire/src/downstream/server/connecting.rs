@@ -12,7 +12,7 @@ use gatehouse_core::{
 };
 use tokio::{sync::watch, task::AbortHandle};
 
-use super::{Attempt, Server};
+use super::{Attempt, LearnFailure, Server};
 use crate::downstream::connection::{ConnectFailure, Connection, ListChanged};
 
 /// The waits before attempts to connect: doubling from the first to the longest.
@@ -119,9 +119,13 @@ impl Server {
         let connected = async {
             let connection = connecting.await?;
             let learned = tokio::time::timeout(limit, self.learn(&connection, false)).await;
-            match learned.unwrap_or_else(|_| Err(ConnectFailure::late(limit).message)) {
+            match learned.unwrap_or_else(|_| Err(ConnectFailure::late(limit).message.into())) {
                 Ok(found) => Ok((connection, found)),
-                Err(why) => {
+                Err(LearnFailure::Index(fault)) => {
+                    tracing::warn!(source = %self.id, "what it lists is not stored: {}", fault.in_one_line());
+                    Ok((connection, RefreshReport::default()))
+                }
+                Err(LearnFailure::Server(why)) => {
                     connection.close().await;
                     Err(ConnectFailure::passing(why))
                 }

@@ -104,7 +104,7 @@ impl Server {
         // A connection that is made for this has listed its tools; an older one may be that of a forgotten listing.
         let connection = self.connection().await?;
         if self.known().await?.is_none() {
-            self.learn(&connection, false).await.map_err(|why| self.lost(&connection, &why))?;
+            self.learn(&connection, false).await.map_err(|failure| self.not_learned(&connection, failure))?;
         }
         Ok(())
     }

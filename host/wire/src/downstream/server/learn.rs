@@ -10,7 +10,7 @@ use gatehouse_core::{
     names::quoted,
     ports::{
         servers::{RefreshReport, ServerListing},
-        tool_index::IndexedListing,
+        tool_index::{IndexedListing, KnownListing},
     },
     source::{Listing, MAX_TOOLS},
 };
@@ -18,13 +18,37 @@ use gatehouse_core::{
 use super::{InFlight, Server, Shared};
 use crate::downstream::connection::{CallFailure, Connection};
 
+/// Why it is not known what a server lists.
+pub(super) enum LearnFailure {
+    /// The server did not say it.
+    Server(String),
+    /// The index did not take it, which says nothing of the server.
+    Index(Fault),
+}
+
+impl LearnFailure {
+    /// In one line.
+    pub(super) fn in_one_line(self) -> String {
+        match self {
+            Self::Server(why) => why,
+            Self::Index(fault) => fault.in_one_line(),
+        }
+    }
+}
+
+impl From<String> for LearnFailure {
+    fn from(why: String) -> Self {
+        Self::Server(why)
+    }
+}
+
 impl Server {
     /// Asks what it lists and writes it down; what is wrong with single tools is told in the log, and they are left out.
     pub(super) async fn learn(
         &self,
         connection: &Arc<dyn Connection>,
         force: bool,
-    ) -> Result<RefreshReport, String> {
+    ) -> Result<RefreshReport, LearnFailure> {
         let _in_use = InFlight::begin(self);
         let _learning = self.learning.lock().await;
         let limit = self.connection_timeout();
@@ -43,7 +67,6 @@ impl Server {
         for why in refused.iter().take(8) {
             tracing::warn!(%source, "something it lists is left out: {}", self.redactor.text(why.clone()));
         }
-        let rest = rest_of(&listing);
         let before = self.shared.index.known(&self.definition.name).await.ok().flatten();
         let indexed = IndexedListing {
             server: Arc::clone(&self.definition.name),
@@ -52,19 +75,29 @@ impl Server {
             on_change: self.definition.on_change,
         };
         if lock(&self.inner).closed {
-            return Err("it was removed or redefined".into());
+            return Err(LearnFailure::Server("it was removed or redefined".into()));
         }
-        let report = self.shared.index.put(indexed, force).await.map_err(|fault| fault.in_one_line())?;
+        let report = self.shared.index.put(indexed, force).await.map_err(LearnFailure::Index)?;
         let tools_changed = report.added + report.updated + report.removed > 0;
         if tools_changed {
             tracing::info!(%source, added = report.added, updated = report.updated, removed = report.removed,
                 unchanged = report.unchanged, "tools listed");
         }
-        if tools_changed || before.is_none_or(|before| rest_of(&before.listing) != rest) {
+        // The index alone knows what is held back, and whether another host saw the change first.
+        let now = self.shared.index.known(&self.definition.name).await.map_err(LearnFailure::Index)?;
+        let rest = |known: &Option<KnownListing>| known.as_ref().map(|known| rest_of(&known.listing));
+        let held_back = |known: &Option<KnownListing>| known.as_ref().map_or(0, |known| known.held_back);
+        if tools_changed || rest(&before) != rest(&now) {
             self.shared.changes.send_modify(|changes| *changes += 1);
         }
-        // The index alone knows whether another host saw the change first.
-        self.known().await.map_err(|fault| fault.in_one_line())?;
+        if before.is_some() && rest(&before) != rest(&now) {
+            tracing::info!(%source, "prompts, templates or instructions changed");
+        }
+        if held_back(&now) > 0 && (tools_changed || held_back(&before) != held_back(&now)) {
+            let (name, held_back) = (&self.definition.name, held_back(&now));
+            tracing::warn!(%source, held_back, "held back until `gatehouse servers review {name}` approves it");
+        }
+        self.known().await.map_err(LearnFailure::Index)?;
         Ok(report)
     }
 
@@ -78,7 +111,8 @@ impl Server {
         if let Some(connection) = connection
             && let Err(why) = self.learn(&connection, false).await
         {
-            tracing::warn!(source = %self.id, "the tools cannot be listed again: {}", self.redactor.text(why));
+            let why = self.redactor.text(why.in_one_line());
+            tracing::warn!(source = %self.id, "the tools cannot be listed again: {why}");
             return false;
         }
         true
@@ -92,7 +126,15 @@ impl Server {
         if before.is_none() && !force {
             return Ok(lock(&self.inner).found.clone());
         }
-        self.learn(&connection, force).await.map_err(|why| self.lost(&connection, &why))
+        self.learn(&connection, force).await.map_err(|failure| self.not_learned(&connection, failure))
+    }
+
+    /// The fault for a listing that is not known. The connection stays unless the server is at fault.
+    pub(super) fn not_learned(&self, connection: &Arc<dyn Connection>, failure: LearnFailure) -> Fault {
+        match failure {
+            LearnFailure::Server(why) => self.lost(connection, &why),
+            LearnFailure::Index(fault) => fault,
+        }
     }
 
     /// What is known of what it lists, without starting it.

@@ -13,7 +13,7 @@ use gatehouse_core::{
     outcome::EmbeddedResource,
     ports::{
         servers::{Circuit, ServerTransport},
-        tool_index::{HeldTool, IndexedListing, KnownListing, MayFind, OnChange, ToolQuestion, ToolsFound},
+        tool_index::{HeldChange, IndexedListing, KnownListing, MayFind, OnChange, ToolQuestion, ToolsFound},
     },
     prompt::PromptMessage,
     resource::ResourcePage,
@@ -42,6 +42,7 @@ struct Scripted {
     calls: Arc<AtomicU32>,
     lists: Arc<AtomicU32>,
     hold: Hold,
+    broken_index: Arc<AtomicBool>,
 }
 
 struct Fake {
@@ -52,13 +53,16 @@ struct Fake {
     end: watch::Sender<Option<String>>,
 }
 
-/// An index in memory.
-struct Known(Mutex<Option<Arc<Listing>>>, Hold);
+/// An index in memory. It takes nothing while `broken`.
+struct Known(Mutex<Option<Arc<Listing>>>, Hold, Arc<AtomicBool>);
 
 #[async_trait]
 impl ToolIndex for Known {
     async fn put(&self, listing: IndexedListing, _: bool) -> Result<RefreshReport, Fault> {
         lock(&self.1).take();
+        if self.2.load(Ordering::SeqCst) {
+            return Err(Fault::unavailable("the index is full"));
+        }
         let added = listing.listing.tools.len() as u32;
         let before = lock(&self.0).replace(listing.listing);
         Ok(RefreshReport { added: if before.is_none() { added } else { 0 }, ..RefreshReport::default() })
@@ -66,7 +70,9 @@ impl ToolIndex for Known {
 
     async fn known(&self, _: &str) -> Result<Option<KnownListing>, Fault> {
         let listing = lock(&self.0).clone();
-        Ok(listing.map(|listing| KnownListing { listing, last_change: None, tools: Arc::default() }))
+        let known =
+            |listing| KnownListing { listing, last_change: None, tools: Arc::default(), held_back: 0 };
+        Ok(listing.map(known))
     }
 
     async fn forget(&self, _: &str) -> Result<(), Fault> {
@@ -78,7 +84,7 @@ impl ToolIndex for Known {
         Ok(ToolsFound::default())
     }
 
-    async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+    async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
         Ok(Vec::new())
     }
 
@@ -103,7 +109,11 @@ fn server() -> (Arc<Server>, Arc<Scripted>) {
     let connector = Arc::new(Scripted::default());
     let shared = Shared {
         connector: Arc::clone(&connector) as _,
-        index: Arc::new(Known(Mutex::default(), Arc::clone(&connector.hold))),
+        index: Arc::new(Known(
+            Mutex::default(),
+            Arc::clone(&connector.hold),
+            Arc::clone(&connector.broken_index),
+        )),
         clock: Arc::new(Noon),
         connection_timeout: None,
         retries: 3,

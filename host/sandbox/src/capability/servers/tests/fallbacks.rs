@@ -124,7 +124,7 @@ impl ToolIndex for World {
         }));
         Ok(ToolsFound { hits, ..ToolsFound::default() })
     }
-    async fn held(&self) -> Result<Vec<HeldTool>, Fault> {
+    async fn held(&self) -> Result<Vec<HeldChange>, Fault> {
         Everything.held().await
     }
     async fn approve(&self, _: &str, _: &str, _: &str) -> Result<bool, Fault> {

@@ -88,3 +88,19 @@ async fn a_flood_of_changes_causes_few_listings() {
     pass(1).await;
     assert_eq!(lists(), before + 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_of_the_index_says_nothing_of_the_server() {
+    let (server, connector) = server();
+    connector.broken_index.store(true, Ordering::SeqCst);
+    for _ in 0..10 {
+        let fault = call(&server, "work").await.expect_err("nothing is known of it");
+        assert_eq!(fault.message, "the index is full");
+        server.learn_apart().await.expect_err("the same apart");
+    }
+    let status = server.status();
+    assert_eq!((status.state, status.circuit), (ServerState::Connected, Circuit::Closed));
+    assert_eq!(connector.attempts.load(Ordering::SeqCst), 11, "one connection for all, one for each apart");
+    connector.broken_index.store(false, Ordering::SeqCst);
+    assert!(call(&server, "work").await.is_ok());
+}

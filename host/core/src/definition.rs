@@ -1,0 +1,143 @@
+//! Definitions as a review compares them: all that a server says of a tool, a prompt, a template or itself and that a model
+//! or a person reads, as JSON with the keys of objects in order. Approvals are bound to the digest of one.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::{
+    hash::sha256_hex, icon::Icon, prompt::Prompt, resource::Template, source::Listing, tool::ToolSpec,
+};
+
+/// Kind of thing that a server defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DefinitionKind {
+    /// A tool, by the server's own name.
+    Tool,
+    /// A prompt, by the server's own name.
+    Prompt,
+    /// A family of addresses, by its template.
+    Template,
+    /// The server's instructions, without a name.
+    Instructions,
+}
+
+impl DefinitionKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tool, Self::Prompt, Self::Template, Self::Instructions];
+
+    /// Word for the kind, in messages and in the store.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Prompt => "prompt",
+            Self::Template => "template",
+            Self::Instructions => "instructions",
+        }
+    }
+
+    /// Returns the name by which people approve a definition. A tool has its own name, which has no colon.
+    pub fn label(self, name: &str) -> String {
+        match self {
+            Self::Tool => name.to_owned(),
+            Self::Instructions => "server:instructions".to_owned(),
+            kind => format!("{}:{name}", kind.as_str()),
+        }
+    }
+}
+
+/// One thing that a server defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// What it is.
+    pub kind: DefinitionKind,
+    /// Its name among those of its kind.
+    pub name: String,
+    /// Canonical JSON.
+    pub text: String,
+    /// SHA-256 of `text`, hexadecimal.
+    pub digest: String,
+}
+
+impl Definition {
+    fn new(kind: DefinitionKind, name: &str, mut value: Value) -> Self {
+        value.sort_all_objects();
+        let text = value.to_string();
+        Self { kind, name: name.to_owned(), digest: sha256_hex(&text), text }
+    }
+
+    /// Returns the definition of a tool. What the tool promises not to do is part of it: presets and people rely on that.
+    pub fn of_tool(tool: &ToolSpec) -> Self {
+        let hints = tool.annotations();
+        let value = json!({
+            "name": &*tool.name, "title": tool.title, "description": tool.description,
+            "inputSchema": *tool.input_schema, "outputSchema": tool.output_schema.as_deref(),
+            "annotations": {"readOnlyHint": hints.read_only, "destructiveHint": hints.destructive,
+                "idempotentHint": hints.idempotent, "openWorldHint": hints.open_world},
+            "icons": icons(&tool.icons), "_meta": tool.meta.as_deref(),
+        });
+        Self::new(DefinitionKind::Tool, &tool.name, value)
+    }
+
+    fn of_prompt(prompt: &Prompt) -> Self {
+        let value = json!({
+            "name": &*prompt.name, "title": prompt.title, "description": prompt.description,
+            "arguments": prompt.arguments, "icons": icons(&prompt.icons),
+        });
+        Self::new(DefinitionKind::Prompt, &prompt.name, value)
+    }
+
+    fn of_template(template: &Template) -> Self {
+        Self::new(DefinitionKind::Template, &template.uri_template, json!(template))
+    }
+}
+
+impl Listing {
+    /// Returns the definitions of everything but the tools.
+    pub fn definitions_beside_tools(&self) -> Vec<Definition> {
+        let prompts = self.prompts.iter().map(Definition::of_prompt);
+        let templates = self.templates.iter().map(Definition::of_template);
+        let instructions = Some(&self.summary).filter(|text| !text.is_empty());
+        let instructions = instructions
+            .map(|text| Definition::new(DefinitionKind::Instructions, "", json!({"instructions": text})));
+        prompts.chain(templates).chain(instructions).collect()
+    }
+}
+
+/// Pictures by their digest: nobody reads base64 in a review.
+fn icons(icons: &[Icon]) -> Vec<Value> {
+    let icon =
+        |icon: &Icon| json!({"sha256": sha256_hex(&icon.src), "sizes": icon.sizes, "theme": icon.theme});
+    icons.iter().map(icon).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::testing::tool;
+
+    #[test]
+    fn everything_that_is_read_is_part_of_a_definition() {
+        let plain = tool("rename", None);
+        let icon = Icon { src: "data:image/png;base64,AAAA".into(), sizes: Vec::new(), theme: None };
+        let meta = json!({"note": "Call this first."}).as_object().cloned().map(Arc::new);
+        let changed = [
+            ToolSpec { title: Some("Rename".into()), ..plain.clone() },
+            ToolSpec { description: "Other".into(), ..plain.clone() },
+            ToolSpec { meta, ..plain.clone() },
+            ToolSpec { icons: vec![icon], ..plain.clone() },
+            ToolSpec { open_world: !plain.open_world, ..plain.clone() },
+        ];
+        let digest = |tool: &ToolSpec| Definition::of_tool(tool).digest;
+        assert!(changed.iter().all(|tool| digest(tool) != digest(&plain)));
+        assert_eq!(digest(&plain.clone()), digest(&plain));
+    }
+
+    #[test]
+    fn labels_of_other_kinds_are_not_names_of_tools() {
+        let labels = DefinitionKind::ALL.map(|kind| kind.label("plan"));
+        assert_eq!(labels, ["plan", "prompt:plan", "template:plan", "server:instructions"]);
+    }
+}

@@ -1,0 +1,60 @@
+//! The file of a database: made for its owner alone, opened to read, and read.
+
+use std::path::Path;
+
+use gatehouse_core::lock;
+use gatehouse_files::make_private;
+use rusqlite::{Connection, OpenFlags};
+
+use super::{BUSY, CACHE, Open, Shared};
+use crate::sqlite::{
+    error::StoreError,
+    migrations::{self, Steps},
+};
+
+impl Open {
+    pub(super) fn read<T>(
+        &self,
+        shared: &Shared,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = lock(&self.idle).pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => open_reader(&shared.path, shared.steps)?,
+        };
+        let snapshot = connection.unchecked_transaction()?;
+        let result = work(&snapshot);
+        drop(snapshot);
+        if result.is_ok() {
+            lock(&self.idle).push(connection);
+        }
+        result
+    }
+}
+
+/// A connection that cannot write. The file exists: the writer was opened before.
+pub(in crate::sqlite) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    migrations::check(&connection, steps)?;
+    // A negative size is in KiB, a positive one in pages.
+    connection.pragma_update(None, "cache_size", -CACHE / 1024)?;
+    Ok(connection)
+}
+
+/// The database's folder and its file: what is made here is its owner's alone. SQLite gives the files beside
+/// the database the mode that the database has.
+pub(in crate::sqlite) fn make(path: &Path) -> std::io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        make_private(folder)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // It may be there already; where it cannot be made, SQLite says why in its own words.
+    let _ = options.open(path);
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! The database of servers' tools that is in use: the file, or memory as long as the file cannot be used. What servers list is
+//! learned by asking them, so no fault of the file keeps them from being served.
+//!
+//! A file that cannot be read is set aside and made again. What was reviewed is lost with it, so servers with
+//! `on_change = "quarantine"` are held back until somebody reviews them: nothing passes as new that may have changed.
+
+mod replacing;
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, Weak},
+};
+
+use async_trait::async_trait;
+use gatehouse_core::{
+    Fault, lock,
+    ports::{servers::RefreshReport, tool_index::IndexedListing},
+};
+use rusqlite::{Connection, Transaction};
+
+use super::{TOOLS, write};
+use crate::{
+    embedding::{Item, NewVector, VectorModel, VectorStore, WaitingItem},
+    sqlite::{
+        copy::DataFile, db::Database, error::StoreError, migrations, vector_cache::VectorCache, vectors,
+    },
+};
+
+/// Bits of a generation that count changes within one database. The others count the databases.
+const GENERATION_BITS: u32 = 40;
+
+/// A database with what depends on it.
+pub(super) struct Opened {
+    db: Database,
+    pub(super) cache: VectorCache,
+    /// Number of databases that this process used before.
+    number: i64,
+    /// Why it is in memory. `None` if it is the file.
+    reason: Option<String>,
+}
+
+/// What a server listed first and last since the file could be written, with the time of each.
+#[derive(Clone)]
+struct Listed {
+    first: (Arc<IndexedListing>, i64),
+    last: (Arc<IndexedListing>, i64),
+}
+
+struct State {
+    opened: Arc<Opened>,
+    listed: HashMap<Arc<str>, Listed>,
+    /// True if a file was set aside. What is damaged again stays where it is.
+    set_aside: bool,
+    closed: bool,
+}
+
+/// The database in use.
+pub(crate) struct CurrentDatabase {
+    file: PathBuf,
+    state: Mutex<State>,
+    changing: tokio::sync::Mutex<()>,
+    own: Weak<Self>,
+}
+
+impl CurrentDatabase {
+    pub(super) fn new(file: PathBuf) -> Arc<Self> {
+        let opened = Arc::new(Opened::new(in_file(&file), 0, None));
+        let state = State { opened, listed: HashMap::new(), set_aside: false, closed: false };
+        let (state, changing) = (Mutex::new(state), tokio::sync::Mutex::default());
+        Arc::new_cyclic(|own| Self { file, state, changing, own: Weak::clone(own) })
+    }
+
+    /// Runs work that reads.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, &Opened) -> Result<T, StoreError> + Clone + Send + 'static,
+    ) -> Result<T, Fault> {
+        loop {
+            let opened = self.opened();
+            let (work, read) = (work.clone(), Arc::clone(&opened));
+            match opened.db.try_read(move |db| work(db, &read)).await? {
+                Ok(value) => return Ok(value),
+                Err(error) => self.replace(opened, error).await?,
+            }
+        }
+    }
+
+    /// Runs work that writes.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Clone + Send + 'static,
+    ) -> Result<T, Fault> {
+        loop {
+            let opened = self.opened();
+            match opened.db.try_write(work.clone()).await? {
+                Ok(value) => return Ok(value),
+                Err(error) => self.replace(opened, error).await?,
+            }
+        }
+    }
+
+    /// Writes what a server lists.
+    pub(super) async fn put(
+        &self,
+        listing: IndexedListing,
+        now: i64,
+        force: bool,
+    ) -> Result<RefreshReport, Fault> {
+        let listing = Arc::new(listing);
+        {
+            let mut state = lock(&self.state);
+            let in_memory = state.opened.reason.is_some();
+            let last = (Arc::clone(&listing), now);
+            match state.listed.get_mut(&listing.server) {
+                Some(listed) if in_memory => listed.last = last,
+                _ => {
+                    let listed = Listed { first: last.clone(), last };
+                    state.listed.insert(Arc::clone(&listing.server), listed);
+                }
+            }
+        }
+        self.write(move |db| write::put(db, &listing, now, force)).await
+    }
+
+    pub(super) async fn forget(&self, server: &str) -> Result<(), Fault> {
+        lock(&self.state).listed.remove(server);
+        let server = server.to_owned();
+        self.write(move |db| write::forget(db, &server)).await
+    }
+
+    /// Why nothing can be stored. `None` if the file is in use.
+    pub(super) fn reason(&self) -> Option<String> {
+        self.opened().reason.clone()
+    }
+
+    pub(super) async fn close(&self) {
+        let opened = {
+            let mut state = lock(&self.state);
+            state.closed = true;
+            Arc::clone(&state.opened)
+        };
+        opened.db.close().await;
+    }
+
+    fn opened(&self) -> Arc<Opened> {
+        Arc::clone(&lock(&self.state).opened)
+    }
+}
+
+impl Opened {
+    fn new(db: Database, number: i64, reason: Option<String>) -> Self {
+        Self { db, cache: VectorCache::new(TOOLS), number, reason }
+    }
+
+    /// Number of a state of this database, which no other database of this process has.
+    pub(super) fn generation(&self, within: i64) -> i64 {
+        (self.number << GENERATION_BITS) | within
+    }
+}
+
+fn in_file(path: &Path) -> Database {
+    Database::new(DataFile::Tools.subject(), path.to_owned(), migrations::TOOLS)
+}
+
+#[async_trait]
+impl VectorStore for CurrentDatabase {
+    async fn waiting(
+        &self,
+        model: &VectorModel,
+        after: Option<&Item>,
+        limit: usize,
+    ) -> Result<Vec<WaitingItem>, Fault> {
+        let (model, after) = (model.clone(), after.cloned());
+        self.read(move |db, _| vectors::waiting(db, &model, after.as_ref(), limit)).await
+    }
+
+    async fn store(&self, model: &VectorModel, made: Vec<NewVector>) -> Result<(), Fault> {
+        let (name, made) = (model.name.clone(), Arc::new(made));
+        self.write(move |db| vectors::store(db, &name, &made)).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

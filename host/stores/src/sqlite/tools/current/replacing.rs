@@ -1,0 +1,189 @@
+//! The change from the file to memory and back, and to a file that was made again.
+
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use gatehouse_core::{Fault, lock};
+use rusqlite::Connection;
+
+use super::{CurrentDatabase, Listed, Opened, in_file};
+use crate::sqlite::{
+    copy::DataFile,
+    db::Database,
+    error::StoreError,
+    migrations,
+    tools::{file, review, write},
+};
+
+/// The pause before a file is tried again that could not be used.
+const RETRY: Duration = Duration::from_secs(30);
+
+/// Sentence about servers whose reviewed definitions are lost.
+const LOST: &str = "What was reviewed is lost: servers with on_change = \"quarantine\" are held back until \
+                    `gatehouse servers review` approves what they list; what tools of others say of themselves now counts.";
+
+impl CurrentDatabase {
+    /// Returns if the work can be tried again: on another database than the one that failed.
+    pub(super) async fn replace(&self, failed: Arc<Opened>, error: StoreError) -> Result<(), Fault> {
+        let Some(own) = self.own.upgrade() else { return Err(failed.db.fault(error)) };
+        // Runs to its end whether or not the caller waits for it.
+        let replaced = tokio::spawn(async move { own.replace_now(failed, error).await });
+        replaced.await.unwrap_or_else(|_| Err(Fault::internal("replacing the index of tools did not end")))
+    }
+
+    async fn replace_now(&self, failed: Arc<Opened>, error: StoreError) -> Result<(), Fault> {
+        let _turn = self.changing.lock().await;
+        let (is_current, may_set_aside) = {
+            let state = lock(&self.state);
+            if state.closed || matches!(error, StoreError::Fault(_)) {
+                return Err(failed.db.fault(error));
+            }
+            (Arc::ptr_eq(&state.opened, &failed), !state.set_aside)
+        };
+        if !is_current {
+            return Ok(());
+        }
+        if failed.reason.is_some() {
+            return Err(failed.db.fault(error));
+        }
+        let may_be_damage = error.may_be_damage();
+        // While a restore replaces the file, that it is missing says nothing.
+        let may_be_new = !matches!(error, StoreError::Restoring);
+        let mut why = failed.db.fault(error).message;
+        if may_be_damage && may_set_aside {
+            failed.db.close().await;
+            match self.set_aside().await {
+                Ok(aside) => {
+                    let opened = Opened::new(in_file(&self.file), failed.number + 1, None);
+                    let is_lost = aside.is_some();
+                    if let Some(aside) = aside {
+                        tracing::warn!("{why}. It is kept as {} and was made again. {LOST}", aside.display());
+                    }
+                    self.switch(opened, true);
+                    if is_lost {
+                        self.list_again().await;
+                    }
+                    return Ok(());
+                }
+                Err(error) => why = format!("{why}; it cannot be made again ({error})"),
+            }
+        }
+        let (db, is_lost) = in_memory(&self.file, may_be_new).await?;
+        failed.db.close().await;
+        let note = if is_lost { LOST } else { "" };
+        tracing::warn!("{why}. What servers list is kept in memory until the file can be used. {note}");
+        self.switch(Opened::new(db, failed.number + 1, Some(why)), false);
+        if is_lost {
+            self.list_again().await;
+        }
+        self.retry_later();
+        Ok(())
+    }
+
+    fn retry_later(&self) {
+        tokio::spawn(retry(Weak::clone(&self.own)));
+    }
+
+    fn switch(&self, opened: Opened, set_aside: bool) {
+        let mut state = lock(&self.state);
+        state.set_aside |= set_aside;
+        state.opened = Arc::new(opened);
+    }
+
+    /// Puts what servers listed while this process ran into a database that knows nothing of it. A failure is met again, and
+    /// handled, by the next work.
+    async fn list_again(&self) {
+        let listed = self.listed();
+        let put = self.opened().db.try_write(move |db| put_all(db, &listed)).await;
+        if let Ok(Err(error)) = put {
+            tracing::debug!(%error, "what servers listed is not in the new index");
+        }
+    }
+
+    fn listed(&self) -> Vec<Listed> {
+        lock(&self.state).listed.values().cloned().collect()
+    }
+
+    async fn set_aside(&self) -> Result<Option<PathBuf>, StoreError> {
+        let path = self.file.clone();
+        let done = tokio::task::spawn_blocking(move || file::set_aside(&path)).await;
+        done.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// Returns whether the file is in use again, or nothing is in use any more.
+    pub(super) async fn back_to_file(&self) -> bool {
+        let turn = self.changing.lock().await;
+        let before = self.opened();
+        if lock(&self.state).closed || before.reason.is_none() {
+            return true;
+        }
+        let listed = self.listed();
+        let written: Vec<_> = listed.iter().map(|listed| Arc::clone(&listed.last.0)).collect();
+        let opened = Opened::new(in_file(&self.file), before.number + 1, None);
+        let done = opened.db.try_write(move |db| put_all(db, &listed)).await;
+        if !matches!(done, Ok(Ok(()))) {
+            opened.db.close().await;
+            let Ok(Err(error)) = done else { return false };
+            let may_set_aside = error.may_be_damage() && !lock(&self.state).set_aside;
+            if !may_set_aside || self.set_aside().await.is_err() {
+                return false;
+            }
+            lock(&self.state).set_aside = true;
+            // The next turn writes to the file that was made.
+            return false;
+        }
+        tracing::info!("{} can be used again", self.file.display());
+        self.switch(opened, false);
+        before.db.close().await;
+        drop(turn);
+        // What servers listed meanwhile is in memory alone.
+        for Listed { last: (listing, now), .. } in self.listed() {
+            if !written.iter().any(|written| Arc::ptr_eq(written, &listing))
+                && let Err(fault) = self.write(move |db| write::put(db, &listing, now, false)).await
+            {
+                tracing::warn!("what a server lists is not stored: {}", fault.in_one_line());
+            }
+        }
+        true
+    }
+}
+
+/// A database in memory with what the file has, and whether there may be a file that cannot be read.
+async fn in_memory(path: &Path, may_be_new: bool) -> Result<(Database, bool), Fault> {
+    let new = || Database::in_memory(DataFile::Tools.subject(), migrations::TOOLS);
+    let (db, source) = (new(), path.to_owned());
+    if db.try_job(move |memory| file::read_into(memory, &source)).await?.is_ok() {
+        return Ok((db, false));
+    }
+    db.close().await;
+    let db = new();
+    let is_missing = || path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let is_lost = !(may_be_new && is_missing());
+    if is_lost {
+        db.write(|db| review::set_lost(db)).await?;
+    }
+    Ok((db, is_lost))
+}
+
+/// Stores what each server listed first, which counts as reviewed if the server is new, and then what it lists now.
+fn put_all(db: &Connection, listed: &[Listed]) -> Result<(), StoreError> {
+    for Listed { first, last } in listed {
+        write::put(db, &first.0, first.1, false)?;
+        write::put(db, &last.0, last.1, false)?;
+    }
+    write::changed(db)
+}
+
+async fn retry(database: Weak<CurrentDatabase>) {
+    loop {
+        tokio::time::sleep(RETRY).await;
+        let Some(database) = database.upgrade() else { return };
+        if database.back_to_file().await {
+            return;
+        }
+    }
+}

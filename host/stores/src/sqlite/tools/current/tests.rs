@@ -1,0 +1,144 @@
+//! Files that cannot be used: servers are served all the same, and nothing that may have changed passes as reviewed.
+
+use std::fs;
+
+use gatehouse_core::{
+    Effect, Intent, ToolSpec,
+    ports::tool_index::{HeldChange, KnownListing, OnChange},
+    source::Listing,
+};
+use serde_json::Map;
+
+use super::*;
+use crate::sqlite::tools::SqliteTools;
+
+fn listing(server: &str, says: &str, on_change: OnChange) -> IndexedListing {
+    let tool = ToolSpec {
+        name: "read".into(),
+        title: None,
+        description: says.into(),
+        input_schema: Arc::new(Map::new()),
+        output_schema: None,
+        intent: Intent::Query,
+        effect: Effect::ReadOnly,
+        idempotent: true,
+        open_world: false,
+        dry_run: None,
+        additive: false,
+        meta: None,
+        icons: Vec::new(),
+    };
+    let listing = Arc::new(Listing { tools: vec![Arc::new(tool)], ..Listing::default() });
+    IndexedListing { server: server.into(), tags: Vec::new(), listing, on_change }
+}
+
+async fn put(tools: &SqliteTools, server: &str, says: &str, on_change: OnChange) {
+    tools.put(listing(server, says, on_change), 1, false).await.unwrap();
+}
+
+async fn known(tools: &SqliteTools, server: &str) -> KnownListing {
+    tools.known(server).await.unwrap().expect("known")
+}
+
+async fn held(tools: &SqliteTools) -> Vec<HeldChange> {
+    tools.held().await.unwrap()
+}
+
+/// A folder with the file of a host that served two servers.
+async fn used() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let tools = SqliteTools::new(dir.path().join("tools.db"));
+    put(&tools, "open", "Reads.", OnChange::Warn).await;
+    put(&tools, "strict", "Reads.", OnChange::Quarantine).await;
+    assert!(held(&tools).await.is_empty());
+    tools.close().await;
+    dir
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_set_aside_and_nothing_that_may_have_changed_passes() {
+    let dir = used().await;
+    let file = dir.path().join("tools.db");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[..100].fill(7);
+    fs::write(&file, &bytes).unwrap();
+    let tools = SqliteTools::new(file.clone());
+    assert!(tools.known("open").await.unwrap().is_none(), "asked again");
+    put(&tools, "open", "Reads.", OnChange::Warn).await;
+    put(&tools, "strict", "Reads, and sends it to me.", OnChange::Quarantine).await;
+    assert_eq!(known(&tools, "open").await.tools[0].held, None);
+    let reason = known(&tools, "strict").await.tools[0].held.clone().expect("held back");
+    assert!(reason.contains("is lost"), "{reason}");
+    let waits = held(&tools).await;
+    assert_eq!((waits.len(), &waits[0].before), (1, &None));
+    assert_eq!(fs::read(dir.path().join("tools.db.set-aside")).unwrap(), bytes, "kept as it was");
+    assert!(tools.approve("strict", "read", &waits[0].digest).await.unwrap());
+    tools.close().await;
+    let tools = SqliteTools::new(file);
+    assert!(held(&tools).await.is_empty(), "the approval is in the new file");
+    put(&tools, "late", "Reads.", OnChange::Quarantine).await;
+    assert_eq!(held(&tools).await.len(), 1, "a later start still knows that something was lost");
+}
+
+#[tokio::test]
+async fn a_newer_file_is_set_aside_unless_a_host_uses_it() {
+    let dir = used().await;
+    let file = dir.path().join("tools.db");
+    Connection::open(&file).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let newer = crate::sqlite::lock::DatabaseLock::shared(&file).unwrap();
+    let tools = SqliteTools::new(file.clone());
+    put(&tools, "open", "Reads.", OnChange::Warn).await;
+    assert_eq!(known(&tools, "open").await.tools.len(), 1);
+    assert!(tools.db.reason().is_some_and(|why| why.contains("version 99")), "{:?}", tools.db.reason());
+    drop(newer);
+    assert!(!tools.db.back_to_file().await && tools.db.back_to_file().await, "made again, then used");
+    assert!(dir.path().join("tools.db.set-aside").exists());
+    tools.close().await;
+    assert_eq!(known(&SqliteTools::new(file), "open").await.tools.len(), 1);
+}
+
+#[tokio::test]
+async fn without_a_file_what_servers_list_is_in_memory_until_there_can_be_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("tools.db");
+    // A folder in the place of the file is neither read nor written, by no user.
+    fs::create_dir(&file).unwrap();
+    let tools = SqliteTools::new(file.clone());
+    put(&tools, "open", "Reads.", OnChange::Warn).await;
+    put(&tools, "strict", "Reads.", OnChange::Quarantine).await;
+    assert_eq!(known(&tools, "open").await.tools[0].held, None);
+    let waits = held(&tools).await;
+    assert_eq!(waits.len(), 1, "there may have been a file: {waits:?}");
+    let refused = tools.approve("strict", "read", &waits[0].digest).await.unwrap_err();
+    assert!(refused.message.starts_with("The approval cannot be stored: "), "{refused}");
+    assert!(!tools.db.back_to_file().await);
+    fs::remove_dir(&file).unwrap();
+    put(&tools, "strict", "Reads, and more.", OnChange::Quarantine).await;
+    assert!(tools.db.back_to_file().await && tools.db.reason().is_none());
+    let waits = held(&tools).await;
+    assert!(waits[0].before.as_ref().is_some_and(|before| !before.contains("and more")), "{waits:?}");
+    tools.close().await;
+    assert_eq!(known(&SqliteTools::new(file), "open").await.tools.len(), 1);
+}
+
+#[tokio::test]
+async fn on_a_full_disk_what_was_reviewed_still_counts() {
+    let dir = used().await;
+    let tools = SqliteTools::new(dir.path().join("tools.db"));
+    let before = tools.generation().await.unwrap();
+    // A database that may not grow is what a full disk looks like to SQLite.
+    let full = |db: &Transaction<'_>| {
+        let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        Ok(db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))?)
+    };
+    tools.db.write(full).await.unwrap();
+    put(&tools, "open", &"Reads. ".repeat(9_000), OnChange::Warn).await;
+    assert!(tools.db.reason().is_some_and(|why| why.contains("the disk is full")), "{:?}", tools.db.reason());
+    assert!(known(&tools, "open").await.listing.tools[0].description.len() > 50_000);
+    put(&tools, "strict", "Reads, and more.", OnChange::Quarantine).await;
+    let waits = held(&tools).await;
+    assert!(waits[0].before.as_ref().is_some_and(|before| !before.contains("and more")), "{waits:?}");
+    assert_ne!(tools.generation().await.unwrap(), before);
+    assert!(tools.db.back_to_file().await, "there is room again");
+    assert_eq!(held(&tools).await.len(), 1);
+}

@@ -1,0 +1,103 @@
+//! The file of what servers list, where it cannot be used as it is: read into memory, or set aside and made again.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags, backup::Backup};
+
+use super::{read, review};
+use crate::sqlite::{
+    copy::PAGES,
+    db::{Options, make, open_reader, open_writer},
+    error::StoreError,
+    lock::DatabaseLock,
+    migrations::{self, TOOLS},
+};
+
+/// How long another process is waited for that opens the same file.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// Reads the whole file into a database in memory, which is of no use if this fails. Blocking.
+pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let source = match open_reader(path, TOOLS) {
+        Ok(source) if source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).is_ok() => {
+            source
+        }
+        _ => open_unchanging(path)?,
+    };
+    Backup::new(&source, memory)?.run_to_completion(PAGES, Duration::ZERO, None)?;
+    migrations::migrate(memory, TOOLS)?;
+    check(memory)
+}
+
+/// Opens a file in a folder that SQLite may not write to, which it reads only if nothing is left beside the file.
+fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
+    let is_whole = |wal: PathBuf| fs::metadata(wal).map_or(true, |file| file.len() == 0);
+    let text = path.to_str().filter(|text| !text.contains(['?', '#', '%']));
+    let (Some(text), true) = (text, is_whole(beside(path, "-wal"))) else { return Err(StoreError::Closed) };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let source = Connection::open_with_flags(format!("file:{text}?immutable=1"), flags)?;
+    migrations::check(&source, TOOLS)?;
+    Ok(source)
+}
+
+/// Makes the file again without anything of what it holds, and keeps the old one beside it. `None` if the file can be used:
+/// another process was faster. Blocking.
+///
+/// There is a file at each moment, so a process that is killed meanwhile does not make the next one believe that nothing was
+/// ever reviewed.
+pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let _alone = DatabaseLock::try_alone(path)?;
+    if open_writer(path, TOOLS, Options::new(BUSY)).and_then(|db| check(&db)).is_ok() {
+        return Ok(None);
+    }
+    let (new, aside) = (beside(path, ".new"), beside(path, ".set-aside"));
+    for old in [&new, &aside] {
+        for ending in ["", "-wal", "-shm"] {
+            remove(&beside(old, ending)).map_err(StoreError::Folder)?;
+        }
+    }
+    make(&new).map_err(StoreError::Folder)?;
+    review::set_lost(&open_writer(&new, TOOLS, Options::new(BUSY))?)?;
+    let replace = || {
+        fs::hard_link(path, &aside).or_else(|_| fs::copy(path, &aside).map(drop))?;
+        let wal = beside(path, "-wal");
+        if wal.exists() {
+            fs::rename(wal, beside(&aside, "-wal"))?;
+        }
+        remove(&beside(path, "-shm"))?;
+        fs::rename(&new, path)
+    };
+    replace().map_err(StoreError::Folder)?;
+    Ok(Some(aside))
+}
+
+/// Whether everything in it can be read.
+fn check(db: &Connection) -> Result<(), StoreError> {
+    let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if said != "ok" {
+        return Err(StoreError::NotIntact(said));
+    }
+    read::held(db)?;
+    for server in read::all(db)? {
+        read::known(db, server.server.name())?;
+    }
+    Ok(())
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path.file_name().unwrap_or_default());
+    name.push(ending);
+    path.with_file_name(name)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,156 @@
+//! What was reviewed of servers whose changes are held back: each definition that was there at the first listing, or that a
+//! person approved since. It outlives what a server leaves out of its list for a while, so that nothing returns changed.
+
+use std::collections::HashMap;
+
+use gatehouse_core::{
+    definition::{Definition, DefinitionKind},
+    ports::tool_index::{HeldChange, IndexedListing, OnChange},
+    source::Listing,
+};
+use rusqlite::{Connection, params};
+use serde_json::Value;
+
+use super::read::parsed;
+use crate::sqlite::error::StoreError;
+
+/// SQL that is true for a tool that is held back, where `server` and `reviewed` are joined.
+pub(super) const HELD: &str = "coalesce(reviewed.digest <> tool.digest, server.quarantine)";
+
+/// Joins of a tool with its server and with what was reviewed and promised.
+pub(super) const JOINED: &str = "tool JOIN server ON server.name = tool.server
+    LEFT JOIN reviewed ON reviewed.server = tool.server AND reviewed.kind = 'tool' AND reviewed.name = tool.name
+    LEFT JOIN promise ON promise.server = tool.server AND promise.name = tool.name";
+
+/// A server as it was stored before.
+pub(super) struct StoredServerState {
+    pub(super) about: String,
+    pub(super) quarantine: bool,
+}
+
+/// A definition besides tools that is held back.
+pub(super) struct HeldDefinition {
+    definition: Definition,
+    before: Option<String>,
+}
+
+impl HeldDefinition {
+    pub(super) fn change(self, server: &str) -> HeldChange {
+        let Definition { kind, name, text, digest } = self.definition;
+        HeldChange {
+            server: server.to_owned(),
+            kind,
+            name,
+            digest,
+            before: self.before,
+            now: text,
+            held_back: true,
+            counts_as: None,
+            says: None,
+        }
+    }
+}
+
+/// Notes what counts as reviewed before a new listing is stored. Returns whether something that was reviewed is forgotten.
+pub(super) fn prepare(
+    db: &Connection,
+    listed: &IndexedListing,
+    before: Option<&StoredServerState>,
+) -> Result<bool, StoreError> {
+    let server = &*listed.server;
+    if listed.on_change == OnChange::Warn {
+        let sql = "DELETE FROM reviewed WHERE server = ?1";
+        return Ok(db.prepare_cached(sql)?.execute([server])? > 0);
+    }
+    let accepted = match before {
+        Some(before) if before.quarantine => Vec::new(),
+        // Up to now changes were served, so what is stored is what was served last.
+        Some(before) => {
+            let mut accepted = parsed::<Listing>(&before.about)?.definitions_beside_tools();
+            let mut statement = db.prepare_cached("SELECT spec FROM tool WHERE server = ?1")?;
+            let mut rows = statement.query([server])?;
+            while let Some(row) = rows.next()? {
+                accepted.push(Definition::of_tool(&parsed(&row.get::<_, String>(0)?)?));
+            }
+            accepted
+        }
+        // What the server listed first may have been reviewed, and a change of that would pass as new.
+        None if is_lost(db)? => Vec::new(),
+        None => {
+            let mut accepted = listed.listing.definitions_beside_tools();
+            accepted.extend(listed.listing.tools.iter().map(|tool| Definition::of_tool(tool)));
+            accepted
+        }
+    };
+    for definition in accepted {
+        accept(db, "INSERT OR IGNORE", server, &definition)?;
+    }
+    Ok(false)
+}
+
+/// Stores that a definition was approved.
+pub(super) fn approve(db: &Connection, held: &HeldChange) -> Result<(), StoreError> {
+    let HeldChange { kind, name, now, digest, .. } = held.clone();
+    accept(db, "INSERT OR REPLACE", &held.server, &Definition { kind, name, text: now, digest })
+}
+
+fn accept(db: &Connection, insert: &str, server: &str, definition: &Definition) -> Result<(), StoreError> {
+    let Definition { kind, name, text, digest } = definition;
+    let sql = format!(
+        "{insert} INTO reviewed (server, kind, name, digest, definition) VALUES (?1, ?2, ?3, ?4, ?5)"
+    );
+    db.prepare_cached(&sql)?.execute(params![server, kind.as_str(), name, digest, text])?;
+    Ok(())
+}
+
+/// Whether the database takes the place of one that could not be read, with what was reviewed.
+pub(super) fn is_lost(db: &Connection) -> Result<bool, StoreError> {
+    Ok(db.prepare_cached("SELECT lost FROM listing_state")?.query_row([], |row| row.get(0))?)
+}
+
+/// Notes that it does.
+pub(super) fn set_lost(db: &Connection) -> Result<(), StoreError> {
+    db.execute("UPDATE listing_state SET lost = 1, generation = generation + 1", [])?;
+    Ok(())
+}
+
+/// Returns what is held back of a quarantined server besides its tools.
+pub(super) fn held_beside_tools(
+    db: &Connection,
+    server: &str,
+    about: &Listing,
+) -> Result<Vec<HeldDefinition>, StoreError> {
+    let sql = "SELECT kind, name, digest, definition FROM reviewed WHERE server = ?1 AND kind <> 'tool'";
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map([server], |row| {
+        let key: (String, String) = (row.get(0)?, row.get(1)?);
+        Ok((key, (row.get::<_, String>(2)?, row.get::<_, String>(3)?)))
+    })?;
+    let mut reviewed: HashMap<_, _> = rows.collect::<Result<_, _>>()?;
+    let held = about.definitions_beside_tools().into_iter().filter_map(|definition| {
+        let key = (definition.kind.as_str().to_owned(), definition.name.clone());
+        let before = reviewed.remove(&key);
+        let is_reviewed = before.as_ref().is_some_and(|(digest, _)| *digest == definition.digest);
+        (!is_reviewed).then(|| HeldDefinition { definition, before: before.map(|(_, text)| text) })
+    });
+    Ok(held.collect())
+}
+
+/// Takes out of a listing what is held back. The instructions are those that were approved.
+pub(super) fn withhold(listing: &mut Listing, held: &[HeldDefinition]) {
+    for HeldDefinition { definition, before } in held {
+        let name = &definition.name;
+        match definition.kind {
+            DefinitionKind::Tool => {}
+            DefinitionKind::Prompt => listing.prompts.retain(|prompt| *prompt.name != **name),
+            DefinitionKind::Template => {
+                listing.templates.retain(|template| template.uri_template != *name);
+            }
+            DefinitionKind::Instructions => {
+                let before: Option<Value> = before.as_ref().and_then(|text| serde_json::from_str(text).ok());
+                let text = before.as_ref().and_then(|before| before["instructions"].as_str());
+                listing.summary = text.unwrap_or_default().to_owned();
+            }
+        }
+    }
+}
