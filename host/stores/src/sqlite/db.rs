@@ -3,6 +3,7 @@
 //! Nothing blocks the async runtime: reads run on its blocking threads, writes on the writer's own. An
 //! opening that fails is tried again by the next call. Knows no table.
 
+pub(super) mod create;
 mod writer;
 
 use std::{
@@ -16,7 +17,6 @@ use gatehouse_core::{
     lock,
     outcome::{Fault, FaultKind},
 };
-use gatehouse_files::make_private;
 use rusqlite::{Connection, OpenFlags, Transaction};
 use tokio::{
     sync::{Semaphore, oneshot},
@@ -228,7 +228,7 @@ impl Shared {
     fn with_open<T>(&self, work: impl FnOnce(&Arc<Open>) -> T) -> Result<T, StoreError> {
         let mut slot = lock(&self.open);
         if let Slot::Unopened = *slot {
-            make(&self.path).map_err(StoreError::Folder)?;
+            create::ensure(&self.path, self.steps, self.options)?;
             let lock = DatabaseLock::shared(&self.path)?;
             let writer = Writer::start(&self.path, self.steps, self.options)?;
             *slot = Slot::Open(Arc::new(Open { idle: Mutex::default(), writer, _lock: lock }));
@@ -263,6 +263,7 @@ impl Open {
 
 /// A connection that cannot write. The file exists: the writer was opened before.
 pub(super) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
+    create::not_empty(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
@@ -270,21 +271,6 @@ pub(super) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, Store
     // A negative size is in KiB, a positive one in pages.
     connection.pragma_update(None, "cache_size", -CACHE / 1024)?;
     Ok(connection)
-}
-
-/// The database's folder and its file: what is made here is its owner's alone. SQLite gives the files beside
-/// the database the mode that the database has.
-fn make(path: &Path) -> std::io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make_private(folder)?;
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // It may be there already; where it cannot be made, SQLite says why in its own words.
-    let _ = options.open(path);
-    Ok(())
 }
 
 #[cfg(test)]
