@@ -7,6 +7,7 @@ pub(crate) mod edit;
 pub(crate) mod file;
 pub(crate) mod file_state;
 pub(crate) mod folder;
+mod front_matter;
 pub(crate) mod ids;
 pub(crate) mod index_file;
 mod layout;
