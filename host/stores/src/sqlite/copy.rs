@@ -144,7 +144,9 @@ fn checked(kept: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {
         let db = open_reader(path, kept.steps())?;
         let said: String = db.query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0))?;
         if said != "ok" {
-            return Err(StoreError::NotIntact(said));
+            // The first line names the database, of which there is one.
+            let found = said.lines().filter(|line| !line.starts_with("***"));
+            return Err(StoreError::NotIntact(found.collect::<Vec<_>>().join("; ")));
         }
         migrations::version(&db)
     };
