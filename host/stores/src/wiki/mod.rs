@@ -4,6 +4,7 @@
 mod dates;
 pub(crate) mod edges;
 pub(crate) mod edit;
+pub(crate) mod edit_note;
 pub(crate) mod file;
 pub(crate) mod file_state;
 pub(crate) mod folder;
