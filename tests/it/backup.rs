@@ -2,6 +2,8 @@
 //! puts everything back or nothing.
 
 mod adversary;
+#[cfg(unix)]
+mod killed;
 
 use std::{
     fs,

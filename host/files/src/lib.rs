@@ -1,7 +1,9 @@
 //! Files that are replaced whole, and folders that belong to one user alone.
 //!
 //! A file is written beside the one it replaces, and renamed. Readers see the old or the new file, never a part; a
-//! crash leaves one of the two. It knows nothing of what the files hold.
+//! crash leaves one of the two, and a temporary file that [`sweep`] removes. It knows nothing of what the files hold.
+
+mod temporary;
 
 use std::{
     fs, io,
@@ -10,6 +12,8 @@ use std::{
 };
 
 use tempfile::NamedTempFile;
+
+pub use temporary::{ScratchFolder, sweep};
 
 /// How sure it is that a file is still there after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,10 +45,12 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Replaces a file that is nobody else's business, or makes it; only this user can read it.
+/// Replaces a file that is nobody else's business, or makes it; only this user can read it. Removes what killed
+/// processes left next to it: it may hold a secret too.
 pub fn write_private(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     // Temporary files have the mode 0600.
     let (file, folder) = beside(path, bytes)?;
+    sweep(&folder);
     finish(file, path, &folder, durability)
 }
 
@@ -59,7 +65,7 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
 
 fn beside(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, PathBuf)> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".tmp-gatehouse-").tempfile_in(folder)?;
+    let mut file = temporary::new_file(folder)?;
     file.write_all(bytes)?;
     Ok((file, folder.to_owned()))
 }
@@ -110,6 +116,9 @@ mod tests {
         let exists = write_new(&public, b"newest").map_err(|error| error.kind());
         assert_eq!(exists, Err(io::ErrorKind::AlreadyExists));
         assert_eq!(fs::read(&public).expect("read"), b"newer");
+        fs::write(folder.path().join(".tmp-gatehouse-killed"), "a secret").expect("written");
+        write_private(&private, b"newest", Durability::Synced).expect("written");
+        assert_eq!(fs::read_dir(folder.path()).expect("read").count(), 2);
     }
 
     #[test]

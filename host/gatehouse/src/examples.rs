@@ -193,7 +193,13 @@ const EXAMPLES: &[(&str, Examples)] = &[
     ),
     ("cache size", &[("gatehouse cache size", "")]),
     ("cache clean", &[("gatehouse cache clean", "")]),
-    ("doctor", &[("gatehouse doctor", "configuration, gates, servers, models")]),
+    (
+        "doctor",
+        &[
+            ("gatehouse doctor", "configuration, gates, servers, models, databases"),
+            ("gatehouse doctor -v", "the environment variables too"),
+        ],
+    ),
     (
         "trust",
         &[

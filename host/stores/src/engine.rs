@@ -1,15 +1,10 @@
 //! What a knowledge engine has to be able to do. Reading folders, checking values and editing files has
 //! been done before one is asked, so an engine stores and finds, and nothing else.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatehouse_core::{
-    lock,
     outcome::Fault,
     ports::knowledge::{Page, PageType, Statistics},
     search::{NameMatch, NameQuery, POOL, Query, Scored},
@@ -18,58 +13,51 @@ use serde_json::{Map, Value};
 
 use crate::{
     embedding::{VectorModel, VectorStore},
-    wiki::{
-        file::FileEdit,
-        folder::Folder,
-        record::{Origin, Record},
-    },
+    wiki::record::{Origin, Record},
 };
 
-/// Pages that are stored and removed together, all or none, if what the plan was made for is still so.
-pub(crate) struct Plan {
-    /// The pages that it depends on.
-    pub(crate) scope: Scope,
-    /// What was stored of them when it was made.
-    pub(crate) found: Vec<Head>,
-    /// The folder that it was made from: it still has to say the same.
-    pub(crate) folder: Option<Arc<Mutex<Folder>>>,
+/// Pages that an engine stores and removes together, all or none.
+#[derive(Debug, Default)]
+pub(crate) struct Writes {
     /// Ids of the pages that go.
     pub(crate) remove: Vec<String>,
     /// Pages that come, new or in the place of their older selves.
     pub(crate) put: Vec<Record>,
-    /// A file that changes with them: last, so that it is not changed where the rest fails.
-    pub(crate) file: Option<Arc<FileEdit>>,
 }
 
-impl Plan {
-    /// Whether it can be applied: nothing was stored, and no file changed, since it was made. Asked inside the
-    /// transaction that writes, where no edit of a page and its file is under way. Looks at files, so it may block.
+/// A change of what is stored. It is worked out inside the transaction that makes it: there no other process stores
+/// pages or edits files, so that no other one can be faster, however many there are. The steps look at files, so they
+/// may block.
+pub(crate) trait Plan: Send + Sync {
+    /// The pages that it depends on.
     ///
     /// # Errors
-    /// `not-found` where the folder has gone.
-    pub(crate) fn holds(&self, found: &[Head]) -> Result<bool, Fault> {
-        match &self.folder {
-            _ if found != self.found => Ok(false),
-            None => Ok(true),
-            Some(folder) => Ok(!lock(folder).refresh()?),
-        }
-    }
+    /// `not-found` where the wiki folder has gone.
+    fn scope(&self) -> Result<Scope, Fault>;
 
-    /// Changes the file. May block.
+    /// The writes, where this is stored of these pages. `None` if the change must not be made any more.
+    ///
+    /// # Errors
+    /// `invalid-arguments` where pages would be lost.
+    fn writes(&self, found: &[Head]) -> Result<Option<Writes>, Fault>;
+
+    /// Changes the page's file: last, so that it is not changed where the rest fails.
     ///
     /// # Errors
     /// `invalid-arguments` where the file is another one by now.
-    pub(crate) fn finish(&self) -> Result<(), Fault> {
-        self.file.as_ref().map_or(Ok(()), |file| file.apply())
+    fn finish(&self) -> Result<(), Fault> {
+        Ok(())
     }
+}
 
+impl dyn Plan {
     /// The same as a step of asynchronous work.
     pub(crate) async fn off_thread<T: Send + 'static>(
         self: &Arc<Self>,
         step: impl FnOnce(&Self) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
         let plan = Arc::clone(self);
-        let done = tokio::task::spawn_blocking(move || step(&plan)).await;
+        let done = tokio::task::spawn_blocking(move || step(&*plan)).await;
         done.unwrap_or_else(|_| Err(Fault::internal("work on wiki files ended without an answer")))
     }
 }
@@ -79,7 +67,7 @@ impl Plan {
 pub(crate) enum Applied {
     /// It is stored.
     Done,
-    /// Nothing was: somebody else was faster, and a plan made now may hold.
+    /// Nothing was: other writers were faster, and the next attempt may succeed.
     Changed,
     /// Whether it was is not known, for this reason.
     Unknown(Fault),
@@ -264,9 +252,10 @@ pub(crate) trait Engine: Send + Sync {
     /// What may answer a question.
     async fn candidates(&self, question: &Arc<Question>) -> Result<Candidates, Fault>;
 
-    /// Applies a plan in one transaction: [`Plan::holds`] comes first, [`Plan::finish`] last. Where it fails, nothing
-    /// is stored. A page whose [version](Record::version_to_embed) changes loses its vectors and waits for others.
-    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault>;
+    /// Applies a plan in one transaction that no other writer shares: [`Plan::scope`] and [`Plan::writes`] come first,
+    /// [`Plan::finish`] last. Where it fails, nothing is stored. A page whose [version](Record::version_to_embed) changes
+    /// loses its vectors and waits for others.
+    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault>;
 
     /// Where it keeps the vectors of pages.
     fn vectors(&self) -> Arc<dyn VectorStore>;

@@ -7,8 +7,10 @@ mod linked;
 mod newer;
 mod patch;
 mod plan;
+mod replace;
 mod search;
 mod store;
+mod unfinished;
 mod write;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -216,6 +218,7 @@ impl Knowledge for WikiKnowledge {
 
     async fn page(&self, id_or_title: &str) -> Result<Lookup, Fault> {
         if let Some((page, namesakes)) = self.lookup(id_or_title).await? {
+            let page = self.with_unfinished_edit(page).await?;
             return Ok(Lookup::Found { page: Box::new(page), namesakes });
         }
         Ok(Lookup::Missing(nearest(id_or_title, &self.engine.heads(&Scope::All).await?)))

@@ -38,7 +38,7 @@ pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{DocumentTables, PostgresConfig, PostgresDocumentsConfig, Times};
 pub use sqlite::{
-    copy::{DataFile, check, copy},
+    copy::{DataFile, check, check_all, copy},
     kv::SqliteKv,
     ledger::{LedgerHealth, SqliteLedger},
     lock::DatabaseLock,

@@ -71,7 +71,7 @@ impl Engine for MemoryEngine {
         lock(&self.0.0).candidates(question)
     }
 
-    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
+    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
         let store = Arc::clone(&self.0);
         plan.off_thread(move |plan| lock(&store.0).apply(plan)).await
     }

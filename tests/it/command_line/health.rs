@@ -1,5 +1,7 @@
 //! `gatehouse status`, `doctor` and `schema`: how things are, and what they may be.
 
+use std::fs;
+
 use serde_json::Value;
 
 use super::run;
@@ -49,7 +51,44 @@ fn doctor_finds_nothing_in_a_healthy_place() {
     let checks = told.as_array().expect("a list");
     assert!(checks.len() >= 12 && checks.iter().all(|check| check["ok"] == true), "{told}");
     let text = run(&place, 0, &["doctor"]).stdout();
-    assert!(text.contains("ok    gate kg: sha256 ") && text.contains("MCP_PRESET"), "{text}");
+    assert!(text.contains("ok    gate kg: sha256 ") && !text.contains("MCP_PRESET"), "{text}");
+    let text = run(&place, 0, &["doctor", "-v"]).stdout();
+    assert!(text.starts_with("environment\n") && text.contains("  MCP_PRESET "), "{text}");
+}
+
+#[test]
+fn doctor_checks_every_database_and_shows_what_is_wrong_last() {
+    let place = Place::shipped();
+    let wiki = place.sample_wiki().display().to_string();
+    run(&place, 0, &["kg", "index", &wiki]);
+    let text = run(&place, 0, &["doctor"]).stdout();
+    assert!(text.contains("ok    database knowledge.db: intact, schema "), "{text}");
+    let path = place.path("state/knowledge.db");
+    let mut bytes = fs::read(&path).expect("the database");
+    let middle = bytes.len() / 2 / 4096 * 4096;
+    bytes[middle..middle + 4096].fill(0xff);
+    fs::write(&path, bytes).expect("damaged");
+    for name in ["kv.db", "documents.db", "artifacts.db", "tools.db"] {
+        place.write(&format!("state/{name}"), "no database, and long enough to be looked at. ".repeat(40));
+    }
+    // Cut off to nothing is not the same as new.
+    place.write("state/ledger.db", "");
+    let ran = run(&place, 1, &["doctor"]);
+    let text = ran.stdout();
+    let problems: Vec<&str> = text.lines().skip_while(|line| !line.is_empty()).skip(1).collect();
+    assert!(problems.iter().all(|line| line.starts_with("warn") || line.starts_with("FAIL")), "{text}");
+    for (name, why) in [
+        ("knowledge.db", ""),
+        ("kv.db", "not an intact database"),
+        ("documents.db", "not an intact database"),
+        ("artifacts.db", "not an intact database"),
+        ("tools.db", "not an intact database"),
+        ("ledger.db", "the file is empty, so the database that was there is lost"),
+    ] {
+        let line = problems.iter().find(|line| line.starts_with(&format!("FAIL  database {name}: ")));
+        assert!(line.is_some_and(|line| line.contains(why)), "{name}: {text}");
+    }
+    assert_eq!(fs::metadata(place.path("state/ledger.db")).expect("there").len(), 0, "it is left as it is");
 }
 
 #[test]

@@ -133,3 +133,27 @@ fn types_are_spelt_the_same_in_every_tool() {
         assert!(client.text("kg_index", json!({"page_data": page})).contains("Heuristic \"Same\""));
     }
 }
+
+#[test]
+fn a_command_says_where_the_pages_are_if_its_own_data_folder_has_none() {
+    let place = Place::shipped();
+    let (wiki, other) = (place.sample_wiki().display().to_string(), place.path("target/state"));
+    let mut index = place.command(&["kg", "index", &wiki]);
+    assert!(index.env("GATEHOUSE_STATE", &other).output().expect("run gatehouse").status.success());
+    let other = other.canonicalize().expect("the other data folder").display().to_string();
+    for (code, arguments) in
+        [(0, ["kg", "search", "retry"]), (1, ["kg", "get", "Principle/Circuit_Breaking"])]
+    {
+        let ran = place.run(&arguments);
+        let said = ran.stderr();
+        assert_eq!(ran.code(), code, "{said}");
+        assert!(said.contains("holds no pages yet; `gatehouse kg index DIR` indexes a wiki"), "{said}");
+        assert!(
+            said.contains(&format!("{other} holds 28 pages; GATEHOUSE_STATE={other} selects it")),
+            "{said}"
+        );
+    }
+    place.run(&["kg", "index", &wiki, "--json"]).json();
+    let said = place.run(&["kg", "search", "retry"]).stderr();
+    assert!(!said.contains("holds"), "{said}");
+}

@@ -9,6 +9,7 @@ use std::{
 };
 
 use gatehouse_core::hash::hex;
+use gatehouse_files::{ScratchFolder, sweep};
 use gatehouse_stores::{DataFile, DatabaseLock};
 use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
@@ -49,8 +50,10 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, 
         .into_iter()
         .collect::<Result<Vec<_>, _>>()
         .map_err(|fault| fault.in_one_line())?;
-    let copies = tempfile::Builder::new().prefix(".gatehouse-").tempdir_in(folder).map_err(failed)?;
-    let databases = gatehouse_stores::copy(state, copies.path()).map_err(|fault| {
+    // Everything is in there until it is complete, for this user alone. Killed backups left theirs.
+    sweep(folder);
+    let work = ScratchFolder::new_in(folder).map_err(failed)?;
+    let databases = gatehouse_stores::copy(state, work.path()).map_err(|fault| {
         format!(
             "{}: the databases cannot be copied: {}; nothing was left there",
             target.display(),
@@ -58,12 +61,12 @@ pub(crate) fn make(state: &Path, target: &Path, force: bool) -> Result<Created, 
         )
     })?;
     // Its mode is 0600: it holds what gates keep.
-    let archive = tempfile::Builder::new().prefix(".gatehouse-").tempfile_in(folder).map_err(failed)?;
-    let scratch = tempfile::tempfile_in(folder).map_err(failed)?;
+    let archive = tempfile::NamedTempFile::new_in(work.path()).map_err(failed)?;
+    let scratch = tempfile::tempfile_in(work.path()).map_err(failed)?;
     let tar = Builder::new(archive.as_file().try_clone().map_err(failed)?);
     let mut writer = Writer { tar, files: BTreeMap::new(), left_out: Vec::new(), scratch };
     for (kept, _) in &databases {
-        let path = copies.path().join(kept.file());
+        let path = work.path().join(kept.file());
         let file = File::open(&path).map_err(failed)?;
         writer.file(kept.file(), 0o600, file).map_err(failed)?;
     }

@@ -1,8 +1,8 @@
 //! Puts what was unpacked in the place of what is there: all of it or nothing, whenever the process dies.
 //!
-//! Everything happens in `restore/` of the data folder. Unpacked and checked there, it counts from the moment that
-//! `restore/ready` exists, which names the parts. From then on each part is moved, one after the other, and a later command that finds
-//! `restore/ready` goes on where this one ended; before, it throws `restore/` away.
+//! The archive is unpacked and checked in a temporary folder of the data folder, which the next command removes if this
+//! one is killed. It counts from the moment that it is named `restore/`; `restore/ready` names the parts. From then on
+//! each part is moved, one after the other, and a later command that finds `restore/ready` goes on where this one ended.
 
 use std::{
     fs::{self, File},
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gatehouse_files::write_atomic;
+use gatehouse_files::{ScratchFolder, sweep, write_atomic};
 use gatehouse_stores::{DataFile, DatabaseLock};
 
 use super::{Manifest, cannot, names, unpack::unpack};
@@ -33,30 +33,22 @@ pub(crate) fn put_back(archive: &Path, state: &Path, force: bool) -> Result<Mani
     let failed = |error: io::Error| cannot("written", state, error) + "; nothing was changed";
     fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
     let _locks = alone(state)?;
-    let work = state.join(WORK);
-    remove(&work).map_err(failed)?;
-    let new = work.join("new");
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(&new).map_err(failed)?;
-    let unpacked = unpack(archive, &new).and_then(|manifest| {
-        sync(&new).and_then(|()| commit(&work, &new)).map_err(failed)?;
-        Ok(manifest)
-    });
-    match unpacked {
-        Ok(manifest) => {
-            go_on(state).map_err(|error| {
-                cannot("written", state, error) + "; the next command that uses it goes on with the restore"
-            })?;
-            Ok(manifest)
-        }
-        Err(why) => {
-            let _ = remove(&work);
-            Err(why)
-        }
-    }
+    remove(&state.join(WORK)).map_err(failed)?;
+    let work = ScratchFolder::new_in(state).map_err(failed)?;
+    let new = work.path().join("new");
+    fs::DirBuilder::new().mode(0o700).create(&new).map_err(failed)?;
+    let manifest = unpack(archive, &new)?;
+    sync(&new).and_then(|()| commit(work, &new, state)).map_err(failed)?;
+    go_on(state).map_err(|error| {
+        cannot("written", state, error) + "; the next command that uses it goes on with the restore"
+    })?;
+    Ok(manifest)
 }
 
-/// Goes on with a restore that was killed. Costs one look where there is none.
+/// Goes on with a restore that was killed, or removes what it left if it did not count yet. Costs one look at the
+/// data folder if there is none.
 pub(crate) fn finish(state: &Path) -> Result<(), String> {
+    sweep(state);
     if !state.join(WORK).join("ready").exists() {
         return Ok(());
     }
@@ -82,9 +74,11 @@ fn alone(state: &Path) -> Result<Vec<DatabaseLock>, String> {
 }
 
 /// From here on the restore counts.
-fn commit(work: &Path, new: &Path) -> io::Result<()> {
+fn commit(work: ScratchFolder, new: &Path, state: &Path) -> io::Result<()> {
     let parts: Vec<&str> = names().filter(|name| new.join(name).exists()).collect();
-    write_atomic(&work.join("ready"), &serde_json::to_vec(&parts)?)
+    write_atomic(&work.path().join("ready"), &serde_json::to_vec(&parts)?)?;
+    work.rename(&state.join(WORK))?;
+    File::open(state)?.sync_all()
 }
 
 /// Moves what is there away and what is new to its place, part by part; safe to be done again.

@@ -5,8 +5,10 @@ mod servers;
 use std::{path::Path, sync::Arc};
 
 use clap::Args;
+use gatehouse_core::Fault;
 use gatehouse_models::config::ProviderName;
 use gatehouse_sandbox::shown_bytes;
+use gatehouse_stores::DataFile;
 use serde_json::{Value, json};
 
 use super::{Failure, Place};
@@ -38,9 +40,19 @@ impl Check {
     fn warning(what: impl Into<String>, found: String) -> Self {
         Self { what: what.into(), result: Ok(found), warning: true }
     }
+
+    fn is_problem(&self) -> bool {
+        self.warning || self.result.is_err()
+    }
 }
 
-pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+/// Runs the checks. With `verbose` the environment is shown too.
+pub(super) async fn run(
+    arguments: &Arguments,
+    verbose: bool,
+    place: &Place,
+    env: &Env,
+) -> Result<(), Failure> {
     let checks = match place.compose(env) {
         Ok(composition) => examine(&composition, env).await?,
         Err(error) => vec![Check::new("configuration", Err(error.to_string()))],
@@ -57,26 +69,43 @@ pub(super) async fn run(arguments: &Arguments, place: &Place, env: &Env) -> Resu
             .collect();
         out::json(&told);
     } else {
-        for check in &checks {
-            match &check.result {
-                Ok(found) if check.warning => {
-                    out::verdict("warn", Colour::Yellow, &format!("  {}: {found}", check.what));
-                }
-                Ok(found) => out::verdict("ok", Colour::Green, &format!("    {}: {found}", check.what)),
-                Err(why) => out::verdict("FAIL", Colour::Red, &format!("  {}: {why}", check.what)),
-            }
-        }
-        out::line("\nenvironment");
-        let width = VARIABLES.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-        for (name, meaning) in VARIABLES {
-            let set = if env.is_set(name) { "set" } else { "-" };
-            out::line(format!("  {name:<width$} {set:<4} {meaning}"));
-        }
+        print(&checks, verbose.then_some(env));
     }
     if broken == 0 {
         Ok(())
     } else {
         Err(Failure::Failed(format!("{broken} of {} checks failed", checks.len())))
+    }
+}
+
+/// Prints what is as it should be, and below it, where it is seen, what is not.
+fn print(checks: &[Check], environment: Option<&Env>) {
+    if let Some(env) = environment {
+        out::line("environment");
+        let width = VARIABLES.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+        for (name, meaning) in VARIABLES {
+            let set = if env.is_set(name) { "set" } else { "-" };
+            out::line(format!("  {name:<width$} {set:<4} {meaning}"));
+        }
+        out::line("");
+    }
+    for Check { what, result, .. } in checks.iter().filter(|check| !check.is_problem()) {
+        let found = result.as_deref().unwrap_or_default();
+        out::verdict("ok", Colour::Green, &format!("    {what}: {found}"));
+    }
+    let problems = || checks.iter().filter(|check| check.is_problem());
+    if problems().next().is_some() {
+        out::line("");
+    }
+    for Check { what, result, .. } in problems() {
+        if let Ok(found) = result {
+            out::verdict("warn", Colour::Yellow, &format!("  {what}: {found}"));
+        }
+    }
+    for Check { what, result, .. } in problems() {
+        if let Err(why) = result {
+            out::verdict("FAIL", Colour::Red, &format!("  {what}: {why}"));
+        }
     }
 }
 
@@ -143,7 +172,22 @@ async fn examine(composition: &Composition, env: &Env) -> Result<Vec<Check>, Fai
     });
     checks.push(Check::new("documents", result.map_err(|fault| fault.in_one_line())));
     checks.extend(artifacts(composition).await);
+    checks.extend(databases(&config.state).await);
     Ok(checks)
+}
+
+/// Each database of the data folder, whichever engines are configured.
+async fn databases(state: &Path) -> Vec<Check> {
+    let state = state.to_owned();
+    let checked = tokio::task::spawn_blocking(move || gatehouse_stores::check_all(&state)).await;
+    let one = |(kept, result): (DataFile, Result<i64, Fault>)| {
+        let result = result.map(|schema| format!("intact, schema {schema}"));
+        Check::new(format!("database {}", kept.file()), result.map_err(|fault| fault.in_one_line()))
+    };
+    match checked {
+        Ok(checked) => checked.into_iter().map(one).collect(),
+        Err(error) => vec![Check::new("databases", Err(format!("the check ended early: {error}")))],
+    }
 }
 
 /// What was too large to show: where it is kept, and what keeps it from being found by meaning.

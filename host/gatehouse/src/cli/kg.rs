@@ -3,6 +3,7 @@
 
 mod copy;
 mod edit;
+mod empty;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -130,13 +131,16 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
             on(knowledge, async |knowledge| index(knowledge, arguments).await).await
         }
         Command::Search(arguments) => {
-            on(open(false)?, async |knowledge| search(knowledge, arguments).await).await
+            let work = async |knowledge: &_| search(knowledge, arguments).await;
+            empty::on_pages(open(false)?, &config, &embedder, work).await
         }
         Command::Get { page, json } => {
-            on(open(false)?, async |knowledge| get(knowledge, &page, json).await).await
+            let work = async |knowledge: &_| get(knowledge, &page, json).await;
+            empty::on_pages(open(false)?, &config, &embedder, work).await
         }
         Command::Edit(arguments) => {
-            on(open(false)?, async |knowledge| edit::edit(knowledge, arguments).await).await
+            let work = async |knowledge: &_| edit::edit(knowledge, arguments).await;
+            empty::on_pages(open(false)?, &config, &embedder, work).await
         }
         Command::Copy(arguments) => copy::run(arguments, &config, &embedder).await,
     }

@@ -216,7 +216,7 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
         Command::Tools(command) => tools::run(command, place, env).await,
         Command::Status(arguments) => status::run(&arguments, place, env).await,
         Command::Cache(command) => cache::run(&command, place, env),
-        Command::Doctor(arguments) => doctor::run(&arguments, place, env).await,
+        Command::Doctor(arguments) => doctor::run(&arguments, cli.verbose, place, env).await,
         Command::Trust(arguments) => trust::run(&arguments, env),
         Command::Backup(arguments) => backup::run(&arguments, place, env),
         Command::Restore(arguments) => restore::run(&arguments, place, env),

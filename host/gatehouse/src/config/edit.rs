@@ -5,7 +5,7 @@ mod servers;
 
 use std::fs;
 
-use gatehouse_files::write_atomic;
+use gatehouse_files::{sweep, write_atomic};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::{Config, ConfigError, Env, error::Text};
@@ -55,6 +55,8 @@ impl Change<'_> {
         if fs::read(file).map_err(failed)? != text.content.as_bytes() {
             return Err(text.error("has changed meanwhile and was left alone; run the command again"));
         }
+        // Commands that were killed left their temporary files.
+        file.parent().map(sweep);
         write_atomic(file, content.as_bytes()).map_err(failed)?;
         Ok(self.content)
     }

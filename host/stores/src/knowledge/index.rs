@@ -3,7 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Mutex,
 };
 
 use gatehouse_core::{
@@ -53,7 +53,7 @@ impl WikiKnowledge {
         let (skipped, unknown_edges) =
             (std::mem::take(&mut folder.skipped), std::mem::take(&mut folder.unknown_edges));
         let (pages, root_name) = (folder.records.len() as u64, folder.root.clone());
-        let pages_of_folder = Pages::Folder(Arc::new(Mutex::new(folder)));
+        let pages_of_folder = Pages::Folder(Mutex::new(folder));
         let report = match mode {
             WriteMode::Apply => self.store(pages_of_folder, clear).await?,
             WriteMode::Preview => self.preview_store(&pages_of_folder, clear).await?,

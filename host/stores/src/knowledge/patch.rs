@@ -13,7 +13,7 @@ use gatehouse_core::{
 
 use super::{WikiKnowledge, WriteMode, index::blocking};
 use crate::{
-    engine::Scope,
+    engine::{Head, Scope},
     nearest::nearest,
     wiki::{
         WikiRoots,
@@ -48,7 +48,13 @@ impl WikiKnowledge {
         let (page_type, name) = ids::split_strict(id)?;
         let id = ids::join(page_type, name);
         let changes = validate::changes(changes)?;
-        let Some(before) = self.engine.record(&id).await? else {
+        let mut stored = self.engine.record(&id).await?;
+        if let Some(page) = &stored
+            && self.complete_edit(&Head::of(page)).await
+        {
+            stored = self.engine.record(&id).await?;
+        }
+        let Some(before) = stored else {
             let near = nearest(&id, &self.engine.heads(&Scope::All).await?);
             return Err(Fault::not_found(format!("Page not found: '{id}'")).hint(match near.as_slice() {
                 [] => "Nothing is indexed yet: kg_index reads a wiki folder.".to_owned(),
@@ -167,7 +173,7 @@ fn in_file(
     }
     let (after, unknown) = Record::from_file(&origin.root, &file, &edited.text);
     let (path, before, after_text) = (path.to_owned(), text.into_bytes(), edited.text.into_bytes());
-    let file = FileEdit { path, before, after: after_text, ..FileEdit::default() };
+    let file = FileEdit::new(path, before, after_text);
     Ok(PreparedEdit { after, file: Some(file), changed: edited.changed, unknown })
 }
 

@@ -1,8 +1,8 @@
-//! Storing what was worked out: plans are made and applied until one holds, and a page and its file change together
-//! or not at all.
+//! Storing pages: what is written is worked out inside the transaction that writes it.
 
 use std::{
     collections::{BTreeSet, HashSet},
+    path::Path,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -15,20 +15,25 @@ use gatehouse_core::{
 
 use super::{
     WikiKnowledge,
-    index::{blocking, unfinished},
+    index::blocking,
     plan::{self, Changes, Clear, WholeFolder},
 };
 use crate::{
-    engine::{Applied, Engine, Head, Plan, Scope},
-    wiki::{file::FileEdit, folder::Folder, ids, record::Record},
+    engine::{Applied, Head, Plan, Scope, Writes},
+    wiki::{
+        edit_note::{self, EditNote},
+        folder::Folder,
+        ids,
+        record::Record,
+    },
     worker::let_others_finish,
 };
 
 /// How long storing pages waits for their vectors; what takes longer goes on in the background.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// How often something is planned again because somebody else was faster.
-const ATTEMPTS: u64 = 8;
+/// Attempts, where other writers were faster.
+pub(super) const ATTEMPTS: u64 = 8;
 
 /// Pages to be stored.
 pub(super) enum Pages {
@@ -36,7 +41,7 @@ pub(super) enum Pages {
     Given(Vec<Record>),
     /// All of a wiki folder: what else is stored of it goes. Files and pages may change until they are stored; what is
     /// stored is what the folder says in the end.
-    Folder(Arc<Mutex<Folder>>),
+    Folder(Mutex<Folder>),
 }
 
 impl Pages {
@@ -50,45 +55,71 @@ impl Pages {
         }
     }
 
-    fn scope(&self) -> Scope {
-        self.read(|records, folder| Scope::Of {
-            ids: records.iter().map(|record| record.id.clone()).collect(),
-            root: folder.map(|folder| folder.root.to_owned()),
+    fn scope(&self, clear: Clear) -> Scope {
+        self.read(|records, folder| match clear {
+            Clear::No => Scope::Of {
+                ids: records.iter().map(|record| record.id.clone()).collect(),
+                root: folder.map(|folder| folder.root.to_owned()),
+            },
+            Clear::Filed | Clear::All => Scope::All,
         })
     }
 
-    fn folder(&self) -> Option<Arc<Mutex<Folder>>> {
-        match self {
-            Self::Given(_) => None,
-            Self::Folder(folder) => Some(Arc::clone(folder)),
-        }
+    fn planned(&self, clear: Clear, found: &[Head]) -> Result<Planned, Fault> {
+        self.read(|records, folder| {
+            Ok(Planned { changes: plan::changes(records, folder, clear, found)?, links: links(records) })
+        })
     }
 }
 
-/// Changes that storing pages makes, and what they were worked out from.
+/// Changes that storing pages makes.
 struct Planned {
-    scope: Scope,
-    found: Vec<Head>,
     changes: Changes,
     /// The links that the pages declare.
     links: Vec<Unresolved>,
 }
 
-impl WikiKnowledge {
-    async fn planned(&self, pages: &Pages, clear: Clear) -> Result<Planned, Fault> {
-        let scope = if clear == Clear::No { pages.scope() } else { Scope::All };
-        let found = self.engine.heads(&scope).await?;
-        let planned = pages.read(|records, folder| {
-            Ok::<_, Fault>((plan::changes(records, folder, clear, &found)?, links(records)))
-        });
-        let (changes, links) = planned?;
-        Ok(Planned { scope, found, changes, links })
+/// Storing pages.
+struct Storing {
+    pages: Pages,
+    clear: Clear,
+    /// The last attempt.
+    attempt: Mutex<Attempt>,
+}
+
+#[derive(Default)]
+struct Attempt {
+    report: IndexReport,
+    links: Vec<Unresolved>,
+    /// Notes of edits that the pages contain.
+    notes: Vec<EditNote>,
+}
+
+impl Plan for Storing {
+    fn scope(&self) -> Result<Scope, Fault> {
+        if let Pages::Folder(folder) = &self.pages {
+            let mut folder = lock(folder);
+            // No edit is under way here, so all notes are of ended ones.
+            lock(&self.attempt).notes = edit_note::all(Path::new(&folder.root));
+            folder.refresh()?;
+        }
+        Ok(self.pages.scope(self.clear))
     }
 
+    fn writes(&self, found: &[Head]) -> Result<Option<Writes>, Fault> {
+        let Planned { changes: Changes { remove, put, report }, links } =
+            self.pages.planned(self.clear, found)?;
+        let mut attempt = lock(&self.attempt);
+        (attempt.report, attempt.links) = (report, links);
+        Ok(Some(Writes { remove, put }))
+    }
+}
+
+impl WikiKnowledge {
     /// Reports what [`Self::store`] would do, and changes nothing.
     pub(super) async fn preview_store(&self, pages: &Pages, clear: Clear) -> Result<IndexReport, Fault> {
-        let Planned { changes: Changes { remove, put, report }, links, .. } =
-            self.planned(pages, clear).await?;
+        let found = self.engine.heads(&pages.scope(clear)).await?;
+        let Planned { changes: Changes { remove, put, report }, links } = pages.planned(clear, &found)?;
         let unresolved_links = self.unresolved(links, &remove, &put).await?;
         Ok(IndexReport { unresolved_links, ..report })
     }
@@ -100,13 +131,22 @@ impl WikiKnowledge {
 
     /// Stores pages.
     pub(super) async fn store(&self, pages: Pages, clear: Clear) -> Result<IndexReport, Fault> {
+        let storing = Arc::new(Storing { pages, clear, attempt: Mutex::default() });
         for attempt in 0..ATTEMPTS {
             let_others_finish(attempt).await;
-            let Planned { scope, found, changes, links } = self.planned(&pages, clear).await?;
-            let Changes { remove, put, report } = changes;
-            let plan = Plan { scope, found, folder: pages.folder(), remove, put, file: None };
-            match self.engine.apply(Arc::new(plan)).await? {
-                Applied::Done => return self.reported(report, links).await,
+            match self.engine.apply(Arc::clone(&storing) as _).await? {
+                Applied::Done => {
+                    let Attempt { report, links, notes } = std::mem::take(&mut *lock(&storing.attempt));
+                    if let Pages::Folder(folder) = &storing.pages {
+                        let root = lock(folder).root.clone();
+                        blocking(move || {
+                            edit_note::clean(Path::new(&root), &notes);
+                            Ok(())
+                        })
+                        .await?;
+                    }
+                    return self.reported(report, links).await;
+                }
                 Applied::Changed => {}
                 Applied::Unknown(fault) => return Err(fault),
             }
@@ -114,22 +154,12 @@ impl WikiKnowledge {
         Err(outrun())
     }
 
-    /// Stores a page in the place of another and changes its file: both or neither.
-    pub(super) async fn replace(
-        &self,
-        before: Record,
-        after: Record,
-        file: Option<FileEdit>,
-    ) -> Result<Vec<Unresolved>, Fault> {
-        let links = links(std::slice::from_ref(&after));
-        // Done to its end even if nobody waits for it any more: a file is changed by it.
-        let work = replace(Arc::clone(&self.engine), before, after, file.map(Arc::new));
-        tokio::spawn(work).await.unwrap_or_else(|_| Err(unfinished()))?;
-        Ok(self.reported(IndexReport::default(), links).await?.unresolved_links)
-    }
-
     /// The report, with the links that point nowhere now, after everything stored has been given its time.
-    async fn reported(&self, report: IndexReport, links: Vec<Unresolved>) -> Result<IndexReport, Fault> {
+    pub(super) async fn reported(
+        &self,
+        report: IndexReport,
+        links: Vec<Unresolved>,
+    ) -> Result<IndexReport, Fault> {
         let unresolved_links = self.unresolved(links, &[], &[]).await?;
         if let Some(embedding) = &self.embedding {
             embedding.settle(SETTLE).await;
@@ -158,7 +188,7 @@ impl WikiKnowledge {
 }
 
 /// The links that pages declare, sorted, each once.
-fn links(records: &[Record]) -> Vec<Unresolved> {
+pub(super) fn links(records: &[Record]) -> Vec<Unresolved> {
     let links = records.iter().flat_map(|page| {
         page.links.iter().map(|link| Unresolved {
             page: page.id.clone(),
@@ -169,67 +199,7 @@ fn links(records: &[Record]) -> Vec<Unresolved> {
     links.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-async fn replace(
-    engine: Arc<dyn Engine>,
-    before: Record,
-    after: Record,
-    file: Option<Arc<FileEdit>>,
-) -> Result<(), Fault> {
-    let id = after.id.clone();
-    for attempt in 0..ATTEMPTS {
-        let_others_finish(attempt).await;
-        let plan = Plan {
-            scope: Scope::ids([id.clone()]),
-            found: vec![Head::of(&before)],
-            folder: None,
-            remove: Vec::new(),
-            put: if before == after { Vec::new() } else { vec![after.clone()] },
-            file: file.clone(),
-        };
-        let done = engine.apply(Arc::new(plan)).await;
-        if let Ok(Applied::Done) = done {
-            return Ok(());
-        }
-        let now = match done {
-            // Lost with the answer on its way: the page itself says what became of it.
-            Ok(Applied::Unknown(_)) => engine.record(&id).await.ok(),
-            _ => None,
-        };
-        if file.is_some() && now.as_ref().is_some_and(|now| now.as_ref() == Some(&after)) {
-            return Ok(());
-        }
-        if let Some(file) = file.clone() {
-            blocking(move || {
-                file.revert();
-                Ok(())
-            })
-            .await?;
-        }
-        match done {
-            Err(fault) => return Err(fault),
-            Ok(Applied::Unknown(fault)) if file.is_some() && now.is_none() => {
-                return Err(undecided(fault, &id));
-            }
-            Ok(Applied::Unknown(fault)) => return Err(fault),
-            Ok(_) if engine.record(&id).await?.as_ref() == Some(&before) => {}
-            Ok(_) => {
-                return Err(Fault::invalid(format!("page '{id}' has changed meanwhile"))
-                    .hint("Read it again with get_wiki_page, then repeat the edit; nothing was changed."));
-            }
-        }
-    }
-    Err(outrun())
-}
-
-/// The fault where the store was lost before it said whether it keeps the page.
-fn undecided(fault: Fault, id: &str) -> Fault {
-    let message =
-        format!("{}; whether the stored page '{id}' changed is not known, its file did not", fault.message);
-    let hint = "Index the wiki folder again when the server is back: the page follows its file.";
-    Fault { message, hint: Some(hint.to_owned()), ..fault }
-}
-
-fn outrun() -> Fault {
+pub(super) fn outrun() -> Fault {
     Fault::unavailable(format!("other writers were faster {ATTEMPTS} times"))
         .hint("Try again in a moment; nothing was changed.")
 }

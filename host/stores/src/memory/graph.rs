@@ -10,7 +10,7 @@ use gatehouse_core::{
 
 use crate::{
     embedding::{Item, VectorModel},
-    engine::{Applied, Candidates, Head, PAGES, Plan, QueryVector, Question, Scope, named},
+    engine::{Applied, Candidates, Head, PAGES, Plan, QueryVector, Question, Scope, Writes, named},
     sqlite::cut,
     wiki::{edges, ids, record::Record},
 };
@@ -119,13 +119,12 @@ impl Graph {
         Some(record.into_page(Neighbour::each_once(near)))
     }
 
-    pub(super) fn apply(&mut self, plan: &Plan) -> Result<Applied, Fault> {
-        if !plan.holds(&self.heads(&plan.scope))? {
-            return Ok(Applied::Changed);
-        }
-        let put = plan.put.iter().map(Indexed::of).collect::<Result<Vec<_>, _>>()?;
+    pub(super) fn apply(&mut self, plan: &dyn Plan) -> Result<Applied, Fault> {
+        let found = self.heads(&plan.scope()?);
+        let Some(Writes { remove, put }) = plan.writes(&found)? else { return Ok(Applied::Changed) };
+        let put = put.iter().map(Indexed::of).collect::<Result<Vec<_>, _>>()?;
         plan.finish()?;
-        for id in &plan.remove {
+        for id in &remove {
             let key = ids::key(id);
             self.pages.remove(&key);
             self.items.remove(&page_item(&key));

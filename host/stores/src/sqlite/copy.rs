@@ -7,7 +7,7 @@ use gatehouse_core::outcome::Fault;
 use rusqlite::{Connection, backup::Backup};
 
 use super::{
-    db::open_reader,
+    db::{create::private_file, open_reader},
     error::StoreError,
     lock::DatabaseLock,
     migrations::{self, Steps},
@@ -110,6 +110,7 @@ fn begin(kept: DataFile, path: &Path) -> Result<(Connection, DatabaseLock), Stor
 }
 
 fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
+    private_file(to).map_err(StoreError::File)?;
     let mut target = Connection::open(to)?;
     Backup::new(source, &mut target)?.run_to_completion(PAGES, Duration::ZERO, None)?;
     // One file, and nothing beside it.
@@ -123,11 +124,29 @@ fn copy_one(source: &Connection, to: &Path) -> Result<(), StoreError> {
 /// # Errors
 /// `unavailable`, naming the file and what is wrong with it.
 pub fn check(kept: DataFile, path: &Path) -> Result<i64, Fault> {
+    checked(kept, path, "integrity_check")
+}
+
+/// Checks each database of a data folder that exists, as hosts may be using it; faster than [`check`], since indexes
+/// are not compared with their tables. Returns the version of each schema. Blocking.
+pub fn check_all(state: &Path) -> Vec<(DataFile, Result<i64, Fault>)> {
+    let there = DataFile::ALL.into_iter().filter(|kept| state.join(kept.file()).exists());
+    let check_one = |kept: DataFile| {
+        let path = state.join(kept.file());
+        let locked = DatabaseLock::with_others(kept, &path);
+        (kept, locked.and_then(|_lock| checked(kept, &path, "quick_check")))
+    };
+    there.map(check_one).collect()
+}
+
+fn checked(kept: DataFile, path: &Path, pragma: &str) -> Result<i64, Fault> {
     let checked = || {
         let db = open_reader(path, kept.steps())?;
-        let said: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        let said: String = db.query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0))?;
         if said != "ok" {
-            return Err(StoreError::NotIntact(said));
+            // The first line names the database, of which there is one.
+            let found = said.lines().filter(|line| !line.starts_with("***"));
+            return Err(StoreError::NotIntact(found.collect::<Vec<_>>().join("; ")));
         }
         migrations::version(&db)
     };

@@ -3,6 +3,7 @@
 //! Nothing blocks the async runtime: reads run on its blocking threads, writes on the writer's own. An
 //! opening that fails is tried again by the next call. Knows no table.
 
+pub(super) mod create;
 mod open;
 mod writer;
 
@@ -25,7 +26,7 @@ use tokio::{
 
 use self::writer::{Job, Writer, in_transaction};
 pub(super) use self::{
-    open::{make, open_reader},
+    open::open_reader,
     writer::{Options, open_writer},
 };
 use super::{
@@ -265,7 +266,7 @@ impl Shared {
             let lock = if self.options.memory {
                 None
             } else {
-                make(&self.path).map_err(StoreError::Folder)?;
+                create::ensure(&self.path, self.steps, self.options)?;
                 Some(DatabaseLock::shared(&self.path)?)
             };
             let writer = Writer::start(&self.path, self.steps, self.options)?;

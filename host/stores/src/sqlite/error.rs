@@ -14,6 +14,12 @@ pub(super) enum StoreError {
     /// The folder of the database could not be made.
     #[error("the folder cannot be made: {0}")]
     Folder(std::io::Error),
+    /// The file of the database could not be made.
+    #[error("the file cannot be made: {0}")]
+    File(std::io::Error),
+    /// The file holds nothing, not even an empty database.
+    #[error("the file is empty, so the database that was there is lost")]
+    Empty,
     /// A newer gatehouse wrote the database.
     #[error("its schema has version {found}, newer than {known}, the newest that this gatehouse knows")]
     Newer {
@@ -51,7 +57,11 @@ pub(super) enum StoreError {
 impl StoreError {
     /// Whether there is no room on the disk.
     pub(super) fn is_full(&self) -> bool {
-        matches!(self, Self::Sqlite(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull))
+        match self {
+            Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
+            Self::File(error) => error.kind() == std::io::ErrorKind::StorageFull,
+            _ => false,
+        }
     }
 
     /// Whether another process was faster, and it may go well the next time.
@@ -79,7 +89,7 @@ impl StoreError {
                         | Code::OperationInterrupted
                 )
             ),
-            Self::Newer { .. } | Self::NotIntact(_) | Self::Damaged(_) => true,
+            Self::Newer { .. } | Self::NotIntact(_) | Self::Damaged(_) | Self::Empty => true,
             _ => false,
         }
     }
@@ -95,7 +105,9 @@ impl StoreError {
             Self::Restoring => ("Try again in a moment.", true),
             Self::InUse => ("End the hosts and commands that use this data folder first.", true),
             Self::NotIntact(_) => ("Restore a backup that is intact.", false),
-            Self::Folder(_) | Self::Lock(_) => {
+            Self::Empty => ("Restore a backup, or remove the file to begin with a new database.", false),
+            Self::File(_) if self.is_full() => ("Free some space; nothing was changed.", true),
+            Self::Folder(_) | Self::File(_) | Self::Lock(_) => {
                 ("Name a data folder that you may write to in GATEHOUSE_STATE.", true)
             }
             Self::Writer(_) | Self::Damaged(_) => ("Run `gatehouse doctor`.", true),

@@ -189,7 +189,7 @@ impl Engine for WeaviateNeo4jEngine {
         Search { neo4j, weaviate, state: &state, model }.candidates(question).await
     }
 
-    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
+    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
         let applied = self.0.neo4j.apply(plan).await?;
         if let Applied::Done = applied {
             // They are stored, whatever becomes of this.

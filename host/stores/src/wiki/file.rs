@@ -9,7 +9,7 @@ use std::{
 use gatehouse_core::outcome::Fault;
 use gatehouse_files::{write_atomic, write_new};
 
-use super::roots::WikiRoots;
+use super::{edit_note::EditNote, record::file_hash, roots::WikiRoots};
 
 /// Makes a file that is not there yet, and its folder where that is missing.
 ///
@@ -58,9 +58,25 @@ pub(crate) struct FileEdit {
     pub(crate) after: Vec<u8>,
     /// Whether the change is made.
     pub(crate) applied: AtomicBool,
+    /// Exists from before the file changes until the page is stored.
+    note: EditNote,
 }
 
 impl FileEdit {
+    /// An edit that is not made yet.
+    pub(crate) fn new(path: PathBuf, before: Vec<u8>, after: Vec<u8>) -> Self {
+        let note = EditNote::new(&path, &file_hash(&before), &file_hash(&after));
+        Self { path, before, after, applied: AtomicBool::new(false), note }
+    }
+
+    /// An edit of a file that holds it already, while the stored page has still this hash. `None` if the content of the
+    /// file is not an edit of ours.
+    pub(crate) fn unfinished(path: PathBuf, stored: &str, now: Vec<u8>) -> Option<Self> {
+        let note = EditNote::new(&path, stored, &file_hash(&now));
+        let edit = Self { path, before: now.clone(), after: now, applied: AtomicBool::new(false), note };
+        edit.note.exists().then_some(edit)
+    }
+
     /// Makes the change; a file that is not as expected stays as it is.
     pub(crate) fn apply(&self) -> Result<(), Fault> {
         let cannot = |error: io::Error| {
@@ -70,6 +86,10 @@ impl FileEdit {
         if fs::read(&self.path).map_err(cannot)? != self.before {
             return Err(changed_meanwhile(&self.path));
         }
+        if self.before == self.after {
+            return Ok(());
+        }
+        self.note.write().map_err(cannot)?;
         let written = write_atomic(&self.path, &self.after);
         // The rename may have succeeded and only what follows it failed.
         let made = written.is_ok() || fs::read(&self.path).is_ok_and(|now| now == self.after);
@@ -82,11 +102,21 @@ impl FileEdit {
 
     /// Puts back what was there, where the change was made; called where the store could not follow.
     pub(crate) fn revert(&self) {
+        if self.before == self.after {
+            return;
+        }
         if self.applied.swap(false, Ordering::SeqCst)
             && let Err(error) = write_atomic(&self.path, &self.before)
         {
             tracing::error!(file = %self.path.display(), %error, "a wiki file keeps an edit that was not stored");
+            return;
         }
+        self.note.remove();
+    }
+
+    /// Notes that the page is stored.
+    pub(crate) fn settle(&self) {
+        self.note.remove();
     }
 }
 
@@ -106,9 +136,35 @@ mod tests {
         let path = dir.path().join("a.md");
         fs::write(&path, "other").unwrap();
         let (before, after) = (b"old".to_vec(), b"new".to_vec());
-        let edit = FileEdit { path: path.clone(), before, after, ..FileEdit::default() };
+        let edit = FileEdit::new(path.clone(), before, after);
         assert!(edit.apply().is_err());
         edit.revert();
         assert_eq!(fs::read_to_string(&path).unwrap(), "other");
+    }
+
+    #[test]
+    fn an_edit_is_known_as_unfinished_until_it_is_settled_or_reverted() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.md");
+        let stored = file_hash(b"old");
+        let unfinished = || FileEdit::unfinished(path.clone(), &stored, fs::read(&path).unwrap());
+        for ends in [FileEdit::settle, FileEdit::revert] {
+            fs::write(&path, "old").unwrap();
+            let edit = FileEdit::new(path.clone(), b"old".to_vec(), b"new".to_vec());
+            assert!(unfinished().is_none());
+            edit.apply().unwrap();
+            let found = unfinished().unwrap();
+            // Applying it changes nothing, and failing to store it leaves it to be found again.
+            found.apply().unwrap();
+            found.revert();
+            assert!(unfinished().is_some());
+            fs::write(&path, "by hand").unwrap();
+            assert!(unfinished().is_none() && found.apply().is_err());
+            fs::write(&path, "new").unwrap();
+            ends(&edit);
+            assert!(unfinished().is_none());
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     }
 }

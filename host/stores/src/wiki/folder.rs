@@ -44,17 +44,12 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Reads again what has changed since; says whether anything has. What was left out stays as it was told first.
-    pub(crate) fn refresh(&mut self) -> Result<bool, Fault> {
-        let says = |folder: &Self| -> (Vec<(String, String)>, Vec<String>) {
-            let pages = folder.records.iter().map(|page| (page.id.clone(), page.hash.clone()));
-            (pages.collect(), folder.unreadable.clone())
-        };
-        let before = says(self);
+    /// Reads again what has changed since. What was left out stays as it was told first.
+    pub(crate) fn refresh(&mut self) -> Result<(), Fault> {
         let (known, seen) = (std::mem::take(&mut self.records), std::mem::take(&mut self.seen));
         let now = read_again(Path::new(&self.root), known, seen, &mut |_, _| {})?;
         (self.records, self.unreadable, self.seen) = (now.records, now.unreadable, now.seen);
-        Ok(says(self) != before)
+        Ok(())
     }
 }
 

@@ -1,9 +1,12 @@
-//! Where the parts of a page stand: heading, header table, sections, tags. Offsets only; what they mean
+//! Where the parts of a page stand: front matter, heading, header table, sections, tags. Offsets only; what they mean
 //! is for `parse` to say, and `edit` uses the same offsets, so that the two cannot disagree.
 
 use std::ops::Range;
 
-use super::verbatim::{Verbatim, next_line};
+use super::{
+    front_matter::front_matter,
+    verbatim::{Verbatim, next_line},
+};
 
 /// A section of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +37,7 @@ pub(crate) struct Tag {
 pub(crate) struct Layout {
     /// Text of the heading, none where the page starts without one.
     pub(crate) title: Option<String>,
-    /// End of the heading's line, or of the byte order mark, or 0.
+    /// End of the heading's line, or of the front matter, or of the byte order mark, or 0.
     pub(crate) heading_end: usize,
     /// The header table with its last line end.
     pub(crate) table: Option<Range<usize>>,
@@ -79,6 +82,7 @@ impl Layout {
 
 fn heading(text: &str) -> (Option<String>, usize) {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let start = front_matter(text, start).unwrap_or(start);
     let mut at = start;
     while at < text.len() {
         let end = next_line(text, at);
@@ -223,6 +227,21 @@ mod tests {
             &text[layout.section_with_children("overview", text.len()).unwrap()],
             "Short.\n=== More ===\nx\n"
         );
+    }
+
+    #[test]
+    fn front_matter_comes_before_the_heading() {
+        for (text, rest) in [
+            ("---\ntitle: Front matter page\ntags:\n  - a\n---\n# Principle: X\nText.\n", "Text.\n"),
+            ("\u{feff}--- \r\nkey: v\r\n# why\r\n...\r\n\r\n= X =\r\nText.\n", "Text.\n"),
+            ("---\n---\n# X\n", ""),
+        ] {
+            let layout = Layout::of(text);
+            assert!(layout.title.is_some_and(|title| title.ends_with('X')), "{text}");
+            assert_eq!(&text[layout.heading_end..], rest);
+        }
+        let untitled = "---\nkey: v\n---\nText.\n";
+        assert_eq!(&untitled[Layout::of(untitled).heading_end..], "Text.\n");
     }
 
     #[test]

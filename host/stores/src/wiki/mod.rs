@@ -4,9 +4,11 @@
 mod dates;
 pub(crate) mod edges;
 pub(crate) mod edit;
+pub(crate) mod edit_note;
 pub(crate) mod file;
 pub(crate) mod file_state;
 pub(crate) mod folder;
+mod front_matter;
 pub(crate) mod ids;
 pub(crate) mod index_file;
 mod layout;

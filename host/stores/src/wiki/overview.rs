@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{
+    front_matter::front_matter,
     layout::Layout,
     parse::plain,
     verbatim::{Verbatim, next_line},
@@ -37,7 +38,10 @@ impl Overview {
 
 /// The first paragraph that is neither a list nor a table, heading, code or nothing but tags.
 fn first_prose(text: &str, range: Range<usize>, layout: &Layout, verbatim: &Verbatim) -> Option<String> {
-    let (mut at, mut tables, mut paragraph) = (range.start, 0_usize, None::<Range<usize>>);
+    let first = range.end - text[range.clone()].trim_start().len();
+    // Content that a caller wrote has its front matter below the heading.
+    let start = front_matter(text, first).filter(|end| *end <= range.end).unwrap_or(range.start);
+    let (mut at, mut tables, mut paragraph) = (start, 0_usize, None::<Range<usize>>);
     while at < range.end {
         let end = next_line(text, at).min(range.end);
         let line = text[at..end].trim();
@@ -131,6 +135,20 @@ mod tests {
         ] {
             assert_eq!(overview(text), (String::new(), false), "{text}");
         }
+    }
+
+    #[test]
+    fn front_matter_is_no_prose() {
+        let matter = "---\ntitle: Front matter page\nauthor: me\n---\n";
+        for text in [
+            format!("{matter}# X\nIt is.\n"),
+            format!("{matter}It is.\n"),
+            format!("# X\n\n{matter}\nIt is.\n"),
+        ] {
+            assert_eq!(overview(&text), ("It is.".into(), false), "{text}");
+        }
+        assert_eq!(overview(&format!("{matter}# X\n== Overview ==\nOwn.\n")), ("Own.".into(), true));
+        assert_eq!(overview(matter), (String::new(), false));
     }
 
     #[test]

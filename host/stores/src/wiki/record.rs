@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     folder::PageFile,
+    front_matter::has_front_matter,
     ids,
     parse::{self, ParsedPage},
 };
@@ -16,6 +17,9 @@ use super::{
 /// Goes into every hash of a file: raise it when the parser reads pages differently, and the next
 /// indexing brings every stored page up to date.
 const PARSER: &str = "gatehouse wiki parser 2\n";
+
+/// The same for files with front matter, which older parsers read otherwise. Other files need no new hash for that.
+const PARSER_OF_FRONT_MATTER: &str = "gatehouse wiki parser 3\n";
 
 /// How the hash of a page begins that no file holds as it is stored.
 const FIELDS: &str = "fields:";
@@ -192,7 +196,8 @@ pub(crate) fn draft_id(draft: &Draft) -> String {
 
 /// The hash under which a file's page is stored.
 pub(crate) fn file_hash(bytes: &[u8]) -> String {
-    hex(Sha256::new().chain_update(PARSER).chain_update(bytes).finalize())
+    let parser = if has_front_matter(bytes) { PARSER_OF_FRONT_MATTER } else { PARSER };
+    hex(Sha256::new().chain_update(parser).chain_update(bytes).finalize())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use gatehouse_core::{
     capability::{Capability, Grants},
     names::quoted,
 };
-use gatehouse_files::{make_private, write_atomic};
+use gatehouse_files::{make_private, sweep, write_atomic};
 use gatehouse_sandbox::{ComponentInfo, MAX_FILE};
 use serde_json::json;
 
@@ -153,7 +153,10 @@ impl Installer<'_> {
         // What is in the data folder is nobody else's business.
         let private = folder.starts_with(&self.config.state);
         let made = if private { make_private(folder) } else { fs::create_dir_all(folder) };
-        made.and_then(|()| write_atomic(file, wasm)).map_err(failed)
+        made.map_err(failed)?;
+        // Commands that were killed left their temporary files.
+        sweep(folder);
+        write_atomic(file, wasm).map_err(failed)
     }
 }
 

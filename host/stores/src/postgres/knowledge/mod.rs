@@ -147,7 +147,7 @@ impl Engine for PostgresEngine {
         db.end(found).await
     }
 
-    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
+    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
         write::apply(&self.server, &plan).await
     }
 

@@ -16,7 +16,7 @@ use super::{
     read,
 };
 use crate::{
-    engine::{Applied, PAGES, Plan},
+    engine::{Applied, PAGES, Plan, Writes},
     wiki::ids,
 };
 
@@ -24,7 +24,7 @@ use crate::{
 const ON_THE_WAY: usize = 16;
 
 /// Applies a plan, where it still holds.
-pub(super) async fn apply(server: &Server, plan: &Arc<Plan>) -> Result<Applied, Fault> {
+pub(super) async fn apply(server: &Server, plan: &Arc<dyn Plan>) -> Result<Applied, Fault> {
     let db = server.write().await?;
     match write(&db, plan).await {
         Ok(true) => {}
@@ -41,19 +41,19 @@ pub(super) async fn apply(server: &Server, plan: &Arc<Plan>) -> Result<Applied, 
     }
 }
 
-async fn write(db: &Session, plan: &Arc<Plan>) -> Result<bool, StoreError> {
-    let found = read::heads(db, &plan.scope).await?;
-    if !plan.off_thread(move |plan| plan.holds(&found)).await? {
-        return Ok(false);
-    }
-    let gone: Vec<String> = plan.remove.iter().map(|id| ids::key(id)).collect();
+async fn write(db: &Session, plan: &Arc<dyn Plan>) -> Result<bool, StoreError> {
+    let scope = plan.off_thread(|plan| plan.scope()).await?;
+    let found = read::heads(db, &scope).await?;
+    let writes = plan.off_thread(move |plan| plan.writes(&found)).await?;
+    let Some(Writes { remove, put: pages }) = writes else { return Ok(false) };
+    let gone: Vec<String> = remove.iter().map(|id| ids::key(id)).collect();
     remove_items(db, PAGES, &gone).await?;
-    let items: Vec<_> = plan.put.iter().map(|page| (page.key(), page.version_to_embed())).collect();
+    let items: Vec<_> = pages.iter().map(|page| (page.key(), page.version_to_embed())).collect();
     put_items(db, PAGES, &items).await?;
     let replaced = items.into_iter().map(|(key, _)| key).chain(gone).collect::<Vec<_>>();
     db.run("DELETE FROM gatehouse.page WHERE key = ANY($1)", &[&replaced]).await?;
-    let puts = plan.put.iter().map(|page| put(db, page));
+    let puts = pages.iter().map(|page| put(db, page));
     stream::iter(puts.collect::<Vec<_>>()).buffered(ON_THE_WAY).try_collect::<Vec<()>>().await?;
-    plan.off_thread(Plan::finish).await?;
+    plan.off_thread(|plan| plan.finish()).await?;
     Ok(true)
 }

@@ -1,12 +1,11 @@
-//! The file of a database: made for its owner alone, opened to read, and read.
+//! Reading connections.
 
 use std::path::Path;
 
 use gatehouse_core::lock;
-use gatehouse_files::make_private;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{BUSY, CACHE, Open, Shared};
+use super::{BUSY, CACHE, Open, Shared, create};
 use crate::sqlite::{
     error::StoreError,
     migrations::{self, Steps},
@@ -35,6 +34,7 @@ impl Open {
 
 /// A connection that cannot write. The file exists: the writer was opened before.
 pub(in crate::sqlite) fn open_reader(path: &Path, steps: Steps) -> Result<Connection, StoreError> {
+    create::not_empty(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
@@ -42,19 +42,4 @@ pub(in crate::sqlite) fn open_reader(path: &Path, steps: Steps) -> Result<Connec
     // A negative size is in KiB, a positive one in pages.
     connection.pragma_update(None, "cache_size", -CACHE / 1024)?;
     Ok(connection)
-}
-
-/// The database's folder and its file: what is made here is its owner's alone. SQLite gives the files beside
-/// the database the mode that the database has.
-pub(in crate::sqlite) fn make(path: &Path) -> std::io::Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make_private(folder)?;
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    // It may be there already; where it cannot be made, SQLite says why in its own words.
-    let _ = options.open(path);
-    Ok(())
 }

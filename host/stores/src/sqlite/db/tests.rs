@@ -41,6 +41,23 @@ async fn work_that_fails_or_panics_changes_nothing_and_the_next_succeeds() {
     assert_eq!(count(&db).await.unwrap(), 2);
 }
 
+#[tokio::test]
+async fn an_empty_file_is_a_lost_database_and_not_a_new_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("k.db");
+    std::fs::write(&path, "").unwrap();
+    let db = database(path.clone());
+    let fault = count(&db).await.unwrap_err();
+    assert!(fault.message.contains("the file is empty"), "{}", fault.message);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(count(&db).await.unwrap(), 0);
+    assert!(std::fs::metadata(&path).unwrap().len() > 0);
+    db.close().await;
+    let names: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "the database and its lock: {names:?}");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_folder_is_its_owners_alone() {

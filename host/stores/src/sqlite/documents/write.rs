@@ -114,7 +114,7 @@ fn put_file(db: &Connection, repository: i64, new: &NewFile) -> Result<(), Store
 
 /// Writes the chunks of a file that has none. Of the `old` items those go that are of no use any more.
 fn put_chunks(db: &Connection, file: i64, new: &NewFile, mut old: HashSet<i64>) -> Result<(), StoreError> {
-    let known: HashSet<i64> = old.clone();
+    let mut known: HashSet<i64> = old.clone();
     let mut insert = db.prepare_cached(
         "INSERT INTO chunk (file, position, item, start, stop, first_line, last_line, heading)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -125,7 +125,8 @@ fn put_chunks(db: &Connection, file: i64, new: &NewFile, mut old: HashSet<i64>) 
         })?;
         let version = version(&chunk.heading, text);
         let item = vectors::put_item(db, CHUNKS, &read::item_key(file, &version), &version)?;
-        if !known.contains(&item) {
+        // Chunks with the same text share an item, which is new only once.
+        if known.insert(item) {
             vectors::copy_from_twin(db, item, &version)?;
         }
         old.remove(&item);

@@ -88,8 +88,8 @@ impl Engine for SqliteEngine {
         self.db.read(move |db| search::candidates(db, &cache, &question)).await
     }
 
-    async fn apply(&self, plan: Arc<Plan>) -> Result<Applied, Fault> {
-        self.db.write(move |db| write::apply(db, &plan)).await
+    async fn apply(&self, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
+        self.db.write(move |db| write::apply(db, &*plan)).await
     }
 
     fn vectors(&self) -> Arc<dyn VectorStore> {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::read;
 use crate::{
-    engine::{Applied, PAGES, Plan},
+    engine::{Applied, PAGES, Plan, Writes},
     sqlite::{
         error::StoreError,
         functions::{separated, with_variants},
@@ -16,17 +16,18 @@ use crate::{
 };
 
 /// Applies a plan, where it still holds.
-pub(super) fn apply(db: &Connection, plan: &Plan) -> Result<Applied, StoreError> {
-    if !plan.holds(&read::heads(db, &plan.scope)?)? {
+pub(super) fn apply(db: &Connection, plan: &dyn Plan) -> Result<Applied, StoreError> {
+    let found = read::heads(db, &plan.scope()?)?;
+    let Some(Writes { remove: gone, put: pages }) = plan.writes(&found)? else {
         return Ok(Applied::Changed);
-    }
-    for id in &plan.remove {
+    };
+    for id in &gone {
         if let Some(number) = read::number(db, &ids::key(id))? {
             remove(db, number)?;
             vectors::remove_item(db, number)?;
         }
     }
-    for record in &plan.put {
+    for record in &pages {
         put(db, record)?;
     }
     plan.finish()?;

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, backup::Backup};
 use super::{read, review};
 use crate::sqlite::{
     copy::PAGES,
-    db::{Options, make, open_reader, open_writer},
+    db::{Options, create, open_reader, open_writer},
     error::StoreError,
     lock::DatabaseLock,
     migrations::{self, TOOLS},
@@ -23,6 +23,7 @@ const BUSY: Duration = Duration::from_secs(1);
 
 /// Reads the whole file into a database in memory, which is of no use if this fails. Blocking.
 pub(super) fn read_into(memory: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    create::not_empty(path)?;
     let source = match open_reader(path, TOOLS) {
         Ok(source) if source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).is_ok() => {
             source
@@ -52,7 +53,10 @@ fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
 /// ever reviewed.
 pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
     let _alone = DatabaseLock::try_alone(path)?;
-    if open_writer(path, TOOLS, Options::new(BUSY)).and_then(|db| check(&db)).is_ok() {
+    let is_whole = create::not_empty(path)
+        .and_then(|()| open_writer(path, TOOLS, Options::new(BUSY)))
+        .and_then(|db| check(&db));
+    if is_whole.is_ok() {
         return Ok(None);
     }
     let (new, aside) = (beside(path, ".new"), beside(path, ".set-aside"));
@@ -61,7 +65,7 @@ pub(super) fn set_aside(path: &Path) -> Result<Option<PathBuf>, StoreError> {
             remove(&beside(old, ending)).map_err(StoreError::Folder)?;
         }
     }
-    make(&new).map_err(StoreError::Folder)?;
+    create::private_file(&new).map_err(StoreError::Folder)?;
     review::set_lost(&open_writer(&new, TOOLS, Options::new(BUSY))?)?;
     let replace = || {
         fs::hard_link(path, &aside).or_else(|_| fs::copy(path, &aside).map(drop))?;

@@ -11,13 +11,13 @@ use neo4rs::BoltType;
 
 use super::{Neo4j, Neo4jError, Transaction, cypher, rows, transaction::light};
 use crate::{
-    engine::{Applied, Plan},
+    engine::{Applied, Plan, Writes},
     wiki::record::Record,
 };
 
 impl Neo4j {
     /// Applies a plan, where it still holds.
-    pub(crate) async fn apply(self: &Arc<Self>, plan: Arc<Plan>) -> Result<Applied, Fault> {
+    pub(crate) async fn apply(self: &Arc<Self>, plan: Arc<dyn Plan>) -> Result<Applied, Fault> {
         let me = Arc::clone(self);
         Self::apart(async move {
             me.prepare().await?;
@@ -44,19 +44,18 @@ impl Neo4j {
 }
 
 impl Transaction {
-    async fn apply(&mut self, plan: &Arc<Plan>) -> Result<bool, Neo4jError> {
+    async fn apply(&mut self, plan: &Arc<dyn Plan>) -> Result<bool, Neo4jError> {
         self.lock().await?;
-        let found = self.heads(&plan.scope).await?;
-        let now = found.clone();
-        if !plan.off_thread(move |plan| plan.holds(&now)).await? {
-            return Ok(false);
-        }
-        self.remove(plan.remove.iter().map(|id| rows::key(id)).collect()).await?;
+        let scope = plan.off_thread(|plan| plan.scope()).await?;
+        let found = self.heads(&scope).await?;
         let there: HashSet<String> = found.iter().map(|page| rows::key(&page.id)).collect();
-        let keys = plan.put.iter().map(|page| rows::key(&page.id));
+        let writes = plan.off_thread(move |plan| plan.writes(&found)).await?;
+        let Some(Writes { remove, put }) = writes else { return Ok(false) };
+        self.remove(remove.iter().map(|id| rows::key(id)).collect()).await?;
+        let keys = put.iter().map(|page| rows::key(&page.id));
         let added = keys.filter(|key| !there.contains(key)).collect();
-        self.put(plan.put.iter().collect(), added).await?;
-        plan.off_thread(Plan::finish).await?;
+        self.put(put.iter().collect(), added).await?;
+        plan.off_thread(|plan| plan.finish()).await?;
         Ok(true)
     }
 

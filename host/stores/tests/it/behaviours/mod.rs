@@ -89,6 +89,7 @@ macro_rules! behaviours {
             }
             together {
                 an_edit_between_reading_and_storing_a_folder_is_kept,
+                a_folder_is_indexed_beside_writers_that_never_pause,
             }
             upsert {
                 a_preview_reports_new_pages_and_writes_none,

@@ -1,6 +1,12 @@
 //! Writers at the same time: what was acknowledged is still there afterwards.
 
-use std::{fs, sync::Mutex};
+use std::{
+    fs,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use gatehouse_core::ports::{
     Knowledge as _,
@@ -53,5 +59,31 @@ pub(crate) async fn an_edit_between_reading_and_storing_a_folder_is_kept<F: Fixt
     assert_eq!(page(&graph, ID).await.overview, "Acknowledged.");
     assert_eq!(counts(&report), (1, 1, 3, 1), "{report:?}");
     assert!(matches!(graph.page("Environment/Acme_Kitchen").await.unwrap(), Lookup::Missing(_)));
+    assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
+}
+
+pub(crate) async fn a_folder_is_indexed_beside_writers_that_never_pause<F: Fixture>(engine: F) {
+    let house = House::small(engine);
+    let graph = house.open();
+    index(&graph, &house.wiki()).await;
+    let ended = AtomicBool::new(false);
+    let edit = async |id| {
+        let (other, mut edits) = (house.open(), 0);
+        while !ended.load(Ordering::SeqCst) {
+            edits += 1;
+            let changes = Changes { overview: Some(format!("Edit {edits}.")), ..Changes::default() };
+            other.patch(id, changes, None, true).await.unwrap();
+        }
+        edits
+    };
+    let indexing = async {
+        for _ in 0..5 {
+            index(&graph, &house.wiki()).await;
+        }
+        ended.store(true, Ordering::SeqCst);
+    };
+    let ids = ["Heuristic/Acme_Rest_Tip", "Environment/Acme_Kitchen"];
+    let ((), one, two, three) = tokio::join!(indexing, edit(ID), edit(ids[0]), edit(ids[1]));
+    assert!([one, two, three].iter().all(|edits| *edits > 0), "{one} {two} {three}");
     assert_eq!(counts(&index(&graph, &house.wiki()).await), (0, 0, 5, 0));
 }

@@ -44,6 +44,20 @@ pub(crate) async fn a_document_is_as_near_as_its_nearest_chunk<F: DocumentFixtur
     assert!(paths(&find(&library, "yeast loaf", SEMANTIC).await).contains(&"headed.md"));
 }
 
+pub(crate) async fn a_text_that_a_new_file_holds_twice_takes_its_vector_over_once<F: DocumentFixture>(
+    engine: F,
+) {
+    let embedder = TestEmbedder::new("test/one", 64);
+    let library = shelf_by_meaning(&engine, &embedder).await;
+    add(&library, vec![file("one.md", "bread\n\nlemons")]).await;
+    until_complete(&library).await;
+    add(&library, vec![file("two.md", "bread\n\nbread\n\nplums"), file("three.md", "bread\n\nbread\n\n")])
+        .await;
+    until_complete(&library).await;
+    let found = find(&library, "bread", SEMANTIC).await;
+    assert_eq!((found.hits.len(), found.note.clone()), (3, None), "{:?}", paths(&found));
+}
+
 pub(crate) async fn without_vectors_words_answer_and_it_is_said<F: DocumentFixture>(engine: F) {
     let library = shelf(&engine).await;
     add(&library, vec![file("a.md", "bread")]).await;

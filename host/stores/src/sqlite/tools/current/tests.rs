@@ -57,10 +57,15 @@ async fn used() -> tempfile::TempDir {
 
 #[tokio::test]
 async fn a_damaged_file_is_set_aside_and_nothing_that_may_have_changed_passes() {
+    nothing_passes_with(|bytes| bytes[..100].fill(7)).await;
+    nothing_passes_with(Vec::clear).await;
+}
+
+async fn nothing_passes_with(damage: impl FnOnce(&mut Vec<u8>)) {
     let dir = used().await;
     let file = dir.path().join("tools.db");
     let mut bytes = fs::read(&file).unwrap();
-    bytes[..100].fill(7);
+    damage(&mut bytes);
     fs::write(&file, &bytes).unwrap();
     let tools = SqliteTools::new(file.clone());
     assert!(tools.known("open").await.unwrap().is_none(), "asked again");

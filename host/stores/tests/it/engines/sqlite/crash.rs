@@ -7,14 +7,21 @@ use std::{
     process::{Command, Stdio},
 };
 
-use gatehouse_core::ports::{Knowledge as _, knowledge::IndexOptions};
+use gatehouse_core::ports::{
+    Knowledge as _,
+    knowledge::{Changes, Filters, IndexOptions},
+};
 use gatehouse_stores::WikiRoots;
 
 use super::{Setup, graph_in, house};
-use crate::support::index;
+use crate::support::{counts, index, page};
 
 const CHILD: &str = "GATEHOUSE_TEST_CRASH_DIR";
 const WIKI: &str = "GATEHOUSE_TEST_CRASH_WIKI";
+const EDITOR: &str = "GATEHOUSE_TEST_CRASH_EDITOR";
+
+const ID: &str = "Workflow/Acme_Bread_Baking";
+const FILE: &str = "workflows/Acme_Bread_Baking.md";
 
 #[tokio::test]
 async fn a_killed_indexing_leaves_a_database_that_goes_on() {
@@ -56,5 +63,61 @@ async fn child_that_indexes_for_ever() {
     loop {
         let options = IndexOptions { clear_existing: true, ..IndexOptions::default() };
         graph.index(None, options, &|done, _| println!("step {done}")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_edit_whose_process_is_killed_is_completed_by_the_next_reader_or_editor() {
+    let house = house().await;
+    index(&house.open(), &house.wiki()).await;
+    let mut apart = 0;
+    for round in 0..200 {
+        let before = house.read(FILE);
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "engines::sqlite::crash::child_that_edits_for_ever", "--nocapture"])
+            .env(EDITOR, house.engine.dir.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // The file has just changed, and its page is about to be stored.
+        while house.read(FILE) == before {
+            assert!(child.try_wait().unwrap().is_none(), "the editor has failed");
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let graph = house.open();
+        let note = graph.search("bread", &Filters::default(), 1).await.unwrap().note;
+        apart += u32::from(note.is_some_and(|note| note.contains("changed after indexing")));
+        if round % 2 == 0 {
+            let overview = page(&graph, ID).await.overview;
+            assert!(house.read(FILE).contains(&overview), "{overview}: {}", house.read(FILE));
+        }
+        graph.patch(ID, overview(format!("Round {round}.")), None, true).await.unwrap();
+        assert!(house.read(FILE).contains(&format!("Round {round}.")));
+        if apart >= 4 && round >= 8 {
+            break;
+        }
+    }
+    assert!(apart > 0, "no process was killed between the file and the page");
+    assert_eq!(counts(&index(&house.open(), &house.wiki()).await), (0, 0, 5, 0));
+    let names = std::fs::read_dir(house.wiki().join("workflows")).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["Acme_Bread_Baking.md"], "indexing removes what killed processes left");
+}
+
+fn overview(text: String) -> Changes {
+    Changes { overview: Some(text), ..Changes::default() }
+}
+
+/// Not a promise of its own: the process that the test above starts and kills.
+#[tokio::test]
+async fn child_that_edits_for_ever() {
+    let Some(dir) = std::env::var_os(EDITOR).map(PathBuf::from) else { return };
+    let graph = graph_in(&dir, Setup::of(WikiRoots::Any));
+    let process = std::process::id();
+    for edit in 0.. {
+        graph.patch(ID, overview(format!("Edit {edit} of {process}.")), None, true).await.unwrap();
     }
 }

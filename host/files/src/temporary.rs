@@ -1,0 +1,193 @@
+//! Temporary files and directories, and the removal of those whose process was killed.
+//!
+//! Each one is locked while its owner lives; the system releases the lock when the process ends, however it ends.
+
+use std::{
+    fs::{self, File, Metadata, OpenOptions, TryLockError},
+    io,
+    path::Path,
+};
+
+use tempfile::{Builder, NamedTempFile, TempDir, TempPath};
+
+/// Start of the name of everything temporary.
+const PREFIX: &str = ".tmp-gatehouse-";
+
+/// File in a temporary directory that its owner holds locked.
+const LOCK: &str = "lock";
+
+/// A directory for unfinished work, for this user alone. Dropping it removes it with its content; if the process is
+/// killed, the next [`sweep`] of its parent does.
+#[derive(Debug)]
+pub struct ScratchFolder {
+    // Removed before the lock is released.
+    folder: TempDir,
+    _lock: File,
+}
+
+impl ScratchFolder {
+    /// Creates one in a directory.
+    pub fn new_in(parent: &Path) -> io::Result<Self> {
+        loop {
+            let mut builder = Builder::new();
+            builder.prefix(PREFIX);
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+            let folder = builder.tempdir_in(parent)?;
+            let path = folder.path().join(LOCK);
+            // A sweep can remove the directory before it is locked; the next one is created then.
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(lock) if claim(&lock, &path) => return Ok(Self { folder, _lock: lock }),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Moves a finished file of it to its place. False if something else is there already.
+    pub fn place(&self, file: &Path, to: &Path) -> io::Result<bool> {
+        match TempPath::try_from_path(file)?.persist_noclobber(to) {
+            Ok(()) => Ok(true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error.error),
+        }
+    }
+
+    /// Gives the finished work its name. Its lock file stays in it.
+    pub fn rename(self, to: &Path) -> io::Result<()> {
+        fs::rename(self.folder.path(), to)?;
+        let _renamed = self.folder.keep();
+        Ok(())
+    }
+}
+
+/// Creates a file next to the one that it will replace, for this user alone.
+pub(super) fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
+    loop {
+        let file = Builder::new().prefix(PREFIX).tempfile_in(folder)?;
+        if claim(file.as_file(), file.path()) {
+            return Ok(file);
+        }
+    }
+}
+
+/// Locks what was just created. False if a [`sweep`] has found it unlocked before.
+fn claim(file: &File, path: &Path) -> bool {
+    match file.try_lock() {
+        Ok(()) => path.symlink_metadata().is_ok(),
+        Err(TryLockError::WouldBlock) => false,
+        // Without locks on this file system, no sweep removes anything either.
+        Err(TryLockError::Error(_)) => true,
+    }
+}
+
+/// Removes the temporary files and directories of this user in a directory whose owners were killed. Leaves those of
+/// running processes, and what cannot be removed.
+pub fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            let _ = remove_abandoned(&entry.path());
+        }
+    }
+}
+
+fn remove_abandoned(path: &Path) -> io::Result<()> {
+    let about = fs::symlink_metadata(path)?;
+    if !is_own(&about) {
+        return Ok(());
+    }
+    if about.is_file() {
+        let file = File::open(path)?;
+        return if file.try_lock().is_ok() { fs::remove_file(path) } else { Ok(()) };
+    }
+    if !about.is_dir() {
+        return Ok(());
+    }
+    match File::open(path.join(LOCK)) {
+        Ok(lock) if lock.try_lock().is_ok() => fs::remove_dir_all(path),
+        // Killed before it was locked: nothing is in it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::remove_dir(path),
+        locked => locked.map(drop),
+    }
+}
+
+#[cfg(unix)]
+fn is_own(about: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::uid(about) == rustix::process::geteuid().as_raw()
+}
+
+#[cfg(not(unix))]
+fn is_own(_: &Metadata) -> bool {
+    true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("read").flatten();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().display().to_string()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_nobody_has_locked_is_removed_and_nothing_else() {
+        let place = tempfile::tempdir().expect("a folder");
+        let (abandoned, foreign) = (|name: &str| place.path().join(format!("{PREFIX}{name}")), "keep-me");
+        fs::write(abandoned("file"), "of a killed process").expect("written");
+        fs::create_dir_all(abandoned("folder").join("a/b")).expect("made");
+        fs::write(abandoned("folder").join(LOCK), "").expect("written");
+        fs::write(abandoned("folder").join("a/b/c"), "content").expect("written");
+        fs::create_dir(abandoned("early")).expect("made");
+        fs::write(place.path().join(foreign), "").expect("written");
+        // A directory without a lock file is not ours if something is in it, and links are never followed.
+        fs::create_dir_all(abandoned("unlocked").join("x")).expect("made");
+        symlink(place.path().join(foreign), abandoned("link")).expect("linked");
+        let (file, folder) =
+            (new_file(place.path()).expect("a file"), ScratchFolder::new_in(place.path()).expect("a folder"));
+        fs::write(folder.path().join("work"), "unfinished").expect("written");
+        sweep(place.path());
+        let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
+        let mut left = [
+            foreign.to_owned(),
+            name(&abandoned("unlocked")),
+            name(&abandoned("link")),
+            name(file.path()),
+            name(folder.path()),
+        ];
+        left.sort();
+        assert_eq!(names(place.path()), left);
+        assert_eq!(fs::read_to_string(folder.path().join("work")).expect("there"), "unfinished");
+    }
+
+    #[test]
+    fn a_scratch_folder_is_for_one_user_and_goes_or_gets_its_name() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = ScratchFolder::new_in(place.path()).expect("a folder");
+        let mode = fs::metadata(folder.path()).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::write(folder.path().join("work"), "done").expect("written");
+        let named = place.path().join("named");
+        folder.rename(&named).expect("renamed");
+        assert_eq!(fs::read_to_string(named.join("work")).expect("there"), "done");
+        let folder = ScratchFolder::new_in(place.path()).expect("a folder");
+        let (file, to) = (folder.path().join("file"), place.path().join("placed"));
+        for (text, placed) in [("first", true), ("second", false)] {
+            fs::write(&file, text).expect("written");
+            assert_eq!(folder.place(&file, &to).expect("a name"), placed);
+        }
+        drop(folder);
+        assert_eq!(names(place.path()), ["named", "placed"]);
+        assert_eq!(fs::read_to_string(to).expect("there"), "first");
+    }
+}

@@ -1,0 +1,74 @@
+//! A remark on a graph without pages, and on the data folders in which the pages may be.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gatehouse_core::ports::Embedder;
+use gatehouse_stores::{WikiKnowledge, WikiRoots};
+
+use super::{Failure, on};
+use crate::{
+    compose,
+    config::{Config, EngineConfig, locate},
+    out,
+};
+
+/// Works on a graph, closes it, and says so if it holds no pages.
+pub(super) async fn on_pages(
+    knowledge: WikiKnowledge,
+    config: &Config,
+    embedder: &Arc<dyn Embedder>,
+    work: impl AsyncFnOnce(&WikiKnowledge) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let remarked = async |knowledge: &WikiKnowledge| {
+        let done = work(knowledge).await;
+        remark(knowledge, config, embedder).await;
+        done
+    };
+    on(knowledge, remarked).await
+}
+
+async fn remark(knowledge: &WikiKnowledge, config: &Config, embedder: &Arc<dyn Embedder>) {
+    // An engine that is down has failed the command itself.
+    let Ok(health) = knowledge.health().await else { return };
+    if health.pages > 0 {
+        return;
+    }
+    out::note(format!(
+        "the knowledge graph in {} holds no pages yet; `gatehouse kg index DIR` indexes a wiki",
+        health.address
+    ));
+    for folder in other_folders(config) {
+        let pages = pages_in(&folder, embedder).await;
+        if pages > 0 {
+            let folder = folder.display();
+            out::note(format!("{folder} holds {pages} pages; GATEHOUSE_STATE={folder} selects it"));
+        }
+    }
+}
+
+/// Data folders that may be meant: that of presets.toml, the default one, and that of `cargo xtask run` in a checkout.
+fn other_folders(config: &Config) -> BTreeSet<PathBuf> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let checkouts = here.ancestors().map(|folder| folder.join("target/state"));
+    let known = [config.state_in_file.clone(), Some(locate::data_home())];
+    let own = config.state.canonicalize().unwrap_or_else(|_| config.state.clone());
+    let folders =
+        known.into_iter().flatten().chain(checkouts).filter_map(|folder| folder.canonicalize().ok());
+    folders.filter(|folder| *folder != own).collect()
+}
+
+async fn pages_in(folder: &Path, embedder: &Arc<dyn Embedder>) -> u32 {
+    let database = folder.join("knowledge.db");
+    let engine = EngineConfig::Sqlite { database };
+    let Ok(other) = compose::knowledge((engine, None), WikiRoots::Only(Vec::new()), embedder) else {
+        return 0;
+    };
+    // It is read as it is, and not brought up to date.
+    let pages = other.health().await.map_or(0, |health| health.pages);
+    other.close().await;
+    pages
+}

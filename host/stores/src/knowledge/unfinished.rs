@@ -1,0 +1,159 @@
+//! Completes edits whose process was killed after it had changed the file and before it had stored the page. The next
+//! caller that reads or edits the page stores it.
+
+use std::path::Path;
+
+use gatehouse_core::{outcome::Fault, ports::knowledge::Page};
+
+use super::{WikiKnowledge, index::blocking};
+use crate::{
+    engine::{Head, Scope},
+    wiki::{
+        WikiRoots, edit_note,
+        file::FileEdit,
+        folder,
+        record::{Origin, Record},
+        text,
+    },
+};
+
+impl WikiKnowledge {
+    /// A page as it is after an unfinished edit of it is completed.
+    pub(super) async fn with_unfinished_edit(&self, page: Page) -> Result<Page, Fault> {
+        let id = [page.id.clone()];
+        let heads = self.engine.heads(&Scope::ids(id.clone())).await?;
+        match heads.first() {
+            Some(head) if self.complete_edit(head).await => {
+                Ok(self.engine.pages(&id).await?.pop().flatten().unwrap_or(page))
+            }
+            _ => Ok(page),
+        }
+    }
+
+    /// Stores what an unfinished edit of this page has written to its file. True if the stored page may be another one
+    /// now. Failing changes nothing, and the next caller tries again.
+    pub(super) async fn complete_edit(&self, page: &Head) -> bool {
+        let Some(origin) = page.origin.clone() else { return false };
+        let (roots, hash) = (self.roots.clone(), page.hash.clone());
+        let found = blocking(move || Ok(unfinished(&roots, &origin, &hash))).await;
+        let Ok(Some((after, file))) = found else { return false };
+        let before = match self.engine.record(&page.id).await {
+            Ok(Some(before)) if before.hash == page.hash => before,
+            // Another caller has completed it.
+            Ok(_) => return true,
+            Err(_) => return false,
+        };
+        match self.put_in_place_of(before, after, Some(file)).await {
+            Ok(()) => {
+                tracing::info!(page = page.id, "completed an edit whose process was killed");
+                if let Some(embedding) = &self.embedding {
+                    embedding.announce();
+                }
+            }
+            // Also where another caller completed it first, or its process was not killed and has ended it.
+            Err(fault) => {
+                tracing::debug!(page = page.id, "an unfinished edit is left alone: {}", fault.message)
+            }
+        }
+        true
+    }
+}
+
+/// The page as an unfinished edit has written it to its file.
+fn unfinished(roots: &WikiRoots, origin: &Origin, stored: &str) -> Option<(Record, FileEdit)> {
+    let root = Path::new(&origin.root);
+    let path = roots.resolve(&root.join(&origin.file)).ok()?;
+    if !edit_note::may_be_unfinished(&path) {
+        return None;
+    }
+    let text = text::read_text(root, &path).ok()?;
+    let (after, _) = Record::from_file(&origin.root, &folder::page_file(&origin.file)?, &text);
+    Some((after, FileEdit::unfinished(path, stored, text.into_bytes())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::PathBuf, sync::Arc};
+
+    use gatehouse_core::ports::{
+        Clock, Knowledge as _,
+        knowledge::{Changes, IndexOptions, Lookup},
+    };
+
+    use super::*;
+    use crate::KnowledgeConfig;
+
+    const ID: &str = "Principle/A";
+    const OLD: &str = "# Principle: A\n== Overview ==\nOld.\n";
+    const NEW: &str = "# Principle: A\n== Overview ==\nNew.\n";
+
+    struct Midnight;
+
+    impl Clock for Midnight {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+    }
+
+    async fn indexed(folder: &Path) -> (WikiKnowledge, PathBuf) {
+        let wiki = folder.join("wiki");
+        let file = wiki.join("principles/A.md");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, OLD).unwrap();
+        let config = KnowledgeConfig {
+            database: folder.join("knowledge.db"),
+            roots: WikiRoots::Only(vec![wiki.clone()]),
+            default_root: Some(wiki),
+        };
+        let graph = WikiKnowledge::sqlite(config, Arc::new(Midnight), None);
+        graph.index(None, IndexOptions::default(), &|_, _| {}).await.unwrap();
+        (graph, file.canonicalize().unwrap())
+    }
+
+    /// Leaves file and note as they are when the process is killed before the commit.
+    fn kill_an_edit(file: &Path) {
+        let edit = FileEdit::new(file.to_owned(), OLD.into(), NEW.into());
+        edit.apply().unwrap();
+    }
+
+    async fn overview(graph: &WikiKnowledge) -> String {
+        match graph.page(ID).await.unwrap() {
+            Lookup::Found { page, .. } => page.overview,
+            Lookup::Missing(near) => panic!("{near:?}"),
+        }
+    }
+
+    fn content(text: &str) -> Changes {
+        Changes { overview: Some(text.into()), ..Changes::default() }
+    }
+
+    #[tokio::test]
+    async fn a_reader_and_an_editor_complete_an_edit_that_was_killed() {
+        for edits_first in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let (graph, file) = indexed(folder.path()).await;
+            kill_an_edit(&file);
+            if !edits_first {
+                assert_eq!(overview(&graph).await, "New.");
+            }
+            graph.patch(ID, content("Newer."), None, false).await.unwrap();
+            assert_eq!(overview(&graph).await, "Newer.");
+            assert_eq!(fs::read_to_string(&file).unwrap(), NEW.replace("New.", "Newer."));
+            assert!(!edit_note::may_be_unfinished(&file));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_edit_by_hand_is_not_taken_for_one_of_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let (graph, file) = indexed(folder.path()).await;
+        kill_an_edit(&file);
+        fs::write(&file, NEW.replace("New.", "By hand.")).unwrap();
+        assert_eq!(overview(&graph).await, "Old.");
+        let fault = graph.patch(ID, content("Newer."), None, false).await.unwrap_err();
+        assert!(fault.message.contains("has changed since it was indexed"), "{fault}");
+        graph.index(None, IndexOptions::default(), &|_, _| {}).await.unwrap();
+        assert_eq!(overview(&graph).await, "By hand.");
+        assert!(!edit_note::may_be_unfinished(&file), "indexing removes the note");
+    }
+}

@@ -1,0 +1,47 @@
+//! Creation of a database file. It gets its name when it is a whole database, so an empty file of that name is a
+//! damaged one and not a new one.
+
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    path::Path,
+};
+
+use gatehouse_files::{ScratchFolder, make_private};
+
+use super::writer::{Options, open_writer};
+use crate::sqlite::{error::StoreError, migrations::Steps};
+
+/// Creates the database and its folder where they are missing, for this user alone. SQLite gives the files next to
+/// the database the mode that the database has.
+pub(super) fn ensure(path: &Path, steps: Steps, options: Options) -> Result<(), StoreError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_private(folder).map_err(StoreError::Folder)?;
+    match fs::metadata(path) {
+        Ok(_) => return not_empty(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // SQLite says why in its own words.
+        Err(_) => return Ok(()),
+    }
+    let scratch = ScratchFolder::new_in(folder).map_err(StoreError::File)?;
+    let new = scratch.path().join(path.file_name().unwrap_or_default());
+    private_file(&new).map_err(StoreError::File)?;
+    open_writer(&new, steps, options)?.close().map_err(|(_, error)| error)?;
+    // Where another process was faster, its database counts.
+    scratch.place(&new, path).map(drop).map_err(StoreError::File)
+}
+
+/// Refuses an empty file: it was cut off, and a database in its place would hide what was lost.
+pub(in crate::sqlite) fn not_empty(path: &Path) -> Result<(), StoreError> {
+    let is_empty = fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() == 0);
+    if is_empty { Err(StoreError::Empty) } else { Ok(()) }
+}
+
+/// Creates a file that only this user can read.
+pub(in crate::sqlite) fn private_file(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}
