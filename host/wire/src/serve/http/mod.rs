@@ -15,6 +15,7 @@ mod endpoints;
 mod guard;
 mod listener;
 mod names;
+mod page;
 mod reply;
 mod router;
 mod service;

@@ -20,6 +20,7 @@ use super::{
     connection::{Connection, Work},
     endpoints::{self, Endpoint},
     guard::RequestGuard,
+    page,
     reply::{self, BoxResponse, Outgoing, refuse},
     service::Services,
 };
@@ -40,6 +41,8 @@ enum Route {
     Mcp(Option<String>),
     /// A tool of that preset for programs that speak no MCP.
     Endpoint(Option<String>, &'static Endpoint),
+    /// What people find who open the address in a browser.
+    Root,
     /// Whether the process lives.
     Health,
     /// Which presets are served.
@@ -50,6 +53,7 @@ enum Route {
 impl Route {
     fn of(path: &str) -> Self {
         match path.strip_suffix('/').unwrap_or(path) {
+            "" => Self::Root,
             "/mcp" => Self::Mcp(None),
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
@@ -100,14 +104,19 @@ impl Router {
         response.map(|body| Outgoing::new(body, work, end))
     }
 
-    /// Liveness and readiness are for everybody who knows the host's name; the rest is for its clients.
+    /// Liveness, readiness and the page for browsers are for everybody who knows the host's name; the rest is for its clients.
     async fn route(&self, mut parts: Parts, body: Incoming, work: &mut Work) -> BoxResponse {
-        let (preset, endpoint) = match Route::of(parts.uri.path()) {
+        let route = Route::of(parts.uri.path());
+        let opens = parts.method == Method::GET && matches!(route, Route::Root | Route::Mcp(None));
+        if opens && page::is_wanted(&parts.headers) {
+            return page::page(&self.presets, &parts.headers, self.guard.has_token());
+        }
+        let (preset, endpoint) = match route {
             Route::Health => return probe(&parts, || reply::json(StatusCode::OK, &json!({"status": "ok"}))),
             Route::Ready => return probe(&parts, || self.ready()),
             Route::Mcp(preset) => (Some(preset), None),
             Route::Endpoint(preset, endpoint) => (Some(preset), Some(endpoint)),
-            Route::Unknown => (None, None),
+            Route::Root | Route::Unknown => (None, None),
         };
         match self.guard.admits(&parts.headers) {
             // The call that the request asks for is made in this name.
