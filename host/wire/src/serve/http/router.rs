@@ -88,7 +88,7 @@ impl Router {
         let mut work = connection.begin();
         let (parts, body) = request.into_parts();
         let stands = stands(&parts);
-        let response = match self.guard.checks(&parts) {
+        let mut response = match self.guard.checks(&parts) {
             Err(refusal) => self.guard.refuses(&refusal, &parts, work.peer()),
             Ok(page) => {
                 let preflight = page.preflight(&parts);
@@ -100,6 +100,13 @@ impl Router {
                 response
             }
         };
+        // A client that knows does not send its next request just when this side closes.
+        if work.is_crowded() {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if response.headers().contains_key(CONNECTION) {
+            work.is_last();
+        }
         let end = (stands && response.status() == StatusCode::OK).then(|| self.stop.clone());
         response.map(|body| Outgoing::new(body, work, end))
     }
