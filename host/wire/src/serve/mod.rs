@@ -34,6 +34,7 @@ mod stdio;
 mod talk;
 mod watching;
 mod wire_id;
+mod workers;
 
 use std::time::Duration;
 

@@ -10,9 +10,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     LAST_CALLS, ServedPresets,
     handler::Handler,
-    in_place::{self, InPlace, Workers},
+    in_place::{self, InPlace},
     lines::Lines,
     pending::{Counted, Pending},
+    workers::Workers,
 };
 
 /// Why the client could not be served to its end.

@@ -13,6 +13,7 @@ mod connection;
 mod connections;
 mod endpoints;
 mod guard;
+mod large;
 mod listener;
 mod names;
 mod page;
@@ -29,10 +30,11 @@ use std::{net::SocketAddr, sync::Arc};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{LAST_CALLS, ServedPresets, auth::Token};
+use super::{LAST_CALLS, ServedPresets, auth::Token, workers::Workers};
 use body::Bodies;
 use connections::Connections;
 use guard::RequestGuard;
+use large::LargeRequests;
 use listener::Listener;
 pub use names::{HostName, WebOrigin};
 use router::Router;
@@ -80,12 +82,13 @@ impl Http {
     /// Answers until `stop` is cancelled; calls that run then have a second to end.
     pub async fn serve(self, presets: Arc<ServedPresets>, settings: HttpSettings, stop: CancellationToken) {
         let Self { listener, address, token } = self;
-        let end = CancellationToken::new();
+        let (end, workers) = (CancellationToken::new(), Workers::default());
         let router = Router {
             guard: RequestGuard::new(address, &settings, token),
             bodies: Bodies::new(settings.body_timeout),
             services: Services::new(Arc::clone(&presets), &end),
             stop: stop.clone(),
+            large: LargeRequests { workers: workers.clone() },
             presets,
         };
         let connections = Connections::new(settings);
@@ -109,5 +112,6 @@ impl Http {
             tracing::warn!("ended with calls that still ran");
         }
         end.cancel();
+        workers.end().await;
     }
 }

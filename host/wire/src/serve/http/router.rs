@@ -20,6 +20,7 @@ use super::{
     connection::{Connection, Work},
     endpoints::{self, Endpoint},
     guard::RequestGuard,
+    large::LargeRequests,
     page,
     reply::{self, BoxResponse, Outgoing, refuse},
     service::Services,
@@ -33,6 +34,7 @@ pub(super) struct Router {
     pub(super) services: Services,
     /// Cancelled when the host is to end.
     pub(super) stop: CancellationToken,
+    pub(super) large: LargeRequests,
 }
 
 /// What a path stands for.
@@ -142,16 +144,21 @@ impl Router {
             Ok(read) => read,
             Err(response) => return *response,
         };
-        match (endpoint, &preset) {
-            (Some(endpoint), _) => {
-                let principal = parts.extensions.get().cloned().unwrap_or_default();
-                endpoint.answer(&self.presets, &served, principal, &parts.method, &read).await
-            }
-            (None, Some(preset)) => {
-                self.services.preset(preset, &served).answer(Request::from_parts(parts, read)).await
-            }
-            (None, None) => self.services.default.answer(Request::from_parts(parts, read)).await,
+        let size = read.len();
+        if let Some(endpoint) = endpoint {
+            let principal = parts.extensions.get().cloned().unwrap_or_default();
+            let presets = Arc::clone(&self.presets);
+            let answer = async move {
+                endpoint.answer(&presets, &served, principal, &parts.method, &read).await
+            };
+            return self.large.answer(size, answer).await;
         }
+        let mcp = match &preset {
+            Some(preset) => self.services.preset(preset, &served),
+            None => Arc::clone(&self.services.default),
+        };
+        let request = Request::from_parts(parts, read);
+        self.large.answer(size, async move { mcp.answer(request).await }).await
     }
 
     /// The body of a request that may have one.
