@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use super::{connections::Connections, settings::HttpSettings};
 
@@ -231,7 +231,7 @@ impl Connection {
     /// A request is here. What it gives back is dropped when the request is answered.
     pub(super) fn begin(self: &Arc<Self>) -> Work {
         self.state().enter(Phase::Working);
-        Work { connection: Arc::clone(self), _memory: None }
+        Work { connection: Arc::clone(self), _memory: None, running: None }
     }
 }
 
@@ -246,12 +246,19 @@ impl State {
 pub(super) struct Work {
     connection: Arc<Connection>,
     _memory: Option<OwnedSemaphorePermit>,
+    /// What the end of the host waits for.
+    running: Option<TaskTrackerToken>,
 }
 
 impl Work {
     /// Its client may be here; from now on its connection goes after those of strangers.
     pub(super) fn admitted(&self) {
         self.connection.state().known = true;
+    }
+
+    /// The end of the host waits for its answer.
+    pub(super) fn runs(&mut self, token: TaskTrackerToken) {
+        self.running = Some(token);
     }
 
     /// Its answer says that the connection closes.
@@ -276,7 +283,8 @@ impl Work {
     }
 
     /// Its answer is a stream that only tells of changes.
-    pub(super) fn stands(&self) {
+    pub(super) fn stands(&mut self) {
+        self.running = None;
         self.connection.state().enter(Phase::Listening);
     }
 

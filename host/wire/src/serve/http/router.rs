@@ -16,7 +16,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    body::Bodies,
+    body::{Bodies, BodyRefused},
     connection::{Connection, Work},
     endpoints::{self, Endpoint},
     guard::RequestGuard,
@@ -25,7 +25,7 @@ use super::{
     reply::{self, BoxResponse, Outgoing, refuse},
     service::Services,
 };
-use crate::serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates};
+use crate::serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown};
 
 pub(super) struct Router {
     pub(super) presets: Arc<ServedPresets>,
@@ -88,6 +88,7 @@ impl Router {
         request: Request<Incoming>,
     ) -> Response<Outgoing> {
         let mut work = connection.begin();
+        work.runs(self.presets.shutdown.running());
         let (parts, body) = request.into_parts();
         let stands = stands(&parts);
         let mut response = match self.guard.checks(&parts) {
@@ -103,13 +104,14 @@ impl Router {
             }
         };
         // A client that knows does not send its next request just when this side closes.
-        if work.is_crowded() {
+        if self.stop.is_cancelled() || work.is_crowded() {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if response.headers().contains_key(CONNECTION) {
             work.is_last();
         }
-        let end = (stands && response.status() == StatusCode::OK).then(|| self.stop.clone());
+        let stands = stands && response.status() == StatusCode::OK;
+        let end = stands.then(|| self.presets.shutdown.refusing());
         response.map(|body| Outgoing::new(body, work, end))
     }
 
@@ -149,7 +151,11 @@ impl Router {
             let principal = parts.extensions.get().cloned().unwrap_or_default();
             let presets = Arc::clone(&self.presets);
             let answer = async move {
-                endpoint.answer(&presets, &served, principal, &parts.method, &read).await
+                tokio::select! {
+                    biased;
+                    answer = endpoint.answer(&presets, &served, principal, &parts.method, &read) => answer,
+                    () = presets.shutdown.over() => endpoints::failed(StatusCode::SERVICE_UNAVAILABLE, &shutdown::cut()),
+                }
             };
             return self.large.answer(size, answer).await;
         }
@@ -167,7 +173,12 @@ impl Router {
             return Ok(Bytes::new());
         }
         work.reads_body();
-        match self.bodies.read(body).await {
+        let read = tokio::select! {
+            biased;
+            read = self.bodies.read(body) => read,
+            () = self.presets.shutdown.over() => Err(BodyRefused::HostEnds),
+        };
+        match read {
             Ok((body, memory)) => {
                 work.works(memory);
                 let replaced = match replace_lone_surrogates(&body) {
@@ -210,8 +221,12 @@ impl Router {
         let failing: Vec<&str> =
             presets.iter().filter(|(_, named)| named.is_err()).map(|(name, _)| name.as_str()).collect();
         let served = presets.len() - failing.len();
-        let status = if failing.is_empty() { "ready" } else { "degraded" };
-        reply::json(StatusCode::OK, &json!({"status": status, "presets": served, "not_served": failing}))
+        let (code, status) = match failing.as_slice() {
+            _ if self.stop.is_cancelled() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+            [] => (StatusCode::OK, "ready"),
+            _ => (StatusCode::OK, "degraded"),
+        };
+        reply::json(code, &json!({"status": status, "presets": served, "not_served": failing}))
     }
 }
 

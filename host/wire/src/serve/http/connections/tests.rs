@@ -40,7 +40,7 @@ async fn strangers_go_first_and_running_calls_never() {
     [&first, &second].map(|stranger| stranger.connection.waits());
     let call = calling.connection.begin();
     call.admitted();
-    let stream = standing.connection.begin();
+    let mut stream = standing.connection.begin();
     stream.admitted();
     stream.stands();
     let body = sending.connection.begin();
