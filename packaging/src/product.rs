@@ -39,7 +39,7 @@ pub(crate) struct Product {
     pub(crate) level: Compression,
     /// The manual page.
     pub(crate) manual: String,
-    /// LICENSE, README and the like, under their names.
+    /// LICENSE, README and the like, and pages of `docs/`, under their names.
     texts: Vec<Entry>,
     /// Completion scripts by shell: bash, zsh, fish.
     completions: Vec<(&'static str, Vec<u8>)>,
@@ -70,6 +70,7 @@ impl Product {
             let text = fs::read(root().join(name)).with_context(|| format!("cannot read {name}"))?;
             texts.push(Entry::file(name, text));
         }
+        texts.extend(documentation()?);
         let completions = SHELLS
             .into_iter()
             .map(|shell| output(options, &["completions", shell]).map(|script| (shell, script)));
@@ -105,6 +106,12 @@ impl Product {
             .map(move |entry| Entry { path: format!("{folder}/{}", entry.path), ..entry.clone() })
     }
 
+    /// The documentation, below a folder of an archive that ends in `/`.
+    pub(crate) fn documentation_in(&self, folder: &str) -> impl Iterator<Item = Entry> {
+        let pages = self.texts.iter().filter(|entry| entry.path.starts_with("docs/"));
+        pages.map(move |entry| Entry { path: format!("{folder}{}", entry.path), ..entry.clone() })
+    }
+
     /// The completion script for a shell.
     pub(crate) fn completion(&self, shell: &str) -> Result<&[u8]> {
         let found = self.completions.iter().find(|(name, _)| *name == shell);
@@ -115,6 +122,24 @@ impl Product {
     pub(crate) fn needed_glibc(&self) -> Result<Glibc> {
         self.glibc.context("this package is for Linux")
     }
+}
+
+/// The pages that messages of the program name, `docs/presets.md` for one, under the names that messages use.
+fn documentation() -> Result<Vec<Entry>> {
+    let folder = root().join("docs");
+    let entries = fs::read_dir(&folder).with_context(|| format!("cannot look into {}", folder.display()))?;
+    let mut pages = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Benchmarks of README.md and performance.md.
+        if name.ends_with(".md") || name.ends_with(".svg") {
+            let page = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            pages.push(Entry::file(format!("docs/{name}"), page));
+        }
+    }
+    pages.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(pages)
 }
 
 /// The root of the repository.

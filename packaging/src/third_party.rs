@@ -119,7 +119,12 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<Vec<u8>> {
     let ran = Command::new(cargo).args(arguments).args(["--offline", "--locked"]).current_dir(root).output();
     let ran = ran.context("cannot start cargo")?;
     let said = String::from_utf8_lossy(&ran.stderr);
-    ensure!(ran.status.success(), "cargo {} failed: {}", arguments.join(" "), said.trim());
+    ensure!(
+        ran.status.success(),
+        "cargo {} failed; `cargo fetch --locked` may help: {}",
+        arguments.join(" "),
+        said.trim()
+    );
     Ok(ran.stdout)
 }
 

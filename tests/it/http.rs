@@ -3,6 +3,7 @@
 mod endpoints;
 mod log;
 mod names;
+mod page;
 mod shutdown;
 mod strangers;
 

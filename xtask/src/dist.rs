@@ -18,10 +18,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some(binary) => binary,
         None => release(&workspace)?,
     };
+    let target = host()?;
+    // The licences of all crates that are linked are read from their sources, which a binary from elsewhere brought not along.
+    process::run(
+        process::cargo().current_dir(&workspace.root).args(["fetch", "--locked", "--target", &target]),
+    )?;
     let out = workspace.root.join("target/dist");
     let mut packaging = process::cargo();
     packaging.args(["run", "--quiet", "--package", "gatehouse-packaging", "--manifest-path"]);
-    packaging.arg(workspace.root.join("Cargo.toml")).args(["--", "--target", &host()?]);
+    packaging.arg(workspace.root.join("Cargo.toml")).args(["--", "--target", &target]);
     packaging.arg("--binary").arg(binary).arg("--out").arg(out).args(rest);
     process::run(&mut packaging)
 }

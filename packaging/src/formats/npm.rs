@@ -40,16 +40,18 @@ fn launcher(product: &Product) -> Result<Vec<Entry>> {
         "keywords": ["mcp", "gateway", "wasm"],
         "mcpName": REGISTRY_NAME,
         "bin": { "gatehouse": "launcher.js", PACKAGE: "launcher.js" },
-        "files": ["launcher.js"],
+        "files": ["launcher.js", "docs"],
         "engines": { "node": NODE },
         "optionalDependencies": natives,
     });
-    Ok(vec![
+    let mut entries = vec![
         manifest_entry(&manifest),
         Entry::program("package/launcher.js", LAUNCHER),
         Entry::file("package/README.md", product.text("README.md")?),
         Entry::file("package/LICENSE", product.text("LICENSE")?),
-    ])
+    ];
+    entries.extend(product.documentation_in("package/"));
+    Ok(entries)
 }
 
 fn native(product: &Product) -> Result<Vec<Entry>> {

@@ -40,6 +40,7 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
     for name in ["LICENSE", "THIRD-PARTY.md"] {
         entries.push(Entry::file(format!("{info}/licenses/{name}"), product.text(name)?));
     }
+    entries.extend(product.documentation_in(&format!("{stem}.data/data/share/doc/{PACKAGE}/")));
     let record = format!("{info}/RECORD");
     let mut lines: String = entries.iter().map(line).collect();
     lines += &format!("{record},,\n");

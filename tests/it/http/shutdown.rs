@@ -1,7 +1,8 @@
-//! The end: at once where nothing is asked, after a second where a call runs, and now where one insists.
+//! The end: immediately if no call runs, else once calls have ended or their time is over, and now at a second signal.
 
 use std::{
-    io::Write,
+    io::{BufReader, Write},
+    net::{TcpListener, TcpStream},
     process::Command,
     time::{Duration, Instant},
 };
@@ -9,7 +10,17 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{STATELESS, list};
-use crate::support::{Client, Http, Place};
+use crate::support::{
+    Client, Http, Place,
+    http::{Came, came},
+    server::read,
+};
+
+/// A gate whose calls end when the web server of the test answers.
+const HELD: &str = "[presets.one]\ngates.fetch = {}\n[gates.fetch.http]\n";
+
+/// Calls that never end, and half a second for them.
+const CUT: &str = "[http]\ndrain = \"500 ms\"\n[gates.vices]\nlimits = { time = \"2 min\" }\n[presets.one]\ngates.vices = {}\n";
 
 /// Less than what it took before there was an end to waiting, and much more than it takes.
 const SOON: Duration = Duration::from_secs(4);
@@ -77,18 +88,103 @@ fn a_host_over_http_ends_at_once_where_nothing_is_asked() {
     drop((agent, listening));
 }
 
+/// A web server that answers when the test wants.
+struct Held(TcpListener);
+
+impl Held {
+    fn start() -> (Self, Place) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let place = Place::with(&format!("{HELD}\"http://{address}\" = {{}}\n"), &["fetch"]);
+        (Self(listener), place)
+    }
+
+    fn arguments(&self) -> Value {
+        json!({"url": format!("http://{}/", self.0.local_addr().expect("an address"))})
+    }
+
+    /// Waits for the request of a call.
+    fn request(&self) -> TcpStream {
+        let (stream, _) = self.0.accept().expect("a request");
+        read(&mut BufReader::new(&stream)).expect("a whole request");
+        stream
+    }
+}
+
+fn release(mut held: TcpStream) {
+    held.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\nconnection: close\r\n\r\nreleased")
+        .expect("an answer");
+}
+
+/// Asks until the answer is not 200.
+fn not_ready(host: &Http) -> Came {
+    loop {
+        let ready = host.send("GET", "/readyz", &[], "");
+        if ready.status != 200 {
+            return ready;
+        }
+    }
+}
+
 #[test]
-fn a_call_over_http_does_not_hold_up_the_end() {
-    let place = Place::with(PRESETS, &["vices"]);
+fn calls_over_http_end_before_their_host_does() {
+    for name in ["TERM", "HUP"] {
+        let (held, place) = Held::start();
+        let host = Http::start(&place, "one", &[]);
+        let session = host.session("/mcp", &[]);
+        let params = json!({"name": "fetch", "arguments": held.arguments()});
+        let message = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params});
+        let headers = format!("mcp-protocol-version: 2025-11-25\r\nmcp-session-id: {session}\r\n");
+        let in_session = asked(&host, &message, &headers);
+        let first = held.request();
+        let mut alone = call("fetch");
+        alone["params"]["arguments"] = held.arguments();
+        let alone = asked(&host, &alone, &SLEEPS.replace("vice_sleep", "fetch"));
+        let second = held.request();
+        signal(host.pid(), name);
+        let draining = not_ready(&host);
+        assert_eq!(draining.status, 503, "{draining:?}");
+        assert!(draining.body.contains(r#""status":"draining""#), "{draining:?}");
+        assert_eq!(host.send("GET", "/healthz", &[], "").status, 200);
+        // A load balancer may not have seen it yet, so requests are still answered.
+        let (status, headers, body) = host.post("/mcp", &list(), &STATELESS);
+        assert_eq!((status, headers.get("connection").map(String::as_str)), (200, Some("close")), "{body}");
+        for held in [first, second] {
+            release(held);
+        }
+        for stream in [in_session, alone] {
+            let answer = came(stream);
+            assert!(answer.status == 200 && answer.body.contains("released"), "{name}: {answer:?}");
+        }
+        assert!(host.log().contains("a second signal ends them now"), "{}", host.log());
+        assert_eq!(host.ended(), Some(0), "{name}");
+    }
+}
+
+#[test]
+fn calls_over_http_that_have_no_time_to_end_get_an_error() {
+    let place = Place::with(CUT, &["vices"]);
     let host = Http::start(&place, "one", &[]);
     let session = host.session("/mcp", &[]);
-    let message = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "vice_sleep", "arguments": {}}});
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "vice_sleep", "arguments": {}}});
     let in_session =
         asked(&host, &message, &format!("mcp-protocol-version: 2025-11-25\r\nmcp-session-id: {session}\r\n"));
     in_session.peek(&mut [0; 1]).expect("a stream");
-    let _alone = asked(&host, &call("vice_sleep"), SLEEPS);
+    let alone = asked(&host, &call("vice_sleep"), SLEEPS);
     assert_eq!(host.post("/mcp", &list(), &STATELESS).0, 200);
-    let (code, took) = ends(host);
+    let start = Instant::now();
+    signal(host.pid(), "TERM");
+    for stream in [in_session, alone] {
+        let answer = came(stream);
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let error = answer.body.lines().find(|line| line.contains(r#""error""#)).expect("an error");
+        let error = error.strip_prefix("data:").unwrap_or(error).trim();
+        let error: Value = serde_json::from_str(error).expect("JSON");
+        assert_eq!((&error["id"], &error["error"]["code"]), (&json!(1), &json!(-32603)), "{error}");
+        let why = error["error"]["message"].as_str().expect("a message");
+        assert!(why.starts_with("the host shut down before this request ended"), "{why}");
+    }
+    let (code, took) = (host.ended(), start.elapsed());
     assert!(code == Some(0) && took < SOON, "{code:?} after {took:?}");
 }
 
@@ -135,13 +231,31 @@ fn a_call_that_ends_soon_is_answered_though_its_client_is_leaving() {
 }
 
 #[test]
-fn a_host_over_stdio_ends_when_it_is_told_to() {
-    let place = Place::with(PRESETS, &["vices"]);
+fn a_call_over_stdio_ends_before_its_host_does() {
+    for name in ["TERM", "HUP"] {
+        let (held, place) = Held::start();
+        let mut client = Client::start(&place, "one");
+        let call = client.ask("tools/call", json!({"name": "fetch", "arguments": held.arguments()}));
+        let request = held.request();
+        signal(client.pid(), name);
+        client.log_with("draining");
+        release(request);
+        let answer = client.answer(call);
+        assert!(answer.to_string().contains("released"), "{name}: {answer}");
+        assert_eq!(client.ended().code(), Some(0), "{name}");
+    }
+}
+
+#[test]
+fn a_call_over_stdio_that_has_no_time_to_end_gets_an_error() {
+    let place = Place::with(CUT, &["vices"]);
     let mut client = Client::start(&place, "one");
-    client.ask("tools/call", json!({"name": "vice_sleep", "arguments": {}}));
+    let call = client.ask("tools/call", json!({"name": "vice_sleep", "arguments": {}}));
     client.tools();
     let start = Instant::now();
     signal(client.pid(), "TERM");
+    let answer = client.answer(call);
+    assert_eq!(answer["error"]["code"], -32603, "{answer}");
     assert_eq!(client.ended().code(), Some(0));
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }

@@ -91,6 +91,28 @@ fn room_is_made_at_the_cost_of_those_who_are_not_known() {
 }
 
 #[test]
+fn more_clients_than_places_are_all_answered() {
+    let place = place("connections = 16");
+    let host = Http::start(&place, "one", &[]);
+    let request = format!("GET /none HTTP/1.1\r\nhost: {}\r\n\r\n", host.address());
+    std::thread::scope(|scope| {
+        for _ in 0..48 {
+            scope.spawn(|| {
+                let mut stream = host.connect();
+                for _ in 0..20 {
+                    stream.write_all(request.as_bytes()).expect("a request");
+                    let answer = one_answer(&mut stream);
+                    assert!(answer.contains("MCP is served on"), "{answer}");
+                    if answer.to_lowercase().contains("connection: close") {
+                        stream = host.connect();
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn who_does_not_finish_a_request_is_let_go() {
     let place = place("header_timeout = \"200 ms\"\nbody_timeout = \"300 ms\"\nidle_timeout = \"200 ms\"");
     let host = Http::start(&place, "one", &[]);

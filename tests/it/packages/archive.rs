@@ -12,9 +12,16 @@ fn the_archive_runs_where_it_was_unpacked() {
     let place = &packages.place;
     must(Command::new("tar").arg("-xzf").arg(packages.file(".tar.gz")).current_dir(place.folder.path()));
     let name = format!("gatehouse-{}-{}", env!("CARGO_PKG_VERSION"), super::TRIPLE);
-    for file in
-        ["LICENSE", "README.md", "CHANGELOG.md", "presets.toml", "completions/_gatehouse", "man/gatehouse.1"]
-    {
+    for file in [
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "presets.toml",
+        "completions/_gatehouse",
+        "man/gatehouse.1",
+        // Messages of the program name this page.
+        "docs/presets.md",
+    ] {
         assert!(place.path(&name).join(file).is_file(), "{file}");
     }
     let licences = fs::read_to_string(place.path(&name).join("THIRD-PARTY.md")).expect("licences");

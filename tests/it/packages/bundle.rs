@@ -20,6 +20,7 @@ fn the_bundle_is_valid_and_runs_as_its_manifest_says() {
     let manifest = fs::read_to_string(folder.join("manifest.json")).expect("a manifest");
     let manifest: Value = serde_json::from_str(&manifest).expect("JSON");
     assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
+    assert!(folder.join("docs/presets.md").is_file());
 
     // As a client fills it in, with what it proposes to the user.
     let fill = |text: &Value| {

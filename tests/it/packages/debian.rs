@@ -23,6 +23,7 @@ fn dpkg_installs_it_and_takes_it_away() {
     let listed = must(&mut dpkg(&["--status", "gatehouse"]));
     assert!(listed.contains(concat!("Version: ", env!("CARGO_PKG_VERSION"))), "{listed}");
     packages.serves(&machine.join("usr/bin/gatehouse"));
+    assert!(machine.join("usr/share/doc/gatehouse/docs/presets.md").is_file());
     let enabled = ["etc/systemd", "var/lib/systemd"].map(|folder| machine.join(folder));
     assert!(enabled.iter().all(|folder| !folder.exists()), "no service is on");
     verify_services(&packages);

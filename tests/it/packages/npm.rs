@@ -23,6 +23,7 @@ fn npm_installs_the_launcher_with_the_program_of_this_system() {
     let launcher = packages.file(concat!("gatehouse-mcp-", env!("CARGO_PKG_VERSION"), ".tgz"));
     must(npm(&packages, &["install"]).arg(launcher).arg(native(&packages)));
     packages.serves(&packages.place.path("npm/node_modules/.bin/gatehouse"));
+    assert!(packages.place.path("npm/node_modules/gatehouse-mcp/docs/presets.md").is_file());
     let version = must(npm(&packages, &["exec"]).args(["--", "gatehouse-mcp", "--version"]));
     assert_eq!(version, concat!("gatehouse ", env!("CARGO_PKG_VERSION"), "\n"));
     must(&mut npm(&packages, &["uninstall", "gatehouse-mcp", native_name().as_str()]));

@@ -16,6 +16,7 @@ fn pip_installs_the_program_and_takes_it_away() {
         command
     };
     must(pip(&["install", "--no-index"]).arg(packages.file(".whl")));
+    assert!(venv.join("share/doc/gatehouse-mcp/docs/presets.md").is_file());
     packages.serves(&venv.join("bin/gatehouse"));
     packages.serves(&venv.join("bin/gatehouse-mcp"));
     must(&mut pip(&["uninstall", "--yes", "gatehouse-mcp"]));

@@ -48,6 +48,17 @@ pub enum SampleEnding {
     Fault(FaultKind),
 }
 
+impl SampleEnding {
+    /// Whether the tool answered: a tool that finds nothing got its call.
+    pub const fn is_answered(self) -> bool {
+        use FaultKind::{Denied, Exhausted, InvalidArguments, NotFound};
+        match self {
+            Self::Replied | Self::ToolError => true,
+            Self::Fault(kind) => matches!(kind, Denied | Exhausted | InvalidArguments | NotFound),
+        }
+    }
+}
+
 /// Which calls are counted; empty for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MetricsFilter {
@@ -69,7 +80,7 @@ pub struct ToolMetrics {
     pub tool: String,
     /// All calls.
     pub calls: u64,
-    /// Those that ended in an error of the tool's own.
+    /// Those that the tool answered with an error.
     pub tool_errors: u64,
     /// Those that did not get through.
     pub transport_errors: u64,

@@ -58,12 +58,13 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
         all: arguments.http.is_some(),
         by_trust: composition.config.choice.by_trust,
     };
+    let drain = composition.config.http.drain;
     let mut background = Background::default();
     let served = match arguments.http {
         None => {
             let (presets, _) = open(composition, &chosen, origin, None, &mut background).await?;
             over_stdio(&chosen.preset);
-            let served = serve::serve_stdio(presets, signals::stop_the_host()).await;
+            let served = serve::serve_stdio(presets, drain, signals::stop_the_host(drain)).await;
             served.map_err(|error| Failure::Failed(error.to_string()))
         }
         Some(address) => {
@@ -75,7 +76,7 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
             let settings = composition.config.http.clone();
             let address = Some(http.address);
             let (presets, greeting) = open(composition, &chosen, origin, address, &mut background).await?;
-            let stop = signals::stop_the_host();
+            let stop = signals::stop_the_host(drain);
             let greeted = greeting.over_http(http.address, &chosen.preset, env.token().is_some());
             tokio::join!(greeted, http.serve(presets, settings, stop));
             Ok(())

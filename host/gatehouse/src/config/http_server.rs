@@ -27,6 +27,7 @@ pub(super) fn checked(text: &Text, raw: &HttpServer) -> Result<HttpSettings, Con
         ("body_timeout", &raw.body_timeout),
         ("write_timeout", &raw.write_timeout),
         ("idle_timeout", &raw.idle_timeout),
+        ("drain", &raw.drain),
     ] {
         let Some(time) = given else { continue };
         let parsed =
@@ -90,12 +91,15 @@ mod tests {
 
     #[test]
     fn a_block_becomes_settings() {
-        let block = "allowed_hosts = [\"host.docker.internal\"]\nallowed_origins = [\"http://localhost:6274\"]\nconnections = 50\nheader_timeout = \"2 s\"\nidle_timeout = \"1 min\"";
+        let block = "allowed_hosts = [\"host.docker.internal\"]\nallowed_origins = [\"http://localhost:6274\"]\nconnections = 50\nheader_timeout = \"2 s\"\nidle_timeout = \"1 min\"\ndrain = \"5 s\"";
         let settings = settings(block).expect("valid");
         assert_eq!(settings.hosts, [HostName::parse("host.docker.internal").expect("a host")]);
         assert_eq!(settings.origins, [WebOrigin::parse("http://localhost:6274").expect("an origin")]);
         assert_eq!((settings.connections, settings.header_timeout), (50, Duration::from_secs(2)));
-        assert_eq!(settings.idle_timeout, Duration::from_secs(60));
+        assert_eq!(
+            (settings.idle_timeout, settings.drain),
+            (Duration::from_secs(60), Duration::from_secs(5))
+        );
         assert_eq!(settings.write_timeout, HttpSettings::default().write_timeout);
     }
 

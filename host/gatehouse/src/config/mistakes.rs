@@ -121,9 +121,10 @@ impl Text {
         let name = spot.path.last().map(|key| keys::written(key)).unwrap_or_default();
         let fix = match (property.kind, spot.kind) {
             ("array", "string" | "integer" | "float" | "boolean") => format!(": write {name} = [{typed}]"),
-            ("string", "integer" | "float" | "boolean" | "datetime") => {
-                format!(": write \"{typed}\", in quotes")
-            }
+            ("string", "integer" | "float" | "boolean" | "datetime") => match property.amount() {
+                Some(amount) => format!(": write it with a unit, in quotes, for example \"{amount}\""),
+                None => format!(": write \"{typed}\", in quotes"),
+            },
             ("integer", "string") if plain.parse::<u64>().is_ok() => {
                 format!(": write {plain}, without quotes")
             }
@@ -254,6 +255,11 @@ mod tests {
                 "[gates.a]\ngrants = [5]",
                 "an entry of gates.a.grants must be a text, not the number 5: write \"5\", in quotes",
             ),
+            (
+                "[gates.a.limits]\ntime = 10",
+                "not the number 10: write it with a unit, in quotes, for example \"30 s\"",
+            ),
+            ("[gates.a.limits]\nmemory = 1.5", "with a unit, in quotes, for example \"64 MiB\""),
             (
                 "[presets.a]\ngates.kg = true",
                 "presets.a.gates.kg must be a block of keys, not true: write kg = {}",

@@ -100,6 +100,9 @@ pub(crate) struct HttpServer {
     /// Between two requests on a connection, "2 min" by default, at most "60 min".
     #[schemars(with = "Option<String>")]
     pub(crate) idle_timeout: Option<Spanned<String>>,
+    /// How long requests that run may go on once the host is to end, over stdio too. "30 s" by default, at most "10 min".
+    #[schemars(with = "Option<String>")]
+    pub(crate) drain: Option<Spanned<String>>,
 }
 
 /// Models. Keys stand in the environment and never here; here is at most the name of a variable.

@@ -22,6 +22,19 @@ pub(super) struct Property {
     pub(super) about: Option<String>,
 }
 
+impl Property {
+    /// An amount with its unit, as what it is for has one: `30 s`.
+    pub(super) fn amount(&self) -> Option<&str> {
+        let mut quoted = self.about.as_deref()?.split('"').skip(1).step_by(2);
+        let has_unit = |text: &&str| {
+            text.split_once(' ').is_some_and(|(number, unit)| {
+                number.parse::<u64>().is_ok() && unit.chars().all(|c| c.is_ascii_alphabetic())
+            })
+        };
+        quoted.find(has_unit)
+    }
+}
+
 /// The key at this path, or an entry of its list.
 pub(super) fn property<S: AsRef<str>>(path: &[S], entry: bool) -> Option<Property> {
     let root = schema();

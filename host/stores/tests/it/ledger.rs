@@ -74,6 +74,7 @@ async fn what_is_recorded_adds_up_and_is_there_after_a_restart() {
     let ledger = place.ledger();
     ledger.record(place.call("read", SampleEnding::Replied));
     ledger.record(place.call("read", SampleEnding::Fault(FaultKind::TimedOut)));
+    ledger.record(place.call("read", SampleEnding::Fault(FaultKind::NotFound)));
     place.clock.advance(1);
     ledger.record(place.call("read", SampleEnding::ToolError));
     ledger.record(place.call("write", SampleEnding::Replied));
@@ -81,8 +82,12 @@ async fn what_is_recorded_adds_up_and_is_there_after_a_restart() {
 
     let metrics = all(&place.ledger()).await;
     let [read, write] = &metrics[..] else { panic!("{metrics:?}") };
-    assert_eq!((read.calls, read.tool_errors, read.transport_errors), (3, 1, 1));
-    assert_eq!((read.tokens_in, read.tokens_out, read.connecting_ms), (9, 120, 15));
+    assert_eq!(
+        (read.calls, read.tool_errors, read.transport_errors),
+        (4, 2, 1),
+        "a tool that finds nothing answered"
+    );
+    assert_eq!((read.tokens_in, read.tokens_out, read.connecting_ms), (12, 160, 20));
     assert_eq!(read.last_error.as_deref(), Some("tool-error"));
     assert_eq!(read.last_called, Some(place.clock.now_ms()));
     assert!((read.mean_ms - 2.0).abs() < 1e-9 && (read.p95_ms.unwrap() - 2.0).abs() < 0.09, "{read:?}");

@@ -133,7 +133,7 @@ impl ServerHandler for Handler {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.completion(request, &context).await
+        self.answer(self.completion(request, &context)).await
     }
 
     async fn list_prompts(
@@ -149,7 +149,7 @@ impl ServerHandler for Handler {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.prompt(request, &context).await
+        self.answer(self.prompt(request, &context)).await
     }
 
     async fn list_resources(
@@ -157,7 +157,7 @@ impl ServerHandler for Handler {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        self.resources(page, &context).await
+        self.answer(self.resources(page, &context)).await
     }
 
     async fn list_resource_templates(
@@ -173,7 +173,7 @@ impl ServerHandler for Handler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.resource(request, &context).await
+        self.answer(self.resource(request, &context)).await
     }
 
     async fn subscribe(
@@ -202,7 +202,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         one_page(page)?;
-        let catalog = self.served.settled_catalog().await;
+        let catalog = self.answer(async { Ok(self.served.settled_catalog().await) }).await?;
         let tools = reply::tools_with(&catalog, Data::of(&catalog, &context, is_since_2026(&context)));
         self.lists(List::Tools, &catalog);
         Ok(ListToolsResult::with_all_items(tools)
@@ -228,7 +228,7 @@ impl ServerHandler for Handler {
             state: request.request_state,
             answers: request.input_responses,
         };
-        self.run(requested, &context).await
+        self.answer(self.run(requested, &context)).await
     }
 
     // The protocol library calls it deprecated since 2026-07-28, which has it in each request instead.
@@ -277,7 +277,7 @@ impl ServerHandler for Handler {
             state: member("requestState").and_then(|state| serde_json::from_value(state).ok()),
             answers: member("inputResponses").and_then(|answers| serde_json::from_value(answers).ok()),
         };
-        let result = self.run(requested, &context).await?;
+        let result = self.answer(self.run(requested, &context)).await?;
         let value = serde_json::to_value(ServerResult::from(result));
         let mut value = value.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         // rmcp leaves this field out for clients before 2026-07-28, but not in a custom result.

@@ -10,7 +10,6 @@
 //! client asks is the protocol library's.
 
 mod waiting;
-mod workers;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,17 +24,17 @@ use std::{
 use futures_util::{FutureExt, poll};
 use rmcp::{
     ErrorData, RoleServer, Service,
-    model::{ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, JsonRpcRequest, RequestId},
+    model::{
+        ClientNotification, ClientRequest, GetExtensions, GetMeta, JsonRpcMessage, JsonRpcRequest, RequestId,
+    },
     service::{Peer, RequestContext, RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
 use tokio::task::{JoinSet, coop::unconstrained};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::workers::Workers;
-
 use self::waiting::{BRIEF, Step, Waiting, Work};
-use super::handler::Handler;
+use super::{handler::Handler, lines::LargeRequest, workers::Workers};
 
 /// Replies that may wait for one another. The client works on the first ones while the next ones are made.
 const TOGETHER: usize = 16;
@@ -83,6 +82,7 @@ impl<T: Transport<RoleServer>> InPlace<T> {
         context.meta = std::mem::take(request.get_meta_mut());
         // Also once it is answered: what it left running ends.
         let cancel = context.ct.clone();
+        let is_large = request.extensions().get::<LargeRequest>().is_some();
         let handler = Arc::clone(&self.handler);
         let reply_to = id.clone();
         let mut work: Work = Box::pin(async move {
@@ -97,6 +97,10 @@ impl<T: Transport<RoleServer>> InPlace<T> {
                 }
             }
         });
+        if is_large {
+            self.cancels.insert(id, cancel);
+            return self.elsewhere(work);
+        }
         // Among many calls one would have to wait for no other reason than that the ones before it did not.
         let began = Instant::now();
         match poll!(unconstrained(work.as_mut())) {

@@ -3,6 +3,7 @@
 
 #[cfg(any(test, fuzzing))]
 pub(super) mod fuzz;
+mod message;
 
 use std::{
     io,
@@ -12,26 +13,25 @@ use std::{
     },
 };
 
-use gatehouse_core::{
-    json::{self as bounds, MAX_VALUES},
-    lock,
-};
+use gatehouse_core::lock;
 use rmcp::{
     RoleServer,
-    model::{ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion},
+    model::{GetExtensions, JsonRpcMessage},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
-use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
-
-use super::{
-    envelope,
-    json_text::{Outline, replace_lone_surrogates},
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
+    task::{JoinHandle, spawn_blocking},
 };
+
+use self::message::{Understood, begins, too_long, understand};
 
 /// The longest line that is read, in bytes; the same as the largest body over HTTP.
 const MAX_LINE: usize = 16 << 20;
+
+/// Bytes of a line that parse in less than a millisecond. Longer ones are parsed on another thread, beside running calls.
+const LARGE: usize = 64 << 10;
 
 /// Bytes of memory kept for the next line.
 const KEPT: usize = 64 << 10;
@@ -42,12 +42,18 @@ const QUEUE: usize = 64 << 10;
 /// How much of both ends of a longer line is kept, to find its id in.
 const ENDS: usize = 512;
 
+/// Mark on a request whose line was large.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LargeRequest;
+
 /// A connection to one client.
 pub(super) struct Lines<R, W> {
     reader: BufReader<R>,
     line: Vec<u8>,
     /// Bytes of the current line that were dropped because it is too long.
     dropped: usize,
+    /// A large line that is being parsed; no further line is read meanwhile.
+    parsing: Option<JoinHandle<Understood>>,
     /// Whether the client has begun to speak MCP; until then there is nothing that a notification could tell.
     begun: bool,
     writer: Arc<Writer<W>>,
@@ -74,7 +80,14 @@ impl<R: AsyncRead, W> Lines<R, W> {
         let stream = Stream { pipe, rest: Vec::new(), written: 0 };
         let stream = tokio::sync::Mutex::new(stream);
         let writer = Arc::new(Writer { queued: Mutex::default(), stream, gone: AtomicBool::new(false) });
-        Self { reader: BufReader::new(reader), line: Vec::new(), dropped: 0, begun: false, writer }
+        Self {
+            reader: BufReader::new(reader),
+            line: Vec::new(),
+            dropped: 0,
+            parsing: None,
+            begun: false,
+            writer,
+        }
     }
 }
 
@@ -172,6 +185,41 @@ impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
     }
 }
 
+impl<R: AsyncRead + Unpin + Send, W> Lines<R, W> {
+    /// Reads and parses the next line. `None` if there is no more. May be given up at any time and called again.
+    async fn next(&mut self) -> Option<Understood> {
+        if self.parsing.is_none() {
+            let understood = match self.read().await {
+                Read::End => return None,
+                Read::TooLong => Some(Err(Some(too_long(&self.line, self.line.len() + self.dropped)))),
+                Read::Line if self.line.len() < LARGE => Some(understand(&self.line)),
+                Read::Line => {
+                    let line = std::mem::take(&mut self.line);
+                    self.parsing = Some(spawn_blocking(move || understand_large(&line)));
+                    None
+                }
+            };
+            self.forget();
+            if understood.is_some() {
+                return understood;
+            }
+        }
+        let parsed = self.parsing.as_mut()?.await;
+        self.parsing = None;
+        // It fails only if the runtime ends.
+        parsed.ok()
+    }
+}
+
+/// Parses a line whose message takes long to work with, too.
+fn understand_large(line: &[u8]) -> Understood {
+    let mut message = understand(line)?;
+    if let JsonRpcMessage::Request(request) = &mut message {
+        request.request.extensions_mut().insert(LargeRequest);
+    }
+    Ok(message)
+}
+
 impl<R, W> Transport<RoleServer> for Lines<R, W>
 where
     R: AsyncRead + Unpin + Send,
@@ -199,7 +247,7 @@ where
             // What waits is written when there is no line to go on with, or too much of it.
             let read = tokio::select! {
                 biased;
-                read = self.read(), if waiting < QUEUE => read,
+                read = self.next(), if waiting < QUEUE => read,
                 written = writer.flush(), if waiting > 0 => {
                     if written.is_err() || writer.gone.load(Ordering::Relaxed) {
                         return None;
@@ -210,26 +258,15 @@ where
             if writer.gone.load(Ordering::Relaxed) {
                 return None;
             }
-            let answer = match read {
-                Read::End => return None,
-                Read::TooLong => Some(too_long(&self.line, self.line.len() + self.dropped)),
-                Read::Line => match understand(&self.line) {
-                    Ok(message) => {
-                        self.forget();
-                        self.begun |= begins(&message);
-                        if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
-                            return Some(message);
-                        }
-                        continue;
+            match read? {
+                Ok(message) => {
+                    self.begun |= begins(&message);
+                    if self.begun || matches!(message, JsonRpcMessage::Request(_)) {
+                        return Some(message);
                     }
-                    Err(answer) => answer,
-                },
-            };
-            self.forget();
-            if let Some(answer) = answer
-                && self.writer.queue(&answer).is_err()
-            {
-                return None;
+                }
+                Err(Some(answer)) => self.writer.queue(&answer).ok()?,
+                Err(None) => {}
             }
         }
     }
@@ -237,58 +274,6 @@ where
     async fn close(&mut self) -> io::Result<()> {
         self.writer.flush().await
     }
-}
-
-/// A message, or the answer to what is not a message; no answer to blank lines and to notifications we do not know.
-fn understand(line: &[u8]) -> Result<RxJsonRpcMessage<RoleServer>, Option<Value>> {
-    let line = replace_lone_surrogates(line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line));
-    let line = line.trim_ascii();
-    if line.is_empty() {
-        return Err(None);
-    }
-    if bounds::too_many_values(line) {
-        let why = format!("The message has more than {} values", MAX_VALUES);
-        return Err(Some(envelope::invalid(Outline::new(line).request_id, why)));
-    }
-    let message = serde_json::from_slice(line);
-    // What reads as a notification may be a request whose id is invalid.
-    if let Ok(JsonRpcMessage::Notification(_)) | Err(_) = &message {
-        envelope::check(line).map_err(Some)?;
-    }
-    message.map_err(|_| envelope::unreadable(line))
-}
-
-/// Whether rmcp leaves its opening with this message, in which it takes a notification for an error.
-fn begins(message: &RxJsonRpcMessage<RoleServer>) -> bool {
-    let JsonRpcMessage::Request(request) = message else { return false };
-    match &request.request {
-        ClientRequest::InitializeRequest(_) => true,
-        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
-        request => {
-            let meta = request.get_meta();
-            let known = |version| ProtocolVersion::KNOWN_VERSIONS.contains(&version);
-            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
-                && meta.protocol_version().is_some_and(known)
-        }
-    }
-}
-
-fn too_long(ends: &[u8], length: usize) -> Value {
-    let why = format!("The message has {length} bytes, the most is {MAX_LINE}");
-    envelope::invalid(find_id(ends), why)
-}
-
-/// The id in what is left of a message: before its parameters, or behind them.
-fn find_id(ends: &[u8]) -> Option<Value> {
-    let text = String::from_utf8_lossy(ends);
-    let head = text.split("\"params\"").next().unwrap_or_default();
-    let tail = text.rfind("\"id\"").map(|at| &text[at..]);
-    let candidates = [head.find("\"id\"").map(|at| &head[at..]), tail];
-    candidates.into_iter().flatten().find_map(|found| {
-        let value = found.strip_prefix("\"id\"")?.trim_start().strip_prefix(':')?;
-        let id = serde_json::Deserializer::from_str(value).into_iter::<Value>().next()?.ok()?;
-        (id.is_number() || id.is_string()).then_some(id)
-    })
 }
 
 #[cfg(test)]

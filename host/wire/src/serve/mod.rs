@@ -30,10 +30,12 @@ mod served_presets;
 mod session;
 mod session_transport;
 mod sessions;
+mod shutdown;
 mod stdio;
 mod talk;
 mod watching;
 mod wire_id;
+mod workers;
 
 use std::time::Duration;
 
@@ -51,5 +53,5 @@ pub use stdio::{StdioError, serve_stdio};
 #[cfg(any(test, fuzzing))]
 pub(crate) use lines::fuzz::lines as fuzz_lines;
 
-/// How long calls that run may go on once the client is gone or the host is to end.
+/// How long calls that run may go on once the client is gone, and how long answers have at the end of the host.
 const LAST_CALLS: Duration = Duration::from_secs(1);

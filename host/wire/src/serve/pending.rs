@@ -16,6 +16,11 @@ use rmcp::{
 use tokio::{sync::Notify, time::timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::{
+    LAST_CALLS,
+    shutdown::{Drain, Shutdown},
+};
+
 /// What is not answered.
 #[derive(Default)]
 pub(super) struct Pending {
@@ -37,15 +42,33 @@ impl Pending {
         }
     }
 
-    /// Waits until the client is gone or `stop` is cancelled, and then until everything is answered, for as
-    /// long as `grace`.
-    pub(super) async fn over(&self, stop: &CancellationToken, grace: Duration) {
+    /// Waits until the client is gone or `stop` is cancelled, and then until everything is answered: for a second, or
+    /// for as long as `drain`. What is not answered by then is answered with an error.
+    pub(super) async fn over(&self, stop: &CancellationToken, drain: Drain, shutdown: &Shutdown) {
         tokio::select! {
             () = self.gone.cancelled() => {}
-            () = stop.cancelled() => {}
+            () = stop.cancelled() => self.drain(drain, shutdown).await,
         }
+        let grace = if self.gone.is_cancelled() { LAST_CALLS } else { Duration::ZERO };
         if timeout(grace, self.all_answered()).await.is_err() {
-            tracing::warn!("ended with calls that still ran");
+            shutdown.cut();
+            let _ = timeout(LAST_CALLS, self.all_answered()).await;
+        }
+    }
+
+    /// Waits until everything is answered, the client is gone, or the time is over.
+    async fn drain(&self, drain: Drain, shutdown: &Shutdown) {
+        shutdown.announce(drain);
+        let time = async {
+            tokio::time::sleep(drain.open).await;
+            shutdown.refuse();
+            tokio::time::sleep(drain.closed).await;
+        };
+        tokio::select! {
+            biased;
+            () = self.all_answered() => {}
+            () = self.gone.cancelled() => {}
+            () = time => {}
         }
     }
 

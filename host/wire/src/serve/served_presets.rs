@@ -15,6 +15,7 @@ use super::{
     clients::{ClientInfo, Clients},
     lists::List,
     parked::Parked,
+    shutdown::Shutdown,
 };
 
 /// One preset as it is to be served from now on.
@@ -115,6 +116,7 @@ pub struct ServedPresets {
     /// Calls that wait for answers, whoever they were asked for.
     pub(super) open_questions: Arc<OpenQuestions>,
     pub(super) parked: Arc<Parked>,
+    pub(super) shutdown: Arc<Shutdown>,
     /// What clients get that name no preset.
     pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
@@ -137,6 +139,7 @@ impl ServedPresets {
             pipeline: Arc::new(pipeline),
             open_questions: Arc::default(),
             parked: Arc::default(),
+            shutdown: Arc::default(),
             default,
             presets: ArcSwap::from_pointee(presets),
             news,

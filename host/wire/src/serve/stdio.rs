@@ -1,18 +1,20 @@
 //! Serving the one client that started this process. Standard output carries the protocol and nothing
 //! else; the process ends when the client closes standard input.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use rmcp::{ServiceExt, service::ServerInitializeError, transport::io::stdio_pipes};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    LAST_CALLS, ServedPresets,
+    ServedPresets,
     handler::Handler,
-    in_place::{self, InPlace, Workers},
+    in_place::{self, InPlace},
     lines::Lines,
     pending::{Counted, Pending},
+    shutdown::Drain,
+    workers::Workers,
 };
 
 /// Why the client could not be served to its end.
@@ -26,13 +28,18 @@ pub enum StdioError {
     Failed(#[from] tokio::task::JoinError),
 }
 
-/// Serves the default preset until the client is gone or `stop` is cancelled; calls that run then have a
-/// second to end.
-pub async fn serve_stdio(presets: Arc<ServedPresets>, stop: CancellationToken) -> Result<(), StdioError> {
+/// Serves the default preset until the client is gone, and calls that run then have a second to end; or until `stop` is
+/// cancelled, and they have `drain`.
+pub async fn serve_stdio(
+    presets: Arc<ServedPresets>,
+    drain: Duration,
+    stop: CancellationToken,
+) -> Result<(), StdioError> {
     let (pending, workers) = (Arc::new(Pending::default()), Workers::default());
+    let shutdown = Arc::clone(&presets.shutdown);
     let served = tokio::select! {
         served = serve(presets, Arc::clone(&pending), stdio_pipes(), workers.clone()) => served,
-        () = pending.over(&stop, LAST_CALLS) => Ok(()),
+        () = pending.over(&stop, Drain::new(drain), &shutdown) => Ok(()),
     };
     workers.end().await;
     served

@@ -68,8 +68,9 @@ impl Sums {
         let Some(day) = self.day(&sample.tool, at / DAY_MS) else { return false };
         let (ending, took) = (number(sample.ending), bounded(sample.took_us));
         day.calls += 1;
-        day.tool_errors += i64::from(ending == 1);
-        day.transport_errors += i64::from(ending > 1);
+        let is_answered = sample.ending.is_answered();
+        day.tool_errors += i64::from(ending > 0 && is_answered);
+        day.transport_errors += i64::from(!is_answered);
         day.took += took;
         day.connecting += bounded(sample.connecting_us);
         day.tokens_in += bounded(sample.tokens_in);

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::serve::{PresetView, ServedPresets, in_place::Workers, pending::Pending, stdio};
+use crate::serve::{PresetView, ServedPresets, pending::Pending, stdio, workers::Workers};
 
 /// A tool that asks as often as its arguments say, and tells the client of each answer.
 struct Asker {

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::reply::{BoxResponse, refuse, refuse_request};
-use crate::serve::json_text::Outline;
+use crate::serve::{json_text::Outline, shutdown};
 
 /// The largest request body, in bytes. Over stdio one client can only hurt itself; here it would hurt others.
 pub(super) const MAX_BODY: usize = 4 << 20;
@@ -50,6 +50,7 @@ pub(super) enum BodyRefused {
     /// The sender broke off, or sent an invalid body.
     Broken,
     TooManyValues(Bytes),
+    HostEnds,
 }
 
 impl Bodies {
@@ -137,6 +138,7 @@ impl BodyRefused {
             Self::NoRoom => {
                 refuse(StatusCode::SERVICE_UNAVAILABLE, "Too many large requests at once; try again later.")
             }
+            Self::HostEnds => refuse(StatusCode::SERVICE_UNAVAILABLE, &shutdown::cut().in_one_line()),
             Self::Broken => refuse(StatusCode::BAD_REQUEST, "The body broke off."),
             Self::TooManyValues(body) => {
                 let why = format!("The message has more than {MAX_VALUES} values");

@@ -3,15 +3,20 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, Weak},
+    time::Duration,
 };
 
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use super::{connections::Connections, settings::HttpSettings};
 
 /// Replies up to this size are not worth looking at all connections.
 const SMALL_REPLY: usize = 64 << 10;
+
+/// How long a client takes nothing of its reply before it counts as one that does not read: the network is full for a
+/// moment whenever a reply is long.
+const STALL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -32,8 +37,12 @@ enum Phase {
 struct State {
     phase: Phase,
     since: Instant,
+    /// Whether the network was empty when it was read: its client says nothing, or not all of a request.
+    waits: bool,
     /// Whether a request was admitted here.
     known: bool,
+    /// Whether the client was told that its last answer is the last one here.
+    last: bool,
     /// Bytes of replies that the network has not taken.
     unsent: usize,
     /// Since when it takes nothing, while something is to be sent.
@@ -43,6 +52,8 @@ struct State {
 /// What a connection has for it when there is no room, and since when; the least goes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum EvictionRank {
+    /// Its client knows that it closes.
+    Closing(Instant),
     /// Nobody knows who it is.
     Unknown(Instant),
     /// Its client is known and asks for nothing.
@@ -53,6 +64,22 @@ pub(super) enum EvictionRank {
     Stalled(Instant),
     /// Its client waits for changes, and knows how to come back.
     Listening(Instant),
+    /// It is so new that nothing was read yet.
+    Unread(Instant),
+}
+
+/// How long a client that is known rests between two requests that follow each other closely.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl EvictionRank {
+    /// Whether its place is worth less than a moment of waiting for another one.
+    pub(super) fn goes_at_once(&self) -> bool {
+        match self {
+            Self::Closing(_) | Self::Unknown(_) => true,
+            Self::Idle(since) => since.elapsed() >= PAUSE,
+            Self::Body(_) | Self::Stalled(_) | Self::Listening(_) | Self::Unread(_) => false,
+        }
+    }
 }
 
 /// Why a connection's time is over.
@@ -74,8 +101,15 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(peer: SocketAddr, all: Weak<Connections>) -> Self {
-        let state =
-            State { phase: Phase::Header, since: Instant::now(), known: false, unsent: 0, stalled: None };
+        let state = State {
+            phase: Phase::Header,
+            since: Instant::now(),
+            waits: false,
+            known: false,
+            last: false,
+            unsent: 0,
+            stalled: None,
+        };
         Self { peer, state: Mutex::new(state), closing: CancellationToken::new(), all }
     }
 
@@ -103,6 +137,11 @@ impl Connection {
         if state.phase == Phase::Idle {
             state.enter(Phase::Header);
         }
+    }
+
+    /// No bytes are there to be read.
+    pub(super) fn waits(&self) {
+        self.state().waits = true;
     }
 
     /// The network takes nothing now.
@@ -154,17 +193,21 @@ impl Connection {
         if self.is_closing() {
             return None;
         }
-        if !state.known {
-            return Some(EvictionRank::Unknown(state.since));
+        if state.last && state.phase == Phase::Idle {
+            return Some(EvictionRank::Closing(state.since));
         }
-        if let Some(since) = state.stalled {
-            return Some(EvictionRank::Stalled(since));
+        if !state.known {
+            let rank = if state.waits { EvictionRank::Unknown } else { EvictionRank::Unread };
+            return Some(rank(state.since));
         }
         match state.phase {
             Phase::Header | Phase::Idle => Some(EvictionRank::Idle(state.since)),
             Phase::Body => Some(EvictionRank::Body(state.since)),
             Phase::Listening => Some(EvictionRank::Listening(state.since)),
-            Phase::Working | Phase::Flushing => None,
+            Phase::Working | Phase::Flushing => {
+                let stalled = state.stalled.filter(|since| since.elapsed() >= STALL);
+                stalled.map(EvictionRank::Stalled)
+            }
         }
     }
 
@@ -188,7 +231,7 @@ impl Connection {
     /// A request is here. What it gives back is dropped when the request is answered.
     pub(super) fn begin(self: &Arc<Self>) -> Work {
         self.state().enter(Phase::Working);
-        Work { connection: Arc::clone(self), _memory: None }
+        Work { connection: Arc::clone(self), _memory: None, running: None }
     }
 }
 
@@ -203,12 +246,29 @@ impl State {
 pub(super) struct Work {
     connection: Arc<Connection>,
     _memory: Option<OwnedSemaphorePermit>,
+    /// What the end of the host waits for.
+    running: Option<TaskTrackerToken>,
 }
 
 impl Work {
     /// Its client may be here; from now on its connection goes after those of strangers.
     pub(super) fn admitted(&self) {
         self.connection.state().known = true;
+    }
+
+    /// The end of the host waits for its answer.
+    pub(super) fn runs(&mut self, token: TaskTrackerToken) {
+        self.running = Some(token);
+    }
+
+    /// Its answer says that the connection closes.
+    pub(super) fn is_last(&self) {
+        self.connection.state().last = true;
+    }
+
+    /// Whether nearly all places are taken.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.connection.all.upgrade().is_some_and(|all| all.is_crowded())
     }
 
     /// Its body is being read.
@@ -223,7 +283,8 @@ impl Work {
     }
 
     /// Its answer is a stream that only tells of changes.
-    pub(super) fn stands(&self) {
+    pub(super) fn stands(&mut self) {
+        self.running = None;
         self.connection.state().enter(Phase::Listening);
     }
 

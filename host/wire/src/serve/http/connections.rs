@@ -4,11 +4,17 @@
 use std::{
     collections::HashMap,
     net::SocketAddr,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use tokio::{sync::Notify, time::Instant};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout},
+};
 
 use super::{
     connection::{Connection, EvictionRank, Expired},
@@ -22,12 +28,17 @@ const UNSENT: usize = 256 << 20;
 /// The longest time between two looks at the connections.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long a new client waits for a place that somebody leaves by himself. Most calls are shorter.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 /// All connections of a server.
 pub(super) struct Connections {
     settings: HttpSettings,
     open: Mutex<Open>,
     /// Wakes when a connection came or went.
     changed: Notify,
+    /// Whether nobody left while a new client waited; the next one need not wait then.
+    stuck: AtomicBool,
 }
 
 #[derive(Default)]
@@ -41,6 +52,8 @@ enum Vacancy {
     Free,
     /// One is being closed.
     Soon,
+    /// Every connection is worth waiting for another place.
+    Busy,
     /// Every connection has a call that runs.
     None,
 }
@@ -55,13 +68,19 @@ pub(super) struct Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         self.all.open().connections.remove(&self.id);
+        self.all.stuck.store(false, Ordering::Relaxed);
         self.all.changed.notify_waiters();
     }
 }
 
 impl Connections {
     pub(super) fn new(settings: HttpSettings) -> Arc<Self> {
-        Arc::new(Self { settings, open: Mutex::default(), changed: Notify::new() })
+        Arc::new(Self {
+            settings,
+            open: Mutex::default(),
+            changed: Notify::new(),
+            stuck: AtomicBool::new(false),
+        })
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -70,11 +89,16 @@ impl Connections {
 
     /// Takes one more in, and closes another one where that takes the last place. None where all are busy.
     pub(super) async fn enter(self: &Arc<Self>, peer: SocketAddr) -> Option<Entry> {
+        let mut waits = !self.stuck.load(Ordering::Relaxed);
         loop {
             let changed = self.changed.notified();
-            match self.room() {
+            match self.room(waits) {
                 Vacancy::Free => return Some(self.insert(peer)),
                 Vacancy::Soon => changed.await,
+                Vacancy::Busy => {
+                    waits = timeout(PATIENCE, changed).await.is_ok();
+                    self.stuck.store(!waits, Ordering::Relaxed);
+                }
                 Vacancy::None => return None,
             }
         }
@@ -91,7 +115,8 @@ impl Connections {
         Entry { id, all: Arc::clone(self), connection }
     }
 
-    fn room(&self) -> Vacancy {
+    /// `waits` is for a client that would rather wait than have another one closed in the middle of its work.
+    fn room(&self, waits: bool) -> Vacancy {
         let open = self.open();
         if open.connections.len() < self.settings.connections {
             return Vacancy::Free;
@@ -99,8 +124,18 @@ impl Connections {
         if open.connections.values().any(|connection| connection.is_closing()) {
             return Vacancy::Soon;
         }
+        let at_once =
+            |connection: &Arc<Connection>| connection.eviction_rank().is_some_and(|rank| rank.goes_at_once());
+        if waits && !open.connections.values().any(at_once) {
+            return Vacancy::Busy;
+        }
         drop(open);
         if self.make_room() { Vacancy::Soon } else { Vacancy::None }
+    }
+
+    /// Whether more than four fifths of the places are taken.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.open().connections.len() * 5 > self.settings.connections * 4
     }
 
     /// Closes the connection with the least claim to its place. False where every one has a call that runs.
@@ -153,7 +188,8 @@ impl Connections {
     /// Closes those that have asked for nothing.
     pub(super) fn dismiss(&self) {
         for connection in self.open().connections.values() {
-            if matches!(connection.eviction_rank(), Some(EvictionRank::Unknown(_) | EvictionRank::Idle(_))) {
+            use EvictionRank::{Closing, Idle, Unknown};
+            if matches!(connection.eviction_rank(), Some(Closing(_) | Unknown(_) | Idle(_))) {
                 connection.close();
             }
         }

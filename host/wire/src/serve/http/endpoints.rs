@@ -141,7 +141,7 @@ fn data(reply: &Reply) -> Option<Value> {
     serde_json::from_str::<Map<String, Value>>(text).ok().map(Value::Object)
 }
 
-fn failed(status: StatusCode, fault: &Fault) -> BoxResponse {
+pub(super) fn failed(status: StatusCode, fault: &Fault) -> BoxResponse {
     reply::json(status, &json!({ "error": results::in_parts(fault) }))
 }
 

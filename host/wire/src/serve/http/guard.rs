@@ -116,6 +116,11 @@ impl RequestGuard {
         }
     }
 
+    /// Whether clients need a token.
+    pub(super) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// Who asks: whoever bears the token, where there is one.
     pub(super) fn admits(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
         match &self.token {

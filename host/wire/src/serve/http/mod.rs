@@ -13,8 +13,10 @@ mod connection;
 mod connections;
 mod endpoints;
 mod guard;
+mod large;
 mod listener;
 mod names;
+mod page;
 mod reply;
 mod router;
 mod service;
@@ -28,10 +30,11 @@ use std::{net::SocketAddr, sync::Arc};
 use tokio::{net::TcpListener, time::timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{LAST_CALLS, ServedPresets, auth::Token};
+use super::{LAST_CALLS, ServedPresets, auth::Token, shutdown::Drain, workers::Workers};
 use body::Bodies;
 use connections::Connections;
 use guard::RequestGuard;
+use large::LargeRequests;
 use listener::Listener;
 pub use names::{HostName, WebOrigin};
 use router::Router;
@@ -76,15 +79,17 @@ pub async fn bind(address: SocketAddr, token: Option<Token>) -> Result<Http, Htt
 }
 
 impl Http {
-    /// Answers until `stop` is cancelled; calls that run then have a second to end.
+    /// Answers until `stop` is cancelled; requests that run then have the time of `drain` to end.
     pub async fn serve(self, presets: Arc<ServedPresets>, settings: HttpSettings, stop: CancellationToken) {
         let Self { listener, address, token } = self;
-        let end = CancellationToken::new();
+        let (end, workers) = (CancellationToken::new(), Workers::default());
+        let (shutdown, drain) = (Arc::clone(&presets.shutdown), Drain::new(settings.drain));
         let router = Router {
             guard: RequestGuard::new(address, &settings, token),
             bodies: Bodies::new(settings.body_timeout),
             services: Services::new(Arc::clone(&presets), &end),
             stop: stop.clone(),
+            large: LargeRequests { workers: workers.clone() },
             presets,
         };
         let connections = Connections::new(settings);
@@ -93,20 +98,37 @@ impl Http {
             connections: Arc::clone(&connections),
             router: Arc::new(router),
             tasks: tasks.clone(),
-            stop: stop.clone(),
+            stop: shutdown.refusing(),
             end: end.clone(),
+        };
+        let over = async {
+            stop.cancelled().await;
+            shutdown.announce(drain);
+            let _ = timeout(drain.open, shutdown.quiet()).await;
         };
         tokio::select! {
             never = taking.accept(&listener) => match never {},
             () = connections.watch() => {}
-            () = stop.cancelled() => {}
+            () = over => {}
         }
         drop(listener);
+        shutdown.refuse();
         connections.dismiss();
         tasks.close();
-        if timeout(LAST_CALLS, tasks.wait()).await.is_err() {
-            tracing::warn!("ended with calls that still ran");
+        // Calls of sessions whose clients broke off run on no connection.
+        let answered = async || {
+            tasks.wait().await;
+            shutdown.quiet().await;
+        };
+        let drained = tokio::select! {
+            drained = timeout(drain.closed, answered()) => drained.is_ok(),
+            () = connections.watch() => false,
+        };
+        if !drained {
+            shutdown.cut();
+            let _ = timeout(LAST_CALLS, answered()).await;
         }
         end.cancel();
+        workers.end().await;
     }
 }

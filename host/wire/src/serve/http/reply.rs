@@ -37,7 +37,11 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// `end` is for a stream that only tells of changes.
-    pub(super) fn new(body: BoxBody<Bytes, Infallible>, work: Work, end: Option<CancellationToken>) -> Self {
+    pub(super) fn new(
+        body: BoxBody<Bytes, Infallible>,
+        mut work: Work,
+        end: Option<CancellationToken>,
+    ) -> Self {
         if end.is_some() {
             work.stands();
         }

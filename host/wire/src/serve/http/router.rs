@@ -16,14 +16,16 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    body::Bodies,
+    body::{Bodies, BodyRefused},
     connection::{Connection, Work},
     endpoints::{self, Endpoint},
     guard::RequestGuard,
+    large::LargeRequests,
+    page,
     reply::{self, BoxResponse, Outgoing, refuse},
     service::Services,
 };
-use crate::serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates};
+use crate::serve::{ServedPreset, ServedPresets, json_text::replace_lone_surrogates, shutdown};
 
 pub(super) struct Router {
     pub(super) presets: Arc<ServedPresets>,
@@ -32,6 +34,7 @@ pub(super) struct Router {
     pub(super) services: Services,
     /// Cancelled when the host is to end.
     pub(super) stop: CancellationToken,
+    pub(super) large: LargeRequests,
 }
 
 /// What a path stands for.
@@ -40,6 +43,8 @@ enum Route {
     Mcp(Option<String>),
     /// A tool of that preset for programs that speak no MCP.
     Endpoint(Option<String>, &'static Endpoint),
+    /// What people find who open the address in a browser.
+    Root,
     /// Whether the process lives.
     Health,
     /// Which presets are served.
@@ -50,6 +55,7 @@ enum Route {
 impl Route {
     fn of(path: &str) -> Self {
         match path.strip_suffix('/').unwrap_or(path) {
+            "" => Self::Root,
             "/mcp" => Self::Mcp(None),
             "/healthz" => Self::Health,
             "/readyz" => Self::Ready,
@@ -82,9 +88,10 @@ impl Router {
         request: Request<Incoming>,
     ) -> Response<Outgoing> {
         let mut work = connection.begin();
+        work.runs(self.presets.shutdown.running());
         let (parts, body) = request.into_parts();
         let stands = stands(&parts);
-        let response = match self.guard.checks(&parts) {
+        let mut response = match self.guard.checks(&parts) {
             Err(refusal) => self.guard.refuses(&refusal, &parts, work.peer()),
             Ok(page) => {
                 let preflight = page.preflight(&parts);
@@ -96,18 +103,31 @@ impl Router {
                 response
             }
         };
-        let end = (stands && response.status() == StatusCode::OK).then(|| self.stop.clone());
+        // A client that knows does not send its next request just when this side closes.
+        if self.stop.is_cancelled() || work.is_crowded() {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if response.headers().contains_key(CONNECTION) {
+            work.is_last();
+        }
+        let stands = stands && response.status() == StatusCode::OK;
+        let end = stands.then(|| self.presets.shutdown.refusing());
         response.map(|body| Outgoing::new(body, work, end))
     }
 
-    /// Liveness and readiness are for everybody who knows the host's name; the rest is for its clients.
+    /// Liveness, readiness and the page for browsers are for everybody who knows the host's name; the rest is for its clients.
     async fn route(&self, mut parts: Parts, body: Incoming, work: &mut Work) -> BoxResponse {
-        let (preset, endpoint) = match Route::of(parts.uri.path()) {
+        let route = Route::of(parts.uri.path());
+        let opens = parts.method == Method::GET && matches!(route, Route::Root | Route::Mcp(None));
+        if opens && page::is_wanted(&parts.headers) {
+            return page::page(&self.presets, &parts.headers, self.guard.has_token());
+        }
+        let (preset, endpoint) = match route {
             Route::Health => return probe(&parts, || reply::json(StatusCode::OK, &json!({"status": "ok"}))),
             Route::Ready => return probe(&parts, || self.ready()),
             Route::Mcp(preset) => (Some(preset), None),
             Route::Endpoint(preset, endpoint) => (Some(preset), Some(endpoint)),
-            Route::Unknown => (None, None),
+            Route::Root | Route::Unknown => (None, None),
         };
         match self.guard.admits(&parts.headers) {
             // The call that the request asks for is made in this name.
@@ -126,16 +146,25 @@ impl Router {
             Ok(read) => read,
             Err(response) => return *response,
         };
-        match (endpoint, &preset) {
-            (Some(endpoint), _) => {
-                let principal = parts.extensions.get().cloned().unwrap_or_default();
-                endpoint.answer(&self.presets, &served, principal, &parts.method, &read).await
-            }
-            (None, Some(preset)) => {
-                self.services.preset(preset, &served).answer(Request::from_parts(parts, read)).await
-            }
-            (None, None) => self.services.default.answer(Request::from_parts(parts, read)).await,
+        let size = read.len();
+        if let Some(endpoint) = endpoint {
+            let principal = parts.extensions.get().cloned().unwrap_or_default();
+            let presets = Arc::clone(&self.presets);
+            let answer = async move {
+                tokio::select! {
+                    biased;
+                    answer = endpoint.answer(&presets, &served, principal, &parts.method, &read) => answer,
+                    () = presets.shutdown.over() => endpoints::failed(StatusCode::SERVICE_UNAVAILABLE, &shutdown::cut()),
+                }
+            };
+            return self.large.answer(size, answer).await;
         }
+        let mcp = match &preset {
+            Some(preset) => self.services.preset(preset, &served),
+            None => Arc::clone(&self.services.default),
+        };
+        let request = Request::from_parts(parts, read);
+        self.large.answer(size, async move { mcp.answer(request).await }).await
     }
 
     /// The body of a request that may have one.
@@ -144,7 +173,12 @@ impl Router {
             return Ok(Bytes::new());
         }
         work.reads_body();
-        match self.bodies.read(body).await {
+        let read = tokio::select! {
+            biased;
+            read = self.bodies.read(body) => read,
+            () = self.presets.shutdown.over() => Err(BodyRefused::HostEnds),
+        };
+        match read {
             Ok((body, memory)) => {
                 work.works(memory);
                 let replaced = match replace_lone_surrogates(&body) {
@@ -187,8 +221,12 @@ impl Router {
         let failing: Vec<&str> =
             presets.iter().filter(|(_, named)| named.is_err()).map(|(name, _)| name.as_str()).collect();
         let served = presets.len() - failing.len();
-        let status = if failing.is_empty() { "ready" } else { "degraded" };
-        reply::json(StatusCode::OK, &json!({"status": status, "presets": served, "not_served": failing}))
+        let (code, status) = match failing.as_slice() {
+            _ if self.stop.is_cancelled() => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
+            [] => (StatusCode::OK, "ready"),
+            _ => (StatusCode::OK, "degraded"),
+        };
+        reply::json(code, &json!({"status": status, "presets": served, "not_served": failing}))
     }
 }
 

@@ -43,6 +43,8 @@ pub struct HttpSettings {
     pub write_timeout: Duration,
     /// How long a connection may rest between two requests.
     pub idle_timeout: Duration,
+    /// How long requests that run may go on once the host is to end.
+    pub drain: Duration,
 }
 
 impl Default for HttpSettings {
@@ -57,6 +59,7 @@ impl Default for HttpSettings {
             // Longer than the pools of common clients keep a connection, so that none sends a request
             // just when this side closes.
             idle_timeout: Duration::from_secs(120),
+            drain: Duration::from_secs(30),
         }
     }
 }
@@ -79,6 +82,7 @@ impl HttpSettings {
             "body_timeout" => (&mut self.body_timeout, LONGEST),
             "write_timeout" => (&mut self.write_timeout, LONGEST),
             "idle_timeout" => (&mut self.idle_timeout, LONGEST_IDLE),
+            "drain" => (&mut self.drain, LONGEST),
             _ => return Err(SettingError(format!("there is no time '{name}'"))),
         };
         if !(SHORTEST..=longest).contains(&time) {
@@ -108,6 +112,7 @@ mod tests {
             ("body_timeout", d.body_timeout),
             ("write_timeout", d.write_timeout),
             ("idle_timeout", d.idle_timeout),
+            ("drain", d.drain),
         ];
         let again = settings().with_connections(d.connections);
         let again =

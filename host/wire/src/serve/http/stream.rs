@@ -61,6 +61,9 @@ impl AsyncRead for WatchedStream {
         if buffer.filled().len() > before {
             self.connection.heard();
         }
+        if polled.is_pending() {
+            self.connection.waits();
+        }
         polled
     }
 }

@@ -1,8 +1,9 @@
-//! Whose call a request is: the bearer's where the host has a token, the local user's where it has none.
+//! Whose call a request is: the bearer's where the host has a token, the local user's where it has none. And where it runs.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    thread::{self, ThreadId},
     time::Duration,
 };
 
@@ -35,6 +36,8 @@ const URI: &str = "test://who";
 struct Recorder {
     id: SourceId,
     callers: Mutex<Vec<Principal>>,
+    /// Where its calls ran.
+    threads: Mutex<Vec<ThreadId>>,
 }
 
 #[async_trait]
@@ -83,6 +86,7 @@ impl Source for Recorder {
 
     async fn call(&self, call: &Call, _: &Entry) -> Outcome {
         lock(&self.callers).push(call.context.principal.clone());
+        lock(&self.threads).push(thread::current().id());
         Ok(Reply::default())
     }
 
@@ -97,6 +101,13 @@ impl Source for Recorder {
     }
 }
 
+impl Default for Recorder {
+    fn default() -> Self {
+        let id = SourceId::Gate("recorder".into());
+        Self { id, callers: Mutex::default(), threads: Mutex::default() }
+    }
+}
+
 /// Who a host with this token takes the sender of a call for that has this header.
 async fn callers(token: Option<&str>, header: &str) -> Vec<Principal> {
     let called = asked(token, header, "tools/call", json!({"name": "who", "arguments": {}})).await;
@@ -104,9 +115,14 @@ async fn callers(token: Option<&str>, header: &str) -> Vec<Principal> {
     called
 }
 
-/// The same of any request. What it is about stands in a header, too.
-async fn asked(token: Option<&str>, header: &str, method: &str, mut params: Value) -> Vec<Principal> {
-    let source = Arc::new(Recorder { id: SourceId::Gate("recorder".into()), callers: Mutex::default() });
+/// The same of any request.
+async fn asked(token: Option<&str>, header: &str, method: &str, params: Value) -> Vec<Principal> {
+    lock(&sent(token, header, method, params).await.callers).clone()
+}
+
+/// Sends a request to a host with a recorder. What it is about stands in a header, too.
+async fn sent(token: Option<&str>, header: &str, method: &str, mut params: Value) -> Arc<Recorder> {
+    let source = Arc::new(Recorder::default());
     let listing = source.list(&Map::new()).await.expect("a listing");
     let offer = SourceListing {
         source: Arc::clone(&source) as _,
@@ -142,7 +158,7 @@ async fn asked(token: Option<&str>, header: &str, method: &str, mut params: Valu
     drop(client);
     stop.cancel();
     served.await.expect("ended");
-    lock(&source.callers).clone()
+    source
 }
 
 #[tokio::test]
@@ -156,4 +172,16 @@ async fn a_call_is_made_in_the_name_that_its_request_was_admitted_under() {
     );
     assert_eq!(callers(Some(TOKEN), &bearer).await, [Principal::Named("token".into())]);
     assert_eq!(callers(Some(TOKEN), "").await, []);
+}
+
+#[tokio::test]
+async fn large_requests_leave_the_threads_of_small_ones_alone() {
+    let threads = async |text: String| {
+        let params = json!({"name": "who", "arguments": {"text": text}});
+        lock(&sent(None, "", "tools/call", params).await.threads).clone()
+    };
+    let here = thread::current().id();
+    assert_eq!(threads("x".into()).await, [here], "this runtime has one thread");
+    let large = threads("x".repeat(100 << 10)).await;
+    assert!(large.len() == 1 && large[0] != here, "{large:?}");
 }

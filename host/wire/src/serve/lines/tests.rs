@@ -1,6 +1,6 @@
 //! What the connection answers by itself.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, duplex};
 
 use super::*;
@@ -89,4 +89,31 @@ async fn a_line_that_is_too_long_is_answered_and_the_next_one_read() {
         format!("The message has {} bytes, the most is {MAX_LINE}", id_first.len() + 1)
     );
     assert_eq!(said[3]["error"]["code"], -32700, "what follows is read as a line of its own");
+}
+
+#[tokio::test]
+async fn a_large_line_is_parsed_elsewhere_and_marked() {
+    let call = |id: u32, length: usize| {
+        let text = "x".repeat(length);
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"t","arguments":{{"a":"{text}"}}}}}}"#
+        )
+    };
+    let input = [call(1, 10), call(2, LARGE), call(3, 10)].join("\n").into_bytes();
+    let mut lines = Lines::new((std::io::Cursor::new(input), tokio::io::sink()));
+    lines.begun = true;
+    let mut marked = Vec::new();
+    loop {
+        // What is parsed here is there at once.
+        let first = futures_util::poll!(std::pin::pin!(lines.receive()));
+        let (message, waited) = match first {
+            std::task::Poll::Ready(message) => (message, false),
+            std::task::Poll::Pending => (lines.receive().await, true),
+        };
+        let Some(JsonRpcMessage::Request(request)) = message else { break };
+        let is_large = request.request.extensions().get::<LargeRequest>().is_some();
+        marked.push((request.id.to_string(), is_large, waited));
+    }
+    let small = |id: &str| (id.to_owned(), false, false);
+    assert_eq!(marked, [small("1"), ("2".to_owned(), true, true), small("3")]);
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
 
 use super::shelf::Shelf;
-use crate::serve::{PresetView, ServedPresets, in_place::Workers, pending::Pending, stdio};
+use crate::serve::{PresetView, ServedPresets, pending::Pending, stdio, workers::Workers};
 
 pub(super) async fn view(shelves: &[&Arc<Shelf>]) -> PresetView {
     let mut offers = Vec::new();

@@ -1,5 +1,7 @@
 //! Who goes when there is no room.
 
+use tokio::time::advance;
+
 use super::*;
 
 fn connections(most: usize) -> Arc<Connections> {
@@ -35,9 +37,10 @@ async fn strangers_go_first_and_running_calls_never() {
     let sending = entered(&all).await;
     let first = entered(&all).await;
     let second = entered(&all).await;
+    [&first, &second].map(|stranger| stranger.connection.waits());
     let call = calling.connection.begin();
     call.admitted();
-    let stream = standing.connection.begin();
+    let mut stream = standing.connection.begin();
     stream.admitted();
     stream.stands();
     let body = sending.connection.begin();
@@ -56,7 +59,7 @@ async fn strangers_go_first_and_running_calls_never() {
     drop((call, stream, body, refused));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reply_on_its_way_is_no_rest() {
     let all = connections(100);
     let one = entered(&all).await;
@@ -66,10 +69,80 @@ async fn a_reply_on_its_way_is_no_rest() {
     drop(work);
     assert_eq!(one.connection.eviction_rank(), None);
     one.connection.stalls();
+    assert_eq!(one.connection.eviction_rank(), None, "the network is full for a moment");
+    advance(Duration::from_secs(2)).await;
     assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Stalled(_))));
     one.connection.sent(10);
     one.connection.flushed();
     assert!(matches!(one.connection.eviction_rank(), Some(EvictionRank::Idle(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_client_does_not_read_goes_after_those_that_rest() {
+    let all = connections(100);
+    let (calling, resting, told) = (entered(&all).await, entered(&all).await, entered(&all).await);
+    let call = calling.connection.begin();
+    call.admitted();
+    calling.connection.stalls();
+    advance(Duration::from_secs(3)).await;
+    let rests = resting.connection.begin();
+    rests.admitted();
+    let last = told.connection.begin();
+    last.admitted();
+    last.is_last();
+    drop((rests, last));
+    resting.connection.flushed();
+    told.connection.flushed();
+    let every = [&calling, &resting, &told];
+    let order: Vec<usize> = std::iter::from_fn(|| goes(&all, &every)).collect();
+    assert_eq!(
+        order,
+        [2, 1, 0],
+        "the one that closes anyway, the one that rests, the one that does not read"
+    );
+    drop(call);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_client_waits_a_moment_for_those_that_are_at_work() {
+    let all = connections(8);
+    let mut entries = Vec::new();
+    for _ in 0..8 {
+        entries.push(entered(&all).await);
+    }
+    let leaves = entries.pop();
+    let enters = async {
+        entered(&all).await;
+    };
+    let leave = async { drop(leaves) };
+    tokio::join!(enters, leave);
+    assert!(!entries.iter().any(|entry| entry.connection.is_closing()), "nothing was read of them yet");
+    entries.push(entered(&all).await);
+    entries[3].connection.waits();
+    let left = async {
+        while !entries[3].connection.is_closing() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let start = Instant::now();
+    tokio::select! {
+        _ = entered(&all) => panic!("the one that says nothing still has its place"),
+        () = left => {}
+    };
+    assert_eq!(start.elapsed(), Duration::ZERO, "who says nothing goes at once");
+}
+
+#[tokio::test]
+async fn four_fifths_of_the_places_are_a_crowd() {
+    let all = connections(10);
+    let mut entries = Vec::new();
+    for _ in 0..8 {
+        entries.push(entered(&all).await);
+    }
+    let work = entries[0].connection.begin();
+    assert!(!work.is_crowded());
+    entries.push(entered(&all).await);
+    assert!(work.is_crowded());
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// As many threads as there are cores, started by the first call that needs them. Clones share them.
 #[derive(Clone, Default)]
-pub(in crate::serve) struct Workers(Arc<Threads>);
+pub(super) struct Workers(Arc<Threads>);
 
 #[derive(Default)]
 struct Threads(Mutex<State>);
@@ -47,7 +47,7 @@ impl Workers {
     }
 
     /// Ends the threads and the calls on them, and waits until they have ended.
-    pub(in crate::serve) async fn end(&self) {
+    pub(super) async fn end(&self) {
         let state = std::mem::replace(&mut *lock(&self.0.0), State::None);
         if let State::Started(runtime) = state {
             // Blocks; the thread that does it is not needed by anything else.

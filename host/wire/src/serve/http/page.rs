@@ -1,0 +1,147 @@
+//! The page that a browser gets at the printed address: what answers there, and how an MCP client connects to it. It has
+//! no script, fetches nothing, and says nothing that needs the token.
+
+use std::fmt::Write as _;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
+    header::{
+        ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY,
+        X_CONTENT_TYPE_OPTIONS,
+    },
+};
+use sha2::{Digest, Sha256};
+
+use super::reply::{self, BoxResponse};
+use crate::serve::ServedPresets;
+
+const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;\
+padding:0 1rem}h1{font-size:1.4rem}h2{font-size:1.1rem;margin:1.5rem 0 .3rem}pre,code{font-family:ui-monospace,monospace}\
+pre{padding:.6rem .8rem;border:1px solid #8886;border-radius:6px;overflow-x:auto}td{padding:.1rem 1.2rem .1rem 0}";
+
+/// Headers that keep the page from running or fetching anything, and other pages from framing it.
+const HEADERS: [(HeaderName, &str); 4] = [
+    (CONTENT_TYPE, "text/html; charset=utf-8"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CACHE_CONTROL, "no-store"),
+];
+
+/// Whether a browser asks, which wants a page; MCP clients want events.
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    let accept = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut kinds = accept
+        .flat_map(|value| value.split(','))
+        .map(|kind| kind.split(';').next().unwrap_or_default().trim());
+    kinds.any(|kind| kind.eq_ignore_ascii_case("text/html"))
+}
+
+/// Makes the page. Without a token anybody may list presets, so it names them.
+pub(super) fn page(presets: &ServedPresets, headers: &HeaderMap, token: bool) -> BoxResponse {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:8642");
+    let rows = if token { Vec::new() } else { rows(presets) };
+    let mut response = reply::plain(StatusCode::OK, html(&escaped(host), &rows, token));
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let style = STANDARD.encode(Sha256::digest(STYLE));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    if let Ok(policy) = HeaderValue::try_from(policy) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+/// A preset with its number of tools. `None` if it cannot be served.
+type Row = (String, Option<usize>);
+
+fn rows(presets: &ServedPresets) -> Vec<Row> {
+    let presets = presets.presets();
+    let mut rows = Vec::new();
+    for (name, served) in presets.iter() {
+        let catalog = served.as_ref().ok().map(|served| served.catalog());
+        let tools = catalog.map(|catalog| catalog.entries().iter().filter(|entry| entry.listed).count());
+        rows.push((name.clone(), tools));
+    }
+    rows
+}
+
+fn html(host: &str, rows: &[Row], token: bool) -> String {
+    let header = if token { " \\\n  --header \"Authorization: Bearer $GATEHOUSE_TOKEN\"" } else { "" };
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>Gatehouse</title>\n<style>{STYLE}</style>\n\
+         <h1>Gatehouse {}</h1>\n\
+         <p>This is an MCP server: AI agents connect to it and use its tools. A browser cannot.</p>\n\
+         <h2>Connect</h2>\n<p>Claude Code:</p>\n\
+         <pre>claude mcp add --transport http gatehouse http://{host}/mcp{header}</pre>\n\
+         <p>Another client (cursor, vscode, codex, gemini):</p>\n\
+         <pre>gatehouse mcp-config PRESET --http http://{host} --client cursor</pre>\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    if token {
+        page += "<p>Requests need the token of this host. Its operator has it.</p>\n";
+    } else {
+        page += "<h2>Presets</h2>\n<p><code>/mcp</code> serves the default one; each has an address of its own:</p>\n<table>\n";
+        for (name, tools) in rows {
+            let tools = match tools {
+                Some(1) => "1 tool".to_owned(),
+                Some(tools) => format!("{tools} tools"),
+                None => "cannot be served; run <code>gatehouse presets check</code>".to_owned(),
+            };
+            let name = escaped(name);
+            // Writing to a string cannot fail.
+            let _ = writeln!(page, "<tr><td>{name}<td><code>http://{host}/mcp/p/{name}</code><td>{tools}");
+        }
+        page += "</table>\n";
+    }
+    page += "<p>State: <a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a></p>\n</html>\n";
+    page
+}
+
+/// Text that is no markup.
+fn escaped(text: &str) -> String {
+    text.chars().fold(String::new(), |mut escaped, letter| {
+        match letter {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            letter => escaped.push(letter),
+        }
+        escaped
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_want_a_page_and_clients_do_not() {
+        let wants = |accept: &'static str| {
+            is_wanted(&HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(accept))]))
+        };
+        assert!(wants("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"));
+        assert!(wants("application/xhtml+xml, Text/HTML;q=0.5"));
+        for client in ["application/json, text/event-stream", "*/*", "text/event-stream", ""] {
+            assert!(!wants(client), "{client}");
+        }
+        assert!(!is_wanted(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn names_are_text_and_presets_are_shown_without_a_token_only() {
+        let rows = [("<b>".to_owned(), Some(1)), ("broken".to_owned(), None)];
+        let page = html("localhost:1", &rows, false);
+        assert!(page.contains("http://localhost:1/mcp/p/&lt;b&gt;") && !page.contains("<b>"), "{page}");
+        assert!(page.contains("1 tool\n") && page.contains("cannot be served"), "{page}");
+        let page = html("localhost:1", &rows, true);
+        assert!(page.contains("Bearer $GATEHOUSE_TOKEN") && !page.contains("broken"), "{page}");
+    }
+}
