@@ -19,6 +19,7 @@ use gatehouse_stores::{SqliteKv, SqliteLedger, ToolBook};
 use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
 use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 
+use crate::built_in;
 use crate::config::{Config, ConfigError, Env};
 
 mod artifacts;
@@ -181,7 +182,7 @@ impl Composition {
             tools: Some(tools),
             ledger: ledger.map(|ledger| ledger as _),
         };
-        let sandbox = Sandbox::new(&config.cache, config.cache_size, ports);
+        let sandbox = Sandbox::new(&config.cache, config.cache_size, built_in::COMPONENTS, ports);
         let gates = Gates::new(Arc::clone(&config), sandbox);
         Ok(Self {
             knowledge,

@@ -92,7 +92,7 @@ impl Gate {
             name: name.to_owned(),
             file: version.file.clone(),
             stamp: version.stamp.clone(),
-            size: version.size,
+            size: version.stamp.size(),
             digest: version.digest.clone(),
             ask: version.ask.clone(),
             grants,

@@ -15,6 +15,7 @@ mod capability;
 mod capture;
 mod compile_cost;
 mod component_info;
+mod embedded;
 mod engine;
 mod folders;
 mod function_cache;
@@ -48,6 +49,7 @@ use gatehouse_core::ports::{
 
 pub use compile_cost::TooCostly;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
+pub use embedded::Embedded;
 pub use folders::Folder;
 pub use gate::{Gate, GateInfo};
 pub use index::Stamp;

@@ -2,7 +2,7 @@
 //! contract, and says which file and why.
 
 use std::{
-    fs,
+    io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock,
@@ -18,7 +18,8 @@ use crate::{
     Ports,
     abi::{self, GatePre},
     cache,
-    component_info::{ComponentInfo, MAX_FILE},
+    component_info::ComponentInfo,
+    embedded::Embedded,
     engine::Runtime,
     folders::Folder,
     function_cache::FunctionCache,
@@ -70,6 +71,7 @@ pub struct GateSettings {
 /// What all gates of a host share.
 pub(crate) struct Shared {
     pub(crate) ports: Ports,
+    embedded: Embedded,
     pub(crate) index: Index,
     counts: AllTraps,
     machine_code: MachineCode,
@@ -96,9 +98,10 @@ pub struct Sandbox {
 impl Sandbox {
     /// `cache` is a folder of our own for compiled gates and the index. Nothing is compiled, and the
     /// engine is not even made, until a gate needs it. `cap` is the most bytes of compiled gates to keep.
-    pub fn new(cache: &Path, cap: u64, ports: Ports) -> Self {
+    pub fn new(cache: &Path, cap: u64, embedded: Embedded, ports: Ports) -> Self {
         let shared = Shared {
             ports,
+            embedded,
             index: Index::open(cache::index(cache)),
             counts: AllTraps::default(),
             machine_code: cache::machine_code(cache),
@@ -116,14 +119,8 @@ impl Sandbox {
     /// Makes a gate of a file. Blocking: it reads, and compiles, a file that it does not know yet.
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
         let bad = |why: String| LoadError::new(file, why);
-        let meta = fs::metadata(file).map_err(|error| bad(error.to_string()))?;
-        if !meta.is_file() {
-            return Err(bad("is not a file".into()));
-        }
-        if meta.len() > MAX_FILE {
-            return Err(bad(format!("has {} bytes, the most is {MAX_FILE}", meta.len())));
-        }
-        let (stamp, pin) = (Stamp::of(&meta), settings.sha256.as_deref());
+        let stamp = self.shared.embedded.checked_stamp(file).map_err(bad)?;
+        let pin = settings.sha256.as_deref();
         let known = self.shared.index.digest(file, &stamp);
         let known = known.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?, None)));
         let (digest, ask, ready) = match known {
@@ -135,14 +132,14 @@ impl Sandbox {
                 let (ComponentInfo { digest, ask, .. }, ready) =
                     self.shared.read(file, |digest| pinned(pin, digest))?;
                 // A file that was replaced while it was read is looked at again next time.
-                if fs::metadata(file).is_ok_and(|now| Stamp::of(&now) == stamp) {
+                if self.stamp(file).is_ok_and(|now| now == stamp) {
                     self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
                 }
                 (digest, ask, Some(ready))
             }
         };
         let traps = self.shared.counts.of(name, &digest);
-        let version = Version::new((file.to_owned(), stamp, meta.len()), digest, ask, traps, ready);
+        let version = Version::new((file.to_owned(), stamp), digest, ask, traps, ready);
         Gate::new(name, version, settings, Arc::clone(&self.shared))
     }
 
@@ -150,6 +147,11 @@ impl Sandbox {
     /// gate was compiled. Blocking.
     pub fn keep_functions(&self, cache: &Path) {
         self.shared.functions.get_or_init(|| Arc::new(FunctionCache::open(cache::functions(cache))));
+    }
+
+    /// What a gate's file is known by: as it is now, or in the program.
+    pub fn stamp(&self, file: &Path) -> io::Result<Stamp> {
+        self.shared.embedded.stamp(file)
     }
 
     /// From now on at most so many bytes of compiled gates are kept, or those of the one that was used last.
@@ -183,7 +185,7 @@ impl Shared {
         admit: impl Fn(&str) -> Result<(), String>,
     ) -> Result<(ComponentInfo, Ready), LoadError> {
         let bad = |why: String| LoadError::new(file, why);
-        let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
+        let wasm = self.embedded.bytes(file).map_err(|error| bad(error.to_string()))?;
         let info = ComponentInfo::read(&wasm).map_err(|error| bad(error.to_string()))?;
         let digest = &info.digest;
         admit(digest).map_err(bad)?;
