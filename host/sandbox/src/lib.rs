@@ -12,6 +12,7 @@
 mod abi;
 pub mod cache;
 mod capability;
+mod capacity;
 mod capture;
 mod compile_cost;
 mod component_info;
@@ -47,6 +48,7 @@ use gatehouse_core::ports::{
     ToolIndex,
 };
 
+pub use capacity::SystemLimits;
 pub use compile_cost::TooCostly;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
 pub use embedded::Embedded;

@@ -18,13 +18,13 @@ use crate::{
     Ports,
     abi::{self, GatePre},
     cache,
+    capacity::{Capacity, SystemLimits},
     component_info::ComponentInfo,
     embedded::Embedded,
     engine::Runtime,
     folders::Folder,
     function_cache::FunctionCache,
     gate::Gate,
-    idle_instances,
     index::{Index, Stamp},
     instance::Ready,
     limits::Limits,
@@ -43,11 +43,13 @@ pub struct LoadError {
     pub file: PathBuf,
     /// What is wrong with it.
     pub why: String,
+    /// True if another file would not do either: the sandbox itself cannot start.
+    pub is_of_host: bool,
 }
 
 impl LoadError {
     pub(crate) fn new(file: &Path, why: impl Into<String>) -> Self {
-        Self { file: file.into(), why: why.into() }
+        Self { file: file.into(), why: why.into(), is_of_host: false }
     }
 }
 
@@ -82,6 +84,7 @@ pub(crate) struct Shared {
     runtime: OnceLock<Arc<Runtime>>,
     /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
     compiling: Mutex<()>,
+    pub(crate) capacity: Capacity,
     pub(crate) places: Places,
     /// Places of instances that wait for a call.
     pub(crate) reserve: Arc<Semaphore>,
@@ -97,8 +100,10 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// `cache` is a folder of our own for compiled gates and the index. Nothing is compiled, and the
-    /// engine is not even made, until a gate needs it. `cap` is the most bytes of compiled gates to keep.
-    pub fn new(cache: &Path, cap: u64, embedded: Embedded, ports: Ports) -> Self {
+    /// engine is not even made, until a gate needs it. `cap` is the most bytes of compiled gates to keep,
+    /// `embedded` the components in the program, `limits` what the system lets this process have.
+    pub fn new(cache: &Path, cap: u64, embedded: Embedded, limits: SystemLimits, ports: Ports) -> Self {
+        let capacity = Capacity::new(limits);
         let shared = Shared {
             ports,
             embedded,
@@ -109,8 +114,9 @@ impl Sandbox {
             functions: OnceLock::new(),
             runtime: OnceLock::new(),
             compiling: Mutex::new(()),
-            places: Places::new(),
-            reserve: idle_instances::reserve(),
+            places: Places::new(capacity.places),
+            reserve: Arc::new(Semaphore::new(capacity.idle)),
+            capacity,
             threads: AllThreads::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -166,7 +172,7 @@ impl Shared {
     /// A component ready to run, from machine code where there is some, else from the file.
     pub(crate) fn load(&self, file: &Path, digest: &str) -> Result<Ready, LoadError> {
         let bad = |why: String| LoadError::new(file, why);
-        let runtime = self.runtime().map_err(&bad)?;
+        let runtime = self.runtime(file)?;
         if let Some(component) = self.machine_code.load(&runtime.engine, digest) {
             return ready(runtime, &component).map_err(bad);
         }
@@ -189,7 +195,7 @@ impl Shared {
         let info = ComponentInfo::read(&wasm).map_err(|error| bad(error.to_string()))?;
         let digest = &info.digest;
         admit(digest).map_err(bad)?;
-        let runtime = self.runtime().map_err(bad)?;
+        let runtime = self.runtime(file)?;
         let _one_at_a_time = lock(&self.compiling);
         let compiled = match self.machine_code.load(&runtime.engine, digest) {
             Some(component) => Ok(component),
@@ -207,7 +213,7 @@ impl Shared {
         Ok((info, ready))
     }
 
-    fn runtime(&self) -> Result<Arc<Runtime>, String> {
+    fn runtime(&self, file: &Path) -> Result<Arc<Runtime>, LoadError> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(Arc::clone(runtime));
         }
@@ -216,7 +222,11 @@ impl Shared {
             return Ok(Arc::clone(runtime));
         }
         let functions = self.functions.get().map(|functions| Arc::clone(functions) as _);
-        let made = Runtime::new(functions).map_err(|error| format!("the sandbox cannot start: {error:#}"))?;
+        let made = Runtime::new(&self.capacity, functions);
+        let made = made.map_err(|error| LoadError {
+            is_of_host: true,
+            ..LoadError::new(file, format!("the sandbox cannot start: {error:#}"))
+        })?;
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
     }
 }

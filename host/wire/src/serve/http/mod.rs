@@ -82,7 +82,7 @@ impl Http {
         let end = CancellationToken::new();
         let router = Router {
             guard: RequestGuard::new(address, &settings, token),
-            bodies: Bodies::new(settings.body_timeout),
+            bodies: Bodies::new(settings.body_timeout, settings.memory),
             services: Services::new(Arc::clone(&presets), &end),
             stop: stop.clone(),
             presets,

@@ -43,6 +43,8 @@ pub struct HttpSettings {
     pub write_timeout: Duration,
     /// How long a connection may rest between two requests.
     pub idle_timeout: Duration,
+    /// Bytes of memory that the process may have. `None` if unlimited.
+    pub memory: Option<u64>,
 }
 
 impl Default for HttpSettings {
@@ -57,6 +59,7 @@ impl Default for HttpSettings {
             // Longer than the pools of common clients keep a connection, so that none sends a request
             // just when this side closes.
             idle_timeout: Duration::from_secs(120),
+            memory: None,
         }
     }
 }
@@ -70,6 +73,12 @@ impl HttpSettings {
         }
         self.connections = connections;
         Ok(self)
+    }
+
+    /// Sets the bytes of memory that the process may have, which larger requests share.
+    #[must_use]
+    pub fn with_memory(self, memory: Option<u64>) -> Self {
+        Self { memory, ..self }
     }
 
     /// Sets one of the times, by its name in presets.toml.
