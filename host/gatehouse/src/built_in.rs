@@ -85,6 +85,11 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
         .ok_or_else(|| io::Error::other("the binary has fewer bytes of gates than it says"))
 }
 
+/// The components of all gates.
+pub(crate) fn all() -> io::Result<Vec<Vec<u8>>> {
+    GATES.iter().map(|gate| read(&Path::new(NAME).join(gate.name))).collect()
+}
+
 /// Makes the gate folder of the built-in configuration, for gates to be dropped in: the data folder around it is not
 /// watched, as databases are written there all the time. Nobody asked for it, so a host that cannot make it works on.
 pub(crate) fn make_default_folder(config: &Config) {

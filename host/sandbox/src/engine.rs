@@ -10,7 +10,7 @@ use wasmtime::{
 
 use crate::{
     abi,
-    capacity::Capacity,
+    capacity::{Capacity, SystemLimits},
     limits::{MAX_MEMORY, MAX_TABLE_ELEMENTS, shown_bytes},
     state::State,
     ticker::Ticker,
@@ -38,6 +38,16 @@ const STACK: usize = 3 << 20;
 pub(crate) const INSTANCE_ADDRESS_SPACE: u64 = MAX_MEMORIES as u64 * (MAX_MEMORY + GUARD) as u64
     + MAX_TABLES as u64 * MAX_TABLE_ELEMENTS as u64 * 16
     + STACK as u64;
+
+/// This machine's kind, as compilers name it.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+#[cfg(all(target_os = "macos", target_arch = "x86_64"))]
+const TARGET: &str = "x86_64-apple-darwin";
+#[cfg(all(target_os = "macos", target_arch = "aarch64"))]
+const TARGET: &str = "aarch64-apple-darwin";
 
 /// Engine and linker belong together: a component instantiates only with what this linker offers.
 pub(crate) struct Runtime {
@@ -85,6 +95,12 @@ fn engine(capacity: &Capacity, functions: Option<Arc<dyn CacheStore>>) -> wasmti
         );
     }
     build(on_demand())
+}
+
+/// An engine that compiles for every processor of this kind: a target that is named has no features but those that all have.
+pub(crate) fn portable() -> wasmtime::Result<Engine> {
+    let mut config = pooled(&Capacity::new(SystemLimits::default()));
+    Engine::new(config.target(TARGET)?)
 }
 
 fn pooled(capacity: &Capacity) -> Config {

@@ -6,6 +6,7 @@
 //! This is the one module of the host with unsafe code.
 
 mod checksum;
+mod packaged;
 
 use std::{
     collections::BTreeSet,
@@ -13,7 +14,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     sync::{
-        Mutex,
+        Mutex, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, SystemTime},
@@ -37,6 +38,8 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 /// The folder of compiled components.
 pub(crate) struct MachineCode {
     folder: PathBuf,
+    /// Folders of machine code that packages brought along.
+    packaged: OnceLock<Vec<PathBuf>>,
     /// Damaged files that could not be removed.
     damaged: Mutex<BTreeSet<PathBuf>>,
     /// True once it was reported that the folder cannot be written.
@@ -45,11 +48,36 @@ pub(crate) struct MachineCode {
 
 impl MachineCode {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, damaged: Mutex::default(), unwritable: AtomicBool::new(false) }
+        Self {
+            folder,
+            packaged: OnceLock::new(),
+            damaged: Mutex::default(),
+            unwritable: AtomicBool::new(false),
+        }
     }
 
-    /// The component of this digest if it was compiled before by an engine like this one.
+    /// The component of this digest if it was compiled before by an engine like this one: here, or for a package.
     pub(crate) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        self.load_own(engine, digest).or_else(|| self.load_packaged(engine, digest))
+    }
+
+    fn load_packaged(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        let folders = self.packaged.get_or_init(packaged::folders).iter();
+        folders.map(|folder| folder.join(packaged::name(digest))).find_map(|path| {
+            if !path.is_file() || !packaged::is_trusted(&path, path.parent()?) {
+                return None;
+            }
+            match open(engine, digest, &path) {
+                Ok(component) => Some(component),
+                Err(why) => {
+                    tracing::info!(path = %path.display(), "packaged machine code does not fit, so the gate is compiled: {why}");
+                    None
+                }
+            }
+        })
+    }
+
+    fn load_own(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.path(engine, digest);
         // Who can write beside the folder can put another one in its place.
         let beside = self.folder.parent().is_none_or(private::is);
@@ -167,6 +195,12 @@ impl MachineCode {
     }
 }
 
+/// Returns name and content of the file of machine code that packages bring along for a component.
+pub(crate) fn packaged(engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::Result<(String, Vec<u8>)> {
+    let code = engine.precompile_component(wasm)?;
+    Ok((packaged::name(digest), checksum::with_checksum(digest, code)))
+}
+
 /// Why a file of machine code is not used.
 #[derive(Debug, thiserror::Error)]
 enum Unusable {
@@ -210,7 +244,7 @@ fn from_memory(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
 fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file was written whole by `store`, from bytes that this engine's compiler produced,
     // into a folder that only this user can write; it is replaced by rename only, so a mapping of it
-    // never changes. Its checksum was compared a moment ago. wasmtime itself checks version and configuration in the
+    // never changes. Or it is of a package, which only those can write who can write this program. Its checksum was compared a moment ago. wasmtime itself checks version and configuration in the
     // file's header.
     unsafe { Component::deserialize_file(engine, path) }
 }

@@ -49,12 +49,13 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
             },
         },
     });
-    let entries = [
+    let mut entries = vec![
         Entry::file("manifest.json", format!("{manifest:#}\n")),
         Entry::program("server/gatehouse", product.binary.clone()),
         Entry::file("LICENSE", product.text("LICENSE")?),
         Entry::file("THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
     ];
+    entries.extend(product.machine_code_in("server"));
     let name = format!("gatehouse-{}-{}-{}.mcpb", product.version, platform.node_os, platform.node_cpu);
     Ok(one(name, zip(&entries, product.level)?))
 }
