@@ -43,7 +43,7 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={}", sign.display());
     let version = version.finish();
     let table = format!(
-        "const VERSION: &str = \"{version:016x}\";\nconst PACKED: &[u8] = include_bytes!({packed:?});\n\
+        "const VERSION: u64 = {version};\nconst PACKED: &[u8] = include_bytes!({packed:?});\n\
          const GATES: &[BuiltIn] = &[\n{list}];\n"
     );
     fs::write(Path::new(&out).join("gates.rs"), table)

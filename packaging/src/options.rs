@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use crate::formats::FORMATS;
 
-pub(crate) const USAGE: &str =
-    "gatehouse-packaging --binary FILE --target TRIPLE --out FOLDER [--store] [FORMAT…]";
+pub(crate) const USAGE: &str = "gatehouse-packaging --binary FILE --target TRIPLE --out FOLDER [--machine-code FOLDER] [--store] [FORMAT…]";
 
 /// What was asked for.
 #[derive(Debug)]
@@ -16,6 +15,9 @@ pub(crate) struct Options {
     pub(crate) target: String,
     /// Where the packages go.
     pub(crate) out: PathBuf,
+    /// Where `gatehouse cache precompile` put the machine code of the shipped gates. Packages without it are smaller, and
+    /// compile the gates when they are first started.
+    pub(crate) machine_code: Option<PathBuf>,
     /// Packs nothing: sooner done, for trying packages out.
     pub(crate) store: bool,
     /// Names of formats; none means all.
@@ -26,13 +28,14 @@ impl Options {
     /// Reads the arguments, and says what is wrong with them.
     pub(crate) fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut binary, mut target, mut out) = (None, None, None);
-        let (mut store, mut formats) = (false, Vec::new());
+        let (mut machine_code, mut store, mut formats) = (None, false, Vec::new());
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             match argument.as_str() {
                 "--binary" => binary = Some(value()?.into()),
                 "--target" => target = Some(value()?),
                 "--out" => out = Some(value()?.into()),
+                "--machine-code" => machine_code = Some(value()?.into()),
                 "--store" => store = true,
                 name if FORMATS.iter().any(|format| format.name == name) => formats.push(argument),
                 other => {
@@ -46,6 +49,7 @@ impl Options {
             binary: binary.ok_or_else(|| missing("--binary"))?,
             target: target.ok_or_else(|| missing("--target"))?,
             out: out.ok_or_else(|| missing("--out"))?,
+            machine_code,
             store,
             formats,
         })

@@ -41,6 +41,8 @@ pub(crate) struct Product {
     pub(crate) manual: String,
     /// LICENSE, README and the like, and pages of `docs/`, under their names.
     texts: Vec<Entry>,
+    /// Machine code of the shipped gates, under its names.
+    machine_code: Vec<Entry>,
     /// Completion scripts by shell: bash, zsh, fish.
     completions: Vec<(&'static str, Vec<u8>)>,
 }
@@ -84,6 +86,7 @@ impl Product {
             })?,
             level: if options.store { Compression::none() } else { Compression::best() },
             texts,
+            machine_code: machine_code(options)?,
             completions: completions.collect::<Result<_>>()?,
         })
     }
@@ -110,6 +113,15 @@ impl Product {
     pub(crate) fn documentation_in(&self, folder: &str) -> impl Iterator<Item = Entry> {
         let pages = self.texts.iter().filter(|entry| entry.path.starts_with("docs/"));
         pages.map(move |entry| Entry { path: format!("{folder}{}", entry.path), ..entry.clone() })
+    }
+
+    /// The machine code of the shipped gates, in a folder of that name below this one. The program looks for it beside itself
+    /// and in `../lib/gatehouse`.
+    pub(crate) fn machine_code_in(&self, folder: &str) -> impl Iterator<Item = Entry> {
+        self.machine_code.iter().map(move |entry| Entry {
+            path: format!("{folder}/machine-code/{}", entry.path),
+            ..entry.clone()
+        })
     }
 
     /// The completion script for a shell.
@@ -140,6 +152,23 @@ fn documentation() -> Result<Vec<Entry>> {
     }
     pages.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(pages)
+}
+
+/// The files of machine code, sorted.
+fn machine_code(options: &Options) -> Result<Vec<Entry>> {
+    let Some(folder) = &options.machine_code else { return Ok(Vec::new()) };
+    let read = |path: PathBuf| -> Result<Entry> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Entry::file(name, bytes))
+    };
+    let files = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let paths: Vec<PathBuf> = files.map(|file| Ok(file?.path())).collect::<Result<_>>()?;
+    let code = paths.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "cwasm"));
+    let mut entries: Vec<Entry> = code.map(read).collect::<Result<_>>()?;
+    ensure!(!entries.is_empty(), "{} has no machine code", folder.display());
+    entries.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(entries)
 }
 
 /// The root of the repository.

@@ -128,6 +128,32 @@ fn a_cache_that_others_can_enter_is_not_believed() {
 }
 
 #[test]
+fn damaged_machine_code_is_compiled_again_and_never_run() {
+    let place = Place::with(PRESETS, &["echo"]).with_own_cache();
+    Client::start(&place, "one").tools();
+    let file = compiled(&place).pop().expect("machine code");
+    let whole = fs::read(&file).expect("machine code");
+    // One bit, anywhere: in the header, in the code, in the last byte, which is the checksum's; and a file cut short.
+    let bits = (1..8).map(|eighth| whole.len() * eighth).chain([0, whole.len() * 8 - 1]);
+    let flipped = bits.map(|bit| {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    });
+    for damaged in flipped.chain([whole[..whole.len() / 2].to_vec(), Vec::new()]) {
+        fs::write(&file, damaged).expect("damaged");
+        let mut client = Client::start(&place, "one");
+        for text in ["first", "second"] {
+            assert_eq!(client.text("echo", json!({ "text": text })), text);
+        }
+        assert_eq!(client.log().matches("compiled gate is damaged").count(), 1, "{}", client.log());
+        let mut after = Client::start(&place, "one");
+        assert_eq!(after.text("echo", json!({"text": "mapped"})), "mapped");
+        assert!(!after.log().contains("damaged"), "{}", after.log());
+    }
+}
+
+#[test]
 fn a_size_that_is_none_is_refused_with_its_place() {
     for (size, why) in
         [("much", "'much' is not a size"), ("1 KiB", "cache_size must be from 1 MiB to 1024 GiB")]

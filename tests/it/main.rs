@@ -52,6 +52,8 @@ mod servers_config;
 mod servers_offers;
 mod sessions;
 mod shipped_presets;
+mod small_machines;
+mod starting;
 mod storage;
 mod structured;
 mod summaries;

@@ -1,7 +1,8 @@
 //! `cargo xtask dist`: makes packages in `target/dist`, of a release build or of a binary that is there. What is in them
 //! is the matter of `packaging`; this builds and calls it.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -23,12 +24,24 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     process::run(
         process::cargo().current_dir(&workspace.root).args(["fetch", "--locked", "--target", &target]),
     )?;
+    let machine_code = machine_code(&workspace, &binary)?;
     let out = workspace.root.join("target/dist");
     let mut packaging = process::cargo();
     packaging.args(["run", "--quiet", "--package", "gatehouse-packaging", "--manifest-path"]);
     packaging.arg(workspace.root.join("Cargo.toml")).args(["--", "--target", &target]);
-    packaging.arg("--binary").arg(binary).arg("--out").arg(out).args(rest);
+    packaging.arg("--binary").arg(binary).arg("--out").arg(out);
+    packaging.arg("--machine-code").arg(machine_code).args(rest);
     process::run(&mut packaging)
+}
+
+/// Has the binary compile its gates for every processor of this machine's kind. It alone knows the settings of its compiler.
+fn machine_code(workspace: &Workspace, binary: &Path) -> Result<PathBuf> {
+    let folder = workspace.root.join("target/machine-code");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    process::run(process::command(binary).args(["cache", "precompile"]).arg(&folder))?;
+    Ok(folder)
 }
 
 /// The file after `--binary`, and all the other arguments.

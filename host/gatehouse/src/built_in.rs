@@ -1,13 +1,13 @@
-//! The shipped gates, which travel in the binary. Where a configuration has them among its folders, they are written
-//! into a folder of the cache, and are files like all others from there on: watched, indexed, compiled once.
+//! The shipped gates, which travel in the binary. They are loaded from it and never written anywhere: a host needs no
+//! folder that it can write to serve them.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
-    time::UNIX_EPOCH,
 };
 
-use gatehouse_files::{Durability, make_private, write_private};
+use gatehouse_files::make_private;
+use gatehouse_sandbox::Embedded;
 
 use crate::config::Config;
 
@@ -21,47 +21,26 @@ struct BuiltIn {
     size: u64,
 }
 
-/// Every gate with its bytes: they are packed one behind the other.
-fn unpacked() -> io::Result<Vec<(&'static BuiltIn, Vec<u8>)>> {
-    let size: u64 = GATES.iter().map(|gate| gate.size).sum();
-    let mut all = zstd::bulk::decompress(PACKED, size as usize)?;
-    let mut gates = Vec::new();
-    // From the last one, so that no byte is moved twice.
-    for gate in GATES.iter().rev() {
-        let begin = all.len().checked_sub(gate.size as usize);
-        let begin =
-            begin.ok_or_else(|| io::Error::other("the binary has fewer bytes of gates than it says"))?;
-        gates.push((gate, all.split_off(begin)));
-    }
-    Ok(gates)
-}
-
-/// The list of what was written; no gate is called so.
-const LIST: &str = "written";
-
-/// The folder's name in a configuration.
+/// The folder's name in a configuration, and its path: a folder of that name would be `./built-in`.
 pub(crate) const NAME: &str = "built-in";
 
+/// The components in the binary, for the sandbox.
+pub(crate) const COMPONENTS: Embedded = Embedded { size, version: VERSION, read };
+
 /// The folders that a configuration names: this one by its name, others by their paths. The default has it, too.
-pub(crate) fn folders(base: &Path, cache: &Path, named: Option<Vec<String>>) -> Vec<PathBuf> {
-    let of = |entry: String| if entry == NAME { folder(cache) } else { base.join(entry) };
+pub(crate) fn folders(base: &Path, named: Option<Vec<String>>) -> Vec<PathBuf> {
+    let of = |entry: String| if entry == NAME { NAME.into() } else { base.join(entry) };
     named.unwrap_or_else(|| vec!["gates".into(), NAME.into()]).into_iter().map(of).collect()
 }
 
-/// Where they are. Hosts of several versions share a cache, so each has a folder of its own.
-fn folder(cache: &Path) -> PathBuf {
-    cache.join(NAME).join(VERSION)
-}
-
-/// True if a file is one of them.
+/// True if a path is that of one of them.
 pub(crate) fn is(file: &Path) -> bool {
-    let stem = file.file_stem().map(|stem| stem.to_string_lossy());
-    file.parent().is_some_and(is_folder) && stem.is_some_and(|stem| is_shipped(&stem))
+    find(file).is_some()
 }
 
-/// True if this is the folder that the binary writes them into.
+/// True if this is the folder that is in the binary.
 pub(crate) fn is_folder(folder: &Path) -> bool {
-    folder.ends_with(Path::new(NAME).join(VERSION))
+    folder.as_os_str() == NAME
 }
 
 /// True if a gate of this name is in the binary.
@@ -74,22 +53,9 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     GATES.iter().filter_map(|gate| gate.name.strip_suffix(".wasm"))
 }
 
-/// True if a file of this stem can be a gate in a folder. Files that the binary did not write into its own folder cannot.
-pub(crate) fn admits(folder: &Path, stem: &str) -> bool {
-    !is_folder(folder) || is_shipped(stem)
-}
-
 /// True if they are among the folders that a configuration names.
 pub(crate) fn are_in(config: &Config) -> bool {
-    config.gate_folders.contains(&folder(&config.cache))
-}
-
-/// Writes them at the start of a host or command. A configuration that does not name them gets them with the first
-/// gate that is needed: most files have no use for them.
-pub(crate) fn prepare(config: &Config) {
-    if config.gates_named || folder(&config.cache).is_dir() {
-        unpack(&config.cache, &config.gate_folders);
-    }
+    config.gate_folders.iter().any(|folder| is_folder(folder))
 }
 
 /// Whether this binary was built with any.
@@ -97,33 +63,31 @@ pub(crate) fn are_there() -> bool {
     !GATES.is_empty()
 }
 
-/// Writes those that are missing or not what was written last, if they are among the folders that the configuration
-/// names. What was written is known by a list beside them, so that a start reads none of them.
-pub(crate) fn unpack(cache: &Path, configured: &[PathBuf]) {
-    let folder = folder(cache);
-    if !configured.contains(&folder) || GATES.is_empty() {
-        return;
-    }
-    let list = folder.join(LIST);
-    let written = fs::read_to_string(&list).unwrap_or_default();
-    if GATES
-        .iter()
-        .all(|gate| written.lines().any(|line| stamp(&folder, gate).is_ok_and(|stamp| stamp == line)))
-    {
-        return;
-    }
-    let write = |(gate, bytes): (&BuiltIn, Vec<u8>)| {
-        write_private(&folder.join(gate.name), &bytes, Durability::Unsynced)
-    };
-    let write_all = || {
-        make_private(&folder)?;
-        unpacked()?.into_iter().try_for_each(write)?;
-        let stamps = GATES.iter().map(|gate| stamp(&folder, gate)).collect::<io::Result<Vec<_>>>()?;
-        write_private(&list, stamps.join("\n").as_bytes(), Durability::Unsynced)
-    };
-    if let Err(error) = write_all() {
-        tracing::warn!(folder = %folder.display(), %error, "the built-in gates cannot be unpacked");
-    }
+/// Where a gate is among them.
+fn find(file: &Path) -> Option<usize> {
+    let name = file.file_name().filter(|_| file.parent().is_some_and(is_folder))?;
+    GATES.iter().position(|gate| name == gate.name)
+}
+
+fn size(file: &Path) -> Option<u64> {
+    find(file).map(|place| GATES[place].size)
+}
+
+/// Returns the bytes of a gate. Gates are packed one behind the other, so all are unpacked for it.
+fn read(file: &Path) -> io::Result<Vec<u8>> {
+    let place = find(file).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let bytes = |gates: &[BuiltIn]| gates.iter().map(|gate| gate.size as usize).sum::<usize>();
+    let mut all = zstd::bulk::decompress(PACKED, bytes(GATES))?;
+    all.truncate(bytes(&GATES[..=place]));
+    let begin = all.len().checked_sub(GATES[place].size as usize);
+    begin
+        .map(|begin| all.split_off(begin))
+        .ok_or_else(|| io::Error::other("the binary has fewer bytes of gates than it says"))
+}
+
+/// The components of all gates.
+pub(crate) fn all() -> io::Result<Vec<Vec<u8>>> {
+    GATES.iter().map(|gate| read(&Path::new(NAME).join(gate.name))).collect()
 }
 
 /// Makes the gate folder of the built-in configuration, for gates to be dropped in: the data folder around it is not
@@ -137,42 +101,30 @@ pub(crate) fn make_default_folder(config: &Config) {
     }
 }
 
-/// What a file is known by: another file of the same name has another length, time or number.
-fn stamp(folder: &Path, gate: &BuiltIn) -> io::Result<String> {
-    let about = fs::metadata(folder.join(gate.name))?;
-    if !about.is_file() || about.len() != gate.size {
-        return Err(io::Error::other("not the file that was written"));
-    }
-    let time = about.modified()?.duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&about);
-    #[cfg(not(unix))]
-    let number = 0;
-    Ok(format!("{} {} {number} {}", about.len(), time.as_nanos(), gate.name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_written_again_when_it_is_another_file() {
-        let cache = tempfile::tempdir().expect("a folder");
-        let folder = folder(cache.path());
-        unpack(cache.path(), std::slice::from_ref(&folder));
+    fn every_gate_is_read_whole_from_the_binary() {
         for gate in GATES {
-            let file = folder.join(gate.name);
-            assert_eq!(fs::read(&file).expect("a gate").len() as u64, gate.size);
-            let before = fs::read_to_string(folder.join(LIST)).expect("a list");
-            // As long as the gate, and another file.
-            fs::remove_file(&file).expect("removed");
-            fs::write(&file, vec![0; gate.size as usize]).expect("written");
-            unpack(cache.path(), std::slice::from_ref(&folder));
-            assert_ne!(fs::read_to_string(folder.join(LIST)).expect("a list"), before);
-            assert!(fs::read(&file).expect("a gate").starts_with(b"\0asm"), "{}", gate.name);
+            let file = Path::new(NAME).join(gate.name);
+            let bytes = read(&file).expect("a gate");
+            assert!(bytes.starts_with(b"\0asm"), "{}", gate.name);
+            assert_eq!((Some(bytes.len() as u64), is(&file)), (size(&file), true), "{}", gate.name);
         }
-        let before = fs::read_to_string(folder.join(LIST));
-        unpack(cache.path(), std::slice::from_ref(&folder));
-        assert_eq!(fs::read_to_string(folder.join(LIST)).ok(), before.ok(), "nothing is written twice");
+    }
+
+    #[test]
+    fn a_folder_of_that_name_is_another_one() {
+        assert_eq!(
+            folders(Path::new("/etc/gh"), Some(vec!["built-in".into(), "./built-in".into()])),
+            [Path::new("built-in"), Path::new("/etc/gh/./built-in")]
+        );
+        for other in ["./built-in", "/built-in", "built-in/", "x/built-in"] {
+            assert!(!is_folder(Path::new(other)), "{other}");
+            assert!(!is(&Path::new(other).join("none.wasm")), "{other}");
+        }
+        assert!(!is(Path::new("built-in/none.wasm")) && read(Path::new("built-in/none.wasm")).is_err());
     }
 }

@@ -19,7 +19,11 @@ use gatehouse_stores::{SqliteKv, SqliteLedger, ToolBook};
 use gatehouse_text::{Extractor, LocalEmbedder, Tokens};
 use gatehouse_wire::{login::Logins, outbound::Outbound, serve::PresetView};
 
-use crate::config::{Config, ConfigError, Env};
+use crate::{
+    built_in,
+    config::{Config, ConfigError, Env},
+    system_limits,
+};
 
 mod artifacts;
 mod changed_tools;
@@ -181,7 +185,8 @@ impl Composition {
             tools: Some(tools),
             ledger: ledger.map(|ledger| ledger as _),
         };
-        let sandbox = Sandbox::new(&config.cache, config.cache_size, ports);
+        let limits = system_limits::read();
+        let sandbox = Sandbox::new(&config.cache, config.cache_size, built_in::COMPONENTS, limits, ports);
         let gates = Gates::new(Arc::clone(&config), sandbox);
         Ok(Self {
             knowledge,

@@ -22,6 +22,7 @@ mod reference;
 mod reload;
 mod scaffold;
 mod signals;
+mod system_limits;
 mod telemetry;
 mod watch;
 

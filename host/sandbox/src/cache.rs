@@ -6,7 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::machine_code::MachineCode;
+use crate::{
+    component_info::ComponentInfo,
+    engine,
+    machine_code::{self, MachineCode},
+};
 
 /// What is kept of compiled gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,17 @@ pub fn clean(cache: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Compiles components for a package: for every processor of this kind, not for this one. Returns name and content of each
+/// file; a host reads them from `machine-code` beside its program or below `../lib/gatehouse`. Blocking.
+pub fn for_package(components: &[Vec<u8>]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let engine = engine::portable().map_err(|error| format!("{error:#}"))?;
+    let compile = |wasm: &Vec<u8>| {
+        let digest = ComponentInfo::read(wasm).map_err(|error| error.to_string())?.digest;
+        machine_code::packaged(&engine, &digest, wasm).map_err(|error| format!("{error:#}"))
+    };
+    components.iter().map(compile).collect()
 }
 
 pub(crate) fn machine_code(cache: &Path) -> MachineCode {

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::nesting::MAX_DEPTH;
 use wasmtime::{
     CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig,
     component::Linker,
@@ -11,23 +10,12 @@ use wasmtime::{
 
 use crate::{
     abi,
-    limits::{MAX_MEMORY, MAX_TABLE_ELEMENTS},
+    capacity::{Capacity, SystemLimits},
+    limits::{MAX_MEMORY, MAX_TABLE_ELEMENTS, shown_bytes},
     state::State,
     ticker::Ticker,
     wasi,
 };
-
-/// Instances that may serve a call at the same time, over all gates.
-const MAX_INSTANCES: u32 = 256;
-
-/// How many of them are for calls of each depth. The deepest wait for nobody, so every call gets its place.
-pub(crate) const PLACES: [usize; MAX_DEPTH + 1] = [192, 16, 16, 16, 16];
-
-const _: () = assert!(192 + 4 * 16 == MAX_INSTANCES);
-/// Instances that may wait for a call of a gate that reuses them, over all gates.
-pub(crate) const MAX_IDLE: u32 = 64;
-/// What the pool has room for.
-const POOL: u32 = MAX_INSTANCES + MAX_IDLE;
 
 /// What one instance may be made of. Interpreters bring several core modules, each with its tables.
 pub(crate) const MAX_CORE_INSTANCES: u32 = 20;
@@ -35,6 +23,31 @@ pub(crate) const MAX_CORE_INSTANCES: u32 = 20;
 pub(crate) const MAX_MEMORIES: u32 = 4;
 /// Tables of one instance.
 pub(crate) const MAX_TABLES: u32 = 8;
+
+/// Bytes of a memory that stay mapped between calls.
+pub(crate) const KEEP_RESIDENT: usize = 2 << 20;
+
+/// Bytes of address space between two memories, as wasmtime has it.
+const GUARD: usize = 32 << 20;
+
+/// Bytes of the stack that a call has.
+const STACK: usize = 3 << 20;
+
+/// Bytes of address space that the pool takes for an instance: its memories and tables, of 16 bytes an element at most,
+/// and its stack.
+pub(crate) const INSTANCE_ADDRESS_SPACE: u64 = MAX_MEMORIES as u64 * (MAX_MEMORY + GUARD) as u64
+    + MAX_TABLES as u64 * MAX_TABLE_ELEMENTS as u64 * 16
+    + STACK as u64;
+
+/// This machine's kind, as compilers name it.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+#[cfg(all(target_os = "linux", target_arch = "aarch64"))]
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+#[cfg(all(target_os = "macos", target_arch = "x86_64"))]
+const TARGET: &str = "x86_64-apple-darwin";
+#[cfg(all(target_os = "macos", target_arch = "aarch64"))]
+const TARGET: &str = "aarch64-apple-darwin";
 
 /// Engine and linker belong together: a component instantiates only with what this linker offers.
 pub(crate) struct Runtime {
@@ -46,27 +59,60 @@ pub(crate) struct Runtime {
 impl Runtime {
     /// Builds both and starts the clock. The compiler looks for functions among `functions`, where there are any, and
     /// puts those there that it makes.
-    pub(crate) fn new(functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Self> {
-        let mut config = config();
-        if let Some(functions) = functions {
-            config.enable_incremental_compilation(functions)?;
-        }
-        let engine = Engine::new(&config)?;
+    pub(crate) fn new(capacity: &Capacity, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Self> {
+        let engine = engine(capacity, functions)?;
         let ticker = Ticker::start(&engine)?;
         let linker = linker(&engine)?;
         Ok(Self { engine, linker, ticker })
     }
 }
 
-fn config() -> Config {
+/// An engine with a pool, or without one where the address space is too small for it.
+fn engine(capacity: &Capacity, functions: Option<Arc<dyn CacheStore>>) -> wasmtime::Result<Engine> {
+    let build = |mut config: Config| {
+        if let Some(functions) = &functions {
+            config.enable_incremental_compilation(Arc::clone(functions))?;
+        }
+        Engine::new(&config)
+    };
+    let instances = capacity.pool();
+    let space = capacity.limits.address_space.map(shown_bytes);
+    if capacity.pooled {
+        if let Some(space) = &space {
+            tracing::info!(
+                "the address space is limited to {space} (`ulimit -v`): the pool has {instances} instances"
+            );
+        }
+        match build(pooled(capacity)) {
+            Ok(engine) => return Ok(engine),
+            Err(error) => tracing::warn!(
+                "the system gives no address space for a pool of {instances} instances, so memory of gates is allocated for each call, which takes longer: {error:#}"
+            ),
+        }
+    } else if let Some(space) = &space {
+        tracing::warn!(
+            "the address space is limited to {space} (`ulimit -v`), so memory of gates is allocated for each call, which takes longer"
+        );
+    }
+    build(on_demand())
+}
+
+/// An engine that compiles for every processor of this kind: a target that is named has no features but those that all have.
+pub(crate) fn portable() -> wasmtime::Result<Engine> {
+    let mut config = pooled(&Capacity::new(SystemLimits::default()));
+    Engine::new(config.target(TARGET)?)
+}
+
+fn pooled(capacity: &Capacity) -> Config {
     let mut pool = PoolingAllocationConfig::new();
+    let instances = capacity.pool();
     // Every instance may have all that it may have: then a place in front of the pool is a place in it.
     // Memories and tables are address space only, until a guest touches them.
-    pool.total_component_instances(POOL)
-        .total_core_instances(MAX_CORE_INSTANCES * POOL)
-        .total_memories(MAX_MEMORIES * POOL)
-        .total_tables(MAX_TABLES * POOL)
-        .total_stacks(POOL)
+    pool.total_component_instances(instances)
+        .total_core_instances(MAX_CORE_INSTANCES * instances)
+        .total_memories(MAX_MEMORIES * instances)
+        .total_tables(MAX_TABLES * instances)
+        .total_stacks(instances)
         .max_memory_size(MAX_MEMORY)
         .max_core_instances_per_component(MAX_CORE_INSTANCES)
         .max_memories_per_component(MAX_MEMORIES)
@@ -75,12 +121,33 @@ fn config() -> Config {
         // What the host keeps of an instance, its core instances included: the first is the sum of the second.
         .max_component_instance_size(1 << 20)
         .max_core_instance_size(1 << 20)
+        .max_unused_warm_slots(capacity.warm)
         // What stays mapped between calls; the kernel then tells which pages were touched, and only
         // those are reset.
-        .linear_memory_keep_resident(2 << 20)
+        .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(64 << 10)
         .async_stack_keep_resident(64 << 10)
         .pagemap_scan(Enabled::Auto);
+    let mut config = config();
+    config
+        .memory_reservation(MAX_MEMORY as u64)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+/// No address space is reserved: code checks each access instead, and a memory that grows may be moved.
+fn on_demand() -> Config {
+    let mut config = config();
+    config
+        .memory_reservation(0)
+        .memory_reservation_for_growth(1 << 20)
+        .memory_guard_size(0)
+        .guard_before_linear_memory(false)
+        .allocation_strategy(InstanceAllocationStrategy::OnDemand);
+    config
+}
+
+fn config() -> Config {
     let mut config = Config::new();
     config
         .epoch_interruption(true)
@@ -88,9 +155,7 @@ fn config() -> Config {
         // Engines of other languages recurse deep in their parsers. Only what is touched takes memory.
         .max_wasm_stack(2 << 20)
         // Host functions run on the guest's stack too.
-        .async_stack_size(3 << 20)
-        .memory_reservation(MAX_MEMORY as u64)
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        .async_stack_size(STACK);
     config
 }
 

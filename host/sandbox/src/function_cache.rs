@@ -182,7 +182,9 @@ mod tests {
     fn the_compiler_finds_the_functions_of_the_build_before() {
         let (_parent, file) = folder();
         let cache = Arc::new(FunctionCache::open(file));
-        let engine = crate::engine::Runtime::new(Some(Arc::clone(&cache) as _)).expect("an engine").engine;
+        let capacity = crate::capacity::Capacity::new(crate::capacity::SystemLimits::default());
+        let runtime = crate::engine::Runtime::new(&capacity, Some(Arc::clone(&cache) as _));
+        let engine = runtime.expect("an engine").engine;
         // A function without parameters or results, and a section that tells one build from the other.
         let build = |version: u8| {
             let mut module =

@@ -92,7 +92,7 @@ impl Gate {
             name: name.to_owned(),
             file: version.file.clone(),
             stamp: version.stamp.clone(),
-            size: version.size,
+            size: version.stamp.size(),
             digest: version.digest.clone(),
             ask: version.ask.clone(),
             grants,
@@ -144,8 +144,13 @@ impl Gate {
 
     pub(crate) async fn ready(&self) -> Result<&Ready, Fault> {
         self.version.ready(&self.shared).await.map_err(|error| {
-            Fault::unavailable(format!("Gate '{}' cannot be loaded: {error}", self.name))
-                .hint("Build the gate again, or remove it from the preset.")
+            let hint = match error.is_of_host {
+                true => {
+                    "Give the host more memory and address space; `ulimit -v` shows the limit of a shell."
+                }
+                false => "Build the gate again, or remove it from the preset.",
+            };
+            Fault::unavailable(format!("Gate '{}' cannot be loaded: {error}", self.name)).hint(hint)
         })
     }
 
@@ -168,6 +173,7 @@ impl Gate {
             params,
             http: Arc::clone(&self.http),
             limits: self.limits.clone(),
+            memory: self.shared.capacity.memory.clone(),
             threads: Arc::clone(&self.threads),
             call,
         }

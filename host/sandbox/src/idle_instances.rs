@@ -6,18 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{capability::InstanceContext, engine::MAX_IDLE, instance::Instance};
+use crate::{capability::InstanceContext, instance::Instance};
 
 /// The most instances of one gate that wait.
 const MAX_IDLE_OF_GATE: usize = 8;
 
 /// After so many calls an instance is not used again: whatever leaks in it, leaks so far and no further.
 const MAX_CALLS: u32 = 1_000;
-
-/// The places for instances that wait, over all gates.
-pub(crate) fn reserve() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(MAX_IDLE as usize))
-}
 
 /// The instances of one gate that wait.
 pub(crate) struct IdleInstances {

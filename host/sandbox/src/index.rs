@@ -9,7 +9,10 @@ use std::{
     fs,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use gatehouse_core::{capability::Ask, source::Listing};
@@ -19,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::private;
 
 /// Another number whenever what is written here, or what makes it, changes its meaning.
-const VERSION: &str = concat!("4/", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("5/", env!("CARGO_PKG_VERSION"));
 
 /// The most listings that are kept of one component.
 const MAX_LISTINGS: usize = 32;
@@ -39,7 +42,21 @@ impl Stamp {
         fs::metadata(file).map(|meta| Self::of(&meta))
     }
 
-    pub(crate) fn of(meta: &fs::Metadata) -> Self {
+    /// Of a component in the program of this version.
+    pub(crate) fn embedded(size: u64, version: u64) -> Self {
+        Self { size, modified_ns: version.into(), changed_ns: 0, inode: 0 }
+    }
+
+    fn is_embedded(&self) -> bool {
+        self.inode == 0
+    }
+
+    /// Bytes of the component.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn of(meta: &fs::Metadata) -> Self {
         let ns = |s: i64, n: i64| i128::from(s) * 1_000_000_000 + i128::from(n);
         Self {
             size: meta.len(),
@@ -69,12 +86,14 @@ struct Content {
 pub(crate) struct Index {
     path: PathBuf,
     content: Mutex<Content>,
+    /// True once it was reported that it cannot be written.
+    unwritable: AtomicBool,
 }
 
 impl Index {
     pub(crate) fn open(path: PathBuf) -> Self {
         let content = Content::read(&path);
-        Self { path, content: Mutex::new(content) }
+        Self { path, content: Mutex::new(content), unwritable: AtomicBool::new(false) }
     }
 
     /// The digest of a file that is as it was when it was last read.
@@ -117,8 +136,10 @@ impl Index {
     }
 
     fn save(&self) {
-        if let Err(error) = self.write() {
-            tracing::warn!(path = %self.path.display(), %error, "the gate index cannot be kept; the next start reads every gate");
+        if let Err(error) = self.write()
+            && !self.unwritable.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(path = %self.path.display(), %error, "the gate index cannot be stored; the next start reads every gate");
         }
     }
 
@@ -133,7 +154,7 @@ impl Index {
         let bytes = self.with(|content| {
             content.add(others);
             content.version = VERSION.into();
-            content.files.retain(|file, _| file.exists());
+            content.files.retain(|file, (stamp, _)| stamp.is_embedded() || file.exists());
             let used: BTreeSet<&String> = content.files.values().map(|(_, digest)| digest).collect();
             content.components.retain(|digest, _| used.contains(digest));
             serde_json::to_vec(content)
@@ -153,10 +174,10 @@ impl Content {
     /// Takes over what it does not know, and of what it knows otherwise, what fits the file as it is.
     fn add(&mut self, others: Self) {
         for (file, theirs) in others.files {
-            let known = self
-                .files
-                .get(&file)
-                .is_some_and(|ours| *ours == theirs || Stamp::read(&file).is_ok_and(|now| now != theirs.0));
+            // Of components in programs, those of this one count.
+            let known = self.files.get(&file).is_some_and(|ours| {
+                *ours == theirs || ours.0.is_embedded() || Stamp::read(&file).is_ok_and(|now| now != theirs.0)
+            });
             if !known {
                 self.files.insert(file, theirs);
             }

@@ -181,13 +181,22 @@ pub(crate) fn explain(state: &State, error: &wasmtime::Error) -> CallFailure {
         }
     } else if error.is::<BudgetExceeded>() {
         let most = shown_bytes(HOST_MEMORY as u64);
-        Fault::exhausted(format!("Gate '{gate}' made the host hold more than {most} for it.")).hint(
+        let shared =
+            facts.memory.bytes.map(|_| ", or more than the calls that run leave of the host's memory");
+        let shared = shared.unwrap_or_default();
+        Fault::exhausted(format!("Gate '{gate}' made the host hold more than {most} for it{shared}.")).hint(
             "Send requests or drop them, drop answers, streams and folder listings, and do less at once.",
         )
     } else if state.caps.memory_refused {
         let most = shown_bytes(limits.memory as u64);
         Fault::exhausted(format!("Gate '{gate}' ran out of memory: its limit is {most}.{said}"))
             .hint(raise("memory"))
+    } else if state.caps.shared_refused {
+        let all = shown_bytes(facts.memory.bytes.unwrap_or_default());
+        Fault::exhausted(format!(
+            "Gate '{gate}' got no more memory: all calls of this host share {all}.{said}"
+        ))
+        .hint("Call it again when fewer calls run, or give the host more memory.")
     } else if state.caps.elements_refused {
         let most = limits.table_elements;
         Fault::exhausted(format!("Gate '{gate}' ran out of table elements: its limit is {most}.{said}"))

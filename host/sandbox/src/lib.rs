@@ -12,9 +12,11 @@
 mod abi;
 pub mod cache;
 mod capability;
+mod capacity;
 mod capture;
 mod compile_cost;
 mod component_info;
+mod embedded;
 mod engine;
 mod folders;
 mod function_cache;
@@ -46,8 +48,10 @@ use gatehouse_core::ports::{
     ToolIndex,
 };
 
+pub use capacity::SystemLimits;
 pub use compile_cost::TooCostly;
 pub use component_info::{ComponentInfo, MAX_FILE, NotAGate};
+pub use embedded::Embedded;
 pub use folders::Folder;
 pub use gate::{Gate, GateInfo};
 pub use index::Stamp;

@@ -2,7 +2,7 @@
 //! contract, and says which file and why.
 
 use std::{
-    fs,
+    io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, OnceLock,
@@ -18,12 +18,13 @@ use crate::{
     Ports,
     abi::{self, GatePre},
     cache,
-    component_info::{ComponentInfo, MAX_FILE},
+    capacity::{Capacity, SystemLimits},
+    component_info::ComponentInfo,
+    embedded::Embedded,
     engine::Runtime,
     folders::Folder,
     function_cache::FunctionCache,
     gate::Gate,
-    idle_instances,
     index::{Index, Stamp},
     instance::Ready,
     limits::Limits,
@@ -42,11 +43,13 @@ pub struct LoadError {
     pub file: PathBuf,
     /// What is wrong with it.
     pub why: String,
+    /// True if another file would not do either: the sandbox itself cannot start.
+    pub is_of_host: bool,
 }
 
 impl LoadError {
     pub(crate) fn new(file: &Path, why: impl Into<String>) -> Self {
-        Self { file: file.into(), why: why.into() }
+        Self { file: file.into(), why: why.into(), is_of_host: false }
     }
 }
 
@@ -70,6 +73,7 @@ pub struct GateSettings {
 /// What all gates of a host share.
 pub(crate) struct Shared {
     pub(crate) ports: Ports,
+    embedded: Embedded,
     pub(crate) index: Index,
     counts: AllTraps,
     machine_code: MachineCode,
@@ -80,6 +84,7 @@ pub(crate) struct Shared {
     runtime: OnceLock<Arc<Runtime>>,
     /// Held while a runtime is made or a component compiled: one at a time, so that calls keep a core.
     compiling: Mutex<()>,
+    pub(crate) capacity: Capacity,
     pub(crate) places: Places,
     /// Places of instances that wait for a call.
     pub(crate) reserve: Arc<Semaphore>,
@@ -95,10 +100,13 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// `cache` is a folder of our own for compiled gates and the index. Nothing is compiled, and the
-    /// engine is not even made, until a gate needs it. `cap` is the most bytes of compiled gates to keep.
-    pub fn new(cache: &Path, cap: u64, ports: Ports) -> Self {
+    /// engine is not even made, until a gate needs it. `cap` is the most bytes of compiled gates to keep,
+    /// `embedded` the components in the program, `limits` what the system lets this process have.
+    pub fn new(cache: &Path, cap: u64, embedded: Embedded, limits: SystemLimits, ports: Ports) -> Self {
+        let capacity = Capacity::new(limits);
         let shared = Shared {
             ports,
+            embedded,
             index: Index::open(cache::index(cache)),
             counts: AllTraps::default(),
             machine_code: cache::machine_code(cache),
@@ -106,8 +114,9 @@ impl Sandbox {
             functions: OnceLock::new(),
             runtime: OnceLock::new(),
             compiling: Mutex::new(()),
-            places: Places::new(),
-            reserve: idle_instances::reserve(),
+            places: Places::new(capacity.places),
+            reserve: Arc::new(Semaphore::new(capacity.idle)),
+            capacity,
             threads: AllThreads::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -116,14 +125,8 @@ impl Sandbox {
     /// Makes a gate of a file. Blocking: it reads, and compiles, a file that it does not know yet.
     pub fn gate(&self, name: &str, file: &Path, settings: GateSettings) -> Result<Gate, LoadError> {
         let bad = |why: String| LoadError::new(file, why);
-        let meta = fs::metadata(file).map_err(|error| bad(error.to_string()))?;
-        if !meta.is_file() {
-            return Err(bad("is not a file".into()));
-        }
-        if meta.len() > MAX_FILE {
-            return Err(bad(format!("has {} bytes, the most is {MAX_FILE}", meta.len())));
-        }
-        let (stamp, pin) = (Stamp::of(&meta), settings.sha256.as_deref());
+        let stamp = self.shared.embedded.checked_stamp(file).map_err(bad)?;
+        let pin = settings.sha256.as_deref();
         let known = self.shared.index.digest(file, &stamp);
         let known = known.and_then(|digest| Some((digest.clone(), self.shared.index.ask(&digest)?, None)));
         let (digest, ask, ready) = match known {
@@ -135,14 +138,14 @@ impl Sandbox {
                 let (ComponentInfo { digest, ask, .. }, ready) =
                     self.shared.read(file, |digest| pinned(pin, digest))?;
                 // A file that was replaced while it was read is looked at again next time.
-                if fs::metadata(file).is_ok_and(|now| Stamp::of(&now) == stamp) {
+                if self.stamp(file).is_ok_and(|now| now == stamp) {
                     self.shared.index.learn_file(file, stamp.clone(), &digest, ask.clone());
                 }
                 (digest, ask, Some(ready))
             }
         };
         let traps = self.shared.counts.of(name, &digest);
-        let version = Version::new((file.to_owned(), stamp, meta.len()), digest, ask, traps, ready);
+        let version = Version::new((file.to_owned(), stamp), digest, ask, traps, ready);
         Gate::new(name, version, settings, Arc::clone(&self.shared))
     }
 
@@ -150,6 +153,11 @@ impl Sandbox {
     /// gate was compiled. Blocking.
     pub fn keep_functions(&self, cache: &Path) {
         self.shared.functions.get_or_init(|| Arc::new(FunctionCache::open(cache::functions(cache))));
+    }
+
+    /// What a gate's file is known by: as it is now, or in the program.
+    pub fn stamp(&self, file: &Path) -> io::Result<Stamp> {
+        self.shared.embedded.stamp(file)
     }
 
     /// From now on at most so many bytes of compiled gates are kept, or those of the one that was used last.
@@ -164,7 +172,7 @@ impl Shared {
     /// A component ready to run, from machine code where there is some, else from the file.
     pub(crate) fn load(&self, file: &Path, digest: &str) -> Result<Ready, LoadError> {
         let bad = |why: String| LoadError::new(file, why);
-        let runtime = self.runtime().map_err(&bad)?;
+        let runtime = self.runtime(file)?;
         if let Some(component) = self.machine_code.load(&runtime.engine, digest) {
             return ready(runtime, &component).map_err(bad);
         }
@@ -183,11 +191,11 @@ impl Shared {
         admit: impl Fn(&str) -> Result<(), String>,
     ) -> Result<(ComponentInfo, Ready), LoadError> {
         let bad = |why: String| LoadError::new(file, why);
-        let wasm = fs::read(file).map_err(|error| bad(error.to_string()))?;
+        let wasm = self.embedded.bytes(file).map_err(|error| bad(error.to_string()))?;
         let info = ComponentInfo::read(&wasm).map_err(|error| bad(error.to_string()))?;
         let digest = &info.digest;
         admit(digest).map_err(bad)?;
-        let runtime = self.runtime().map_err(bad)?;
+        let runtime = self.runtime(file)?;
         let _one_at_a_time = lock(&self.compiling);
         let compiled = match self.machine_code.load(&runtime.engine, digest) {
             Some(component) => Ok(component),
@@ -205,7 +213,7 @@ impl Shared {
         Ok((info, ready))
     }
 
-    fn runtime(&self) -> Result<Arc<Runtime>, String> {
+    fn runtime(&self, file: &Path) -> Result<Arc<Runtime>, LoadError> {
         if let Some(runtime) = self.runtime.get() {
             return Ok(Arc::clone(runtime));
         }
@@ -214,7 +222,11 @@ impl Shared {
             return Ok(Arc::clone(runtime));
         }
         let functions = self.functions.get().map(|functions| Arc::clone(functions) as _);
-        let made = Runtime::new(functions).map_err(|error| format!("the sandbox cannot start: {error:#}"))?;
+        let made = Runtime::new(&self.capacity, functions);
+        let made = made.map_err(|error| LoadError {
+            is_of_host: true,
+            ..LoadError::new(file, format!("the sandbox cannot start: {error:#}"))
+        })?;
         Ok(Arc::clone(self.runtime.get_or_init(|| Arc::new(made))))
     }
 }

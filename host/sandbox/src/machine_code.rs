@@ -1,20 +1,33 @@
 //! Compiled components on disk: one file per component and engine, mapped into memory, never rewritten.
 //!
 //! What lies here is native code that the host will run, so the folder belongs to us alone (mode 0700),
-//! files in it appear whole (temporary file and rename) and are never accepted from anywhere else.
+//! files in it appear whole (temporary file and rename) and are never accepted from anywhere else. Each file ends with
+//! a checksum, which is compared when the code is first mapped.
 //! This is the one module of the host with unsafe code.
 
+mod checksum;
+mod packaged;
+
 use std::{
+    collections::BTreeSet,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
+    sync::{
+        Mutex, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
+use gatehouse_core::lock;
 use gatehouse_files::{Durability, write_private};
 use wasmtime::{Engine, component::Component};
 
 use crate::private;
+
+/// Another number whenever files have another form, which gives them other names.
+const FORM: u8 = 2;
 
 /// The time of last use is noted at most this often.
 const NOTED: Duration = Duration::from_secs(60);
@@ -25,43 +38,91 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 /// The folder of compiled components.
 pub(crate) struct MachineCode {
     folder: PathBuf,
+    /// Folders of machine code that packages brought along.
+    packaged: OnceLock<Vec<PathBuf>>,
+    /// Damaged files that could not be removed.
+    damaged: Mutex<BTreeSet<PathBuf>>,
+    /// True once it was reported that the folder cannot be written.
+    unwritable: AtomicBool,
 }
 
 impl MachineCode {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self {
+            folder,
+            packaged: OnceLock::new(),
+            damaged: Mutex::default(),
+            unwritable: AtomicBool::new(false),
+        }
     }
 
-    /// The component of this digest if it was compiled before by an engine like this one.
+    /// The component of this digest if it was compiled before by an engine like this one: here, or for a package.
     pub(crate) fn load(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        self.load_own(engine, digest).or_else(|| self.load_packaged(engine, digest))
+    }
+
+    fn load_packaged(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        let folders = self.packaged.get_or_init(packaged::folders).iter();
+        folders.map(|folder| folder.join(packaged::name(digest))).find_map(|path| {
+            if !path.is_file() || !packaged::is_trusted(&path, path.parent()?) {
+                return None;
+            }
+            match open(engine, digest, &path) {
+                Ok(component) => Some(component),
+                Err(why) => {
+                    tracing::info!(path = %path.display(), "packaged machine code does not fit, so the gate is compiled: {why}");
+                    None
+                }
+            }
+        })
+    }
+
+    fn load_own(&self, engine: &Engine, digest: &str) -> Option<Component> {
         let path = self.path(engine, digest);
         // Who can write beside the folder can put another one in its place.
         let beside = self.folder.parent().is_none_or(private::is);
         if !beside || !private::is(&self.folder) || !path.exists() {
             return None;
         }
-        match map(engine, &path) {
+        if lock(&self.damaged).contains(&path) {
+            return None;
+        }
+        match open(engine, digest, &path) {
             Ok(component) => {
                 note_use(&path);
                 Some(component)
             }
-            Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "compiled gate is unusable and will be made again");
+            Err(Unusable::Damaged) => {
+                tracing::warn!(path = %path.display(), "compiled gate is damaged (its checksum does not match) and is compiled again");
+                if fs::remove_file(&path).is_err() {
+                    lock(&self.damaged).insert(path);
+                }
+                None
+            }
+            Err(Unusable::Unfit(why)) => {
+                tracing::warn!(path = %path.display(), "compiled gate is unusable and will be made again: {why}");
                 None
             }
         }
     }
 
-    /// Compiles a component and keeps the result. A folder that cannot be written costs the next start
+    /// Compiles a component and stores the result. A folder that cannot be written costs the next start
     /// its speed, not this one its gate.
     pub(crate) fn compile(&self, engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::Result<Component> {
         let code = engine.precompile_component(wasm)?;
         let path = self.path(engine, digest);
-        match self.store(&path, &code) {
-            Ok(()) => map(engine, &path),
-            Err(error) => {
-                tracing::warn!(folder = %self.folder.display(), %error, "compiled gates cannot be kept; every start will compile again");
-                from_memory(engine, &code)
+        let content = checksum::with_checksum(digest, code);
+        let stored = self.store(&path, &content).map_err(|error| error.to_string());
+        match stored.and_then(|()| open(engine, digest, &path).map_err(|why| why.to_string())) {
+            Ok(component) => {
+                lock(&self.damaged).remove(&path);
+                Ok(component)
+            }
+            Err(why) => {
+                if !self.unwritable.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(folder = %self.folder.display(), "compiled gates cannot be stored, so every start compiles them again: {why}");
+                }
+                from_memory(engine, &content)
             }
         }
     }
@@ -128,9 +189,35 @@ impl MachineCode {
 
     fn path(&self, engine: &Engine, digest: &str) -> PathBuf {
         let mut hasher = DefaultHasher::new();
+        FORM.hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         self.folder.join(format!("{digest}-{:016x}.cwasm", hasher.finish()))
     }
+}
+
+/// Returns name and content of the file of machine code that packages bring along for a component.
+pub(crate) fn packaged(engine: &Engine, digest: &str, wasm: &[u8]) -> wasmtime::Result<(String, Vec<u8>)> {
+    let code = engine.precompile_component(wasm)?;
+    Ok((packaged::name(digest), checksum::with_checksum(digest, code)))
+}
+
+/// Why a file of machine code is not used.
+#[derive(Debug, thiserror::Error)]
+enum Unusable {
+    /// Its checksum is another one.
+    #[error("its checksum does not match")]
+    Damaged,
+    /// It cannot be read, or is not for this engine.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// Maps a file whose checksum matches.
+fn open(engine: &Engine, digest: &str, path: &Path) -> Result<Component, Unusable> {
+    if !checksum::is_whole(digest, path).map_err(|error| Unusable::Unfit(error.to_string()))? {
+        return Err(Unusable::Damaged);
+    }
+    map(engine, path).map_err(|error| Unusable::Unfit(format!("{error:#}")))
 }
 
 /// Whether a file is a compiled component.
@@ -148,7 +235,8 @@ fn note_use(path: &Path) {
 
 #[allow(unsafe_code, reason = "loading our own compiled code, see SAFETY")]
 fn from_memory(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes come from this engine's compiler, in this process, a moment ago.
+    // SAFETY: the bytes come from this engine's compiler, in this process, a moment ago. What follows them is not
+    // part of the ELF file that wasmtime reads.
     unsafe { Component::deserialize(engine, code) }
 }
 
@@ -156,7 +244,8 @@ fn from_memory(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
 fn map(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
     // SAFETY: the file was written whole by `store`, from bytes that this engine's compiler produced,
     // into a folder that only this user can write; it is replaced by rename only, so a mapping of it
-    // never changes. wasmtime itself checks version and configuration in the file's header.
+    // never changes. Or it is of a package, which only those can write who can write this program. Its checksum was compared a moment ago. wasmtime itself checks version and configuration in the
+    // file's header.
     unsafe { Component::deserialize_file(engine, path) }
 }
 

@@ -13,14 +13,13 @@ use gatehouse_core::{
     nesting::MAX_DEPTH,
 };
 
-use crate::engine::PLACES;
-
 /// The places of all gates.
 pub(crate) struct Places([FairTurns; MAX_DEPTH + 1]);
 
 impl Places {
-    pub(crate) fn new() -> Self {
-        Self(std::array::from_fn(|depth| FairTurns::new(PLACES[depth])))
+    /// So many for calls of each depth.
+    pub(crate) fn new(places: [usize; MAX_DEPTH + 1]) -> Self {
+        Self(places.map(FairTurns::new))
     }
 
     /// A place for a call of this gate, nested in calls of these; waits when its share is taken.
@@ -41,12 +40,12 @@ mod tests {
 
     #[test]
     fn neither_a_caller_nor_a_slow_gate_takes_the_places_of_others() {
-        let places = Places::new();
+        let places = Places::new([192, 16, 16, 16, 16]);
         let [greedy, modest] = ["greedy", "modest"].map(|name| [SourceId::Gate(name.into())]);
         let [slow, quick] = ["slow", "quick"].map(Arc::<str>::from);
         let take = |gate, within| places.take(gate, within).now_or_never();
         let held: Vec<_> = std::iter::from_fn(|| take(&slow, &greedy)).collect();
-        assert_eq!(held.len(), PLACES[1] / 2);
+        assert_eq!(held.len(), 8);
         assert!(take(&slow, &modest).is_some(), "another caller of the same gate");
         assert!(take(&quick, &greedy).is_some(), "another gate for the same caller");
         assert!(take(&slow, &[]).is_some(), "a client");

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use gatehouse_core::{CallDeadline, budget::ByteBudget, outcome::Fault};
+use gatehouse_core::{
+    CallDeadline,
+    budget::{ByteBudget, Held},
+    outcome::Fault,
+};
 use wasmtime::ResourceLimiter;
 use wasmtime_wasi::{
     FsPerms, ResourceTable, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView, filesystem::WasiFilesystemCtxView,
@@ -73,8 +77,8 @@ impl State {
         }
         let mut table = ResourceTable::new();
         table.set_max_capacity(MAX_HANDLES);
-        let caps = Caps::new(&facts.limits);
-        let budget = ByteBudget::new(HOST_MEMORY);
+        let caps = Caps::new(&facts.limits, &facts.memory.guests);
+        let budget = facts.memory.host.part(HOST_MEMORY);
         let file_guard = FileGuard {
             gate: Arc::clone(&facts.gate),
             threads: Arc::clone(&facts.threads),
@@ -140,17 +144,23 @@ pub(crate) struct Caps {
     memory_left: usize,
     /// Elements, all tables together.
     elements_left: usize,
+    /// What this instance takes of the memory that all instances share.
+    shared: Held,
     pub(crate) memory_refused: bool,
+    /// True if other instances have the memory.
+    pub(crate) shared_refused: bool,
     pub(crate) elements_refused: bool,
 }
 
 impl Caps {
-    fn new(limits: &Limits) -> Self {
+    fn new(limits: &Limits, shared: &ByteBudget) -> Self {
         Self {
             memory: limits.memory,
             memory_left: limits.memory,
             elements_left: limits.table_elements,
+            shared: shared.hold(),
             memory_refused: false,
+            shared_refused: false,
             elements_refused: false,
         }
     }
@@ -179,9 +189,16 @@ fn take(left: &mut usize, current: usize, desired: usize) -> bool {
 
 impl ResourceLimiter for Caps {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let allowed = take(&mut self.memory_left, current, desired);
-        self.memory_refused |= !allowed;
-        Ok(allowed)
+        let before = self.memory_left;
+        if !take(&mut self.memory_left, current, desired) {
+            self.memory_refused = true;
+        } else if !self.shared.take(before - self.memory_left) {
+            self.memory_left = before;
+            self.shared_refused = true;
+        } else {
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
@@ -208,7 +225,7 @@ mod tests {
     use super::*;
 
     fn caps(memory: usize, table_elements: usize) -> Caps {
-        Caps::new(&Limits { memory, table_elements, ..Limits::default() })
+        Caps::new(&Limits { memory, table_elements, ..Limits::default() }, &ByteBudget::new(1_000))
     }
 
     #[test]
@@ -219,6 +236,17 @@ mod tests {
         assert!(caps.memory_growing(0, 60, None).is_ok_and(|allowed| !allowed), "a second memory");
         assert!(caps.memory_growing(50, 100, None).is_ok_and(|allowed| allowed));
         assert!(caps.memory_refused && caps.half_full());
+    }
+
+    #[test]
+    fn instances_share_the_memory_that_there_is() {
+        let (all, limits) = (ByteBudget::new(90), Limits { memory: 60, ..Limits::default() });
+        let (mut one, mut other) = (Caps::new(&limits, &all), Caps::new(&limits, &all));
+        assert!(one.memory_growing(0, 60, None).is_ok_and(|allowed| allowed));
+        assert!(other.memory_growing(0, 40, None).is_ok_and(|allowed| !allowed));
+        assert!(other.shared_refused && !other.memory_refused);
+        drop(one);
+        assert!(other.memory_growing(0, 60, None).is_ok_and(|allowed| allowed));
     }
 
     #[test]

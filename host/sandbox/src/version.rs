@@ -18,8 +18,6 @@ pub(crate) struct Version {
     pub(crate) file: PathBuf,
     /// The file as it was when this version was read.
     pub(crate) stamp: Stamp,
-    /// Bytes of the file.
-    pub(crate) size: u64,
     /// SHA-256 of the file, hexadecimal.
     pub(crate) digest: String,
     /// What it imports.
@@ -32,13 +30,13 @@ pub(crate) struct Version {
 impl Version {
     /// `ready` is the component where it has been loaded on the way.
     pub(crate) fn new(
-        (file, stamp, size): (PathBuf, Stamp, u64),
+        (file, stamp): (PathBuf, Stamp),
         digest: String,
         ask: Ask,
         traps: Arc<Traps>,
         ready: Option<Ready>,
     ) -> Arc<Self> {
-        Arc::new(Self { file, stamp, size, digest, ask, traps, ready: OnceCell::new_with(ready) })
+        Arc::new(Self { file, stamp, digest, ask, traps, ready: OnceCell::new_with(ready) })
     }
 
     /// The component, loaded on first use.

@@ -15,6 +15,7 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
     let name = format!("gatehouse-{}-{}", product.version, product.platform.triple);
     let mut entries: Vec<Entry> = product.texts_in(&name).collect();
     entries.push(Entry::program(format!("{name}/gatehouse"), product.binary.clone()));
+    entries.extend(product.machine_code_in(&name));
     for (shell, file) in [("bash", "gatehouse.bash"), ("zsh", "_gatehouse"), ("fish", "gatehouse.fish")] {
         entries.push(Entry::file(format!("{name}/completions/{file}"), product.completion(shell)?));
     }

@@ -56,6 +56,7 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
         Entry::file("THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
     ];
     entries.extend(product.documentation_in(""));
+    entries.extend(product.machine_code_in("server"));
     let name = format!("gatehouse-{}-{}-{}.mcpb", product.version, platform.node_os, platform.node_cpu);
     Ok(one(name, zip(&entries, product.level)?))
 }

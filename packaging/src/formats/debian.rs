@@ -43,6 +43,7 @@ fn files(product: &Product) -> Result<Vec<Entry>> {
         Entry::file("./usr/share/doc/gatehouse/copyright", copyright()),
         Entry::file("./usr/share/man/man1/gatehouse.1.gz", packed(&product.manual)?),
     ];
+    files.extend(product.machine_code_in("./usr/lib/gatehouse"));
     files.extend(product.texts_in("./usr/share/doc/gatehouse"));
     Ok(files)
 }

@@ -10,6 +10,9 @@ const RECIPE: &str = include_str!("../../files/Containerfile");
 /// The C library of the image that the recipe begins with.
 const BASE: (u32, u32) = (2, 36);
 
+/// How the machine code of the shipped gates gets to where the program looks for it.
+const COPIED: &str = "COPY machine-code/ /usr/local/lib/gatehouse/machine-code/\n";
+
 pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
     let (major, minor) = product.needed_glibc()?;
     anyhow::ensure!(
@@ -18,15 +21,22 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
         BASE.0,
         BASE.1
     );
+    let machine_code = product.machine_code_in("image");
+    let machine_code: Vec<Made> =
+        machine_code.map(|entry| Made { name: entry.path, bytes: entry.bytes }).collect();
+    let copied = if machine_code.is_empty() { "" } else { COPIED };
     let recipe = RECIPE
+        .replace("@MACHINE_CODE@", copied)
         .replace("@VERSION@", product.version)
         .replace("@SUMMARY@", SUMMARY)
         .replace("@NAME@", REGISTRY_NAME);
     let file = |name: &str, bytes: &[u8]| Made { name: format!("image/{name}"), bytes: bytes.to_vec() };
-    Ok(vec![
+    let mut files = vec![
         file("Containerfile", recipe.as_bytes()),
         file("LICENSE", product.text("LICENSE")?),
         file("THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
         file("gatehouse", &product.binary),
-    ])
+    ];
+    files.extend(machine_code);
+    Ok(files)
 }

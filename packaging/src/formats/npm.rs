@@ -70,12 +70,14 @@ fn native(product: &Product) -> Result<Vec<Entry>> {
     if product.glibc.is_some() {
         manifest["libc"] = json!(["glibc"]);
     }
-    Ok(vec![
+    let mut entries = vec![
         manifest_entry(&manifest),
         Entry::program("package/bin/gatehouse", product.binary.clone()),
         Entry::file("package/LICENSE", product.text("LICENSE")?),
         Entry::file("package/THIRD-PARTY.md", product.text("THIRD-PARTY.md")?),
-    ])
+    ];
+    entries.extend(product.machine_code_in("package/bin"));
+    Ok(entries)
 }
 
 fn manifest_entry(manifest: &Value) -> Entry {

@@ -37,6 +37,7 @@ pub(super) fn make(product: &Product) -> Result<Vec<Made>> {
         Entry::file(format!("{info}/WHEEL"), wheel),
         Entry::file(format!("{info}/entry_points.txt"), scripts),
     ];
+    entries.extend(product.machine_code_in(&format!("{stem}.data/data/lib/gatehouse")));
     for name in ["LICENSE", "THIRD-PARTY.md"] {
         entries.push(Entry::file(format!("{info}/licenses/{name}"), product.text(name)?));
     }

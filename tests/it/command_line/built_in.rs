@@ -6,9 +6,12 @@ use std::{
     process::{Command, Output},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::place::{binary, built};
+use crate::support::{
+    Client, Place,
+    place::{binary, built},
+};
 
 /// The binary in an empty folder, with an empty home.
 fn alone() -> tempfile::TempDir {
@@ -26,7 +29,7 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     command.output().expect("gatehouse runs")
 }
 
-fn json(output: &Output) -> Value {
+fn printed(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     serde_json::from_slice(&output.stdout).expect("JSON")
@@ -35,7 +38,7 @@ fn json(output: &Output) -> Value {
 #[test]
 fn the_binary_alone_lists_shows_and_explains_the_shipped_gates() {
     let folder = alone();
-    let told = json(&run(folder.path(), &["gates", "list", "--json"]));
+    let told = printed(&run(folder.path(), &["gates", "list", "--json"]));
     let names: Vec<&str> =
         told.as_array().expect("gates").iter().filter_map(|g| g["name"].as_str()).collect();
     assert_eq!(
@@ -45,7 +48,7 @@ fn the_binary_alone_lists_shows_and_explains_the_shipped_gates() {
     assert!(told[0]["built_in"] == true && told[0]["granted"][0] == "knowledge:read", "{told}");
     let text = run(folder.path(), &["gates", "list"]).stdout;
     assert!(String::from_utf8_lossy(&text).lines().skip(1).all(|line| line.ends_with("built in")));
-    let tools = json(&run(folder.path(), &["allowed-tools", "full"]));
+    let tools = printed(&run(folder.path(), &["allowed-tools", "full"]));
     assert_eq!(tools.as_array().map(Vec::len), Some(13), "{tools}");
     let why = run(folder.path(), &["explain", "kg_edit", "--preset", "full"]);
     assert!(why.status.success(), "{}", String::from_utf8_lossy(&why.stderr));
@@ -58,32 +61,41 @@ fn a_file_in_a_gates_folder_stands_before_the_built_in_gate() {
     let gates = folder.path().join("home/.local/share/gatehouse/gates");
     fs::create_dir_all(&gates).expect("a folder of gates");
     fs::write(gates.join("idea.wasm"), built("echo")).expect("a gate");
-    let told = json(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
+    let told = printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
     assert!(told["built_in"] == false && told["tools"][0]["name"] != "wiki_idea_search", "{told}");
 }
 
 #[test]
-fn a_gate_that_is_lost_from_the_cache_is_unpacked_again() {
+fn the_shipped_gates_are_written_nowhere_and_never_taken_from_files() {
     let folder = alone();
-    let file = || {
-        let told = json(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
-        told["file"].as_str().expect("a file").to_owned()
-    };
-    let first = file();
-    fs::write(&first, "cut short").expect("damaged");
-    assert_eq!(file(), first);
-    fs::remove_dir_all(Path::new(&first).parent().expect("a folder")).expect("removed");
-    assert_eq!(file(), first);
+    let told = printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
+    assert_eq!((&told["file"], &told["built_in"]), (&Value::from("built-in/idea.wasm"), &Value::from(true)));
+    assert!(!folder.path().join("home/.cache/gatehouse/built-in").exists());
+    // The path of a shipped gate is none of the working folder.
+    fs::create_dir(folder.path().join("built-in")).expect("a folder");
+    for name in ["idea", "wc"] {
+        fs::write(folder.path().join(format!("built-in/{name}.wasm")), built("echo")).expect("a gate");
+    }
+    assert_eq!(printed(&run(folder.path(), &["gates", "inspect", "idea", "--json"])), told);
+    let listed = printed(&run(folder.path(), &["gates", "list", "--json"]));
+    assert!(listed.as_array().expect("gates").iter().all(|gate| gate["name"] != "wc"), "{listed}");
+    assert!(!run(folder.path(), &["gates", "inspect", "wc"]).status.success());
 }
 
 #[test]
-fn a_file_in_the_cache_that_the_binary_did_not_write_is_not_a_gate() {
-    let folder = alone();
-    let told = json(&run(folder.path(), &["gates", "inspect", "idea", "--json"]));
-    let file = Path::new(told["file"].as_str().expect("a file")).with_file_name("wc.wasm");
-    fs::write(file, built("echo")).expect("a gate");
-    let told = json(&run(folder.path(), &["gates", "list", "--json"]));
-    assert!(told.as_array().expect("gates").iter().all(|gate| gate["name"] != "wc"), "{told}");
-    let inspected = run(folder.path(), &["gates", "inspect", "wc"]);
-    assert!(!inspected.status.success());
+fn the_shipped_gates_are_served_without_a_cache_that_can_be_written() {
+    let place = Place::with("[host]\ngates = [\"built-in\"]\n[presets.one]\ngates.research = {}\n", &[]);
+    // No mode keeps the system's administrator from writing; a file where a folder has to be does.
+    let place = place.with_own_cache();
+    place.write(".cache", "not a folder");
+    for _ in 0..2 {
+        let mut client = Client::start(&place, "one");
+        let tool = client.tools().swap_remove(0);
+        assert!(!client.call(&tool, json!({})).to_string().contains("cannot be loaded"));
+        let log = client.log();
+        for warning in ["compiled gates cannot be stored", "the gate index cannot be stored"] {
+            assert_eq!(log.matches(warning).count(), 1, "{log}");
+        }
+        assert_eq!(client.close(), Some(0));
+    }
 }

@@ -5,6 +5,7 @@ use std::{fs, process::Command};
 use sha2::{Digest, Sha256};
 
 use super::{Packages, must};
+use crate::support::{Client, place::SHIPPED};
 
 #[test]
 fn the_archive_runs_where_it_was_unpacked() {
@@ -30,6 +31,46 @@ fn the_archive_runs_where_it_was_unpacked() {
     }
     assert!(!licences.contains("| gatehouse"), "ours is LICENSE");
     packages.serves(&place.path(&name).join("gatehouse"));
+}
+
+#[test]
+fn a_first_start_maps_the_machine_code_that_came_along() {
+    let packages = Packages::of(&["registry"]);
+    let place = &packages.place;
+    let program = place.path("small/gatehouse");
+    must(packages.command(&program, &["cache", "precompile"]).arg(place.path("code")));
+    let code = place.path("code").display().to_string();
+    packages.make("packages", &["archive", "--machine-code", &code]);
+    must(Command::new("tar").arg("-xzf").arg(packages.file(".tar.gz")).current_dir(place.folder.path()));
+    let folder = place.path(&format!("gatehouse-{}-{}", env!("CARGO_PKG_VERSION"), super::TRIPLE));
+    let serve = || {
+        let serve = ["serve", "--preset", "full", "--config", "built-in"];
+        let mut command = packages.command(&folder.join("gatehouse"), &serve);
+        // The home of the place shares what tests have compiled.
+        command.env("HOME", place.path("home"));
+        let mut client = Client::spawn(command);
+        client.initialize("2025-11-25");
+        assert!(client.tools().contains(&"search_knowledge".to_owned()));
+        client
+    };
+    let client = serve();
+    let compiled = place.path("home/.cache/gatehouse/machine-code");
+    assert!(!compiled.exists(), "{}", client.log());
+    drop(client);
+
+    // What does not match is compiled as ever.
+    let files: Vec<_> = fs::read_dir(folder.join("machine-code")).expect("code").flatten().collect();
+    assert_eq!(files.len(), SHIPPED.len());
+    for file in files {
+        let mut bytes = fs::read(file.path()).expect("code");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(file.path(), bytes).expect("damaged");
+    }
+    fs::remove_file(place.path("home/.cache/gatehouse/gates.json")).expect("no index");
+    let client = serve();
+    assert!(compiled.exists(), "{}", client.log());
+    assert!(client.log().contains("packaged machine code does not fit"), "{}", client.log());
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! `gatehouse cache size|clean`: the folder of what can be made again.
 
-use std::{fmt, path::Path};
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
 
 use clap::Subcommand;
+use gatehouse_files::write_atomic;
 use gatehouse_sandbox::{
     cache::{self, CacheSize},
     shown_bytes,
@@ -11,6 +15,7 @@ use serde::Serialize;
 
 use super::{Failure, Place};
 use crate::{
+    built_in,
     config::{Config, Env},
     out,
 };
@@ -25,6 +30,9 @@ pub(super) enum Command {
     },
     /// Remove all of it; gates are compiled again when they are needed next
     Clean,
+    /// Compile the shipped gates for a package, into this folder: for every processor of this kind
+    #[command(hide = true)]
+    Precompile { folder: PathBuf },
 }
 
 pub(super) fn run(command: &Command, place: &Place, env: &Env) -> Result<(), Failure> {
@@ -39,6 +47,17 @@ pub(super) fn run(command: &Command, place: &Place, env: &Env) -> Result<(), Fai
             let failed = |error| Failure::Failed(format!("{}: {error}", folder.display()));
             cache::clean(folder).map_err(failed)?;
             out::line(format!("removed {} of {}", megabytes(before.bytes), gates(before.components)));
+        }
+        Command::Precompile { folder } => {
+            let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", folder.display()));
+            let components = built_in::all().map_err(failed)?;
+            let files = cache::for_package(&components).map_err(Failure::Failed)?;
+            fs::create_dir_all(folder).map_err(failed)?;
+            for (name, content) in &files {
+                write_atomic(&folder.join(name), content).map_err(failed)?;
+            }
+            let bytes = files.iter().map(|(_, content)| content.len() as u64).sum();
+            out::line(format!("wrote {} of {}", megabytes(bytes), gates(files.len())));
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ mod address;
 mod background;
 mod greeting;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, pin::pin, sync::Arc};
 
 use clap::Args;
 use gatehouse_core::Exposure;
@@ -21,7 +21,7 @@ use crate::{
     config::{self, Env},
     presence::{self, HostFacts},
     reload::{Origin, Reloader, Report},
-    signals,
+    signals, system_limits,
 };
 
 #[derive(Args)]
@@ -39,6 +39,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Result<(), Failure> {
+    let limits = system_limits::read();
+    system_limits::check(limits)?;
     let composition = place.compose(env)?;
     // Whoever names an index file means its wiki and no other; what the file names may be away for a while.
     if let Some(path) = &composition.config.knowledge.index_file {
@@ -60,11 +62,23 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     };
     let drain = composition.config.http.drain;
     let mut background = Background::default();
+    let pipeline = composition.stages(&compose::Callers::OfThisHost);
+    let presets = ServedPresets::starting(pipeline, &chosen.preset, chosen.description.clone());
+    let presets = Arc::new(presets.map_err(|error| Failure::Usage(error.to_string()))?);
     let served = match arguments.http {
         None => {
-            let (presets, _) = open(composition, &chosen, origin, None, &mut background).await?;
             over_stdio(&chosen.preset);
-            let served = serve::serve_stdio(presets, drain, signals::stop_the_host(drain)).await;
+            let stop = signals::stop_the_host(drain);
+            let mut served = pin!(serve::serve_stdio(Arc::clone(&presets), drain, stop));
+            let served = tokio::select! {
+                biased;
+                opened = open(composition, &chosen, origin, None, &mut background, presets) => {
+                    opened?;
+                    served.await
+                }
+                // The client left, or the host is to end, before there was anything to serve.
+                served = served.as_mut() => served,
+            };
             served.map_err(|error| Failure::Failed(error.to_string()))
         }
         Some(address) => {
@@ -73,12 +87,19 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
             let http = serve::bind(address, token.map_err(|error| Failure::Usage(error.to_string()))?)
                 .await
                 .map_err(refused)?;
-            let settings = composition.config.http.clone();
-            let address = Some(http.address);
-            let (presets, greeting) = open(composition, &chosen, origin, address, &mut background).await?;
+            let settings = composition.config.http.clone().with_memory(limits.memory);
+            let at = http.address;
+            tracing::debug!(address = %at, "listens, and composes presets");
             let stop = signals::stop_the_host(drain);
-            let greeted = greeting.over_http(http.address, &chosen.preset, env.token().is_some());
-            tokio::join!(greeted, http.serve(presets, settings, stop));
+            let mut served = pin!(http.serve(Arc::clone(&presets), settings, stop));
+            tokio::select! {
+                biased;
+                opened = open(composition, &chosen, origin, Some(at), &mut background, presets) => {
+                    let greeted = opened?.over_http(at, &chosen.preset, env.token().is_some());
+                    tokio::join!(greeted, served);
+                }
+                () = served.as_mut() => {}
+            }
             Ok(())
         }
     };
@@ -86,14 +107,15 @@ pub(super) async fn run(arguments: Arguments, place: &Place, env: &Env) -> Resul
     served
 }
 
-/// Makes what is served, keeps it up to date and lets `gatehouse status` see it.
+/// Composes what is served, keeps it up to date and lets `gatehouse status` see it.
 async fn open(
     composition: Composition,
     chosen: &Exposure,
     origin: Origin,
     address: Option<SocketAddr>,
     background: &mut Background,
-) -> Result<(Arc<ServedPresets>, Greeting), Failure> {
+    presets: Arc<ServedPresets>,
+) -> Result<Greeting, Failure> {
     let views = composition.views(chosen, origin.all).await.map_err(Failure::Usage)?;
     let greeting = Greeting::of(&views);
     let failing = views.failing();
@@ -105,16 +127,15 @@ async fn open(
     }
     let report = Report::default();
     report.unmatched_patterns(composition.unmatched_in_views(&views, chosen).await);
-    let pipeline = composition.stages(&compose::Callers::OfThisHost);
     background.spawn(composition.stores.clone().sweep());
     composition.stores.servers.live.preconnect();
-    let presets = Arc::new(ServedPresets::new(pipeline, views.default, views.presets));
+    presets.begin(views.default, views.presets);
     let facts = HostFacts::new(&composition.config, &chosen.preset, address);
     let servers = Arc::clone(&composition.stores.servers);
     let ledger = composition.stores.ledger_health();
     background.spawn(presence::announce(facts, Arc::clone(&presets), report.follow(), servers, ledger));
-    background.spawn(Reloader::new(origin, Arc::clone(&presets), composition, failing, report).run());
-    Ok((presets, greeting))
+    background.spawn(Reloader::new(origin, presets, composition, failing, report).run());
+    Ok(greeting)
 }
 
 fn refused(error: HttpError) -> Failure {

@@ -2,12 +2,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use gatehouse_core::names;
-use gatehouse_sandbox::{Gate, GateSettings, Sandbox};
+use gatehouse_sandbox::{Gate, GateSettings, Sandbox, Stamp};
 use tokio::sync::Mutex;
 
 use super::Composition;
@@ -26,7 +27,6 @@ pub(crate) struct Gates {
 
 impl Gates {
     pub(super) fn new(config: Arc<Config>, sandbox: Sandbox) -> Self {
-        built_in::prepare(&config);
         Self { config, sandbox, loaded: Mutex::default(), withdrawn: BTreeSet::new() }
     }
 
@@ -36,7 +36,6 @@ impl Gates {
         reread: &BTreeSet<String>,
         withdrawn: BTreeSet<String>,
     ) -> Self {
-        built_in::prepare(&config);
         let mut loaded = BTreeMap::new();
         for (name, gate) in self.loaded().await {
             if reread.contains(&name) || withdrawn.contains(&name) {
@@ -94,6 +93,11 @@ impl Gates {
         self.sandbox.keep_functions(&self.config.cache);
     }
 
+    /// What a gate's file is known by.
+    pub(crate) fn stamp(&self, file: &Path) -> io::Result<Stamp> {
+        self.sandbox.stamp(file)
+    }
+
     /// Throws away what is kept of compiled gates beyond what the configuration says. Blocking.
     pub(crate) fn sweep(&self) {
         self.sandbox.keep(self.config.cache_size);
@@ -106,7 +110,7 @@ impl Gates {
         }
         let file = self.file_of(name)?;
         let GateConfig { settings, origin, .. } = block(&self.config, name, &file);
-        if let Some(origin) = origin.filter(|_| !file.exists()) {
+        if let Some(origin) = origin.filter(|_| !exists(&file)) {
             return Err(component::not_installed(name, &origin));
         }
         let gate = self.load(name, &file, settings).await;
@@ -191,16 +195,8 @@ impl Gates {
         // A gate's name is a file's stem; anything else could lead out of the folder.
         check_gate_name(name)?;
         let folders = self.config.gate_folders.iter();
-        let mut files = folders
-            .filter(|folder| built_in::admits(folder, name))
-            .map(|folder| (folder, folder.join(format!("{name}.wasm"))));
-        let there = |file: &Path| {
-            if built_in::is(file) && built_in::is_shipped(name) && !file.exists() {
-                built_in::unpack(&self.config.cache, &self.config.gate_folders);
-            }
-            file.exists()
-        };
-        if let Some((folder, file)) = files.find(|(_, file)| there(file)) {
+        let mut files = folders.map(|folder| (folder, folder.join(format!("{name}.wasm"))));
+        if let Some((folder, file)) = files.find(|(_, file)| exists(file)) {
             return if stays_inside(folder, &file) {
                 Ok(file)
             } else {
@@ -272,10 +268,15 @@ fn block(config: &Config, name: &str, file: &Path) -> GateConfig {
     block.cloned().unwrap_or_default()
 }
 
+/// True if there is a gate under this path: a file, or one in the binary. What is in the current folder is not in the binary's.
+fn exists(file: &Path) -> bool {
+    built_in::is(file) || !file.parent().is_some_and(built_in::is_folder) && file.exists()
+}
+
 /// A link may point to another file of its folder, as mounted folders do, and nowhere else: who can write
 /// links into a folder should not choose files that he cannot write.
 fn stays_inside(folder: &Path, file: &Path) -> bool {
-    if !file.is_symlink() {
+    if built_in::is(file) || !file.is_symlink() {
         return true;
     }
     let (folder, file) = (folder.canonicalize(), file.canonicalize());
@@ -284,12 +285,13 @@ fn stays_inside(folder: &Path, file: &Path) -> bool {
 
 /// The stems of a folder's components that can be gates there.
 fn stems(folder: &Path) -> Vec<String> {
+    if built_in::is_folder(folder) {
+        return built_in::names().map(str::to_owned).collect();
+    }
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let wasm =
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "wasm"));
-    wasm.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
-        .filter(|stem| built_in::admits(folder, stem))
-        .collect()
+    wasm.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect()
 }
 
 fn wasm_files(folder: &Path) -> Vec<String> {

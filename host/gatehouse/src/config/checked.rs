@@ -162,7 +162,7 @@ impl Config {
             text: text.file.as_ref().map(|_| text.content.clone()),
             gates_named: raw.host.gates.is_some(),
             default_gate_folder: unnamed.then(|| base.join("gates")),
-            gate_folders: built_in::folders(&base, &cache, raw.host.gates),
+            gate_folders: built_in::folders(&base, raw.host.gates),
             cache,
             cache_size: cache::size(text, "cache_size", raw.host.cache_size.as_ref())?,
             own_presets: BTreeSet::new(),

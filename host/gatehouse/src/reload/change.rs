@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::{GRACE, Reloader};
 use crate::{
+    built_in,
     compose::HostServers,
     config::{Config, trust},
 };
@@ -74,10 +75,10 @@ impl Reloader {
             let files = files.chain(config.inserted.keys());
             folders.extend(files.filter_map(|file| Some(file.parent()?.to_path_buf())));
             // The default folder counts once somebody makes it: the configuration's own, watched too, tells of that.
-            // So does the one of the shipped gates, where the file does not name it.
             let there = |folder: &&PathBuf| {
                 config.default_gate_folder.as_ref() != Some(*folder) && config.gates_named || folder.is_dir()
             };
+            let there = |folder: &&PathBuf| !built_in::is_folder(folder) && there(folder);
             folders.extend(config.gate_folders.iter().filter(there).cloned());
             folders.extend(Some(HostServers::folder(config)).filter(|folder| folder.is_dir()));
         }
@@ -91,10 +92,11 @@ impl Reloader {
         let names = loaded.keys().chain(self.current.gates.withdrawn()).cloned();
         for name in names.chain(self.wanted_by_failing()).collect::<BTreeSet<_>>() {
             let known = loaded.get(&name).map(|gate| gate.info());
-            let now = self.current.gates.file_of(&name).and_then(|file| match Stamp::read(&file) {
-                Ok(stamp) => Ok((file, stamp)),
-                Err(error) => Err(error.to_string()),
-            });
+            let now =
+                self.current.gates.file_of(&name).and_then(|file| match self.current.gates.stamp(&file) {
+                    Ok(stamp) => Ok((file, stamp)),
+                    Err(error) => Err(error.to_string()),
+                });
             match now {
                 Ok((file, stamp)) => {
                     self.missing.remove(&name);

@@ -20,9 +20,10 @@ impl Reloader {
         };
         let mut idle = BTreeSet::new();
         for name in self.current.gates.names().into_iter().filter(|name| !is_served(name)) {
-            let files = config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
             // The shipped ones are nobody's surprise.
-            let Some(file) = files.into_iter().find(|file| !built_in::is(file) && file.is_file()) else {
+            let folders = config.gate_folders.iter().filter(|folder| !built_in::is_folder(folder));
+            let mut files = folders.map(|folder| folder.join(format!("{name}.wasm")));
+            let Some(file) = files.find(|file| file.is_file()) else {
                 continue;
             };
             if !self.idle.contains(&name) {

@@ -24,7 +24,7 @@ use gatehouse_core::{
 };
 
 pub(crate) use self::kv::Scope;
-use crate::{Ports, limits::Limits, wasi::threads::FileThreads};
+use crate::{Ports, capacity::SharedMemory, limits::Limits, wasi::threads::FileThreads};
 
 /// What an instance works with: its gate, and the call if there is one.
 pub(crate) struct InstanceContext {
@@ -34,6 +34,8 @@ pub(crate) struct InstanceContext {
     pub(crate) params: Arc<str>,
     pub(crate) http: Arc<Rules>,
     pub(crate) limits: Limits,
+    /// What all instances may take together.
+    pub(crate) memory: SharedMemory,
     /// Where the blocking work of its files goes.
     pub(crate) threads: Arc<FileThreads>,
     /// None while a gate describes itself: then it has neither client nor catalog nor engines.
@@ -50,6 +52,7 @@ impl InstanceContext {
             params: "{}".into(),
             http: Arc::clone(&self.http),
             limits: self.limits.clone(),
+            memory: self.memory.clone(),
             threads: Arc::clone(&self.threads),
             call: None,
         }

@@ -182,7 +182,7 @@ impl Handler {
     ) -> Result<CompleteResult, ErrorData> {
         const METHOD: &str = "completion/complete";
         let catalog = self.served.settled_catalog().await;
-        if !may_complete(&catalog) {
+        if !may_complete(&catalog) && !self.served.has_promised_all() {
             return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
         }
         let filled = request.context.and_then(|context| context.arguments).unwrap_or_default();
@@ -232,7 +232,8 @@ impl Handler {
     /// The catalog, where it has such a list; what is not declared does not exist.
     pub(super) async fn with<M: ConstString + Default>(&self, list: List) -> Result<Arc<Catalog>, ErrorData> {
         let catalog = self.served.settled_catalog().await;
-        if list.is_in(&catalog) { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
+        let exists = list.is_in(&catalog) || self.served.has_promised_all();
+        if exists { Ok(catalog) } else { Err(ErrorData::method_not_found::<M>()) }
     }
 }
 

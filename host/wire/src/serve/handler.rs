@@ -65,7 +65,12 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = List::capabilities(&self.served.catalog());
+        let capabilities = if self.presets.composed.is_cancelled() {
+            List::capabilities(&self.served.catalog())
+        } else {
+            self.served.promise_all();
+            List::all_capabilities()
+        };
         let server = Implementation::new("gatehouse", env!("CARGO_PKG_VERSION"));
         let config = ServerConfig::new(capabilities).with_server_info(server);
         match self.served.instructions() {

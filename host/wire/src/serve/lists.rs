@@ -55,11 +55,19 @@ pub(super) enum List {
 impl List {
     pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Prompts, Self::Resources];
 
-    /// What is declared to clients: what is not does not exist. That there are messages is what clients until 2025-11-25
-    /// have to read before they ask for any.
-    #[allow(deprecated)]
+    /// What is declared to clients: what is not does not exist.
     pub(super) fn capabilities(catalog: &Catalog) -> ServerCapabilities {
-        let mut capabilities = ServerCapabilities::builder()
+        let mut capabilities = Self::all_capabilities();
+        capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.is_in(catalog));
+        capabilities.completions = capabilities.completions.filter(|_| may_complete(catalog));
+        capabilities.resources = capabilities.resources.filter(|_| Self::Resources.is_in(catalog));
+        capabilities
+    }
+
+    /// What a preset may have. That there are messages is what clients until 2025-11-25 have to read before they ask for any.
+    #[allow(deprecated)]
+    pub(super) fn all_capabilities() -> ServerCapabilities {
+        ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
             .enable_prompts()
@@ -69,11 +77,7 @@ impl List {
             .enable_resources_subscribe()
             .enable_logging()
             .enable_completions()
-            .build();
-        capabilities.prompts = capabilities.prompts.filter(|_| Self::Prompts.is_in(catalog));
-        capabilities.completions = capabilities.completions.filter(|_| may_complete(catalog));
-        capabilities.resources = capabilities.resources.filter(|_| Self::Resources.is_in(catalog));
-        capabilities
+            .build()
     }
 
     /// Whether a preset has a method answered.

@@ -18,6 +18,7 @@ mod line;
 mod lines;
 mod lists;
 mod mcp;
+mod opening;
 mod parked;
 mod pending;
 mod prompts;

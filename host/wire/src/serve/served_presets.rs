@@ -3,12 +3,16 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
-use gatehouse_core::{Catalog, Exposure, Pipeline, lock};
+use gatehouse_core::{Catalog, Exposure, Pipeline, catalog::CatalogError, lock};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     asking::OpenQuestions,
@@ -30,6 +34,8 @@ pub struct PresetView {
 pub struct ServedPreset {
     catalog: ArcSwap<Catalog>,
     instructions: Mutex<Option<String>>,
+    /// True once a client was answered before the preset was composed, and was told of every list.
+    promised_all: AtomicBool,
     /// Counts the changes that clients were told of, by [`List`].
     changes: watch::Sender<[u64; 3]>,
     /// Counts the catalogs that were put in place.
@@ -42,6 +48,7 @@ impl ServedPreset {
         Self {
             catalog: ArcSwap::from_pointee(view.catalog),
             instructions: Mutex::new(view.instructions),
+            promised_all: AtomicBool::new(false),
             changes: watch::Sender::default(),
             swaps: watch::Sender::default(),
             clients: Clients::new(news.clone()),
@@ -75,9 +82,25 @@ impl ServedPreset {
         lock(&self.instructions).clone()
     }
 
+    /// Notes that a client was told of every list, whether the preset will have it or not: it is empty then.
+    pub(super) fn promise_all(&self) {
+        self.promised_all.store(true, Ordering::Relaxed);
+    }
+
+    /// True if clients may ask for lists that the preset does not have.
+    pub(super) fn has_promised_all(&self) -> bool {
+        self.promised_all.load(Ordering::Relaxed)
+    }
+
     /// Wakes whenever the client has to be told.
     pub(super) fn changes(&self) -> watch::Receiver<[u64; 3]> {
         self.changes.subscribe()
+    }
+
+    /// Puts the first view in place. No client has a list yet.
+    fn begin(&self, view: PresetView) {
+        *lock(&self.instructions) = view.instructions;
+        self.catalog.store(Arc::new(view.catalog));
     }
 
     /// Puts the new view in place. True where the client sees another list than before.
@@ -97,11 +120,15 @@ impl ServedPreset {
 
     /// The preset is gone: who is still connected sees no tool any more.
     fn retire(&self, preset: &str) {
-        let nothing = Exposure::of_sources(preset, Vec::new());
-        if let Ok(catalog) = Catalog::build(&nothing, Vec::new()) {
+        if let Ok(catalog) = empty(preset) {
             self.swap(PresetView { catalog, instructions: self.instructions() });
         }
     }
+}
+
+/// The catalog of a preset without any source.
+fn empty(preset: &str) -> Result<Catalog, CatalogError> {
+    Catalog::build(&Exposure::of_sources(preset, Vec::new()), Vec::new())
 }
 
 /// Wakes whoever reports on clients.
@@ -120,6 +147,8 @@ pub struct ServedPresets {
     /// What clients get that name no preset.
     pub(super) default: Arc<ServedPreset>,
     presets: ArcSwap<BTreeMap<String, PresetResult>>,
+    /// Cancelled once there is something to serve.
+    pub(super) composed: CancellationToken,
     news: ClientsChanged,
 }
 
@@ -135,7 +164,10 @@ impl ServedPresets {
         let served = |view| Arc::new(ServedPreset::new(view, &news));
         let presets = presets.into_iter().map(|(name, view)| (name, view.map(served))).collect();
         let default = served(default);
+        let composed = CancellationToken::new();
+        composed.cancel();
         Self {
+            composed,
             pipeline: Arc::new(pipeline),
             open_questions: Arc::default(),
             parked: Arc::default(),
@@ -144,6 +176,27 @@ impl ServedPresets {
             presets: ArcSwap::from_pointee(presets),
             news,
         }
+    }
+
+    /// Presets that are still being composed. Clients get an answer, with these instructions; what they ask for waits until
+    /// [`ServedPresets::begin`].
+    pub fn starting(
+        pipeline: Pipeline,
+        preset: &str,
+        instructions: Option<String>,
+    ) -> Result<Self, CatalogError> {
+        let view = PresetView { catalog: empty(preset)?, instructions };
+        let composed = CancellationToken::new();
+        Ok(Self { composed, ..Self::new(pipeline, view, BTreeMap::new()) })
+    }
+
+    /// Serves these, which are the first ones.
+    pub fn begin(&self, default: PresetView, presets: BTreeMap<String, Result<PresetView, String>>) {
+        let served = |view| Arc::new(ServedPreset::new(view, &self.news));
+        let presets = presets.into_iter().map(|(name, view)| (name, view.map(served))).collect();
+        self.presets.store(Arc::new(presets));
+        self.default.begin(default);
+        self.composed.cancel();
     }
 
     /// Serves these from now on, in place of what was served. Calls that run end under what they began

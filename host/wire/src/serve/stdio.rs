@@ -12,6 +12,7 @@ use super::{
     handler::Handler,
     in_place::{self, InPlace},
     lines::Lines,
+    opening::Opening,
     pending::{Counted, Pending},
     shutdown::Drain,
     workers::Workers,
@@ -57,9 +58,11 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let served = Arc::clone(&presets.default);
+    let composed = presets.composed.clone();
     let handler = Handler::new(presets, served);
     let client = in_place::Client::default();
     let lines = Counted::new(Lines::new(pipes), pending);
+    let lines = Opening::new(lines, composed);
     let transport = InPlace::new(lines, handler.clone(), Arc::clone(&client), workers);
     let running = match handler.serve(transport).await {
         Ok(running) => running,

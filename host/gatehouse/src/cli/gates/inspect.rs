@@ -14,7 +14,7 @@ use super::Failure;
 use crate::{built_in, compose::Composition, out};
 
 pub(super) async fn run(gate: &Path, json: bool, composition: &Composition) -> Result<(), Failure> {
-    let told = if gate.exists() {
+    let told = if built_in::is(gate) || gate.exists() {
         inspect(&composition.gate_at(gate).await.map_err(Failure::Failed)?).await
     } else {
         let name = gate.to_string_lossy();

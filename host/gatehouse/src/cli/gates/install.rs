@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::super::{Failure, Place};
 use crate::{
+    built_in,
     config::{
         Config, Env, GateConfig, check_gate_name,
         edit::{self, Change},
@@ -79,8 +80,8 @@ impl Installer<'_> {
         let name = given.unwrap_or(derived);
         let shown = quoted(name, 64);
         check_gate_name(name).map_err(|why| Failure::Usage(format!("{why}; give one with --name")))?;
-        let in_folder =
-            self.config.gate_folders.iter().any(|folder| folder.join(format!("{name}.wasm")).exists());
+        let mut files = self.config.gate_folders.iter().map(|folder| folder.join(format!("{name}.wasm")));
+        let in_folder = files.any(|file| built_in::is(&file) || file.exists());
         let block = self.config.gates.get(name).filter(|gate| !gate.shipped);
         if given.is_none() && (in_folder || block.is_some()) && !same(block.unwrap_or(&GateConfig::default()))
         {

@@ -20,7 +20,13 @@ async fn gates_of_two_versions_are_served_side_by_side() {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/fixture-gates/keeper.wasm");
     let built = fs::read(&built).expect("`cargo xtask gates --fixtures` builds it");
     let folder = tempfile::tempdir().expect("a folder");
-    let sandbox = Sandbox::new(&folder.path().join("cache"), u64::MAX, testing::ports());
+    let sandbox = Sandbox::new(
+        &folder.path().join("cache"),
+        u64::MAX,
+        crate::Embedded::NONE,
+        crate::SystemLimits::default(),
+        testing::ports(),
+    );
     let grants = Grants::parse(["kv"]).expect("a grant");
     let settings = GateSettings { grants, ..GateSettings::default() };
     let mut listings = Vec::new();

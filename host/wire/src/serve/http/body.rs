@@ -28,6 +28,9 @@ const READING: usize = 64 << 20;
 /// What larger requests that are being answered may take of the memory.
 const WORKING: usize = 256 << 20;
 
+/// The part of the memory that each of the two may take where the process has a limit.
+const SHARE: u64 = 16;
+
 /// What a JSON value takes once it is read.
 const VALUE: usize = 96;
 
@@ -36,8 +39,8 @@ const UNIT: usize = 1 << 10;
 
 /// The memory that there is for bodies.
 pub(super) struct Bodies {
-    reading: Arc<Semaphore>,
-    working: Arc<Semaphore>,
+    reading: Room,
+    working: Room,
     time: Duration,
 }
 
@@ -54,10 +57,11 @@ pub(super) enum BodyRefused {
 }
 
 impl Bodies {
-    /// `time` is how long a body may take.
-    pub(super) fn new(time: Duration) -> Self {
-        let semaphore = |bytes: usize| Arc::new(Semaphore::new(bytes / UNIT));
-        Self { reading: semaphore(READING), working: semaphore(WORKING), time }
+    /// `time` is how long a body may take, `memory` what the process may have.
+    pub(super) fn new(time: Duration, memory: Option<u64>) -> Self {
+        let share = memory.map_or(usize::MAX, |bytes| usize::try_from(bytes / SHARE).unwrap_or(usize::MAX));
+        let room = |bytes: usize| Room::new(bytes.min(share.max(MAX_BODY)));
+        Self { reading: room(READING), working: room(WORKING), time }
     }
 
     /// Reads it whole. What comes with it is kept until the request is answered.
@@ -72,7 +76,7 @@ impl Bodies {
         }
         let mut reading = None;
         if declared.is_some_and(|size| size > SMALL) {
-            reading = Some(room(&self.reading, declared.unwrap_or(MAX_BODY), until).await?);
+            reading = Some(self.reading.take(declared.unwrap_or(MAX_BODY), until).await?);
         }
         let collected = self.collect(body, declared, reading, until).await?;
         let values = bounds::at_most(&collected.0);
@@ -81,7 +85,7 @@ impl Bodies {
         }
         let size = collected.0.len() + values * VALUE;
         // Who waits here holds room for reading only, and nobody who has this room waits for that one.
-        let working = if size > SMALL { Some(room(&self.working, size, until).await?) } else { None };
+        let working = if size > SMALL { Some(self.working.take(size, until).await?) } else { None };
         Ok((collected.0, working))
     }
 
@@ -101,7 +105,7 @@ impl Bodies {
                 return Err(BodyRefused::TooLarge);
             }
             if size > SMALL && reading.is_none() {
-                reading = Some(room(&self.reading, MAX_BODY, until).await?);
+                reading = Some(self.reading.take(MAX_BODY, until).await?);
             }
             // A small body comes in one piece, and is not copied.
             if first.is_empty() {
@@ -118,14 +122,24 @@ impl Bodies {
     }
 }
 
-async fn room(
-    of: &Arc<Semaphore>,
-    bytes: usize,
-    until: Instant,
-) -> Result<OwnedSemaphorePermit, BodyRefused> {
-    let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
-    let granted = timeout_at(until, Arc::clone(of).acquire_many_owned(units)).await;
-    granted.map_err(|_| BodyRefused::NoRoom)?.map_err(|_| BodyRefused::NoRoom)
+/// Memory that bodies share.
+struct Room {
+    free: Arc<Semaphore>,
+    units: usize,
+}
+
+impl Room {
+    fn new(bytes: usize) -> Self {
+        let units = bytes / UNIT;
+        Self { free: Arc::new(Semaphore::new(units)), units }
+    }
+
+    /// Waits for so many bytes. A body that would take more than there is takes all of it, and is alone then.
+    async fn take(&self, bytes: usize, until: Instant) -> Result<OwnedSemaphorePermit, BodyRefused> {
+        let units = u32::try_from(bytes.div_ceil(UNIT).min(self.units)).unwrap_or(u32::MAX);
+        let granted = timeout_at(until, Arc::clone(&self.free).acquire_many_owned(units)).await;
+        granted.map_err(|_| BodyRefused::NoRoom)?.map_err(|_| BodyRefused::NoRoom)
+    }
 }
 
 impl BodyRefused {

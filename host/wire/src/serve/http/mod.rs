@@ -86,7 +86,7 @@ impl Http {
         let (shutdown, drain) = (Arc::clone(&presets.shutdown), Drain::new(settings.drain));
         let router = Router {
             guard: RequestGuard::new(address, &settings, token),
-            bodies: Bodies::new(settings.body_timeout),
+            bodies: Bodies::new(settings.body_timeout, settings.memory),
             services: Services::new(Arc::clone(&presets), &end),
             stop: stop.clone(),
             large: LargeRequests { workers: workers.clone() },

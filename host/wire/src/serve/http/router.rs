@@ -135,6 +135,8 @@ impl Router {
             Err(refusal) => return self.guard.refuses(&refusal, &parts, work.peer()),
         };
         work.admitted();
+        // Which presets there are is not known before. Only clients that may call wait here.
+        self.presets.composed.cancelled().await;
         let Some(preset) = preset else {
             return refuse(StatusCode::NOT_FOUND, "MCP is served on /mcp and on /mcp/p/<preset>.");
         };
@@ -217,6 +219,10 @@ impl Router {
 
     /// Names and no reasons: those hold paths, and anybody may ask.
     fn ready(&self) -> BoxResponse {
+        if !self.presets.composed.is_cancelled() {
+            let starting = json!({"status": "starting", "presets": 0, "not_served": []});
+            return reply::json(StatusCode::SERVICE_UNAVAILABLE, &starting);
+        }
         let presets = self.presets.presets();
         let failing: Vec<&str> =
             presets.iter().filter(|(_, named)| named.is_err()).map(|(name, _)| name.as_str()).collect();

@@ -45,6 +45,8 @@ pub struct HttpSettings {
     pub idle_timeout: Duration,
     /// How long requests that run may go on once the host is to end.
     pub drain: Duration,
+    /// Bytes of memory that the process may have. `None` if unlimited.
+    pub memory: Option<u64>,
 }
 
 impl Default for HttpSettings {
@@ -60,6 +62,7 @@ impl Default for HttpSettings {
             // just when this side closes.
             idle_timeout: Duration::from_secs(120),
             drain: Duration::from_secs(30),
+            memory: None,
         }
     }
 }
@@ -73,6 +76,12 @@ impl HttpSettings {
         }
         self.connections = connections;
         Ok(self)
+    }
+
+    /// Sets the bytes of memory that the process may have, which larger requests share.
+    #[must_use]
+    pub fn with_memory(self, memory: Option<u64>) -> Self {
+        Self { memory, ..self }
     }
 
     /// Sets one of the times, by its name in presets.toml.

@@ -1,0 +1,114 @@
+//! How much memory and address space the system lets this process have, read once at the start.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gatehouse_sandbox::{SystemLimits, shown_bytes};
+
+use crate::cli::Failure;
+
+/// Bytes of memory that a host needs.
+const LEAST: u64 = 128 << 20;
+
+/// What control groups write if they limit nothing, or more than any machine has.
+const UNLIMITED: u64 = 1 << 60;
+
+/// Where Linux mounts its control groups.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+/// The limits of this process.
+pub(crate) fn read() -> SystemLimits {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let address_space = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    SystemLimits { memory: memory(Path::new(GROUPS), &groups), address_space }
+}
+
+/// Refuses to serve with so little memory that the first calls would end the host.
+pub(crate) fn check(limits: SystemLimits) -> Result<(), Failure> {
+    let Some(memory) = limits.memory else { return Ok(()) };
+    let shown = shown_bytes(memory);
+    if memory < LEAST {
+        return Err(Failure::Failed(format!(
+            "the memory of this process is limited to {shown} (by its control group, as containers are), and a host needs {}. \
+             Raise the limit: `--memory` of docker and podman, `MemoryMax` of systemd, `limits.memory` of Kubernetes.",
+            shown_bytes(LEAST)
+        )));
+    }
+    tracing::info!("memory is limited to {shown}: calls and gates share what that leaves");
+    Ok(())
+}
+
+/// The lowest limit of the process's control group and of those around it. `groups` is what `/proc/self/cgroup` says: a line
+/// for each hierarchy, `number:controllers:path`, where the one of version 2 has no controllers.
+fn memory(root: &Path, groups: &str) -> Option<u64> {
+    let limits = groups.lines().flat_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let (hierarchy, file) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return Vec::new(),
+        };
+        // In a container the path may be that of the machine, of which only the container's own part is there.
+        let around = Path::new(path.trim_start_matches('/')).ancestors();
+        let files = around.map(|group| hierarchy.join(group).join(file));
+        files.filter_map(|file: PathBuf| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()).collect()
+    });
+    limits.filter(|limit| *limit < UNLIMITED).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with these files.
+    fn groups(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a folder");
+        for (file, content) in files {
+            let file = root.path().join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+            fs::write(file, content).expect("written");
+        }
+        root
+    }
+
+    #[test]
+    fn the_lowest_limit_around_the_process_counts() {
+        let two = groups(&[
+            ("memory.max", "max\n"),
+            ("a/memory.max", "209715200\n"),
+            ("a/b/memory.max", "536870912\n"),
+        ]);
+        assert_eq!(memory(two.path(), "0::/a/b\n"), Some(200 << 20));
+        assert_eq!(memory(two.path(), "0::/\n"), None, "no limit");
+        let container = groups(&[("memory.max", "134217728\n")]);
+        assert_eq!(memory(container.path(), "0::/system.slice/docker-1.scope\n"), Some(128 << 20));
+    }
+
+    #[test]
+    fn control_groups_of_version_1_are_read_too() {
+        let one = groups(&[
+            ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory/docker/x/memory.limit_in_bytes", "104857600\n"),
+            ("cpu/docker/x/memory.limit_in_bytes", "1\n"),
+        ]);
+        let said = "5:cpu:/docker/x\n4:hugetlb,memory:/docker/x\n0::/\n";
+        assert_eq!(memory(one.path(), said), Some(100 << 20));
+        assert_eq!(memory(one.path(), "4:memory:/\n"), None, "no limit");
+        assert_eq!(memory(one.path(), ""), None);
+    }
+
+    #[test]
+    fn too_little_memory_is_refused_with_what_to_raise() {
+        let limited = |memory| check(SystemLimits { memory, address_space: None });
+        assert!(limited(None).is_ok() && limited(Some(LEAST)).is_ok());
+        let refused = limited(Some(100 << 20)).err().map(|failure| failure.message().to_owned());
+        let refused = refused.expect("refused");
+        assert!(refused.starts_with("the memory of this process is limited to 100 MiB"), "{refused}");
+        assert!(refused.contains("a host needs 128 MiB") && refused.contains("Raise the limit"), "{refused}");
+    }
+}
