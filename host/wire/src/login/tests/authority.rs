@@ -27,6 +27,10 @@ pub(super) enum Vice {
     NoS256,
     PlainToken,
     PrivateToken,
+    TokenElsewhere,
+    AuthorizationElsewhere,
+    NoLife,
+    NegativeLife,
     NoRegistration,
     RegistrationRefused,
     NamesIssuer,
@@ -219,14 +223,21 @@ impl State {
     }
 
     fn metadata(&self, base: &str) -> Option<Answer> {
+        // The same server at another origin.
+        let elsewhere = |path: &str| format!("{}{path}", base.replace("127.0.0.1", "localhost"));
         let token = match () {
             () if self.has(Vice::PlainToken) => "http://auth.example/token".to_owned(),
             () if self.has(Vice::PrivateToken) => "https://169.254.169.254/token".to_owned(),
+            () if self.has(Vice::TokenElsewhere) => elsewhere("/token"),
             () => format!("{base}/token"),
+        };
+        let authorization = match self.has(Vice::AuthorizationElsewhere) {
+            true => elsewhere("/authorize"),
+            false => format!("{base}/authorize"),
         };
         let mut document = json!({
             "issuer": if self.has(Vice::OtherIssuer) { "https://evil.example" } else { base },
-            "authorization_endpoint": format!("{base}/authorize"),
+            "authorization_endpoint": authorization,
             "token_endpoint": token,
             "registration_endpoint": format!("{base}/register"),
             "revocation_endpoint": format!("{base}/revoke"),
@@ -287,7 +298,12 @@ impl State {
         self.access = format!("access-secret-{number}");
         let keeps = self.has(Vice::KeepsRefresh) && !self.refresh.is_empty();
         let kind = if self.has(Vice::TokenOfOtherType) { "mac" } else { "Bearer" };
-        let mut issued = json!({"access_token": self.access, "token_type": kind, "expires_in": 3600});
+        let life = match () {
+            () if self.has(Vice::NoLife) => json!(0),
+            () if self.has(Vice::NegativeLife) => json!("-5"),
+            () => json!(3600),
+        };
+        let mut issued = json!({"access_token": self.access, "token_type": kind, "expires_in": life});
         if !keeps && !self.has(Vice::NoRefresh) {
             self.refresh = format!("refresh-secret-{number}");
             issued["refresh_token"] = self.refresh.as_str().into();
