@@ -1,5 +1,4 @@
-//! An MCP server that wants a login, and the authorization server beside it, on one port of this machine. Each vice is what
-//! a real one may do to a client.
+//! An MCP server that wants a login, and the authorization server beside it, on one port of this machine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,43 +13,10 @@ use gatehouse_net::Url;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::request::{Seen, read};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Vice {
-    NoMetadata,
-    NoResourceMetadata,
-    OtherResource,
-    OtherIssuer,
-    MetadataIsHtml,
-    MetadataRedirects,
-    NoS256,
-    PlainToken,
-    PrivateToken,
-    TokenElsewhere,
-    AuthorizationElsewhere,
-    NoLife,
-    NegativeLife,
-    NoRegistration,
-    RegistrationRefused,
-    NamesIssuer,
-    CodeUsed,
-    TokenFails,
-    TokenStuck,
-    TokenLarge,
-    TokenIsHtml,
-    TokenOfOtherType,
-    RefreshRefused,
-    ClientUnknown,
-    KeepsRefresh,
-    NoRefresh,
-    NoRevocation,
-    NoLoginWanted,
-    TakesNoToken,
-    TakesNoTokenAndSaysNothing,
-    WantsScope,
-    RepliesWithError,
-}
+use super::{
+    request::{Seen, read},
+    vice::Vice,
+};
 
 #[derive(Default)]
 struct State {
@@ -224,20 +190,16 @@ impl State {
 
     fn metadata(&self, base: &str) -> Option<Answer> {
         // The same server at another origin.
-        let elsewhere = |path: &str| format!("{}{path}", base.replace("127.0.0.1", "localhost"));
+        let elsewhere = base.replace("127.0.0.1", "localhost");
+        let origin = |vice: Vice| if self.has(vice) { &*elsewhere } else { base };
         let token = match () {
             () if self.has(Vice::PlainToken) => "http://auth.example/token".to_owned(),
             () if self.has(Vice::PrivateToken) => "https://169.254.169.254/token".to_owned(),
-            () if self.has(Vice::TokenElsewhere) => elsewhere("/token"),
-            () => format!("{base}/token"),
-        };
-        let authorization = match self.has(Vice::AuthorizationElsewhere) {
-            true => elsewhere("/authorize"),
-            false => format!("{base}/authorize"),
+            () => format!("{}/token", origin(Vice::TokenElsewhere)),
         };
         let mut document = json!({
             "issuer": if self.has(Vice::OtherIssuer) { "https://evil.example" } else { base },
-            "authorization_endpoint": authorization,
+            "authorization_endpoint": format!("{}/authorize", origin(Vice::AuthorizationElsewhere)),
             "token_endpoint": token,
             "registration_endpoint": format!("{base}/register"),
             "revocation_endpoint": format!("{base}/revoke"),

@@ -6,6 +6,7 @@ mod making;
 mod renewing;
 mod request;
 mod sending;
+mod vice;
 
 use std::{
     io::{Read as _, Write as _},
@@ -22,7 +23,7 @@ use gatehouse_core::{Fault, lock, ports::clock::Clock};
 use gatehouse_net::Url;
 use tempfile::TempDir;
 
-use self::authority::{Authority, Vice};
+use self::{authority::Authority, vice::Vice};
 use super::{Endpoints, LoginSettings, LoginState, LoginUser, Logins};
 
 /// 2026-11-23T00:00:00Z, in milliseconds.
