@@ -2,6 +2,7 @@
 //! to it twice, and nothing of it stays.
 
 mod apart;
+mod asking;
 mod changes;
 mod content;
 mod ends;

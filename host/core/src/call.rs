@@ -23,6 +23,7 @@ use crate::{
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
     ports::client::{Client, NoClient},
+    question::QuestionCount,
     source::Source,
     tool::SourceId,
 };
@@ -112,6 +113,8 @@ pub struct CallContext {
     pub(crate) in_source_us: AtomicU64,
     /// What the client's call that it is or belongs to has caused.
     pub(crate) caused: Arc<Caused>,
+    /// Questions that its server has asked the client.
+    pub(crate) questions: QuestionCount,
     /// Calls that its tool passed on.
     pub(crate) forwarded: ForwardedCalls,
     pub(crate) pipeline: Arc<Pipeline>,
@@ -193,6 +196,7 @@ impl CallContext {
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
             caused: Arc::default(),
+            questions: QuestionCount::default(),
             forwarded: ForwardedCalls::default(),
             pipeline: Arc::clone(pipeline),
         }
