@@ -4,7 +4,7 @@ mod authority;
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
     process::{Command, Stdio},
     time::Instant,
@@ -12,8 +12,8 @@ use std::{
 
 use serde_json::{Value, json};
 
-use self::authority::{Authority, browse};
-use crate::support::{Place, host::PATIENCE};
+use self::authority::{Authority, Odd, browse};
+use crate::support::{Place, host::PATIENCE, terminal};
 
 fn place(authority: &Authority) -> Place {
     let block = format!("[servers.git]\nurl = \"http://{}/mcp\"\noauth = {{}}\n", authority.address);
@@ -93,6 +93,52 @@ fn the_browser_of_the_desktop_is_opened() {
     }
     let opened = fs::read_to_string(opened).expect("an address");
     assert!(opened.contains("/authorize?") && told.contains(opened.trim()), "{opened}\n{told}");
+    let issuer = format!("Logging in to 'git' at the authorization server http://{}/\n", authority.address);
+    assert!(told.starts_with(&issuer), "the issuer is shown first: {told}");
+}
+
+#[test]
+fn endpoints_at_other_hosts_are_confirmed_once_at_a_terminal() {
+    let authority = Authority::start_odd(Odd { token_elsewhere: true, ..Odd::default() });
+    let place = place(&authority);
+    let login = ["servers", "login", "git", "--no-browser"];
+    let ran = place.run(&login);
+    let (issuer, token) =
+        (format!("http://{}/", authority.address), format!("http://localhost:{}", authority.address.port()));
+    let advice = format!("write issuer = \"{issuer}\" in [servers.git.oauth] of presets.toml");
+    let told = ran.stderr();
+    assert!(told.contains(&format!("token at {token}")) && told.contains(&advice), "{told}");
+    let question = format!("The authorization server {issuer} of 'git' has endpoints at other hosts:\n\n");
+    let (mut typing, input) = terminal();
+    typing.write_all(b"n\n").expect("typed");
+    let ran = place.command(&login).stdin(input).output().expect("run gatehouse");
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(told.starts_with(&question) && told.contains(&format!("  token          {token}\n")), "{told}");
+    assert!(told.ends_with("The login to 'git' was not confirmed.\n"), "{told}");
+    assert_eq!((ran.status.code(), authority.bodies("/register").len()), (Some(1), 0), "{told}");
+
+    let (mut typing, input) = terminal();
+    typing.write_all(b"y\n").expect("typed");
+    let mut command = place.command(&login);
+    command.stdin(input);
+    assert!(log_in(command).1.contains("Log in there? [y/N] Logging in to 'git'"));
+    let (_, told) = log_in(place.command(&login));
+    assert!(told.starts_with("Logging in to 'git'"), "the answer is in the login: {told}");
+}
+
+#[test]
+fn a_login_that_is_over_when_it_is_made_fails() {
+    let authority = Authority::start_odd(Odd { expires_immediately: true, ..Odd::default() });
+    let place = place(&authority);
+    let mut command = place.command(&["servers", "login", "git", "--no-browser"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("run gatehouse");
+    let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
+    let mut lines = stderr.by_ref().lines().map_while(Result::ok);
+    browse(lines.find(|line| line.trim().starts_with("http://")).expect("an address").trim());
+    let told = lines.last().expect("a reason");
+    assert!(told.contains("The login to 'git' is already over: http://127.0.0.1"), "{told}");
+    assert_eq!(child.wait().expect("an end").code(), Some(1), "{told}");
+    assert!(!place.path("state/logins/git.json").exists());
 }
 
 #[test]
@@ -117,6 +163,8 @@ fn what_cannot_be_logged_in_to_is_said() {
 fn keys_of_a_login_are_checked() {
     for (keys, why) in [
         ("client_secret = \"x\"", "client_secret goes with client_id"),
+        ("client_id = \"x\"", "client_id needs an issuer; write issuer = \"https://…\""),
+        ("client_id = \"x\", client_secret = \"y\"", "client_secret needs an issuer; write issuer = "),
         ("scopes = [\"read write\"]", "'read write' is not a scope; scopes are a list of words"),
         ("issuer = \"auth.example\"", "issuer must be an address such as https://auth.example.com"),
         ("redirect_port = 70000", "redirect_port must be 1 to 65535, not 70000"),

@@ -199,9 +199,15 @@ fn a_kept_script_becomes_a_tool_of_a_preset() {
     let params = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     let script = json!({"name": "greet", "description": "Greets.", "code": code, "params": params});
     assert_eq!(client.text("save_script", script), "Kept as version 1 of 'greet'.");
+    let hidden = json!({"name": "odd", "description": "Odd.", "code": "// a\n/* \u{202e} */ return 1"});
+    assert_eq!(client.text("save_script", hidden), "Kept as version 1 of 'odd'.");
     assert_eq!(client.close(), Some(0));
 
     let ran = |arguments: &[&str]| place.run(&[&["scripts"], arguments, &["--preset", "p"]].concat());
+    let told = ran(&["export", "odd", "--to", place.path("scripts").to_str().expect("a path")]).stderr();
+    assert!(told.contains("script 'odd' has U+202E at line 4 of its file, which no reader sees"), "{told}");
+    assert!(!place.path("scripts").exists());
+    assert!(ran(&["remove", "odd"]).stdout().starts_with("Removed 'odd'"));
     assert_eq!(ran(&["list"]).stdout(), "greet(name) v1: Greets. (never run)\n");
     let run = ran(&["run", "greet", "{\"name\": \"Ada\"}"]);
     assert_eq!(run.stdout(), "\"Hello Ada\"\n1 call in 1 batch\n");

@@ -3,6 +3,7 @@
 
 mod apart;
 mod attacks;
+mod asking;
 mod changes;
 mod content;
 mod ends;

@@ -25,6 +25,7 @@ use crate::{
     outcome::{Fault, Outcome},
     pipeline::Pipeline,
     ports::client::{Client, NoClient},
+    question::QuestionCount,
     source::Source,
     tool::SourceId,
 };
@@ -114,6 +115,8 @@ pub struct CallContext {
     pub(crate) in_source_us: AtomicU64,
     /// What the client's call that it is or belongs to has caused.
     pub(crate) caused: Arc<Caused>,
+    /// Questions that its server has asked the client.
+    pub(crate) questions: QuestionCount,
     /// Calls that its tool passed on.
     pub(crate) forwarded: ForwardedCalls,
     /// Shares of budgets that are held until it is over.
@@ -197,6 +200,7 @@ impl CallContext {
             connecting_us: AtomicU64::new(0),
             in_source_us: AtomicU64::new(0),
             caused: Arc::default(),
+            questions: QuestionCount::default(),
             forwarded: ForwardedCalls::default(),
             held: Mutex::default(),
             pipeline: Arc::clone(pipeline),

@@ -19,6 +19,12 @@ pub fn is_hidden(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
+/// True if a character changes the order of its neighbors, or begins a line of its own, when text is shown: controls of
+/// bidirectional text, line and paragraph separators.
+pub fn reorders(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Whether a character has no place in a line of text.
 fn control(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
@@ -100,7 +106,8 @@ pub(crate) fn values(object: &mut Map<String, Value>) -> usize {
     object.values_mut().map(value).sum()
 }
 
-fn value(found: &mut Value) -> usize {
+/// Takes them out of every text of a value.
+pub(crate) fn value(found: &mut Value) -> usize {
     match found {
         Value::String(prose) => text(prose),
         Value::Object(members) => values(members),

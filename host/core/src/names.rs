@@ -1,5 +1,7 @@
 //! Finding the name that somebody meant.
 
+use crate::clean;
+
 /// Below this similarity (Jaro-Winkler, 0 to 1) a suggestion confuses more than it helps.
 const SIMILAR: f64 = 0.75;
 
@@ -23,10 +25,11 @@ pub fn did_you_mean<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a st
     nearest(wrong, candidates).map(|name| format!(" Did you mean '{name}'?")).unwrap_or_default()
 }
 
-/// `text` made fit to be quoted in a message: control characters shown as spaces, at most `limit`
-/// characters, the rest an ellipsis.
+/// `text` made fit to be quoted in a message: control characters and hidden ones ([`clean::is_hidden`]) shown as spaces, at
+/// most `limit` characters, the rest an ellipsis.
 pub fn quoted(text: &str, limit: usize) -> String {
-    let mut shown: String = text.chars().take(limit).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let visible = |c: char| if c.is_control() || clean::is_hidden(c) { ' ' } else { c };
+    let mut shown: String = text.chars().take(limit).map(visible).collect();
     if text.chars().nth(limit).is_some() {
         shown.push('…');
     }
@@ -98,6 +101,7 @@ mod tests {
     #[test]
     fn quotes_hostile_text_shortly() {
         assert_eq!(quoted("a\nb\0c", 10), "a b c");
+        assert_eq!(quoted("gpj.\u{202e}exe\u{2066}\u{200b}é", 20), "gpj. exe  é");
         assert_eq!(quoted(&"x".repeat(1_000_000), 3), "xxx…");
     }
 }

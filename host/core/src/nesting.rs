@@ -18,7 +18,7 @@ use crate::{
     catalog::Entry,
     effect::Effect,
     outcome::{Fault, Outcome},
-    tool::{ToolId, ToolSpec},
+    tool::{SourceId, ToolId, ToolSpec},
 };
 
 /// How deep calls nest: a client's call is at depth 0.
@@ -38,6 +38,10 @@ pub(crate) struct Caused {
     pub(crate) declined: Mutex<Vec<ToolId>>,
     /// Whoever asks for an approval waits for its turn.
     pub(crate) asking: tokio::sync::Mutex<()>,
+    /// Held by the server that asks the user something.
+    pub(crate) asking_user: tokio::sync::Mutex<()>,
+    /// Servers whose questions were declined, which may ask nothing more.
+    pub(crate) refused_askers: Mutex<Vec<SourceId>>,
 }
 
 impl CallContext {
@@ -152,10 +156,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        SourceId,
-        testing::{Fixture, context, tool},
-    };
+    use crate::testing::{Fixture, context, tool};
 
     #[tokio::test]
     async fn what_one_call_causes_is_counted_over_all_levels() {

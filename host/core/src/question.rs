@@ -1,21 +1,19 @@
 //! What a gate or a server asks the client while it runs a call: a form or an address for the person in front of it, or
 //! something for its model. Every question says who asks, and every answer is checked before whoever asked gets it.
 
+mod asking;
 mod checks;
+mod sampling;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+
+pub(crate) use asking::QuestionCount;
 
 use crate::{
-    call::CallContext,
-    clean, json as bounds, names,
-    outcome::{Fault, FaultKind},
-    pipeline::approval_form,
-    ports::client::{Abilities, MessageLevel},
-    schema::Schema,
-    tool::SourceId,
+    clean, json as bounds, names, outcome::Fault, pipeline::approval_form, ports::client::Abilities,
+    schema::Schema, tool::SourceId,
 };
 
 /// The most characters of what a person is told: a screen, not a document.
@@ -38,11 +36,12 @@ pub const MAX_ANSWER: usize = 64 << 10;
 /// The most questions at once.
 pub const MAX_TOGETHER: usize = 8;
 
+/// Maximum questions of one call to a model, and to a user: the default of `limits.model_calls` for gates, and fixed for
+/// servers.
+pub const MAX_PER_CALL: u32 = 16;
+
 /// The most bytes of a message to the client.
 pub const MAX_TOLD: usize = 16 << 10;
-
-/// The longest that a client may take to say in which directories it works.
-const MAX_ROOTS_WAIT: Duration = Duration::from_secs(30);
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +86,8 @@ impl fmt::Display for QuestionKind {
 /// One question, checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
+    /// `None` for a question of the host's own.
+    asker: Option<SourceId>,
     kind: QuestionKind,
     params: Map<String, Value>,
 }
@@ -104,7 +105,7 @@ impl Question {
         Self::elicitation(asker, object(params))
     }
 
-    /// What `elicitation/create` carries, in whoever's words.
+    /// What `elicitation/create` carries, in the words of a gate or server.
     pub fn elicitation(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
         let refused =
             |why: String| Fault::invalid(format!("{} asks what cannot be passed on: {why}.", start(asker)));
@@ -122,6 +123,9 @@ impl Question {
                 let form = form.ok_or_else(|| refused("it has no form".into()))?;
                 checks::form(form).map_err(refused)?;
                 clean::values(form);
+                if let Some(name) = clean::in_schema(form) {
+                    return Err(refused(format!("its form hides characters in '{}'", name.escape_unicode())));
+                }
                 params.insert("mode".into(), "form".into());
                 QuestionKind::Form
             }
@@ -134,20 +138,8 @@ impl Question {
                 return Err(refused(format!("'{}' is no way to ask", names::quoted(other, 32))));
             }
         };
-        Ok(Self { kind, params })
-    }
-
-    /// What `sampling/createMessage` carries, in whoever's words.
-    pub fn sampling(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
-        params.remove("_meta");
-        let size = bounds::length(&params);
-        if size > MAX_SAMPLING {
-            return Err(Fault::exhausted(format!(
-                "{} may ask the client's model {MAX_SAMPLING} bytes; this is {size}.",
-                start(asker)
-            )));
-        }
-        Ok(Self { kind: QuestionKind::Sampling, params })
+        clean::values(&mut params);
+        Ok(Self { asker: Some(asker.clone()), kind, params })
     }
 
     /// Whether a call may run. The host asks that, in nobody's name.
@@ -158,12 +150,23 @@ impl Question {
             return Err(Fault::internal("The question for an approval is too long."));
         }
         let params = json!({"mode": "form", "message": message, "requestedSchema": approval_form()});
-        Ok(Self { kind: QuestionKind::Form, params: object(params) })
+        Ok(Self { asker: None, kind: QuestionKind::Form, params: object(params) })
     }
 
     /// What is asked for.
     pub fn kind(&self) -> QuestionKind {
         self.kind
+    }
+
+    /// Returns the answer if an earlier one of the same questions was declined. The client is not asked then.
+    ///
+    /// # Errors
+    /// `denied` for a model, which cannot decline.
+    pub fn declined(&self) -> Result<Map<String, Value>, Fault> {
+        match (self.kind, &self.asker) {
+            (QuestionKind::Sampling, Some(asker)) => Err(asking::was_declined(asker)),
+            _ => Ok(object(json!({"action": "decline"}))),
+        }
     }
 
     /// As the protocol has it.
@@ -214,72 +217,6 @@ fn start(asker: &SourceId) -> String {
         SourceId::Server(name) => ("Server", name),
     };
     format!("{kind} '{name}'")
-}
-
-impl CallContext {
-    /// Asks the client of this call, and gives an answer to each question in their order. The time of the call stands still
-    /// meanwhile. `denied` where the client cannot be asked that, `timed-out` where nobody answers.
-    pub async fn ask_client(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
-        if questions.is_empty() || questions.len() > MAX_TOGETHER {
-            return Err(Fault::invalid(format!("1 to {MAX_TOGETHER} questions can be asked at once.")));
-        }
-        let abilities = self.client.abilities();
-        if let Some(question) = questions.iter().find(|question| !question.kind.within(&abilities)) {
-            self.client.lacks(question.kind);
-            return Err(cannot(&abilities, question.kind));
-        }
-        let pause = self.time.pause().ok_or_else(|| nobody_answers(&self.name))?;
-        let asked = tokio::time::timeout_at(pause.until, self.client.ask(questions)).await;
-        let answers = asked.unwrap_or_else(|_| Err(nobody_answers(&self.name)))?;
-        drop(pause);
-        if answers.len() != questions.len() {
-            return Err(Fault::internal("The client answered another number of questions."));
-        }
-        questions.iter().zip(answers).map(|(question, answer)| question.checked(answer)).collect()
-    }
-
-    /// Asks the client for the directories that it works in, while the deadline stands still. Empty if it does not say.
-    pub async fn client_roots(&self) -> Result<Vec<String>, Fault> {
-        if !self.client.abilities().roots {
-            return Ok(Vec::new());
-        }
-        let pause = self.time.pause().ok_or_else(|| nobody_answers(&self.name))?;
-        let until = pause.until.min(Instant::now() + MAX_ROOTS_WAIT);
-        let asked = tokio::time::timeout_at(until, self.client.roots()).await;
-        asked.unwrap_or_else(|_| {
-            Err(Fault::unavailable("The client did not say which directories it works in."))
-        })
-    }
-
-    /// Tells the client something, in the name of a gate or server, where it wants to hear of it.
-    pub fn tell_client(&self, level: MessageLevel, teller: &SourceId, data: Value) {
-        let wanted = self.client.abilities().messages.is_some_and(|least| level >= least);
-        if wanted && bounds::length(&data) <= MAX_TOLD {
-            self.client.tell(level, teller.name(), data);
-        }
-    }
-}
-
-fn cannot(abilities: &Abilities, kind: QuestionKind) -> Fault {
-    let client = match (abilities.protocol.is_empty(), abilities.name.is_empty()) {
-        (true, _) => "Whoever made this call is no MCP client and".to_owned(),
-        (false, true) => "The client".to_owned(),
-        (false, false) => format!("The client '{}'", names::quoted(&abilities.name, 64)),
-    };
-    Fault::denied(format!("{client} cannot {kind}.")).hint(format!(
-        "Call the tool from a client that declares the capability {}, or give it what it asks for as arguments.",
-        kind.capability()
-    ))
-}
-
-fn nobody_answers(tool: &str) -> Fault {
-    let minutes = crate::call_time::MAX_PAUSE.as_secs() / 60;
-    let tool = names::quoted(tool, 64);
-    Fault::new(
-        FaultKind::TimedOut,
-        format!("'{tool}' asked a question that nobody answered in {minutes} min."),
-    )
-    .hint("Call the tool again when somebody is there to answer.")
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
+use gatehouse_core::clean;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -83,15 +84,33 @@ pub(crate) fn screen(lines: &[String]) {
     write(io::stdout().lock(), &format!("\u{1b}[H{}\u{1b}[J", drawn.concat()));
 }
 
+/// True for what a terminal obeys, or what changes the order in which it shows its neighbors.
+fn obeyed(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t')) || clean::reorders(c)
+}
+
 /// The text without what a terminal would obey: it may hold names that a stranger's gate chose.
 fn shown(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if text.contains(obeyed) { text.replace(obeyed, "\u{fffd}").into() } else { text.into() }
 }
 
 /// Writes a value as indented JSON to standard output.
 pub(crate) fn json(value: &impl Serialize) {
-    line(serde_json::to_string_pretty(value).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}")));
+    let json = serde_json::to_string_pretty(value);
+    line(escaped(json.unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))));
+}
+
+/// JSON with what a terminal would obey written as JSON may write it: programs read the same value.
+fn escaped(json: String) -> String {
+    if !json.contains(obeyed) {
+        return json;
+    }
+    let mut text = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        // All of them have 16 bits.
+        if obeyed(c) { text += &format!("\\u{:04x}", u32::from(c)) } else { text.push(c) }
+    }
+    text
 }
 
 /// Writes what went wrong to standard error.
@@ -189,6 +208,8 @@ mod tests {
     #[test]
     fn a_terminal_is_shown_nothing_to_obey() {
         assert_eq!(shown("a\tb\nc"), "a\tb\nc");
+        assert_eq!(shown("gpj.\u{202e}exe \u{200d}"), "gpj.\u{fffd}exe \u{200d}");
+        assert_eq!(escaped("{\"a\": \"\u{202e}é\u{85}\"}".into()), r#"{"a": "\u202eé\u0085"}"#);
         assert_eq!(shown("\u{1b}[2J\u{9b}31mred\r"), "\u{fffd}[2J\u{fffd}31mred\u{fffd}");
     }
 }

@@ -2,10 +2,13 @@
 //! writes, so that a client that does not read its host's log does not stop the host; lines that it
 //! leaves waiting too long are dropped.
 
-use std::{io, sync::OnceLock};
+use std::{
+    io::{self, Write},
+    sync::OnceLock,
+};
 
 use clap::ValueEnum;
-use gatehouse_core::pipeline::CALLS;
+use gatehouse_core::{clean::is_hidden, pipeline::CALLS};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -48,6 +51,26 @@ pub(crate) struct Options {
     pub(crate) filter: Option<&'static str>,
 }
 
+/// Writer of whole lines that replaces characters no reader sees: names and messages of servers and gates reach the log, and
+/// U+202E would turn around what follows it.
+struct Visible<W>(W);
+
+impl<W: Write> Write for Visible<W> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        match str::from_utf8(line) {
+            Ok(text) if !line.is_ascii() && text.contains(is_hidden) => {
+                self.0.write_all(text.replace(is_hidden, "\u{fffd}").as_bytes())?;
+            }
+            _ => self.0.write_all(line)?,
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Starts the log with this filter; a filter that does not parse is said and the default taken.
 /// Lines are written as long as what it returns is kept.
 pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
@@ -70,6 +93,7 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
     // The default waits for 128,000 lines, in memory that is laid out at the start.
     let queue = NonBlockingBuilder::default().buffered_lines_limit(LINES);
     let (writer, guard) = queue.finish(io::stderr());
+    let writer = move || Visible(writer.clone());
     let log = fmt().with_env_filter(filter).with_writer(writer).with_ansi(false).with_target(false);
     // Fails only where a log was started before, which is then the log.
     let _ = match options.format {
@@ -81,4 +105,20 @@ pub(crate) fn start(filter: Option<&str>, options: Options) -> WorkerGuard {
         tracing::warn!("{complaint}");
     }
     guard
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_hides_nothing() {
+        let mut log = Visible(Vec::new());
+        log.write_all("WARN tool=\"gpj.\u{202e}exe\" é\n".as_bytes()).expect("written");
+        log.write_all(b"INFO plain \xff\n").expect("written");
+        assert_eq!(
+            log.0,
+            [&b"WARN tool=\"gpj.\xef\xbf\xbdexe\" \xc3\xa9\n"[..], b"INFO plain \xff\n"].concat()
+        );
+    }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::run;
-use crate::support::Place;
+use crate::support::{Place, terminal};
 
 const BEGIN: &str = "<!-- gatehouse:begin ";
 
@@ -119,17 +119,13 @@ fn nothing_is_written_that_was_not_agreed_to() {
 #[test]
 #[cfg(unix)]
 fn a_person_at_a_terminal_is_asked() {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let place = project();
     for (answer, written) in [("n\n", false), ("\n", false), ("y\n", true)] {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("unlocked");
-        let name = ptsname(&terminal, Vec::new()).expect("a name").into_string().expect("a path");
-        let open = || fs::File::options().read(true).write(true).open(&name).expect("the other end");
+        let (mut typing, terminal) = terminal();
         let mut command: Command = place.command(&["init", "--folder", "project", "--preset", "context"]);
         let mut child =
-            command.stdin(open()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("run");
-        fs::File::from(terminal.try_clone().expect("a handle")).write_all(answer.as_bytes()).expect("typed");
+            command.stdin(terminal).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("run");
+        typing.write_all(answer.as_bytes()).expect("typed");
         let mut asked = String::new();
         child.stderr.take().expect("a pipe").read_to_string(&mut asked).expect("read");
         assert!(child.wait().expect("an end").success(), "{asked}");

@@ -15,15 +15,28 @@ pub(super) struct Authority {
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
+/// Differences from an honest one.
+#[derive(Default, Clone, Copy)]
+pub(super) struct Odd {
+    /// Its token endpoint is at another origin.
+    pub(super) token_elsewhere: bool,
+    /// Its tokens expire when they are issued, and come without a refresh token.
+    pub(super) expires_immediately: bool,
+}
+
 impl Authority {
     pub(super) fn start() -> Self {
+        Self::start_odd(Odd::default())
+    }
+
+    pub(super) fn start_odd(odd: Odd) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let seen = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&seen);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                answer(stream, &format!("http://{address}"), &kept);
+                answer(stream, &format!("http://{address}"), &kept, odd);
             }
         });
         Self { address, seen }
@@ -37,7 +50,7 @@ impl Authority {
     }
 }
 
-fn answer(mut stream: TcpStream, base: &str, memory: &Mutex<Vec<Seen>>) {
+fn answer(mut stream: TcpStream, base: &str, memory: &Mutex<Vec<Seen>>, odd: Odd) {
     let Some(seen) = read(&mut BufReader::new(&stream)) else { return };
     let (path, query) = seen.target.split_once('?').unwrap_or((&seen.target, ""));
     let place = format!("{base}/.well-known/oauth-protected-resource/mcp");
@@ -48,10 +61,12 @@ fn answer(mut stream: TcpStream, base: &str, memory: &Mutex<Vec<Seen>>) {
         }
         "/.well-known/oauth-authorization-server" => {
             let endpoint = |name: &str| format!("{base}/{name}");
+            let other = base.replace("127.0.0.1", "localhost");
+            let token = if odd.token_elsewhere { format!("{other}/token") } else { endpoint("token") };
             let document = json!({
                 "issuer": base,
                 "authorization_endpoint": endpoint("authorize"),
-                "token_endpoint": endpoint("token"),
+                "token_endpoint": token,
                 "registration_endpoint": endpoint("register"),
                 "revocation_endpoint": endpoint("revoke"),
                 "code_challenge_methods_supported": ["S256"],
@@ -66,6 +81,10 @@ fn answer(mut stream: TcpStream, base: &str, memory: &Mutex<Vec<Seen>>) {
             };
             let back = format!("{}?code=secret-code&state={}", of("redirect_uri"), of("state"));
             (302, format!("location: {back}\r\n"), json!({}))
+        }
+        "/token" if odd.expires_immediately => {
+            let tokens = json!({"access_token": "secret-access", "token_type": "Bearer", "expires_in": 0});
+            (200, String::new(), tokens)
         }
         "/token" => {
             let tokens = json!({"access_token": "secret-access", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "secret-refresh"});

@@ -10,6 +10,7 @@ pub(crate) mod provider;
 mod results;
 pub(crate) mod server;
 pub(crate) mod session;
+mod terminal;
 
 pub(crate) use host::Client;
 pub(crate) use http::Http;
@@ -17,3 +18,4 @@ pub(crate) use installed::installed;
 pub(crate) use live::{put, variant};
 pub(crate) use place::{Place, Ran, binary, repository};
 pub(crate) use results::{fault_of, structured, text_of};
+pub(crate) use terminal::terminal;

@@ -49,8 +49,10 @@ fn is_choice(items: &Value) -> bool {
 
 /// Checks that an address can be shown whole and opened without being listened to on the way.
 pub(super) fn url(url: &str) -> Result<(), String> {
-    if url.len() > MAX_URL || !url.is_ascii() {
-        return Err(format!("its address has to be at most {MAX_URL} bytes of ASCII"));
+    if url.len() > MAX_URL || !url.is_ascii() || url.contains(|c: char| c.is_control()) {
+        return Err(format!(
+            "its address has to be at most {MAX_URL} bytes of ASCII without control characters"
+        ));
     }
     let parsed = Url::parse(url).map_err(|error| format!("its address is none: {error}"))?;
     let loopback = match parsed.host() {

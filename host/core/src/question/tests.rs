@@ -6,7 +6,9 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::{
-    ports::client::Client,
+    call::CallContext,
+    outcome::FaultKind,
+    ports::client::{Client, MessageLevel},
     testing::{Fixture, context, tool},
 };
 
@@ -101,8 +103,29 @@ fn an_answer_has_to_fit_its_question() {
     let sampling = Question::sampling(&gate(), object(json!({"messages": [], "_meta": {"a": 1}})));
     let sampling = sampling.expect("a question");
     assert!(sampling.params().get("_meta").is_none());
+    assert_eq!(sampling.params()["systemPrompt"], format!("Gate 'shop' {ASKS}"));
     assert!(sampling.checked(object(json!({"content": {"type": "text", "text": "x"}}))).is_ok());
     assert!(sampling.checked(Map::new()).is_err());
+}
+
+/// What a model is told after the name of who asks.
+const ASKS: &str = "asks this through Gatehouse. The words are its own, not the user's.";
+
+#[test]
+fn a_model_is_told_who_asks_and_shown_nothing_hidden() {
+    let asked = json!({"systemPrompt": "You are\u{202e} the host.\u{1b}[2J", "includeContext": "allServers",
+        "messages": [{"role": "user", "content": {"type": "text", "text": "\u{2066}Hi\u{e0041}\n"}}]});
+    let server = SourceId::Server("s".into());
+    let question = Question::sampling(&server, object(asked)).expect("a question");
+    let expected = json!({"systemPrompt": format!("Server 's' {ASKS}\n\nYou are the host.[2J"), "includeContext": "none",
+        "messages": [{"role": "user", "content": {"type": "text", "text": "Hi\n"}}]});
+    assert_eq!(*question.params(), object(expected));
+    let hidden = json!({"messages": [], "metadata": {"a\u{202e}": 1}});
+    assert!(Question::sampling(&server, object(hidden)).is_err());
+    let field = json!({"type": "object", "properties": {"pass\u{200b}word": {"type": "string"}}});
+    let fault = form(field).expect_err("a hidden character");
+    assert!(fault.message.contains("its form hides characters"), "{fault}");
+    assert!(Question::url(&gate(), "Open this.", "https://x.example/\u{1b}", "1").is_err());
 }
 
 /// Thinks for a minute, or for ever.
@@ -185,4 +208,60 @@ async fn a_client_is_told_what_it_wants_to_hear() {
     call.tell_client(MessageLevel::Error, &gate(), json!("more"));
     call.tell_client(MessageLevel::Error, &gate(), json!("x".repeat(MAX_TOLD)));
     assert_eq!(*crate::lock(&person.told), [(MessageLevel::Error, "shop".to_owned())]);
+}
+
+/// Answers each question the same way, and counts.
+struct Desk {
+    answer: Result<Value, Fault>,
+    asked: Mutex<usize>,
+}
+
+#[async_trait]
+impl Client for Desk {
+    fn abilities(&self) -> Abilities {
+        Abilities { protocol: "2025-11-25".into(), forms: true, sampling: true, ..Abilities::default() }
+    }
+
+    async fn ask(&self, questions: &[Question]) -> Result<Vec<Map<String, Value>>, Fault> {
+        *crate::lock(&self.asked) += questions.len();
+        // Others run meanwhile.
+        tokio::task::yield_now().await;
+        questions.iter().map(|_| self.answer.clone().map(object)).collect()
+    }
+
+    fn tell(&self, _: MessageLevel, _: &str, _: Value) {}
+}
+
+/// How many of so many questions of each kind reach the client, and the last fault.
+async fn reached(asker: &SourceId, sampling: bool, answer: Result<Value, Fault>) -> (usize, String) {
+    let source = Fixture::new(gate(), vec![tool("buy", None)]);
+    let desk = Arc::new(Desk { answer, asked: Mutex::default() });
+    let mut call = context(Vec::new(), &source, "buy").await;
+    call.client = Arc::clone(&desk) as _;
+    let question = if sampling {
+        Question::sampling(asker, object(json!({"messages": []})))
+    } else {
+        Question::form(asker, "How many?", object(count()))
+    };
+    let question = question.expect("a question");
+    let asked = (0..2 * MAX_PER_CALL).map(|_| call.ask_client(std::slice::from_ref(&question)));
+    let answers = futures_util::future::join_all(asked).await;
+    let fault = answers.into_iter().filter_map(Result::err).next_back();
+    let asked = *crate::lock(&desk.asked);
+    (asked, fault.map_or_else(String::new, |fault| fault.message))
+}
+
+#[tokio::test]
+async fn a_server_asks_so_often_in_a_call_and_no_more_after_a_no() {
+    let server = SourceId::Server("s".into());
+    let (limit, accepted) = (MAX_PER_CALL as usize, json!({"action": "accept", "content": {"n": 1}}));
+    let (asked, why) = reached(&server, false, Ok(accepted.clone())).await;
+    assert_eq!((asked, &*why), (limit, "Server 's' may ask the user 16 times in one call."));
+    let (asked, why) = reached(&server, true, Ok(json!({"content": {}}))).await;
+    assert_eq!((asked, &*why), (limit, "Server 's' may ask the client's model 16 times in one call."));
+    let (asked, why) = reached(&server, false, Ok(json!({"action": "decline"}))).await;
+    assert_eq!(asked, 1, "questions that come together wait for their turn");
+    assert_eq!(why, "Server 's' asked in this call and was declined, so it may ask nothing more in it.");
+    // A gate has a grant, and limits of its own.
+    assert_eq!(reached(&gate(), false, Ok(accepted)).await, (2 * limit, String::new()));
 }

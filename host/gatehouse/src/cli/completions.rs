@@ -11,6 +11,7 @@ use clap_complete::{
     },
     env::Shells,
 };
+use gatehouse_core::clean::is_hidden;
 
 use super::{Cli, Failure};
 use crate::{
@@ -56,7 +57,11 @@ fn config() -> Option<Config> {
 
 /// What a terminal would obey stays out of a shell's line.
 fn candidates(names: impl IntoIterator<Item = String>) -> Vec<CompletionCandidate> {
-    names.into_iter().filter(|name| !name.contains(char::is_control)).map(CompletionCandidate::new).collect()
+    names
+        .into_iter()
+        .filter(|name| !name.contains(|c: char| c.is_control() || is_hidden(c)))
+        .map(CompletionCandidate::new)
+        .collect()
 }
 
 /// The command line, with names for the arguments that are called after what they name.

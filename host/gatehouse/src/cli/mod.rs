@@ -228,11 +228,12 @@ pub(crate) async fn run(cli: Cli, env: &Env) -> Result<(), Failure> {
 }
 
 /// Asks on the terminal, unless that was answered on the command line; no where a program reads the answers.
-pub(crate) async fn agreed(yes: bool, program: bool, question: &'static str) -> Result<bool, Failure> {
+pub(crate) async fn agreed(yes: bool, program: bool, question: impl Into<String>) -> Result<bool, Failure> {
     if yes || program {
         return Ok(yes);
     }
-    let asked = tokio::task::spawn_blocking(|| out::ask(question)).await;
+    let question = question.into();
+    let asked = tokio::task::spawn_blocking(move || out::ask(&question)).await;
     match asked.map_err(|error| Failure::Failed(error.to_string()))? {
         Some(answer) => Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")),
         None => Err(Failure::Usage("nobody is there to ask, so nothing was changed; add --yes".into())),

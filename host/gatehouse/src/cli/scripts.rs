@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use gatehouse_core::{Call, CallContext, Catalog, Content, Principal, Reply};
+use gatehouse_core::{Call, CallContext, Catalog, Content, Principal, Reply, clean::is_hidden};
 use serde_json::{Value, json};
 
 use super::{Failure, Place, call};
@@ -108,6 +108,7 @@ pub(super) async fn run(command: Command, place: &Place, env: &Env) -> Result<()
         Command::Export { name, to, force, whose } => {
             let kept = Kept::of(&whose, place, env).await?;
             let text = kept.file(&name).await?;
+            visible(&name, &text)?;
             let file = to.join(format!("{name}.ts"));
             write(&to, &file, &text, force)?;
             out::line(format!("Written to {}. To make it a tool of a preset:", file.display()));
@@ -171,6 +172,21 @@ impl Kept {
             ))
         })
     }
+}
+
+/// Checks that a reader of the file sees all of it: whoever makes a tool of a script has read it first.
+fn visible(name: &str, text: &str) -> Result<(), Failure> {
+    let hidden = |c: char| is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\t' | '\r'));
+    for (at, line) in text.lines().enumerate() {
+        if let Some(c) = line.chars().find(|c| hidden(*c)) {
+            let (number, code) = (at + 1, u32::from(c));
+            return Err(Failure::Failed(format!(
+                "script '{name}' has U+{code:04X} at line {number} of its file, which no reader sees; save it again \
+                 without it, or with the escape \\u{{{code:x}}} in a string"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn write(folder: &Path, file: &Path, text: &str, force: bool) -> Result<(), Failure> {

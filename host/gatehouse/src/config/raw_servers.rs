@@ -85,7 +85,7 @@ pub(crate) struct ToolRule {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OAuth {
-    /// The client that you registered for Gatehouse, or the https address of a document about it.
+    /// The client that you registered for Gatehouse, or the https address of a document about it. Needs `issuer`.
     #[schemars(with = "Option<String>")]
     pub(crate) client_id: Option<Spanned<String>>,
     /// The secret of that client, if it has one: "${NAME}".
@@ -94,7 +94,8 @@ pub(crate) struct OAuth {
     /// What to ask for. Default: what the server asks for.
     #[schemars(with = "Vec<String>")]
     pub(crate) scopes: Vec<Spanned<String>>,
-    /// The authorization server, where the server names several, or where it lies in your own network.
+    /// The authorization server: where you registered a client, where the server names several, or where it is in your
+    /// own network.
     #[schemars(with = "Option<String>")]
     pub(crate) issuer: Option<Spanned<String>>,
     /// The port that the browser comes back to, where the registration names one. Default: a free one.

@@ -1,7 +1,8 @@
 //! Where the browser comes back to after a login: a port on this machine that takes one answer, the one with the right
-//! state, and is closed then. What other programs or pages send there changes nothing.
+//! state, and is closed then. What other programs or pages send there changes nothing, and connections that send nothing
+//! give way to newer ones.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use gatehouse_core::{Fault, FaultKind, http::Secret, names::quoted};
 use gatehouse_net::Url;
@@ -9,8 +10,8 @@ use subtle::ConstantTimeEq as _;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
-    task::JoinSet,
-    time::timeout,
+    task::{AbortHandle, JoinSet},
+    time::{error::Elapsed, timeout},
 };
 
 use super::metadata::same;
@@ -24,8 +25,8 @@ const HEAD: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const MAX_HEAD: usize = 32 << 10;
 
-/// Connections at the same time.
-const MAX_CONNECTIONS: usize = 16;
+/// Maximum connections at the same time.
+const MAX_CONNECTIONS: usize = 64;
 
 const THANKS: &str = "Gatehouse has got the answer and goes on in the terminal. You can close this window.";
 
@@ -78,14 +79,14 @@ impl Callback {
     }
 
     async fn wait(self, expected: &Expected<'_>) -> Result<Secret, Fault> {
-        let mut connections = JoinSet::new();
+        let mut connections: JoinSet<Result<Option<Request>, Elapsed>> = JoinSet::new();
+        let mut oldest_first: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             tokio::select! {
-                accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => {
-                    let Ok((stream, _)) = accepted else { continue };
-                    connections.spawn(timeout(HEAD, head(stream)));
-                }
+                // A request that is there is answered before a newer connection can take its place.
+                biased;
                 Some(read) = connections.join_next() => {
+                    oldest_first.retain(|connection| !connection.is_finished());
                     let Ok(Ok(Some((mut stream, target)))) = read else { continue };
                     let found = target.as_deref().and_then(|target| expected.answer(target));
                     let (status, text) = match found {
@@ -96,6 +97,13 @@ impl Callback {
                     if let Some(answer) = found {
                         return answer;
                     }
+                }
+                accepted = self.listener.accept() => {
+                    let Ok((stream, _)) = accepted else { continue };
+                    if oldest_first.len() >= MAX_CONNECTIONS {
+                        oldest_first.pop_front().inspect(AbortHandle::abort);
+                    }
+                    oldest_first.push_back(connections.spawn(timeout(HEAD, head(stream))));
                 }
             }
         }
@@ -160,8 +168,11 @@ impl Expected<'_> {
     }
 }
 
-/// The target of the GET request that comes in; none inside where it is another request, none where there is none.
-async fn head(mut stream: TcpStream) -> Option<(TcpStream, Option<String>)> {
+/// Connection with the target of its GET request; `None` inside if it is another request.
+type Request = (TcpStream, Option<String>);
+
+/// Reads the head of a request. `None` if there is none.
+async fn head(mut stream: TcpStream) -> Option<Request> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         let mut piece = [0; 4096];
@@ -232,6 +243,33 @@ mod tests {
         );
         assert!(why("/callback?code=c&state=right", true).contains("does not say"));
         assert!(why("/callback?state=right", false).contains("without a code"));
+    }
+
+    #[tokio::test]
+    async fn silent_connections_keep_no_browser_out() {
+        let callback = Callback::open(None).await.expect("a port");
+        let address = callback.listener.local_addr().expect("an address");
+        let state = Secret::new("right");
+        let expected = Expected { state: &state, issuer: "https://a.example", names_issuer: false };
+        let browser = async {
+            let mut silent = Vec::new();
+            for _ in 0..3 * MAX_CONNECTIONS {
+                silent.push(TcpStream::connect(address).await.expect("connected"));
+            }
+            let mut stream = TcpStream::connect(address).await.expect("connected");
+            let request = b"GET /callback?code=c&state=right HTTP/1.1\r\n\r\n";
+            stream.write_all(request).await.expect("sent");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.expect("an answer");
+            (answer, silent)
+        };
+        // Less than a silent connection has.
+        let (code, (answer, _)) =
+            timeout(HEAD / 2, async { tokio::join!(callback.code(&expected), browser) })
+                .await
+                .expect("the browser is heard");
+        assert_eq!(code.expect("a code").reveal(), "c");
+        assert!(answer.contains(THANKS), "{answer}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{
-    LoginSettings,
+    LoginSettings, NamedClient,
     http::{LoginHttp, Sent, basic},
     metadata::Authority,
     stored,
@@ -51,18 +51,19 @@ impl Client {
         redirect: &str,
     ) -> Result<Self, Fault> {
         let issuer = quoted(&authority.issuer, 200);
-        let Some(id) = &settings.client_id else {
+        let named = settings.issuer.as_ref().and_then(|issuer| issuer.client.as_ref());
+        let Some(NamedClient { id, secret }) = named else {
             return Self::register(server, authority, http, redirect).await;
         };
         if id.starts_with("https://") && !authority.takes_client_documents {
             return Err(Fault::denied(format!("{issuer} takes no address of a document as client_id."))
                 .hint(write_client_id(server, &issuer)));
         }
-        let auth_method = match &settings.client_secret {
+        let auth_method = match secret {
             None => AuthMethod::None,
             Some(_) => AuthMethod::for_secret(&authority.auth_methods),
         };
-        Ok(Self { id: id.clone(), secret: settings.client_secret.clone(), auth_method })
+        Ok(Self { id: id.clone(), secret: secret.clone(), auth_method })
     }
 
     async fn register(
@@ -137,6 +138,6 @@ impl AuthMethod {
 fn write_client_id(server: &str, issuer: &str) -> String {
     format!(
         "Register Gatehouse at {issuer} with the redirect address http://127.0.0.1/callback, and write the \
-         client_id that you get in [servers.{server}.oauth] of presets.toml."
+         client_id that you get and issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml."
     )
 }

@@ -2,16 +2,17 @@
 //! resource, with a redirect to this machine (RFC 6749, 7636, 8252, 8707).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use gatehouse_core::{Fault, http::Secret};
+use gatehouse_core::{Fault, http::Secret, names::quoted};
 use gatehouse_net::{Method, StatusCode, Url, random_bytes};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    LoginSettings, LoginState, Logins,
+    LoginSettings, LoginState, LoginUser, Logins,
     address::{Named, Target, resource},
     callback::{Callback, Expected},
     challenge::Challenge,
     client::Client,
+    endpoints::Endpoints,
     http::Sent,
     metadata::{Authority, Discovery},
     parsed,
@@ -23,7 +24,7 @@ use super::{
 const PING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
 
 impl Logins {
-    /// Logs in to the server at `url`, and keeps the login. `show` gets the address that a browser has to open.
+    /// Logs in to the server at `url`, and keeps the login.
     ///
     /// # Errors
     /// What the server, its authorization server or the person at the browser refuse, and what is not safe there.
@@ -32,21 +33,22 @@ impl Logins {
         server: &str,
         url: &str,
         settings: &LoginSettings,
-        show: &(dyn Fn(&Url) + Send + Sync),
+        user: &dyn LoginUser,
     ) -> Result<LoginState, Fault> {
         let shared = &self.shared;
         // A name that no file can have is found before anybody logs in.
-        shared.store.read(server).await.or_else(|fault| match fault.kind {
+        let earlier = shared.store.read(server).await.or_else(|fault| match fault.kind {
             gatehouse_core::FaultKind::InvalidArguments => Err(fault),
             _ => Ok(None),
         })?;
         let url = parsed(url)?;
-        let named_issuer = settings.issuer.as_deref().map(parsed).transpose()?;
+        let earlier = earlier.filter(|login| login.server == resource(&url));
+        let issuer = settings.issuer.as_ref().map(|issuer| issuer.url.as_str());
+        let named_issuer = issuer.map(parsed).transpose()?;
         let named = Named::new([&url].into_iter().chain(&named_issuer));
         let target = named.check(url.as_str(), &format!("Server '{server}'"))?;
         let (challenge, status) = self.probe(&target).await?;
-        let discovery =
-            Discovery { http: &shared.http, named: &named, server: &url, issuer: settings.issuer.as_deref() };
+        let discovery = Discovery { http: &shared.http, named: &named, server: &url, issuer };
         let authority = discovery.run(&challenge).await.map_err(|fault| match status {
             StatusCode::UNAUTHORIZED => fault,
             _ => {
@@ -55,12 +57,15 @@ impl Logins {
                 Fault { message, ..fault }
             }
         })?;
+        let endpoints = Endpoints::new(&authority)?;
+        let issuer_url = endpoints.issuer.clone();
+        let confirmed_origins = endpoints.check(server, settings, earlier.as_ref(), user).await?;
         let callback = Callback::open(settings.redirect_port).await?;
         let redirect = callback.redirect.clone();
         let client = Client::of(server, settings, &authority, &shared.http, &redirect).await?;
         let scopes = scopes(settings, &challenge, &authority);
         let (state, verifier) = (random()?, random()?);
-        show(&authorization(&authority, &client, &redirect, &scopes, &state, &verifier));
+        user.show(&issuer_url, &authorization(&authority, &client, &redirect, &scopes, &state, &verifier));
         let expected =
             Expected { state: &state, issuer: &authority.issuer, names_issuer: authority.names_issuer };
         let code = callback.code(&expected).await?;
@@ -81,7 +86,8 @@ impl Logins {
             server: resource(&url),
             resource: authority.resource,
             issuer: authority.issuer,
-            named_issuer: settings.issuer.clone(),
+            named_issuer: issuer.map(str::to_owned),
+            confirmed_origins,
             token_endpoint: authority.token.url.into(),
             revocation_endpoint: authority.revocation.map(|endpoint| endpoint.url.into()),
             client,
@@ -92,6 +98,13 @@ impl Logins {
             expires_at: None,
         };
         login.take(issued, shared.clock.now_ms());
+        if login.state(shared.clock.now_ms()) == LoginState::Ended {
+            let issuer = quoted(&login.issuer, 200);
+            return Err(Fault::unavailable(format!(
+                "The login to '{server}' is already over: {issuer} issued a token that expires immediately, and none to \
+                 renew it with."
+            )));
+        }
         let _locked = shared.store.lock(server).await?;
         shared.store.write(server, &login).await?;
         Ok(login.state(shared.clock.now_ms()))

@@ -13,6 +13,7 @@ mod address;
 mod callback;
 mod challenge;
 mod client;
+mod endpoints;
 mod flow;
 mod http;
 mod metadata;
@@ -24,6 +25,7 @@ mod token;
 mod transport;
 
 pub use challenge::Challenge;
+pub use endpoints::{Endpoints, LoginUser};
 pub use gatehouse_net::Url;
 pub(crate) use transport::{LoggedIn, cause_in_words, fault_of};
 
@@ -43,16 +45,30 @@ use self::{
 /// What presets.toml says of the login to one server, `[servers.NAME.oauth]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoginSettings {
-    /// The client that somebody registered for Gatehouse; without it Gatehouse registers one.
-    pub client_id: Option<String>,
-    /// Its secret, if it has one.
-    pub client_secret: Option<Secret>,
+    /// The authorization server. Default: the first that the server names.
+    pub issuer: Option<NamedIssuer>,
     /// Scopes to ask for; without them those that the server names.
     pub scopes: Vec<String>,
-    /// The authorization server, where the server names several or one in a private network.
-    pub issuer: Option<String>,
     /// The port that the browser comes back to, where the registration names one.
     pub redirect_port: Option<u16>,
+}
+
+/// Authorization server that presets.toml names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedIssuer {
+    /// Its issuer identifier.
+    pub url: String,
+    /// The client that the user registered there. `None` if Gatehouse registers one.
+    pub client: Option<NamedClient>,
+}
+
+/// Client of one authorization server, which no other one may see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedClient {
+    /// Its `client_id`.
+    pub id: String,
+    /// Its secret, if it has one.
+    pub secret: Option<Secret>,
 }
 
 /// How a login does. Times are milliseconds since 1970-01-01T00:00:00Z.

@@ -2,6 +2,7 @@
 //! so that two hosts on one folder do not use up one refresh token each.
 
 use std::{
+    collections::BTreeMap,
     fs::{File, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -37,6 +38,9 @@ pub(super) struct Login {
     pub(super) issuer: String,
     /// The authorization server that presets.toml named then, which may lie in the own network.
     pub(super) named_issuer: Option<String>,
+    /// Origins of endpoints that the user confirmed as the issuer's, by name. `None` if that was not needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) confirmed_origins: Option<BTreeMap<String, String>>,
     pub(super) token_endpoint: String,
     pub(super) revocation_endpoint: Option<String>,
     pub(super) client: Client,

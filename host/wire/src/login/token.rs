@@ -140,14 +140,14 @@ impl Issued {
             return Err(Fault::unavailable(format!("{host} issues a token that no header can hold.")));
         }
         let life = document.expires_in.and_then(|life| match life {
-            Value::String(text) => text.parse().ok(),
-            number => number.as_u64().or_else(|| number.as_f64().map(|seconds| seconds.max(0.0) as u64)),
+            Value::String(text) => text.trim().parse().ok(),
+            number => number.as_f64(),
         });
         let scopes = document.scope.map(|scope| scope.split_whitespace().map(str::to_owned).collect());
         Ok(Self {
             access: Secret::new(document.access_token),
             refresh: refresh.map(Secret::new),
-            life: life.map(|life: u64| life.min(MAX_LIFE)),
+            life: life.map(|seconds: f64| (seconds.max(0.0) as u64).min(MAX_LIFE)),
             scopes,
         })
     }

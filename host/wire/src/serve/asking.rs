@@ -205,8 +205,11 @@ impl Client for SessionClient {
         let _open = self.known.open.begin(&self.known.principal)?;
         self.known.line.written().await;
         let mut answers = Vec::new();
+        let mut declined = false;
         for question in questions {
-            answers.push(self.ask_one(question).await?);
+            let answer = if declined { question.declined()? } else { self.ask_one(question).await? };
+            declined |= answer.get("action").is_some_and(|action| action == "decline");
+            answers.push(answer);
         }
         Ok(answers)
     }

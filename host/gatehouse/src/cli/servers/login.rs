@@ -2,14 +2,16 @@
 
 use std::{process::Stdio, sync::Arc};
 
+use async_trait::async_trait;
 use clap::Args;
 use gatehouse_core::{names::did_you_mean, ports::servers::ServerTransport};
-use gatehouse_wire::login::{LoggedOut, LoginState};
+use gatehouse_wire::login::{Endpoints, LoggedOut, LoginState, LoginUser, Url};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{Failure, Place};
 use crate::{
+    cli::agreed,
     compose::logins,
     config::{Config, Env, ServerConfig, added::Added},
     out,
@@ -38,24 +40,43 @@ pub(super) async fn log_in(arguments: &Login, place: &Place, env: &Env) -> Resul
     if let Some(scopes) = &arguments.scope {
         settings.scopes = scopes.split_whitespace().map(str::to_owned).collect();
     }
-    let browser = !arguments.no_browser;
-    let show = move |url: &gatehouse_wire::login::Url| {
-        out::tell(format!("Log in at this address, within five minutes:\n\n  {url}\n"));
-        if browser && !open(url.as_str()) {
-            out::tell("No browser could be opened here; open the address on this machine yourself.");
-        }
-    };
     let logins = logins(&config);
-    let state = logins.log_in(name, &url, &settings, &show).await?;
-    if arguments.json {
-        let LoginState::Valid { until, renewable } = state else {
-            return Err(Failure::Failed(format!("the login to '{name}' was over at once")));
-        };
+    let state = logins.log_in(name, &url, &settings, &Terminal(arguments)).await?;
+    if let (true, LoginState::Valid { until, renewable }) = (arguments.json, &state) {
         out::json(&json!({"server": name, "logged_in": true, "until_ms": until, "renewable": renewable}));
     } else {
         out::line(format!("logged in to '{name}'; {}", told(&state, logins.now_ms())));
     }
     Ok(())
+}
+
+/// The user who runs the command.
+struct Terminal<'a>(&'a Login);
+
+#[async_trait]
+impl LoginUser for Terminal<'_> {
+    async fn confirm(&self, endpoints: &Endpoints) -> Option<bool> {
+        let origins = endpoints.origins.iter().map(|(name, origin)| format!("  {name:14} {origin}\n"));
+        let question = format!(
+            "The authorization server {} of '{}' has endpoints at other hosts:\n\n{}\nEach of them gets a part of the \
+             login. Continue only if you know that they belong together. Log in there? [y/N] ",
+            endpoints.issuer,
+            self.0.server,
+            origins.collect::<String>()
+        );
+        if self.0.json { None } else { agreed(false, false, question).await.ok() }
+    }
+
+    fn show(&self, issuer: &Url, address: &Url) {
+        let server = &self.0.server;
+        out::tell(format!(
+            "Logging in to '{server}' at the authorization server {issuer}\nOpen this address within five minutes:\n\n  \
+             {address}\n"
+        ));
+        if !self.0.no_browser && !open(address.as_str()) {
+            out::tell("No browser could be opened here; open the address on this machine yourself.");
+        }
+    }
 }
 
 pub(super) async fn log_out(name: &str, place: &Place, env: &Env, json: bool) -> Result<(), Failure> {

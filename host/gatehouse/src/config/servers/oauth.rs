@@ -1,7 +1,7 @@
 //! `[servers.NAME.oauth]`, checked: what there is to say about a login before the server is asked.
 
 use gatehouse_core::names::quoted;
-use gatehouse_wire::login::LoginSettings;
+use gatehouse_wire::login::{LoginSettings, NamedClient, NamedIssuer};
 use toml::Spanned;
 
 use super::transport::Filler;
@@ -12,6 +12,16 @@ pub(super) fn read(filler: &mut Filler<'_>, given: &raw::OAuth) -> Result<LoginS
     let text = filler.text;
     if let (None, Some(secret)) = (&given.client_id, &given.client_secret) {
         return Err(text.error_at(secret.span(), "client_secret goes with client_id"));
+    }
+    // Without it, the server would choose who gets them.
+    if let (Some(id), None) = (&given.client_id, &given.issuer) {
+        let key = if given.client_secret.is_some() { "client_secret needs" } else { "client_id needs" };
+        let place = given.client_secret.as_ref().unwrap_or(id).span();
+        let why = format!(
+            "{key} an issuer; write issuer = \"https://…\", the address of the authorization server that the client \
+             is registered at"
+        );
+        return Err(text.error_at(place, why));
     }
     let client_id = given.client_id.as_ref().map(|id| filler.fill(id)).transpose()?;
     let secret = given.client_secret.as_ref();
@@ -31,11 +41,10 @@ pub(super) fn read(filler: &mut Filler<'_>, given: &raw::OAuth) -> Result<LoginS
             text.error_at(port.span(), why)
         })
     };
+    let client = client_id.map(|id| NamedClient { id, secret: client_secret });
     Ok(LoginSettings {
-        client_id,
-        client_secret,
+        issuer: issuer.map(|url| NamedIssuer { url, client }),
         scopes: given.scopes.iter().map(|scope| scope.get_ref().clone()).collect(),
-        issuer,
         redirect_port: given.redirect_port.as_ref().map(port).transpose()?,
     })
 }

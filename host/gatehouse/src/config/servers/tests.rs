@@ -1,6 +1,7 @@
 //! What `[servers]` and `[proxy]` become, and what is wrong with them.
 
 use gatehouse_core::{SourceId, http::Secret, ports::servers::ServerTransport};
+use gatehouse_wire::login::{NamedClient, NamedIssuer};
 
 use super::*;
 use crate::config::Config;
@@ -60,10 +61,11 @@ fn a_login_is_described_beside_an_address() {
     let secret = Secret::new("0123456789abcdef");
     assert_eq!(definition.secrets, std::slice::from_ref(&secret));
     let wanted = LoginSettings {
-        client_id: Some("me".into()),
-        client_secret: Some(secret),
+        issuer: Some(NamedIssuer {
+            url: "https://sso.corp".into(),
+            client: Some(NamedClient { id: "me".into(), secret: Some(secret) }),
+        }),
         scopes: vec!["a:read".into()],
-        issuer: Some("https://sso.corp".into()),
         redirect_port: Some(8765),
     };
     assert_eq!(login, wanted);

@@ -1,5 +1,4 @@
-//! An MCP server that wants a login, and the authorization server beside it, on one port of this machine. Each vice is what
-//! a real one may do to a client.
+//! An MCP server that wants a login, and the authorization server beside it, on one port of this machine.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,39 +13,10 @@ use gatehouse_net::Url;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::request::{Seen, read};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Vice {
-    NoMetadata,
-    NoResourceMetadata,
-    OtherResource,
-    OtherIssuer,
-    MetadataIsHtml,
-    MetadataRedirects,
-    NoS256,
-    PlainToken,
-    PrivateToken,
-    NoRegistration,
-    RegistrationRefused,
-    NamesIssuer,
-    CodeUsed,
-    TokenFails,
-    TokenStuck,
-    TokenLarge,
-    TokenIsHtml,
-    TokenOfOtherType,
-    RefreshRefused,
-    ClientUnknown,
-    KeepsRefresh,
-    NoRefresh,
-    NoRevocation,
-    NoLoginWanted,
-    TakesNoToken,
-    TakesNoTokenAndSaysNothing,
-    WantsScope,
-    RepliesWithError,
-}
+use super::{
+    request::{Seen, read},
+    vice::Vice,
+};
 
 #[derive(Default)]
 struct State {
@@ -219,14 +189,17 @@ impl State {
     }
 
     fn metadata(&self, base: &str) -> Option<Answer> {
+        // The same server at another origin.
+        let elsewhere = base.replace("127.0.0.1", "localhost");
+        let origin = |vice: Vice| if self.has(vice) { &*elsewhere } else { base };
         let token = match () {
             () if self.has(Vice::PlainToken) => "http://auth.example/token".to_owned(),
             () if self.has(Vice::PrivateToken) => "https://169.254.169.254/token".to_owned(),
-            () => format!("{base}/token"),
+            () => format!("{}/token", origin(Vice::TokenElsewhere)),
         };
         let mut document = json!({
             "issuer": if self.has(Vice::OtherIssuer) { "https://evil.example" } else { base },
-            "authorization_endpoint": format!("{base}/authorize"),
+            "authorization_endpoint": format!("{}/authorize", origin(Vice::AuthorizationElsewhere)),
             "token_endpoint": token,
             "registration_endpoint": format!("{base}/register"),
             "revocation_endpoint": format!("{base}/revoke"),
@@ -287,7 +260,12 @@ impl State {
         self.access = format!("access-secret-{number}");
         let keeps = self.has(Vice::KeepsRefresh) && !self.refresh.is_empty();
         let kind = if self.has(Vice::TokenOfOtherType) { "mac" } else { "Bearer" };
-        let mut issued = json!({"access_token": self.access, "token_type": kind, "expires_in": 3600});
+        let life = match () {
+            () if self.has(Vice::NoLife) => json!(0),
+            () if self.has(Vice::NegativeLife) => json!("-5"),
+            () => json!(3600),
+        };
+        let mut issued = json!({"access_token": self.access, "token_type": kind, "expires_in": life});
         if !keeps && !self.has(Vice::NoRefresh) {
             self.refresh = format!("refresh-secret-{number}");
             issued["refresh_token"] = self.refresh.as_str().into();

@@ -3,7 +3,7 @@
 use gatehouse_core::http::{Redactor, Secret};
 
 use super::*;
-use crate::login::LoggedOut;
+use crate::login::{LoggedOut, NamedClient, NamedIssuer};
 
 #[tokio::test]
 async fn a_login_is_kept_and_shown_to_its_server_alone() {
@@ -70,12 +70,12 @@ async fn the_file_is_its_owners_alone() {
 #[tokio::test]
 async fn a_client_of_presets_toml_is_used_as_it_is() {
     let place = Place::with(&[Vice::NoRegistration]);
-    let settings = LoginSettings {
-        client_id: Some("mine".into()),
-        client_secret: Some(Secret::new("client secret/1")),
-        scopes: vec!["all".into()],
-        ..LoginSettings::default()
+    let registered = |id: &str| {
+        let client = NamedClient { id: id.into(), secret: Some(Secret::new("client secret/1")) };
+        let issuer = NamedIssuer { url: place.authority.url(""), client: Some(client) };
+        LoginSettings { issuer: Some(issuer), scopes: vec!["all".into()], ..LoginSettings::default() }
     };
+    let settings = registered("mine");
     place.log_in_with(&settings, browse).await.expect("a login");
     assert!(place.authority.seen("/register").is_empty());
     let exchanged = place.authority.seen("/token").remove(0);
@@ -83,7 +83,7 @@ async fn a_client_of_presets_toml_is_used_as_it_is() {
     assert_eq!(exchanged.authorization, "Basic bWluZTpjbGllbnQrc2VjcmV0JTJGMQ==");
     assert_eq!(exchanged.form.get("client_secret"), None);
     assert_eq!(place.authority.seen("/authorize")[0].query["scope"], "all");
-    let document = LoginSettings { client_id: Some("https://me.example/client.json".into()), ..settings };
+    let document = registered("https://me.example/client.json");
     let fault = place.log_in_with(&document, browse).await.expect_err("no documents there");
     assert!(fault.message.contains("takes no address of a document"), "{fault}");
 }
@@ -143,7 +143,7 @@ async fn a_server_that_wants_no_login_is_told_of() {
     assert!(fault.message.starts_with("Server 'git' asks for no login: it answers 200 OK."), "{fault}");
     let named = |name: &'static str, url: &'static str| async move {
         let place = Place::with(&[]);
-        let fault = place.host().log_in(name, url, &LoginSettings::default(), &|_| ()).await;
+        let fault = place.host().log_in(name, url, &LoginSettings::default(), &User::default()).await;
         fault.expect_err("no login").message
     };
     assert!(named("git", "http://mcp.example/mcp").await.contains("does not begin with https://"));

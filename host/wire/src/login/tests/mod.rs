@@ -1,27 +1,30 @@
 //! Logins against a local authorization server, honest and not.
 
 mod authority;
+mod endpoints;
 mod making;
 mod renewing;
 mod request;
 mod sending;
+mod vice;
 
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use gatehouse_core::{Fault, ports::clock::Clock};
+use async_trait::async_trait;
+use gatehouse_core::{Fault, lock, ports::clock::Clock};
 use gatehouse_net::Url;
 use tempfile::TempDir;
 
-use self::authority::{Authority, Vice};
-use super::{LoginSettings, LoginState, Logins};
+use self::{authority::Authority, vice::Vice};
+use super::{Endpoints, LoginSettings, LoginState, LoginUser, Logins};
 
 /// 2026-11-23T00:00:00Z, in milliseconds.
 const NOON: u64 = 1_795_392_000_000;
@@ -32,6 +35,35 @@ struct TestClock(AtomicU64);
 impl Clock for TestClock {
     fn now_ms(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A user with a browser.
+struct User {
+    browser: fn(Url),
+    /// The answer to whether endpoints belong together.
+    confirms: Option<bool>,
+    asked: Mutex<Vec<Endpoints>>,
+    shown: Mutex<Vec<String>>,
+}
+
+impl Default for User {
+    fn default() -> Self {
+        Self { browser: browse, confirms: None, asked: Mutex::default(), shown: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl LoginUser for User {
+    async fn confirm(&self, endpoints: &Endpoints) -> Option<bool> {
+        lock(&self.asked).push(endpoints.clone());
+        self.confirms
+    }
+
+    fn show(&self, issuer: &Url, address: &Url) {
+        lock(&self.shown).push(issuer.to_string());
+        let (browser, address) = (self.browser, address.clone());
+        std::thread::spawn(move || browser(address));
     }
 }
 
@@ -71,11 +103,11 @@ impl Place {
 
     /// Logs in with a browser that does this with the address that is shown.
     async fn log_in_with(&self, settings: &LoginSettings, browser: fn(Url)) -> Result<LoginState, Fault> {
-        let show = |url: &Url| {
-            let url = url.clone();
-            std::thread::spawn(move || browser(url));
-        };
-        self.host().log_in("git", &self.url(), settings, &show).await
+        self.log_in_as(settings, &User { browser, ..User::default() }).await
+    }
+
+    async fn log_in_as(&self, settings: &LoginSettings, user: &User) -> Result<LoginState, Fault> {
+        self.host().log_in("git", &self.url(), settings, user).await
     }
 
     /// A host that is logged in.

@@ -167,6 +167,7 @@ async fn a_token_endpoint_that_is_stuck_is_given_up() {
         server: place.url(),
         resource: place.url(),
         issuer: place.authority.url(""),
+        confirmed_origins: None,
         named_issuer: None,
         token_endpoint: place.authority.url("/token"),
         revocation_endpoint: None,

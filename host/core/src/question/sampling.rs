@@ -1,0 +1,37 @@
+//! Questions to the client's model. The model is told whose words it reads, and sees nothing of the conversation around
+//! the call.
+
+use serde_json::{Map, Value};
+
+use super::{MAX_SAMPLING, Question, QuestionKind, start};
+use crate::{clean, json as bounds, outcome::Fault, tool::SourceId};
+
+impl Question {
+    /// What `sampling/createMessage` carries, in the words of a gate or server.
+    pub fn sampling(asker: &SourceId, mut params: Map<String, Value>) -> Result<Self, Fault> {
+        params.remove("_meta");
+        let size = bounds::length(&params);
+        if size > MAX_SAMPLING {
+            return Err(Fault::exhausted(format!(
+                "{} may ask the client's model {MAX_SAMPLING} bytes; this is {size}.",
+                start(asker)
+            )));
+        }
+        clean::values(&mut params);
+        if let Some(name) = clean::in_schema(&params) {
+            let (asker, name) = (start(asker), name.escape_unicode());
+            return Err(Fault::invalid(format!(
+                "{asker} asks the client's model with characters hidden in '{name}'."
+            )));
+        }
+        // Parts of the conversation are for the user to show, not for a server to ask for.
+        params.insert("includeContext".into(), "none".into());
+        let mut system =
+            format!("{} asks this through Gatehouse. The words are its own, not the user's.", start(asker));
+        if let Some(words) = params.get("systemPrompt").and_then(Value::as_str) {
+            system = format!("{system}\n\n{words}");
+        }
+        params.insert("systemPrompt".into(), system.into());
+        Ok(Self { asker: Some(asker.clone()), kind: QuestionKind::Sampling, params })
+    }
+}

@@ -1,0 +1,87 @@
+//! Endpoints of a login at other origins than the authorization server's own. Metadata that names the login page of one
+//! company and the token endpoint of another gives the second one the code and its verifier, so such endpoints need the
+//! word of presets.toml or of the user.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use gatehouse_core::Fault;
+use gatehouse_net::Url;
+
+use super::{LoginSettings, metadata::Authority, parsed, stored::Login};
+
+/// User who logs in.
+#[async_trait]
+pub trait LoginUser: Send + Sync {
+    /// Asks whether these endpoints belong to their authorization server. `None` if no user can be asked.
+    async fn confirm(&self, endpoints: &Endpoints) -> Option<bool>;
+
+    /// Shows the address to open in a browser, and the authorization server that gets the login.
+    fn show(&self, issuer: &Url, address: &Url);
+}
+
+/// Endpoints of an authorization server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoints {
+    /// The authorization server.
+    pub issuer: Url,
+    /// The origin of each endpoint, by its name in the metadata: `authorization`, `token`, `registration`, `revocation`.
+    pub origins: BTreeMap<String, String>,
+}
+
+impl Endpoints {
+    pub(super) fn new(authority: &Authority) -> Result<Self, Fault> {
+        let Authority { authorization, token, registration, revocation, .. } = authority;
+        let required = [("authorization", Some(authorization)), ("token", Some(token))];
+        let optional = [("registration", registration.as_ref()), ("revocation", revocation.as_ref())];
+        let all = required.into_iter().chain(optional);
+        let origin = |(name, target): (&str, Option<&super::address::Target>)| {
+            Some((name.to_owned(), target?.url.origin().ascii_serialization()))
+        };
+        Ok(Self { issuer: parsed(&authority.issuer)?, origins: all.filter_map(origin).collect() })
+    }
+
+    fn share_one_origin(&self) -> bool {
+        let own = self.issuer.origin().ascii_serialization();
+        self.origins.values().all(|origin| *origin == own)
+    }
+
+    /// Checks that the endpoints are the issuer's. Returns origins that the user confirmed, now or for the earlier login.
+    ///
+    /// # Errors
+    /// `denied` if neither their origin, presets.toml nor the user says so.
+    pub(super) async fn check(
+        self,
+        server: &str,
+        settings: &LoginSettings,
+        earlier: Option<&Login>,
+        user: &dyn LoginUser,
+    ) -> Result<Option<BTreeMap<String, String>>, Fault> {
+        if settings.issuer.is_some() || self.share_one_origin() {
+            return Ok(None);
+        }
+        let confirmed = earlier
+            .filter(|login| parsed(&login.issuer).is_ok_and(|issuer| issuer == self.issuer))
+            .and_then(|login| login.confirmed_origins.as_ref());
+        if confirmed.is_some_and(|known| self.origins.iter().all(|(name, at)| known.get(name) == Some(at))) {
+            return Ok(Some(self.origins));
+        }
+        match user.confirm(&self).await {
+            Some(true) => Ok(Some(self.origins)),
+            Some(false) => Err(Fault::denied(format!("The login to '{server}' was not confirmed."))),
+            None => Err(self.unconfirmed(server)),
+        }
+    }
+
+    fn unconfirmed(&self, server: &str) -> Fault {
+        let origins: Vec<String> = self.origins.iter().map(|(name, at)| format!("{name} at {at}")).collect();
+        let (issuer, origins) = (&self.issuer, origins.join(", "));
+        Fault::denied(format!(
+            "The authorization server {issuer} of '{server}' has endpoints at other hosts: {origins}."
+        ))
+        .hint(format!(
+            "If they belong together, write issuer = \"{issuer}\" in [servers.{server}.oauth] of presets.toml, or \
+             run `gatehouse servers login {server}` at a terminal and confirm them."
+        ))
+    }
+}

@@ -1,0 +1,66 @@
+//! Endpoints that are not at their authorization server's origin, and tokens that are over when they are issued.
+
+use super::*;
+use crate::login::NamedIssuer;
+
+#[tokio::test]
+async fn endpoints_elsewhere_are_not_used_unless_a_user_confirms_them() {
+    for vice in [Vice::TokenElsewhere, Vice::AuthorizationElsewhere] {
+        let place = Place::with(&[vice]);
+        let (issuer, settings) = (place.authority.url("/"), LoginSettings::default());
+        let elsewhere = place.authority.url("").replace("127.0.0.1", "localhost");
+        let nobody = place.log_in().await.expect_err("nobody was asked");
+        let told = nobody.in_one_line();
+        for part in [&*issuer, &elsewhere, "write issuer = ", "[servers.git.oauth] of presets.toml"] {
+            assert!(told.contains(part), "{vice:?}: {part}: {told}");
+        }
+        let declines = User { confirms: Some(false), ..User::default() };
+        let fault = place.log_in_as(&settings, &declines).await.expect_err("declined");
+        assert_eq!(fault.message, "The login to 'git' was not confirmed.");
+        let asked = lock(&declines.asked)[0].clone();
+        assert_eq!(asked.issuer.as_str(), issuer);
+        let origins: Vec<&str> = asked.origins.values().map(String::as_str).collect();
+        assert!(origins.contains(&&*elsewhere) && origins.len() == 4, "{origins:?}");
+        for path in ["/register", "/authorize", "/token"] {
+            assert!(place.authority.seen(path).is_empty(), "{vice:?}: {path}");
+        }
+        assert!(lock(&declines.shown).is_empty(), "no browser was opened");
+
+        let agrees = User { confirms: Some(true), ..User::default() };
+        place.log_in_as(&settings, &agrees).await.expect("a login");
+        // The answer is in the login, and holds for the same endpoints.
+        place.log_in().await.expect("a login without a question");
+        place.authority.now(Vice::TokenElsewhere);
+        place.authority.now(Vice::AuthorizationElsewhere);
+        assert!(place.log_in().await.is_err(), "{vice:?}: other endpoints");
+    }
+}
+
+#[tokio::test]
+async fn an_issuer_that_presets_toml_names_may_have_its_endpoints_elsewhere() {
+    let place = Place::with(&[Vice::TokenElsewhere]);
+    let issuer = NamedIssuer { url: place.authority.url(""), client: None };
+    let settings = LoginSettings { issuer: Some(issuer), ..LoginSettings::default() };
+    let user = User::default();
+    place.log_in_as(&settings, &user).await.expect("a login");
+    assert!(lock(&user.asked).is_empty());
+    assert_eq!(*lock(&user.shown), [place.authority.url("/")], "the issuer is shown with the address");
+    assert!(!place.file().contains("confirmed_origins"));
+}
+
+#[tokio::test]
+async fn a_token_that_expires_immediately_is_no_login() {
+    for vice in [Vice::NoLife, Vice::NegativeLife] {
+        let place = Place::with(&[vice, Vice::NoRefresh]);
+        let fault = place.log_in().await.expect_err("over");
+        assert!(
+            fault.message.starts_with("The login to 'git' is already over: http://127.0.0.1"),
+            "{vice:?}: {fault}"
+        );
+        assert_eq!(place.token(&place.host()).await, Ok(None), "{vice:?}: nothing is kept");
+        // With a refresh token the next request renews it.
+        let place = Place::with(&[vice]);
+        let state = place.log_in().await.expect("a login");
+        assert_eq!(state, LoginState::Valid { until: Some(NOON), renewable: true });
+    }
+}

@@ -1,0 +1,38 @@
+//! Misbehavior of an authorization server or of the server that wants a login.
+
+/// One thing that a real one may do to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Vice {
+    NoMetadata,
+    NoResourceMetadata,
+    OtherResource,
+    OtherIssuer,
+    MetadataIsHtml,
+    MetadataRedirects,
+    NoS256,
+    PlainToken,
+    PrivateToken,
+    TokenElsewhere,
+    AuthorizationElsewhere,
+    NoLife,
+    NegativeLife,
+    NoRegistration,
+    RegistrationRefused,
+    NamesIssuer,
+    CodeUsed,
+    TokenFails,
+    TokenStuck,
+    TokenLarge,
+    TokenIsHtml,
+    TokenOfOtherType,
+    RefreshRefused,
+    ClientUnknown,
+    KeepsRefresh,
+    NoRefresh,
+    NoRevocation,
+    NoLoginWanted,
+    TakesNoToken,
+    TakesNoTokenAndSaysNothing,
+    WantsScope,
+    RepliesWithError,
+}

@@ -1,0 +1,13 @@
+//! A terminal with a user at it.
+
+use std::fs::File;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+/// Opens a terminal: the end at which the user types, and the one for the standard input of a command.
+pub(crate) fn terminal() -> (File, File) {
+    let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&user).and_then(|()| unlockpt(&user)).expect("unlocked");
+    let name = ptsname(&user, Vec::new()).expect("a name").into_string().expect("a path");
+    (user.into(), File::options().read(true).write(true).open(name).expect("the other end"))
+}
